@@ -1,0 +1,54 @@
+# Everything that a fresh machine needs is here: `make demo` and `make test`.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.set-up
+RUN := $(BIN)/python -m
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check format test-learning bench docs clean
+
+help: ## Show what can be made
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  \033[1mmake %-14s\033[0m %s\n", $$1, $$2}'
+
+setup: $(STAMP) ## Create .venv with everything in it
+
+# torch comes first and pinned, so that no other package can pull in another build of it.
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), f"Python 3.11 or newer is needed; this is {sys.version}"'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { \
+		echo "Could not create a virtual environment; on Debian: apt-get install python3-venv"; exit 1; }
+	@echo "Installing into $(VENV) (a few minutes the first time) …"
+	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt torch
+	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,dev]'
+	@touch $(STAMP)
+
+demo: $(STAMP) ## Train PPO on LunarLander for about a minute, live; ends with a plot and a summary
+	@$(BIN)/python examples/demo.py
+
+check: $(STAMP) ## Format, lint, types, layers and the fast tests: about a minute
+	@$(BIN)/ruff format --check --quiet . || { echo "Run: make format"; exit 1; }
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-timing > /dev/null || { $(BIN)/lint-imports; exit 1; }
+	@$(RUN) pytest -n 2 -m "not slow and not learning"
+
+format: $(STAMP) ## Put the code into its usual form
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+test: check ## Everything that must pass before a change lands
+	@$(RUN) pytest -n 2 -m "slow and not learning"
+
+test-learning: $(STAMP) ## Does it learn? The published scores that two cores can reach; about half an hour
+	@$(RUN) pytest -n 2 -m learning -s
+
+bench: $(STAMP) ## Compare with stable-baselines3 and with bare operations in the same run; about ten minutes
+	@$(BIN)/python benchmarks/run_all.py
+
+docs: $(STAMP) ## Write docs/configuration.md from the docstrings of the configs
+	@$(BIN)/python docs/write_reference.py
+
+clean: ## Remove the virtual environments and caches
+	@rm -rf $(VENV) benchmarks/.venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,105 @@
+"""How long replay takes to draw 256 of a million transitions, beside the bare `np.take` of the same columns.
+
+Run `python benchmarks/replay.py`; times are medians in microseconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from time import perf_counter_ns
+
+import numpy as np
+
+from rl4sys.experience import Ending, Segment, StreamKey, Transitions
+from rl4sys.replay import OnceFresh, PrioritizedBuffer, Ratio, TrajectoryBuffer, UniformBuffer
+
+BATCH = 256
+SEGMENT_STEPS = 10_000
+
+
+def episode(number: int, steps: int, features: int, rng: np.random.Generator) -> Segment:
+    return Segment(
+        stream=StreamKey("benchmark", lane=number % 8),
+        episode=number,
+        start=0,
+        policy_version=0,
+        ending=Ending.TERMINATED,
+        observation={"state": rng.random((steps + 1, features), np.float32)},
+        action=rng.integers(0, 2, steps),
+        reward=rng.random(steps, np.float32),
+        extras={},
+        carry={},
+    )
+
+
+def median(repeats: int, call: Callable[[], object]) -> float:
+    times = []
+    for _ in range(repeats):
+        begin = perf_counter_ns()
+        call()
+        times.append(perf_counter_ns() - begin)
+    return float(np.median(times)) / 1000
+
+
+def bare_take(columns: list[np.ndarray], rng: np.random.Generator) -> list[np.ndarray]:
+    ids = rng.integers(0, len(columns[0]), BATCH)
+    return [np.take(column, ids, axis=0) for column in columns]
+
+
+def measure(features: int, capacity: int, repeats: int) -> list[float]:
+    rng = np.random.default_rng(0)
+    pace = Ratio(updates_per_step=1, warmup=0, batch_size=BATCH)
+    uniform = UniformBuffer(capacity, pace, rng)
+    windows = UniformBuffer(capacity, pace, rng, n_step=3)
+    prioritized = PrioritizedBuffer(capacity, pace, rng)
+    for number in range(-(-capacity // SEGMENT_STEPS)):
+        segment = episode(number, SEGMENT_STEPS, features, rng)
+        for buffer in (uniform, windows, prioritized):
+            buffer.add(segment)
+    for _, batch in zip(range(2000), prioritized.due(), strict=False):
+        prioritized.annotate(batch.ids, {"priority": rng.normal(size=BATCH)})
+
+    rows = uniform.rows(uniform.first, uniform.total)
+    columns = [array for name, array in rows.items() if name != "predecessor"]
+    ids, errors = rng.integers(0, capacity, BATCH), rng.normal(size=BATCH)
+
+    def draw(buffer: UniformBuffer | PrioritizedBuffer) -> Callable[[], Transitions]:
+        return buffer.due().__next__
+
+    return [
+        median(repeats, lambda: bare_take(columns, rng)),
+        median(repeats, draw(uniform)),
+        median(repeats, draw(windows)),
+        median(repeats, draw(prioritized)),
+        median(repeats, lambda: prioritized.annotate(ids, {"priority": errors})),
+    ]
+
+
+def assemble(repeats: int) -> float:
+    rng = np.random.default_rng(0)
+    segments = [episode(number, 17, 4, rng) for number in range(61)]
+    times = []
+    for _ in range(repeats):
+        buffer = TrajectoryBuffer(OnceFresh(steps=1024, max_age=0))
+        for segment in segments:
+            buffer.add(segment)
+        times.append(median(1, buffer.due().__next__))
+    return float(np.median(times))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--capacity", type=int, default=1_000_000)
+    parser.add_argument("--repeats", type=int, default=2000)
+    arguments = parser.parse_args()
+    print(f"{BATCH} of {arguments.capacity:,} transitions, median µs of {arguments.repeats}")
+    print(f"{'floats':>6} {'np.take':>9} {'uniform':>9} {'3-step':>9} {'prioritized':>12} {'annotate':>9}")
+    for features in (4, 8, 17):
+        take, uniform, windows, prioritized, annotate = measure(features, arguments.capacity, arguments.repeats)
+        print(f"{features:6} {take:9.1f} {uniform:9.1f} {windows:9.1f} {prioritized:12.1f} {annotate:9.1f}")
+    print(f"trajectory batch of 1,037 steps in 61 segments: {assemble(200):.0f} µs")
+
+
+if __name__ == "__main__":
+    main()

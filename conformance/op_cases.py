@@ -1,0 +1,197 @@
+"""One policy for each op: a deterministic head shows the op's result as the action."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from vectors import Array, Case
+
+from rl4sys.experience import ArraySpec
+from rl4sys.policy import BoxAction, Head, PolicySpec, ProgramBuilder
+
+ROWS = 64
+Tensors = Mapping[str, torch.Tensor]
+Expect = Callable[[Tensors, Tensors], dict[str, torch.Tensor]]
+"""From inputs (observation and carry) and weights, by name, to `action` and `next_carry.NAME`."""
+
+ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "tanh": torch.tanh,
+    "relu": torch.relu,
+    "sigmoid": torch.sigmoid,
+    "silu": F.silu,
+    "gelu": lambda x: F.gelu(x, approximate="tanh"),
+    "elu": F.elu,
+    "softplus": F.softplus,
+    "leaky_relu": lambda x: F.leaky_relu(x, 0.01),
+}
+_EXTREMES = (-100.0, -30.0, -1.0, -1e-4, 0.0, 1e-4, 1.0, 30.0, 100.0)
+
+
+def op_cases() -> Iterator[Case]:
+    """Every op, with the settings that change what it computes."""
+    yield from _dense()
+    for kind, function in ACTIVATIONS.items():
+        builder = _builder(("x", "float32", (4,)))
+        yield _case(kind, builder, builder.activation("x", kind), lambda i, w, f=function: {"action": f(i["x"])})
+    yield from _norms()
+    yield from _images()
+    yield from _shapes()
+    yield from _recurrent()
+    yield from _embeddings()
+
+
+def _dense() -> Iterator[Case]:
+    builder = _builder(("x", "float32", (5,)))
+    yield _case(
+        "linear",
+        builder,
+        builder.linear("x", 3, "l"),
+        lambda i, w: {"action": F.linear(i["x"], w["l.weight"].T, w["l.bias"])},
+    )
+    builder = _builder(("x", "float32", (5,)))
+    product = builder.op("linear", ("x",), (3,), (builder.tensor("l.weight", 5, 3),))
+    yield _case("linear_without_bias", builder, product, lambda i, w: {"action": F.linear(i["x"], w["l.weight"].T)})
+
+
+def _norms() -> Iterator[Case]:
+    builder = _builder(("x", "float32", (2, 3)))
+    standardized = builder.features(standardize=True, clip=1.5)
+    yield _case(
+        "standardize",
+        builder,
+        standardized,
+        lambda i, w: {"action": ((i["x"] - w["x.mean"]) * w["x.scale"]).clamp(-1.5, 1.5).flatten(1)},
+    )
+    builder = _builder(("x", "float32", (6,)))
+    yield _case(
+        "layer_norm",
+        builder,
+        builder.layer_norm("x", "n"),
+        lambda i, w: {"action": F.layer_norm(i["x"], (6,), w["n.gain"], w["n.bias"], 1e-5)},
+    )
+    builder = _builder(("x", "float32", (6,)))
+    normed = builder.op("rms_norm", ("x",), (6,), (builder.tensor("n.gain", 6),), epsilon=1e-6)
+    yield _case("rms_norm", builder, normed, lambda i, w: {"action": F.rms_norm(i["x"], (6,), w["n.gain"], 1e-6)})
+
+
+def _images() -> Iterator[Case]:
+    for name, stride, padding in (("conv2d", 1, 0), ("conv2d_stride_padding", 2, 1)):
+        builder = _builder(("x", "float32", (2, 5, 6)))
+        tensors = builder.tensor("c.weight", 3, 2, 3, 2), builder.tensor("c.bias", 3)
+        shape = (3, (5 + 2 * padding - 3) // stride + 1, (6 + 2 * padding - 2) // stride + 1)
+        register = builder.op("conv2d", ("x",), shape, tensors, stride=stride, padding=padding)
+        yield _case(
+            name,
+            builder,
+            register,
+            lambda i, w, stride=stride, padding=padding: {
+                "action": F.conv2d(i["x"], w["c.weight"], w["c.bias"], stride, padding).flatten(1)
+            },
+        )
+
+
+def _shapes() -> Iterator[Case]:
+    builder = _builder(("x", "float32", (2, 3)))
+    yield _case("flatten", builder, builder.features(standardize=False), lambda i, w: {"action": i["x"].flatten(1)})
+    builder = _builder(("x", "float32", (2,)), ("y", "float32", (3,)))
+    yield _case(
+        "concat",
+        builder,
+        builder.features(standardize=False),
+        lambda i, w: {"action": torch.cat([i["x"], i["y"]], dim=1)},
+    )
+    builder = _builder(("x", "float32", (3,)), ("y", "float32", (3,)))
+    yield _case("add", builder, builder.op("add", ("x", "y"), (3,)), lambda i, w: {"action": i["x"] + i["y"]})
+    builder = _builder(("x", "float32", (3,)))
+    scaled = builder.op("scale", ("x",), (3,), factor=0.75, offset=-0.5)
+    yield _case("scale", builder, scaled, lambda i, w: {"action": i["x"] * 0.75 - 0.5})
+    builder = _builder(("x", "uint8", (3,)))
+    yield _case(
+        "scale_uint8",
+        builder,
+        builder.features(standardize=False),
+        lambda i, w: {"action": i["x"].to(torch.float32) / 255.0},
+    )
+
+
+def _recurrent() -> Iterator[Case]:
+    builder = _builder(("x", "float32", (3,)))
+
+    def gru(inputs: Tensors, weights: Tensors) -> dict[str, torch.Tensor]:
+        hidden = _cell(torch.nn.GRUCell(3, 4), weights)(inputs["x"], inputs["g.hidden"])
+        return {"action": hidden, "next_carry.g.hidden": hidden}
+
+    yield _case("gru", builder, builder.gru("x", 4, "g"), gru)
+    builder = _builder(("x", "float32", (3,)))
+
+    def lstm(inputs: Tensors, weights: Tensors) -> dict[str, torch.Tensor]:
+        memory = (inputs["g.hidden"], inputs["g.cell"])
+        hidden, cell = _cell(torch.nn.LSTMCell(3, 4), weights)(inputs["x"], memory)
+        return {"action": hidden, "next_carry.g.hidden": hidden, "next_carry.g.cell": cell}
+
+    yield _case("lstm", builder, builder.lstm("x", 4, "g"), lstm)
+
+
+def _cell(cell: torch.nn.GRUCell | torch.nn.LSTMCell, weights: Tensors) -> Callable[..., torch.Tensor]:
+    """Torch's own cell with our weights, which lie [in, out]."""
+    cell.weight_ih.copy_(weights["g.input_weight"].T)
+    cell.weight_hh.copy_(weights["g.hidden_weight"].T)
+    cell.bias_ih.copy_(weights["g.input_bias"])
+    cell.bias_hh.copy_(weights["g.hidden_bias"])
+    return cell
+
+
+def _embeddings() -> Iterator[Case]:
+    for name, shape in (("embed", ()), ("embed_many", (3,))):
+        builder = _builder(("x", "int64", shape))
+        register = builder.op("embed", ("x",), (2 * math.prod(shape),), (builder.tensor("table", 7, 2),))
+        yield _case(name, builder, register, lambda i, w: {"action": F.embedding(i["x"], w["table"]).flatten(1)})
+
+
+def _builder(*inputs: tuple[str, str, tuple[int, ...]]) -> ProgramBuilder:
+    return ProgramBuilder(tuple(ArraySpec(*array) for array in inputs))
+
+
+def _case(name: str, builder: ProgramBuilder, register: str, expect: Expect) -> Case:
+    if len(builder.shape(register)) != 1:
+        register = builder.op("flatten", (register,), (math.prod(builder.shape(register)),))
+    program, size = builder.program(), builder.shape(register)[0]
+    action = BoxAction((-math.inf,) * size, (math.inf,) * size)
+    # The old generator: its streams are frozen for ever, those of default_rng are not.
+    rng = np.random.RandomState(zlib.crc32(name.encode()))
+    inputs: dict[str, Array] = {spec.name: _input(rng, spec) for spec in program.inputs}
+    carry = {memory.name: _uniform(rng, (ROWS, *memory.shape)) for memory in program.carry}
+    weights = {tensor.name: _uniform(rng, tensor.shape) for tensor in program.tensors}
+    with torch.no_grad():
+        expected = expect(_torch(inputs | carry), _torch(weights))
+    arrays = {"weights": np.concatenate([np.zeros(0, np.float32), *(w.ravel() for w in weights.values())])}
+    arrays |= {f"observation.{name}": array for name, array in inputs.items()}
+    arrays |= {f"carry.{name}": array for name, array in carry.items()}
+    arrays |= {"noise": np.zeros((ROWS, 0), np.float32)}
+    arrays |= {name: tensor.numpy() for name, tensor in expected.items()}
+    return Case(name, PolicySpec(action, program, Head("deterministic", (register,))), arrays)
+
+
+def _input(rng: np.random.RandomState, spec: ArraySpec) -> Array:
+    shape = (ROWS, *spec.shape)
+    if spec.dtype == "uint8":
+        return rng.randint(0, 256, shape).astype(np.uint8)
+    if spec.dtype == "int64":
+        return rng.randint(0, 7, shape).astype(np.int64)
+    values = 3.0 * _uniform(rng, shape)
+    if len(spec.shape) == 1:
+        values[: len(_EXTREMES), 0] = _EXTREMES
+    return values
+
+
+def _uniform(rng: np.random.RandomState, shape: tuple[int, ...]) -> Array:
+    return rng.uniform(-1.0, 1.0, shape).astype(np.float32)
+
+
+def _torch(arrays: Mapping[str, Array]) -> dict[str, torch.Tensor]:
+    return {name: torch.from_numpy(array) for name, array in arrays.items()}

@@ -1,0 +1,89 @@
+"""The files that hold golden vectors: a JSON index beside raw little-endian arrays (see README.md)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rl4sys.policy import PolicySpec
+
+Array = npt.NDArray[Any]
+
+TOLERANCE = 1e-5
+"""Relative plus absolute. Covers what float32 loses to another order of summation."""
+_ALIGNMENT = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One policy, what it is shown, and what it must answer."""
+
+    name: str
+    spec: PolicySpec
+    arrays: Mapping[str, Array]
+
+
+def write(path: Path, cases: Iterable[Case]) -> None:
+    """Write `path`.json and `path`.bin."""
+    lines, data = [], bytearray()
+    for case in cases:
+        entries = []
+        for name, array in case.arrays.items():
+            data += bytes(-len(data) % _ALIGNMENT)
+            entry = {"name": name, "dtype": array.dtype.name, "shape": array.shape, "offset": len(data)}
+            entries.append(entry)
+            data += np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()
+        lines.append(json.dumps({"name": case.name, "spec": json.loads(case.spec.to_json()), "arrays": entries}))
+    index = f'{{"file": "{path.name}.bin", "cases": [\n' + ",\n".join(lines) + "\n]}\n"
+    path.with_suffix(".json").write_text(index)
+    path.with_suffix(".bin").write_bytes(data)
+
+
+def read(path: Path) -> list[Case]:
+    """Read back what `write` wrote."""
+    index = json.loads(path.with_suffix(".json").read_text())
+    data = path.with_name(index["file"]).read_bytes()
+    return [
+        Case(
+            case["name"],
+            PolicySpec.from_json(json.dumps(case["spec"])),
+            {entry["name"]: _array(data, entry) for entry in case["arrays"]},
+        )
+        for case in index["cases"]
+    ]
+
+
+def _array(data: bytes, entry: Mapping[str, Any]) -> Array:
+    dtype = np.dtype(entry["dtype"]).newbyteorder("<")
+    count = int(np.prod(entry["shape"]))
+    return np.frombuffer(data, dtype, count, entry["offset"]).reshape(entry["shape"])
+
+
+def differences(found: list[Case], expected: list[Case]) -> Iterator[str]:
+    """What in the first cases is not as in the second, in words."""
+    if [case.name for case in found] != [case.name for case in expected]:
+        yield f"cases are {[case.name for case in found]}; expected {[case.name for case in expected]}"
+        return
+    for one, other in zip(found, expected, strict=True):
+        if one.spec != other.spec:
+            yield f"{one.name}: the spec differs"
+        if one.arrays.keys() != other.arrays.keys():
+            yield f"{one.name}: arrays are {list(one.arrays)}; expected {list(other.arrays)}"
+            continue
+        for name, array in one.arrays.items():
+            if not agrees(array, other.arrays[name]):
+                yield f"{one.name}: '{name}' differs"
+
+
+def agrees(found: Array, expected: Array) -> bool:
+    """Equal integers and truths; floats within the tolerance."""
+    if found.shape != expected.shape or found.dtype != expected.dtype:
+        return False
+    tolerance = TOLERANCE if found.dtype.kind == "f" else 0.0
+    return np.allclose(found, expected, rtol=tolerance, atol=tolerance)

@@ -1,0 +1,35 @@
+"""Reinforcement learning inside live systems, and the laboratory to design it in."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from rl4sys.algorithms import register_algorithm as register_algorithm
+    from rl4sys.environments import register_environment as register_environment
+    from rl4sys.experiments import train as train
+    from rl4sys.networks import register_network as register_network
+    from rl4sys.replay import register_buffer as register_buffer
+
+_HOMES = {
+    "train": "rl4sys.experiments",
+    "register_algorithm": "rl4sys.algorithms",
+    "register_environment": "rl4sys.environments",
+    "register_network": "rl4sys.networks",
+    "register_buffer": "rl4sys.replay",
+}
+"""Names that need more than the client core: imported when they are first used, so that the core stays light."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'rl4sys' has no attribute '{name}'")
+    try:
+        return getattr(import_module(_HOMES[name]), name)
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"rl4sys.{name} needs the package '{error.name}'. Install it with: pip install 'rl4sys[train]'"
+        ) from error

@@ -1,0 +1,182 @@
+"""Collects the next rollout in a second process while the learner works on the last one."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rl4sys.collection.shared_memory import SharedLayout, anonymous_memory
+from rl4sys.collection.source import CLIENT, Collected
+from rl4sys.environments import ENVIRONMENTS, EnvironmentConfig, EpisodeSummary, Grade
+from rl4sys.experience import Ending
+from rl4sys.policy import PolicySpec
+from rl4sys.state import State, from_text, require, to_text
+from rl4sys.weights import Version
+
+
+class WorkerFailed(RuntimeError):
+    """The collecting process raised, or ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineSetup:
+    """What the collecting process needs to build the same environments and policy."""
+
+    environment: EnvironmentConfig
+    policy: PolicySpec
+    steps: int
+    seed: int
+    noise_seed: int
+    grade: Grade
+    plugins: Sequence[str]
+    directory: Path
+    """What the paths of plug-ins are relative to."""
+
+    def message(self) -> dict[str, Any]:
+        """The first line that the worker reads."""
+        return {
+            "environment": ENVIRONMENTS.dump(self.environment),
+            "policy": self.policy.to_json(),
+            "steps": self.steps,
+            "seed": self.seed,
+            "noise_seed": self.noise_seed,
+            "grade": self.grade.name,
+            "plugins": list(self.plugins),
+            "directory": str(self.directory),
+            "client": CLIENT,
+        }
+
+
+class PipelinedSource:
+    """Acting and learning overlap, with a fixed lag: every rollout but the first is one version old.
+
+    Turn k hands over rollout k and starts rollout k+1 with the version that came of rollout k−1. That order never
+    depends on timing, so runs are reproducible, and a checkpoint holds the rollout in flight.
+    """
+
+    def __init__(self, setup: PipelineSetup) -> None:
+        self._layout = SharedLayout(setup.policy, setup.environment.num_envs, setup.steps)
+        descriptor = anonymous_memory(self._layout.size())
+        request_end, self._requests = os.pipe()
+        self._replies, reply_end = os.pipe()
+        self._process = subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "rl4sys.collection.worker",
+                *map(str, (request_end, reply_end, descriptor)),
+            ],
+            pass_fds=(request_end, reply_end, descriptor),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            # One core each: the worker must not take the learner's.
+            env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+        )
+        os.close(request_end)
+        os.close(reply_end)
+        self._incoming = os.fdopen(self._replies, "r")
+        self._memory = mmap.mmap(descriptor, 0)
+        os.close(descriptor)
+        self._weights, self._rollouts = self._layout.map(self._memory)
+        self._block = 0
+        self._in_flight = False
+        self._pending: list[EpisodeSummary] | None = None
+        self._ask(setup.message())
+
+    def collect(self, newest: Version) -> Collected:
+        """Hand over the finished rollout, having started the next one."""
+        if not self._in_flight and self._pending is None:
+            self._start(newest, self._block)
+        episodes = self._finished()
+        ready = self._rollouts[self._block]
+        self._block = 1 - self._block
+        self._start(newest, self._block)
+        return Collected(list(ready.segments(CLIENT)), episodes)
+
+    def state(self) -> State:
+        """The rollout in flight, once it has arrived, and where every lane is after it."""
+        if self._in_flight:
+            self._pending = self._finished()
+        pending: State | None = None
+        if self._pending is not None:
+            columns = self._rollouts[self._block].columns
+            pending = {
+                "columns": {name: column.copy() for name, column in columns.items()},
+                "episodes": [[*episode] for episode in self._pending],
+            }
+        reply = self._ask({"state": True})
+        return {"collector": from_text(reply["state"]), "pending": pending}
+
+    def restore(self, state: State) -> Sequence[str]:
+        """Go on where `state` was taken; returns why that is not exact, if it is not."""
+        require(state, "collector", "pending")
+        reply = self._ask({"restore": to_text(state["collector"])})
+        self._pending = None
+        if state["pending"] is not None:
+            for name, column in self._rollouts[self._block].columns.items():
+                np.copyto(column, state["pending"]["columns"][name])
+            self._pending = [_summary(fields) for fields in state["pending"]["episodes"]]
+        inexact: list[str] = reply["inexact"]
+        return inexact
+
+    def close(self) -> None:
+        """End the worker: it leaves when its pipe closes."""
+        os.close(self._requests)
+        try:
+            self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._incoming.close()
+
+    def _start(self, version: Version, block: int) -> None:
+        np.copyto(self._weights, version.blob)
+        self._send({"collect": {"version": version.number, "block": block}})
+        self._in_flight = True
+
+    def _finished(self) -> list[EpisodeSummary]:
+        if self._pending is not None:
+            episodes, self._pending = self._pending, None
+            return episodes
+        reply = self._receive()
+        self._in_flight = False
+        return [_summary(fields) for fields in reply["episodes"]]
+
+    def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
+        self._send(message)
+        return self._receive()
+
+    def _send(self, message: dict[str, Any]) -> None:
+        line = memoryview((json.dumps(message) + "\n").encode())
+        try:
+            while line:
+                line = line[os.write(self._requests, line) :]
+        except BrokenPipeError:
+            self._receive()
+
+    def _receive(self) -> dict[str, Any]:
+        line = self._incoming.readline()
+        if not line:
+            code = self._process.wait()
+            raise WorkerFailed(
+                f"The collecting process ended with code {code}. Resume the run, or set training.pipelined=false "
+                f"to see the error in this process."
+            )
+        reply: dict[str, Any] = json.loads(line)
+        if "error" in reply:
+            raise WorkerFailed(f"The collecting process failed: {reply['error']}")
+        return reply
+
+
+def _summary(fields: Sequence[Any]) -> EpisodeSummary:
+    lane, return_, length, ending = fields
+    return EpisodeSummary(lane, return_, length, Ending(ending))

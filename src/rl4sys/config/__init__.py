@@ -1,0 +1,30 @@
+"""Typed configs, names for them, and the way from a file to a config."""
+
+from rl4sys.config.errors import ConfigError
+from rl4sys.config.loading import Loaded, load, read
+from rl4sys.config.migrations import CONFIG_VERSION, MIGRATIONS, Migrations, migrate, migration
+from rl4sys.config.model import Config, parse
+from rl4sys.config.overrides import Overrides
+from rl4sys.config.plugins import load_plugins
+from rl4sys.config.reference import reference
+from rl4sys.config.registry import Registry
+from rl4sys.config.schema import json_schema
+
+__all__ = [
+    "CONFIG_VERSION",
+    "MIGRATIONS",
+    "Config",
+    "ConfigError",
+    "Loaded",
+    "Migrations",
+    "Overrides",
+    "Registry",
+    "json_schema",
+    "load",
+    "load_plugins",
+    "migrate",
+    "migration",
+    "parse",
+    "read",
+    "reference",
+]

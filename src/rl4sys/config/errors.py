@@ -1,0 +1,119 @@
+"""Puts what is wrong with a config into words: where, which value, what was expected, what was meant."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
+
+_TOLD = "config_problem"
+_EXPECTED = {
+    "greater_than": "more than {gt}",
+    "greater_than_equal": "at least {ge}",
+    "less_than": "less than {lt}",
+    "less_than_equal": "at most {le}",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "string_type": "text",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "none_required": "null",
+}
+
+
+class ConfigError(ValueError):
+    """A config cannot be used. The message names every problem, each on a line of its own."""
+
+    @classmethod
+    def explaining(cls, error: ValidationError, source: str | Path | None = None) -> ConfigError:
+        """The problems that pydantic found, with the file they were found in when it is known."""
+        lines = [_line(detail) for detail in error.errors(include_url=False)]
+        if len(lines) == 1:
+            return cls(f"{source}: {lines[0]}" if source else lines[0])
+        where = f" in {source}" if source else ""
+        return cls("\n  ".join([f"{len(lines)} problems{where}:", *lines]))
+
+
+def told(message: str) -> PydanticCustomError:
+    """A problem in our own words; whoever reports it adds only the place."""
+    return PydanticCustomError(_TOLD, "{message}", {"message": message})
+
+
+def problem(message: str, place: tuple[str | int, ...], value: object) -> InitErrorDetails:
+    """One problem at a place below the value that is being validated."""
+    return InitErrorDetails(type=told(message), loc=place, input=value)
+
+
+def describe(details: Sequence[ErrorDetails]) -> str:
+    """One sentence about one value. Several details are the alternatives of a union that all refused it."""
+    first, value = details[0], details[0]["input"]
+    if first["type"] in (_TOLD, "missing"):
+        return first["msg"] if first["type"] == _TOLD else "missing; a value is required"
+    if first["type"] in ("value_error", "assertion_error"):
+        reason = str(first["ctx"]["error"])
+        return reason if isinstance(value, Mapping) else f"got {shown(value)}; {reason}"
+    expected = list(dict.fromkeys(_expected(detail) for detail in details))
+    choices = [choice for detail in details for choice in _choices(detail)]
+    hint = did_you_mean(value, choices) if isinstance(value, str) else ""
+    return f"got {shown(value)}; expected {' or '.join(expected)}{hint}"
+
+
+def unknown_key(key: str, allowed: Iterable[str]) -> str:
+    """What to say about a key that nobody reads."""
+    names = list(allowed)
+    return f"unknown key{did_you_mean(key, names) or '; allowed: ' + (', '.join(names) or 'none')}"
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """`; did you mean 'ppo'?`, or nothing when no known word is near."""
+    near = nearest(word, known)
+    return f"; did you mean '{near}'?" if near else ""
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that was most probably meant, whatever its case."""
+    folded = {name.casefold(): name for name in known}
+    matches = difflib.get_close_matches(word.casefold(), folded, n=1)
+    return folded[matches[0]] if matches else None
+
+
+def shown(value: object) -> str:
+    """A value as a user would write it in a file, cut short when long."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _line(detail: ErrorDetails) -> str:
+    place = ".".join(map(str, detail["loc"]))
+    sentence = describe([detail])
+    return f"{place}: {sentence}" if place else sentence
+
+
+def _expected(detail: ErrorDetails) -> str:
+    if choices := _choices(detail):
+        quoted = [f"'{choice}'" for choice in choices]
+        return quoted[0] if len(quoted) == 1 else f"one of {', '.join(quoted)}"
+    if detail["type"] in _EXPECTED:
+        return _EXPECTED[detail["type"]].format_map(detail.get("ctx", {}))
+    return detail["msg"].removeprefix("Input should be ")
+
+
+def _choices(detail: ErrorDetails) -> list[str]:
+    if detail["type"] not in ("literal_error", "enum"):
+        return []
+    context: Mapping[str, Any] = detail.get("ctx", {})
+    return re.findall(r"'([^']*)'", context["expected"])

@@ -1,0 +1,98 @@
+"""What every config is: frozen, typed, without keys that nobody reads, and clear about its mistakes."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self, TypeVar, Union, get_args, get_origin
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    GetJsonSchemaHandler,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, ErrorDetails, InitErrorDetails
+
+from rl4sys.config.errors import ConfigError, describe, problem, unknown_key
+from rl4sys.config.scalars import checked
+
+_Config = TypeVar("_Config", bound="Config")
+
+
+class Config(BaseModel):
+    """A record of settings. The docstring under a field is its help, documentation and JSON schema."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        use_attribute_docstrings=True,
+        validate_default=True,
+    )
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _read_scalars(cls, value: Any, info: ValidationInfo) -> Any:
+        field = cls.model_fields[str(info.field_name)]
+        value, problems = checked(value, field.annotation)
+        if problems:
+            raise ValidationError.from_exception_data(cls.__name__, problems)
+        return value
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _tell_problems(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        try:
+            return handler(data)
+        except ValidationError as error:
+            problems = _retold(error, cls)
+        raise ValidationError.from_exception_data(cls.__name__, problems)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        described = handler(schema)
+        # Pydantic shows a default without its registered name, and none at all that a factory makes.
+        defaults = cls.model_construct().model_dump(mode="json", warnings=False)
+        for name, field in handler.resolve_ref_schema(described).get("properties", {}).items():
+            if name in defaults:
+                field["default"] = defaults[name]
+        return described
+
+
+def parse(config_type: type[_Config], raw: Mapping[str, Any], source: str | Path | None = None) -> _Config:
+    """The typed config of a mapping, or a `ConfigError` that names every problem (and the source)."""
+    try:
+        return config_type.model_validate(raw)
+    except ValidationError as error:
+        raise ConfigError.explaining(error, source) from None
+
+
+def _retold(error: ValidationError, config_type: type[Config]) -> list[InitErrorDetails]:
+    """The same problems in our words, told here because only here the names of the fields are at hand."""
+    allowed = {field.alias or name: field for name, field in config_type.model_fields.items()}
+    ambiguous = {name for name, field in allowed.items() if _has_alternatives(field.annotation)}
+    groups: dict[tuple[str | int, ...], list[ErrorDetails]] = {}
+    for detail in error.errors(include_url=False):
+        place = detail["loc"]
+        if len(place) > 1 and place[0] in ambiguous:
+            # Pydantic adds the name of the alternative it tried; no user wrote that.
+            place = (place[0], *place[2:])
+        groups.setdefault(place, []).append(detail)
+    problems = []
+    for place, details in groups.items():
+        is_unknown = details[0]["type"] == "extra_forbidden"
+        message = unknown_key(str(place[-1]), allowed) if is_unknown else describe(details)
+        problems.append(problem(message, place, details[0]["input"]))
+    return problems
+
+
+def _has_alternatives(annotation: Any) -> bool:
+    if get_origin(annotation) not in (Union, types.UnionType):
+        return False
+    return len([member for member in get_args(annotation) if member is not type(None)]) > 1

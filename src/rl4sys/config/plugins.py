@@ -1,0 +1,53 @@
+"""Runs a user's own files and modules, so that what they register can be named in a config."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from types import ModuleType
+
+from rl4sys.config.errors import ConfigError, did_you_mean
+
+
+def load_plugins(plugins: Iterable[str | Path], relative_to: Path) -> tuple[ModuleType, ...]:
+    """Import each plug-in once: a file (`own/algorithm.py`, beside the config) or a module (`lab.own`)."""
+    return tuple(_load(str(plugin), relative_to) for plugin in plugins)
+
+
+def _load(plugin: str, relative_to: Path) -> ModuleType:
+    is_file = plugin.endswith(".py") or "/" in plugin
+    try:
+        return _run_file((relative_to / Path(plugin).expanduser()).resolve()) if is_file else _import(plugin)
+    except ConfigError:
+        raise
+    except Exception as error:  # whatever a user's own code raises
+        raise ConfigError(f"The plug-in '{plugin}' cannot be loaded: {type(error).__name__}: {error}") from error
+
+
+def _import(module: str) -> ModuleType:
+    return importlib.import_module(module)
+
+
+def _run_file(path: Path) -> ModuleType:
+    # The name follows from the place: two files of one name do not meet, and one file is not run twice.
+    name = f"rl4sys_plugin_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
+    if name in sys.modules:
+        return sys.modules[name]
+    if not path.is_file():
+        others = [other.name for other in path.parent.glob("*.py")] if path.parent.is_dir() else []
+        raise ConfigError(f"There is no plug-in file {path}{did_you_mean(path.name, others)}")
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ConfigError(f"The plug-in {path} is not a Python file; its name must end in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module

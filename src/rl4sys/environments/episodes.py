@@ -1,0 +1,89 @@
+"""What a backend of lanes reports: the outcome of one step, and of each finished episode."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from rl4sys.experience import Array, Arrays, Ending
+from rl4sys.state import State, require
+
+
+class Step(NamedTuple):
+    """The outcome of one action in each of N lanes. Arrays are reused: valid until the next call, so copy."""
+
+    observation: Arrays
+    """[N, …] what to act on next; after an episode's end, the first observation of the next episode."""
+    reward: Array
+    """[N] float32."""
+    ending: Array
+    """[N] uint8, values of `Ending`; 0 where the episode goes on."""
+    final_observation: Mapping[int, Arrays]
+    """Lane → what followed the final action, only for lanes whose episode ended. These are copies."""
+    acted: Array | None
+    """[N] bool, false where the backend spent this call on a reset; None when every lane acted."""
+
+
+class EpisodeSummary(NamedTuple):
+    """One finished episode, with its undiscounted return of raw rewards."""
+
+    lane: int
+    return_: float
+    length: int
+    ending: Ending
+
+
+class EpisodeStatistics:
+    """Running return (float64) and length of each lane, and the episodes finished since the last `drain`."""
+
+    def __init__(self, count: int) -> None:
+        self.returns = [0.0] * count
+        """Return so far of each running episode; whoever steps the lanes adds to it."""
+        self.clock = 0
+        """How many steps were taken in all; likewise."""
+        # A length is the time since a start: nothing is counted per lane and step.
+        self._starts = [0] * count
+        self._finished: list[EpisodeSummary] = []
+
+    def length(self, lane: int) -> int:
+        """How many steps the running episode of a lane has."""
+        return self.clock - self._starts[lane]
+
+    def longest(self) -> int:
+        """How many steps the longest running episode has."""
+        return self.clock - min(self._starts)
+
+    def finish(self, lane: int, ending: Ending) -> None:
+        """Note the episode of a lane as finished, and start counting the next."""
+        self._finished.append(EpisodeSummary(lane, self.returns[lane], self.length(lane), ending))
+        self.forget(lane)
+
+    def forget(self, lane: int) -> None:
+        """Start counting anew, leaving what was counted out of the statistics."""
+        self.returns[lane] = 0.0
+        self._starts[lane] = self.clock
+
+    def drain(self) -> list[EpisodeSummary]:
+        """The episodes finished since the last call, oldest first."""
+        finished, self._finished = self._finished, []
+        return finished
+
+    def state(self) -> State:
+        """Everything needed to go on counting."""
+        finished = [[s.lane, s.return_, s.length, int(s.ending)] for s in self._finished]
+        return {
+            "clock": self.clock,
+            "starts": list(self._starts),
+            "returns": list(self.returns),
+            "finished": finished,
+        }
+
+    def restore(self, state: Any) -> None:
+        """Go on counting from a saved state."""
+        require(state, "clock", "starts", "returns", "finished")
+        self.clock = state["clock"]
+        self._starts = list(state["starts"])
+        self.returns = list(state["returns"])
+        self._finished = [
+            EpisodeSummary(lane, return_, length, Ending(ending)) for lane, return_, length, ending in state["finished"]
+        ]

@@ -1,0 +1,166 @@
+"""Vector environments of others, whichever way they reset, seen as lanes."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from gymnasium.vector import AutoresetMode
+
+from rl4sys.environments.episodes import EpisodeStatistics, EpisodeSummary, Step
+from rl4sys.environments.exactness import Grade
+from rl4sys.environments.spaces import (
+    MASK,
+    EnvironmentSpec,
+    ObservationConverter,
+    action_batch_converter,
+    action_mask_spec,
+    action_spec,
+    flat_mask,
+)
+from rl4sys.experience import Array, Arrays, Ending
+from rl4sys.seeding import Seeds
+from rl4sys.state import State, StateMismatch, require
+
+
+class VectorEnvironment(Protocol):
+    """The part of `gymnasium.vector.VectorEnv` that lanes need."""
+
+    num_envs: int
+    metadata: dict[str, Any]
+    single_observation_space: Any
+    single_action_space: Any
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        """Begin episodes; with options["reset_mask"] only in some lanes."""
+
+    def step(self, actions: Any, /) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """Act in all lanes."""
+
+    def close(self) -> None:
+        """Release everything."""
+
+
+class VectorAdapter:
+    """Lanes over a `gymnasium.vector.VectorEnv` of any autoreset mode, with the interface of `Lanes`.
+
+    With next-step autoreset the call after an episode's end is spent on the reset: that lane has `acted`
+    false, its action is ignored, and until then its observation is the final one.
+    What runs inside cannot be saved.
+    """
+
+    grade = Grade.E3
+    inexact: list[str]
+    """Why lanes did not go on exactly at the last `restore`."""
+    restarted: list[int]
+    """The lanes that began a new episode at the last `restore`: all of them."""
+
+    def __init__(self, vector: VectorEnvironment, seeds: Seeds) -> None:
+        self.count = vector.num_envs
+        self.inexact, self.restarted = [], []
+        self._vector, self._seeds = vector, seeds
+        self._mode = _autoreset_mode(vector)
+        self._commands = action_batch_converter(vector.single_action_space)
+        action = action_spec(vector.single_action_space)
+        observation, info = vector.reset(seed=self._lane_seeds())
+        mask = action_mask_spec(action) if MASK in info else None
+        self._masks = np.ones((self.count, *(() if mask is None else mask.shape)), bool)
+        self._observe = ObservationConverter(vector.single_observation_space, mask)
+        self.spec = EnvironmentSpec(self._observe.specs, action)
+        self.observation: Arrays = self._observe.empty(self.count)
+        """What to act on now, one row per lane."""
+        self._statistics = EpisodeStatistics(self.count)
+        self._ending = np.zeros(self.count, np.uint8)
+        self._pending = np.zeros(self.count, bool)
+        self._is_new = True
+        self._show(observation, info)
+
+    def reset(self) -> Arrays:
+        """Begin an episode in every lane, dropping those that run; the first observations."""
+        if not self._is_new:
+            self._begin(*self._vector.reset())
+        self._is_new = False
+        return self.observation
+
+    def step(self, action: Array) -> Step:
+        """Act once in every lane: int64 [N] or [N, k] choices from 0, or float32 [N, d], clipped here."""
+        observation, reward, terminated, truncated, info = self._vector.step(self._commands(action))
+        acted = ~self._pending
+        reward = np.where(acted, reward, 0.0)
+        self._ending[:] = np.where(terminated, Ending.TERMINATED, np.where(truncated, Ending.TRUNCATED, 0)) * acted
+        self._count(reward, acted)
+        self._show(observation, info)
+        final = {lane: self._end(lane, info) for lane in np.flatnonzero(self._ending).tolist()}
+        if self._mode is AutoresetMode.NEXT_STEP:
+            self._pending[:] = self._ending != 0
+        elif self._mode is AutoresetMode.DISABLED and final:
+            self._show(*self._vector.reset(options={"reset_mask": self._ending != 0}))
+        return Step(self.observation, reward.astype(np.float32), self._ending, final, None if acted.all() else acted)
+
+    def episodes(self) -> list[EpisodeSummary]:
+        """The episodes finished since the last call, oldest first."""
+        return self._statistics.drain()
+
+    def close(self) -> None:
+        """Release what the backend holds."""
+        self._vector.close()
+
+    def state(self) -> State:
+        """What can be saved: the statistics, and how far the lanes are."""
+        return {"count": self.count, "statistics": self._statistics.state()}
+
+    def restore(self, state: Any) -> Arrays:
+        """Begin new episodes in all lanes, with seeds that depend on how far the saved ones were."""
+        require(state, "count", "statistics")
+        if state["count"] != self.count:
+            raise StateMismatch(
+                f"The saved state has {state['count']} lanes; here are {self.count}. Resume with as many."
+            )
+        self._statistics.restore(state["statistics"])
+        self._begin(*self._vector.reset(seed=self._lane_seeds("restored at", self._statistics.clock)))
+        self._is_new = False
+        self.restarted = list(range(self.count))
+        reason = f"continuing, not exact: grade {self.grade.name}. {self.grade.value}"
+        self.inexact = [f"lane {lane}: {reason}" for lane in self.restarted]
+        return self.observation
+
+    def _lane_seeds(self, *occasion: str | int) -> list[int]:
+        return [self._seeds.integer("environment", lane, *occasion) % 2**31 for lane in range(self.count)]
+
+    def _begin(self, observation: Any, info: dict[str, Any]) -> None:
+        self._pending[:] = False
+        for lane in range(self.count):
+            self._statistics.forget(lane)
+        self._show(observation, info)
+
+    def _count(self, reward: Array, acted: Array) -> None:
+        self._statistics.clock += 1
+        for lane, amount in enumerate(reward.tolist()):
+            self._statistics.returns[lane] += amount
+        for lane in np.flatnonzero(~acted).tolist():
+            self._statistics.forget(lane)
+
+    def _show(self, observation: Any, info: dict[str, Any]) -> None:
+        if MASK in info:
+            # Only the lanes flagged in "_action_mask" have one in this info; the others keep theirs.
+            for lane in np.flatnonzero(info[f"_{MASK}"]).tolist():
+                self._masks[lane] = flat_mask(info[MASK][lane])
+        self._observe.fill_batch(self.observation, observation, self._masks)
+
+    def _end(self, lane: int, info: dict[str, Any]) -> Arrays:
+        """Note the end of an episode; the final observation."""
+        self._statistics.finish(lane, Ending(self._ending[lane]))
+        if self._mode is AutoresetMode.SAME_STEP:
+            final_info = info["final_info"]
+            masked = {MASK: final_info[MASK][lane]} if MASK in final_info else {}
+            return self._observe.single(info["final_obs"][lane], masked)
+        return {name: array[lane, ...].copy() for name, array in self.observation.items()}
+
+
+def _autoreset_mode(vector: VectorEnvironment) -> AutoresetMode:
+    if "autoreset_mode" not in vector.metadata:
+        raise ValueError(
+            f"{vector} does not say how it resets. Set metadata['autoreset_mode'] to one of "
+            f"{', '.join(str(mode) for mode in AutoresetMode)}."
+        )
+    return AutoresetMode(vector.metadata["autoreset_mode"])

@@ -1,0 +1,18 @@
+"""Segments and batches: what happened, in columns."""
+
+from rl4sys.experience.batches import Sequences, Transitions
+from rl4sys.experience.schema import ArraySpec, SchemaMismatch, SegmentSchema
+from rl4sys.experience.segment import Array, Arrays, Ending, Segment, StreamKey
+
+__all__ = [
+    "Array",
+    "ArraySpec",
+    "Arrays",
+    "Ending",
+    "SchemaMismatch",
+    "Segment",
+    "SegmentSchema",
+    "Sequences",
+    "StreamKey",
+    "Transitions",
+]

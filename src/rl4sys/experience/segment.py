@@ -1,0 +1,77 @@
+"""The record of what happened: consecutive steps of one episode."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+Arrays = Mapping[str, Array]
+
+
+class Ending(enum.IntEnum):
+    """How a segment ends. Only `TERMINATED` says that there is no future value."""
+
+    CONTINUES = 0
+    TERMINATED = 1
+    TRUNCATED = 2
+
+
+class StreamKey(NamedTuple):
+    """Names one sequence of episodes, so that a learner can put segments back in order."""
+
+    client: str
+    agent: str = "agent"
+    lane: int = 0
+    """An environment index within a client."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Consecutive steps of one episode, one agent, one policy version.
+
+    Each observation array has T+1 rows; the last is what followed the final action. All other arrays have T
+    rows.
+    """
+
+    stream: StreamKey
+    episode: int
+    start: int
+    """Index of the first step within the episode."""
+    policy_version: int
+    ending: Ending
+    observation: Arrays
+    """Named arrays, even when there is one; an action mask is one more array."""
+    action: Array
+    """As chosen, before clipping to the environment's bounds."""
+    reward: Array
+    extras: Arrays
+    """What the policy noted about its choice: `log_prob`, …"""
+    carry: Arrays
+    """Policy memory before the first step; empty for a policy without memory."""
+
+    @property
+    def steps(self) -> int:
+        """T, the number of actions taken."""
+        return len(self.reward)
+
+    def follows(self, earlier: Segment) -> bool:
+        """Whether this segment goes on exactly where the earlier one stopped, within one episode."""
+        return (
+            earlier.stream == self.stream
+            and earlier.episode == self.episode
+            and earlier.ending == Ending.CONTINUES
+            and earlier.start + earlier.steps == self.start
+        )
+
+    def discount(self) -> Array:
+        """One per step, but 0 where the episode terminated: the value beyond it is known to be nothing."""
+        discount = np.ones(self.steps, np.float32)
+        if self.ending == Ending.TERMINATED:
+            discount[-1] = 0.0
+        return discount

@@ -1,0 +1,153 @@
+"""The schema of an experiment: what `rl4sys train` reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from rl4sys.algorithms import ALGORITHMS, AlgorithmConfig
+from rl4sys.config import CONFIG_VERSION, Config, ConfigError, Overrides, load_plugins, migrate, parse, read
+from rl4sys.environments import ENVIRONMENTS, EnvironmentConfig
+from rl4sys.networks import NETWORKS, NetworksConfig
+from rl4sys.replay import BUFFERS, BufferConfig
+
+
+class ExperimentSection(Config):
+    """Who, where and from which seed."""
+
+    name: str | None = None
+    """A name to find the run by; made from algorithm and environment if not given."""
+    seed: int = Field(0, ge=0)
+    """The root of all chance. The same seed gives the same run, bit for bit."""
+    device: str = "auto"
+    """`auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:1`."""
+    threads: int | None = Field(None, ge=1)
+    """Threads that torch computes with; measured at the start if not given. The number changes the bits."""
+    directory: str = "runs"
+    """Where run directories are made."""
+
+
+class TrainingSection(Config):
+    """How long, and what happens in between."""
+
+    total_timesteps: int = Field(100_000, ge=1)
+    """Environment steps of the whole run, over all environments."""
+    eval_frequency: int = Field(10_000, ge=0)
+    """Steps between two evaluations; 0 evaluates at the end only."""
+    num_eval_episodes: int = Field(10, ge=1)
+    """Episodes per evaluation. More give a steadier estimate and take time."""
+    checkpoint_frequency: int = Field(50_000, ge=1)
+    """Steps between two checkpoints; what lies between is computed again after a crash."""
+    keep_checkpoints: int = Field(3, ge=2)
+    """Newest checkpoints to keep, besides the best one. At least two, in case one is damaged."""
+    log_frequency: int = Field(2_000, ge=1)
+    """Steps between two lines of metrics."""
+    pipelined: bool = False
+    """Collect in a second process while this one learns: faster, with experience one version old."""
+
+
+class WandbSection(Config):
+    """Weights & Biases."""
+
+    enabled: bool = False
+    """Send metrics to Weights & Biases; needs the extra `rl4sys[wandb]`."""
+    project: str = "rl4sys"
+    """The project to log to."""
+    tags: tuple[str, ...] = ()
+    """Tags of the run."""
+
+
+class LoggingSection(Config):
+    """Where metrics go, besides `metrics.jsonl`."""
+
+    terminal: bool = True
+    """A live display, or plain lines where there is no terminal."""
+    tensorboard: bool = True
+    """Event files in the run's `tensorboard/`."""
+    wandb: WandbSection = WandbSection()
+    """Weights & Biases."""
+
+
+class ExperimentConfig(Config):
+    """An experiment, as YAML or JSON describes it."""
+
+    config_version: int = CONFIG_VERSION
+    """Version of this format; older files are migrated when they are read."""
+    plugins: tuple[str, ...] = ()
+    """Your own Python files (beside the config) or modules, whose components can then be named here."""
+    experiment: ExperimentSection = ExperimentSection()
+    """Name, seed and device."""
+    algorithm: Annotated[AlgorithmConfig, ALGORITHMS]
+    """What learns."""
+    environment: Annotated[EnvironmentConfig, ENVIRONMENTS]
+    """What is acted in."""
+    network: NetworksConfig = NetworksConfig()
+    """What the policy and the critic are made of."""
+    buffer: Annotated[BufferConfig, BUFFERS]
+    """Where experience waits; the algorithm's usual one if not given."""
+    training: TrainingSection = TrainingSection()
+    """How long, and what happens in between."""
+    logging: LoggingSection = LoggingSection()
+    """Where metrics go."""
+
+    @property
+    def name(self) -> str:
+        """The given name, or one made from algorithm and environment."""
+        made = f"{ALGORITHMS.name_of(self.algorithm)}-{self.environment.name}"
+        return (self.experiment.name or made).replace("/", "-").replace(":", "-")
+
+
+def packaged_configs() -> Path:
+    """The directory of the configs that come with RL4Sys."""
+    installed = Path(str(resources.files("rl4sys"))) / "configs"
+    return installed if installed.is_dir() else Path(__file__).parents[3] / "configs"
+
+
+def load_experiment(source: str | Path | Mapping[str, Any], overrides: Overrides = ()) -> ExperimentConfig:
+    """The typed experiment of a file or mapping, with overrides such as `algorithm.lr=1e-3` or `seed=3`."""
+    shipped = packaged_configs()
+    search_path = (shipped, shipped / "experiments")
+    loaded = read(source, _full_names(overrides), search_path, migrate)
+    values = loaded.values
+    directory = loaded.sources[-1].parent if loaded.sources else Path.cwd()
+    load_plugins(_texts(values.get("plugins")), relative_to=directory)
+    for registry in (ALGORITHMS, ENVIRONMENTS, NETWORKS, BUFFERS):
+        registry.load_entry_points(f"rl4sys.{registry.kind}s")
+    values["plugins"] = [_absolute(plugin, directory) for plugin in _texts(values.get("plugins"))]
+    if values.get("buffer") is None:
+        values["buffer"] = {}
+    if isinstance(values["buffer"], dict) and "type" not in values["buffer"]:
+        values["buffer"] = {"type": _usual_buffer(values), **values["buffer"]}
+    return parse(ExperimentConfig, values, source if isinstance(source, str | Path) else None)
+
+
+def _usual_buffer(values: Mapping[str, Any]) -> str:
+    algorithm = values.get("algorithm")
+    name = algorithm.get("name") if isinstance(algorithm, Mapping) else None
+    return ALGORITHMS.type(name).buffers[0] if isinstance(name, str) and name in ALGORITHMS else "trajectory"
+
+
+def _full_names(overrides: Overrides) -> Overrides:
+    """`seed=3` for `experiment.seed=3`: the keys of that section may be given without its name."""
+    short = set(ExperimentSection.model_fields)
+    if isinstance(overrides, Mapping):
+        return {f"experiment.{key}" if key in short else key: value for key, value in overrides.items()}
+    return [f"experiment.{text}" if text.partition("=")[0].strip() in short else text for text in overrides]
+
+
+def _texts(value: Any) -> Sequence[str]:
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        return (value,)
+    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+        raise ConfigError(f"plugins: got {value!r}; expected a list of file or module names")
+    return value
+
+
+def _absolute(plugin: str, directory: Path) -> str:
+    return str((directory / plugin).resolve()) if plugin.endswith(".py") else plugin

@@ -1,0 +1,33 @@
+"""Evaluates a run from its checkpoints, without its environments, buffers and source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from rl4sys.environments import Grade
+from rl4sys.experiments.checkpoint import Checkpoints
+from rl4sys.experiments.components import Components
+from rl4sys.experiments.config import load_experiment
+from rl4sys.experiments.run_directory import RunDirectory
+from rl4sys.learning import Evaluation, evaluate
+from rl4sys.seeding import Seeds
+
+
+def evaluate_run(directory: RunDirectory, episodes: int, seed: int, *, best: bool) -> tuple[int, Evaluation]:
+    """The step of the best (or latest) checkpoint, and how its policy does."""
+    config = load_experiment(directory.config)
+    checkpoints = Checkpoints(directory.checkpoints, config.training.keep_checkpoints)
+    loaded = checkpoints.load(checkpoints.best() if best else None)
+    state: Mapping[str, Any] = loaded.state
+    exploit = Components(config, torch.device("cpu"), Grade.E3).algorithm().policies.exploit
+    outcome = evaluate(
+        exploit,
+        state["learner"]["store"]["blob"],
+        lambda seeds, count: config.environment.lanes(seeds, count, Grade.E3),
+        episodes,
+        Seeds(seed),
+    )
+    return loaded.step, outcome

@@ -1,0 +1,110 @@
+"""Learning curves as pictures: the mean over seeds and how sure it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from rl4sys.experience import Array
+from rl4sys.experiments.config import load_experiment
+from rl4sys.experiments.metrics import read_metrics
+from rl4sys.experiments.run_directory import RunDirectory
+
+_RESAMPLES = 2_000
+_POINTS = 200
+
+
+class NothingToPlot(ValueError):
+    """The runs have no records of the metric that was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One metric of one run over its steps."""
+
+    steps: Array
+    values: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """The mean over runs that differ in their seed only, with a 95 % bootstrap interval."""
+
+    steps: Array
+    mean: Array
+    low: Array
+    high: Array
+    runs: int
+
+
+def read_curve(run: RunDirectory, metric: str) -> Curve:
+    """A metric of a run; records without it are passed over."""
+    pairs = [
+        (record["step"], record["metrics"][metric])
+        for record in read_metrics(run.metrics)
+        if record["metrics"].get(metric) is not None
+    ]
+    steps, values = zip(*pairs, strict=True) if pairs else ((), ())
+    return Curve(np.array(steps, np.float64), np.array(values, np.float64))
+
+
+def band(curves: Sequence[Curve], rng: np.random.Generator) -> Band:
+    """The curves on common steps, averaged; no run is extended beyond its end."""
+    last = min(float(curve.steps[-1]) for curve in curves)
+    first = max(float(curve.steps[0]) for curve in curves)
+    steps = np.linspace(first, max(first, last), _POINTS)
+    values = np.stack([np.interp(steps, curve.steps, curve.values) for curve in curves])
+    draws = rng.integers(len(curves), size=(_RESAMPLES, len(curves)))
+    means = values[draws].mean(axis=1)
+    low, high = np.percentile(means, [2.5, 97.5], axis=0)
+    return Band(steps, values.mean(axis=0), low, high, len(curves))
+
+
+def group_by_experiment(runs: Sequence[RunDirectory]) -> Mapping[str, list[RunDirectory]]:
+    """Runs whose configs differ in seed, name and place only belong together."""
+    groups: dict[str, list[RunDirectory]] = {}
+    labels: dict[str, str] = {}
+    for run in runs:
+        config = load_experiment(run.config)
+        key = config.model_copy(update={"experiment": None}).model_dump_json()
+        if key not in labels:
+            taken = sum(label.split(" (")[0] == config.name for label in labels.values())
+            labels[key] = f"{config.name} ({taken + 1})" if taken else config.name
+        groups.setdefault(labels[key], []).append(run)
+    return groups
+
+
+def plot(runs: Sequence[RunDirectory], output: Path, metric: str) -> Path:
+    """Draw a metric of some runs into a PNG; one line per experiment, shaded by its interval over seeds."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 4.8), layout="constrained")
+    axes = figure.subplots()
+    drawn = False
+    for label, members in group_by_experiment(runs).items():
+        curves = [curve for curve in (read_curve(run, metric) for run in members) if len(curve.steps)]
+        if not curves:
+            continue
+        summary = band(curves, np.random.default_rng(0))
+        count = f", {summary.runs} seeds" if summary.runs > 1 else ""
+        (line,) = axes.plot(summary.steps, summary.mean, label=f"{label}{count}", linewidth=2)
+        if summary.runs > 1:
+            axes.fill_between(summary.steps, summary.low, summary.high, alpha=0.2, color=line.get_color(), linewidth=0)
+            for curve in curves:
+                axes.plot(curve.steps, curve.values, color=line.get_color(), alpha=0.25, linewidth=0.8)
+        drawn = True
+    if not drawn:
+        names = sorted({name for run in runs for record in read_metrics(run.metrics) for name in record["metrics"]})
+        raise NothingToPlot(f"These runs have no metric '{metric}'; they have {', '.join(names) or 'none yet'}.")
+    axes.set_xlabel("environment steps")
+    axes.set_ylabel(metric)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value / 1e6:g}M" if value >= 1e6 else f"{value / 1e3:g}k")
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(output, dpi=150)
+    return output

@@ -1,0 +1,121 @@
+"""Running statistics of what comes in, so that networks see numbers of a known size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from rl4sys.experience import Array, ArraySpec, Ending, Segment, Sequences, StreamKey, Transitions
+from rl4sys.state import State, require
+
+_CLIP = 10.0
+_EPSILON = 1e-8
+
+
+class RunningMoments:
+    """Mean and variance of all rows seen so far, merged batch by batch (Chan et al., 1983), in float64."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.count = 0
+        self.mean = np.zeros(shape, np.float64)
+        self._squares = np.zeros(shape, np.float64)
+
+    def add(self, rows: Array) -> None:
+        """Take in rows [N, …]."""
+        if len(rows) == 0:
+            return
+        wide = rows.astype(np.float64)
+        mean = wide.mean(axis=0)
+        squares = np.square(wide - mean).sum(axis=0)
+        total = self.count + len(rows)
+        difference = mean - self.mean
+        self.mean = self.mean + difference * (len(rows) / total)
+        self._squares = self._squares + squares + np.square(difference) * (self.count * len(rows) / total)
+        self.count = total
+
+    @property
+    def variance(self) -> Array:
+        """Ones until two rows have been seen."""
+        return self._squares / self.count if self.count > 1 else np.ones_like(self._squares)
+
+    def state(self) -> State:
+        """The sums."""
+        return {"count": self.count, "mean": np.array(self.mean), "squares": np.array(self._squares)}
+
+    def restore(self, state: State) -> None:
+        """Continue from saved sums."""
+        require(state, "count", "mean", "squares")
+        self.count, self.mean, self._squares = int(state["count"]), state["mean"], state["squares"]
+
+
+class ObservationStatistics:
+    """Moments of every float observation; the learner writes them into the policy, and so they travel with it."""
+
+    def __init__(self, specs: Sequence[ArraySpec]) -> None:
+        self._moments = {spec.name: RunningMoments(spec.shape) for spec in specs if spec.dtype == "float32"}
+
+    def observe(self, segments: Sequence[Segment]) -> None:
+        """Take in every observation that was acted on."""
+        for name, moments in self._moments.items():
+            moments.add(np.concatenate([segment.observation[name][:-1] for segment in segments]))
+
+    def standardization(self) -> dict[str, tuple[Array, Array]]:
+        """Mean and 1/deviation of each observation, as float32."""
+        return {
+            name: (
+                moments.mean.astype(np.float32),
+                (1.0 / np.sqrt(moments.variance + _EPSILON)).astype(np.float32),
+            )
+            for name, moments in self._moments.items()
+        }
+
+    def state(self) -> State:
+        """The moments by name."""
+        return {name: moments.state() for name, moments in self._moments.items()}
+
+    def restore(self, state: State) -> None:
+        """Continue from saved moments."""
+        require(state, *self._moments)
+        for name, moments in self._moments.items():
+            moments.restore(state[name])
+
+
+class RewardScale:
+    """Divides rewards by the deviation of the discounted return, followed along each stream."""
+
+    def __init__(self, gamma: float) -> None:
+        self._gamma = gamma
+        self._moments = RunningMoments(())
+        self._returns: dict[StreamKey, float] = {}
+
+    def observe(self, segments: Sequence[Segment]) -> None:
+        """Follow the discounted return of each stream through its segments."""
+        seen: list[float] = []
+        for segment in segments:
+            running = self._returns.get(segment.stream, 0.0) if segment.start > 0 else 0.0
+            for reward in segment.reward.tolist():
+                running = running * self._gamma + reward
+                seen.append(running)
+            self._returns[segment.stream] = running if segment.ending is Ending.CONTINUES else 0.0
+        self._moments.add(np.array(seen))
+
+    def scaled(self, batch: Any) -> Any:
+        """The same batch with rewards of a known size, clipped to ±10."""
+        assert isinstance(batch, Transitions | Sequences)
+        factor = np.float32(1.0 / math.sqrt(float(self._moments.variance) + _EPSILON))
+        return replace(batch, reward=np.clip(batch.reward * factor, -_CLIP, _CLIP))
+
+    def state(self) -> State:
+        """The moments and the running return of each stream."""
+        streams = [[list(stream), value] for stream, value in self._returns.items()]
+        return {"moments": self._moments.state(), "returns": streams}
+
+    def restore(self, state: State) -> None:
+        """Continue from a saved state."""
+        require(state, "moments", "returns")
+        self._moments.restore(state["moments"])
+        self._returns = {StreamKey(*stream): value for stream, value in state["returns"]}

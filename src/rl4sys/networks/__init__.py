@@ -1,0 +1,35 @@
+"""Torch modules for policy programs and critics, over flat parameters."""
+
+from rl4sys.networks.config import NETWORKS, MlpConfig, NetworkConfig, NetworksConfig, register_network
+from rl4sys.networks.distributions import (
+    Evaluation,
+    categorical,
+    gaussian,
+    masked,
+    multi_categorical,
+    tanh_gaussian_log_prob,
+)
+from rl4sys.networks.initialize import orthogonal, uniform_fan_in
+from rl4sys.networks.parameters import FlatAdam, Parameters
+from rl4sys.networks.program import FUNCTIONS, TorchProgram, from_spec
+
+__all__ = [
+    "FUNCTIONS",
+    "NETWORKS",
+    "Evaluation",
+    "FlatAdam",
+    "MlpConfig",
+    "NetworkConfig",
+    "NetworksConfig",
+    "Parameters",
+    "TorchProgram",
+    "categorical",
+    "from_spec",
+    "gaussian",
+    "masked",
+    "multi_categorical",
+    "orthogonal",
+    "register_network",
+    "tanh_gaussian_log_prob",
+    "uniform_fan_in",
+]

@@ -1,0 +1,57 @@
+"""Networks by name: a config writes the ops of a network's body into a program."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Annotated, Literal
+
+from rl4sys.config import Config, Registry
+from rl4sys.policy import ProgramBuilder
+
+
+class NetworkConfig(Config):
+    """What lies between the observation and the last, linear layer."""
+
+    @abstractmethod
+    def body(self, builder: ProgramBuilder, features: str, name: str) -> str:
+        """Add ops over the register `features`, tensor names led by `name`; returns the body's register."""
+
+
+NETWORKS: Registry[NetworkConfig] = Registry(
+    "network",
+    NetworkConfig,
+    key="type",
+    default="mlp",
+)
+register_network = NETWORKS.register
+
+
+@register_network("mlp")
+class MlpConfig(NetworkConfig):
+    """A stack of fully connected layers."""
+
+    hidden_dims: tuple[int, ...] = (64, 64)
+    """Units of each hidden layer. More can express more, and cost time per decision and update."""
+    activation: Literal["tanh", "relu", "silu", "gelu", "elu", "leaky_relu", "sigmoid", "softplus"] = "tanh"
+    """What follows each layer."""
+    layer_norm: bool = False
+    """Normalise each layer before its activation. Steadier with large or drifting inputs, a little slower."""
+
+    def body(self, builder: ProgramBuilder, features: str, name: str) -> str:
+        """Linear, optional norm, activation; once per hidden layer."""
+        register = features
+        for number, width in enumerate(self.hidden_dims):
+            register = builder.linear(register, width, f"{name}.{number}")
+            if self.layer_norm:
+                register = builder.layer_norm(register, f"{name}.{number}.norm")
+            register = builder.activation(register, self.activation)
+        return register
+
+
+class NetworksConfig(Config):
+    """The networks of an algorithm."""
+
+    actor: Annotated[NetworkConfig, NETWORKS] = MlpConfig()
+    """The network that acts. Value-based algorithms train it as their value network."""
+    critic: Annotated[NetworkConfig, NETWORKS] = MlpConfig()
+    """The network that judges, where the algorithm has one."""

@@ -1,0 +1,43 @@
+"""First values of parameters, drawn from a named generator."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import torch
+from torch import nn
+
+from rl4sys.networks.parameters import Parameters
+
+
+def orthogonal(parameters: Parameters, gains: Mapping[str, float], generator: torch.Generator) -> None:
+    """Orthogonal matrices and zero biases; gain √2 unless `gains` names the layer ("actor.action": 0.01).
+
+    The gates of a recurrent layer lie side by side in one matrix, which is orthogonal as a whole.
+    """
+    with torch.no_grad():
+        for name, view in parameters.views.items():
+            layer, _, part = name.rpartition(".")
+            if part.endswith("weight"):
+                nn.init.orthogonal_(view, gains.get(layer, math.sqrt(2.0)), generator=generator)
+            elif part in ("gain", "scale"):
+                view.fill_(1.0)
+
+
+def uniform_fan_in(parameters: Parameters, generator: torch.Generator) -> None:
+    """Weights and biases of a layer uniform within ±1/√(number of inputs); norms start as the identity."""
+    with torch.no_grad():
+        for name, view in parameters.views.items():
+            layer, _, part = name.rpartition(".")
+            weight = parameters.views.get(f"{layer}.{part.removesuffix('bias').removesuffix('weight')}weight")
+            if part in ("gain", "scale"):
+                view.fill_(1.0)
+            elif part.endswith(("weight", "bias")) and weight is not None:
+                bound = 1.0 / math.sqrt(_fan_in(weight))
+                view.uniform_(-bound, bound, generator=generator)
+
+
+def _fan_in(weight: torch.Tensor) -> int:
+    """Inputs of one unit: matrices are [in, out], kernels [out, in, height, width]."""
+    return weight.shape[0] if weight.ndim == 2 else weight[0].numel()

@@ -1,0 +1,135 @@
+"""Runs a policy program in torch, so that what is trained is exactly what travels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from rl4sys.networks.parameters import Parameters
+from rl4sys.policy import Op, PolicySpec, Program, UnknownOp
+from rl4sys.policy.spec import number
+
+TensorMap = Mapping[str, torch.Tensor]
+Many = Sequence[torch.Tensor]
+Function = Callable[[Op, Many, Many], tuple[torch.Tensor, ...]]
+
+
+class TorchProgram(nn.Module):
+    """A program over views of `Parameters`. Rows are independent; memory comes in and goes out as values."""
+
+    def __init__(self, program: Program, parameters: Parameters) -> None:
+        super().__init__()
+        unknown = sorted({op.kind for op in program.ops} - FUNCTIONS.keys())
+        if unknown:
+            raise UnknownOp(f"Torch lacks the ops {unknown}; add them to rl4sys.networks.FUNCTIONS.")
+        self.program = program
+        self._steps = [(FUNCTIONS[op.kind], op, [parameters.views[name] for name in op.tensors]) for op in program.ops]
+
+    def forward(self, observation: TensorMap, carry: TensorMap | None = None) -> dict[str, torch.Tensor]:
+        """All registers, by name, after running the program on a batch of observations [N, …]."""
+        registers = dict(observation)
+        some = next(iter(observation.values()))
+        for memory in self.program.carry:
+            if carry is None:
+                registers[memory.name] = torch.zeros(len(some), *memory.shape, device=some.device)
+            else:
+                registers[memory.name] = carry[memory.name]
+        for function, op, tensors in self._steps:
+            outputs = function(op, [registers[name] for name in op.inputs], tensors)
+            if len(op.outputs) == 1:
+                registers[op.outputs[0]] = outputs[0]
+            else:
+                registers |= zip(op.outputs, outputs, strict=True)
+        return registers
+
+
+def from_spec(spec: PolicySpec, device: torch.device | None = None) -> tuple[TorchProgram, Parameters]:
+    """The torch module of a policy that came as a spec, with fresh (zero) parameters to load or set."""
+    parameters = Parameters(spec.program.tensors, device or torch.device("cpu"))
+    return TorchProgram(spec.program, parameters), parameters
+
+
+def _linear(op: Op, inputs: Many, tensors: Many) -> tuple[torch.Tensor, ...]:
+    if len(tensors) == 1:
+        return (inputs[0] @ tensors[0],)
+    return (torch.addmm(tensors[1], inputs[0], tensors[0]),)
+
+
+def _unary(function: Callable[[torch.Tensor], torch.Tensor]) -> Function:
+    return lambda op, inputs, tensors: (function(inputs[0]),)
+
+
+def _standardize(op: Op, inputs: Many, tensors: Many) -> tuple[torch.Tensor, ...]:
+    bound = _number(op, "clip")
+    return (torch.clamp((inputs[0] - tensors[0]) * tensors[1], -bound, bound),)
+
+
+def _layer_norm(op: Op, inputs: Many, tensors: Many) -> tuple[torch.Tensor, ...]:
+    gain, bias = tensors
+    return (F.layer_norm(inputs[0], inputs[0].shape[-1:], gain, bias, _number(op, "epsilon")),)
+
+
+def _rms_norm(op: Op, inputs: Many, tensors: Many) -> tuple[torch.Tensor, ...]:
+    return (F.rms_norm(inputs[0], inputs[0].shape[-1:], tensors[0], _number(op, "epsilon")),)
+
+
+def _conv2d(op: Op, inputs: Many, tensors: Many) -> tuple[torch.Tensor, ...]:
+    kernel, bias = tensors
+    return (F.conv2d(inputs[0], kernel, bias, int(_number(op, "stride")), int(_number(op, "padding"))),)
+
+
+def _scale(op: Op, inputs: Many, tensors: Many) -> tuple[torch.Tensor, ...]:
+    return (inputs[0].to(torch.float32) * _number(op, "factor") + _number(op, "offset"),)
+
+
+def _gru(op: Op, inputs: Many, tensors: Many) -> tuple[torch.Tensor, ...]:
+    (x, hidden), (input_weight, hidden_weight, input_bias, hidden_bias) = inputs, tensors
+    input_reset, input_update, input_new = torch.addmm(input_bias, x, input_weight).chunk(3, dim=-1)
+    hidden_reset, hidden_update, hidden_new = torch.addmm(hidden_bias, hidden, hidden_weight).chunk(3, dim=-1)
+    reset, update = torch.sigmoid(input_reset + hidden_reset), torch.sigmoid(input_update + hidden_update)
+    new = torch.tanh(input_new + reset * hidden_new)
+    return ((1.0 - update) * new + update * hidden,)
+
+
+def _lstm(op: Op, inputs: Many, tensors: Many) -> tuple[torch.Tensor, ...]:
+    (x, hidden, cell), (input_weight, hidden_weight, input_bias, hidden_bias) = inputs, tensors
+    total = torch.addmm(input_bias, x, input_weight) + torch.addmm(hidden_bias, hidden, hidden_weight)
+    enter, forget, candidate, leave = total.chunk(4, dim=-1)
+    next_cell = torch.sigmoid(forget) * cell + torch.sigmoid(enter) * torch.tanh(candidate)
+    return torch.sigmoid(leave) * torch.tanh(next_cell), next_cell
+
+
+def _embed(op: Op, inputs: Many, tensors: Many) -> tuple[torch.Tensor, ...]:
+    return (F.embedding(inputs[0].long(), tensors[0]).reshape(len(inputs[0]), -1),)
+
+
+def _number(op: Op, name: str) -> float:
+    return number(op.settings, name, f"op '{op.kind}'")
+
+
+FUNCTIONS: dict[str, Function] = {
+    "linear": _linear,
+    "tanh": _unary(torch.tanh),
+    "relu": _unary(torch.relu),
+    "sigmoid": _unary(torch.sigmoid),
+    "silu": _unary(F.silu),
+    "gelu": _unary(lambda x: F.gelu(x, approximate="tanh")),
+    "elu": _unary(F.elu),
+    "softplus": _unary(F.softplus),
+    "leaky_relu": lambda op, inputs, tensors: (F.leaky_relu(inputs[0], _number(op, "slope")),),
+    "standardize": _standardize,
+    "layer_norm": _layer_norm,
+    "rms_norm": _rms_norm,
+    "conv2d": _conv2d,
+    "flatten": lambda op, inputs, tensors: (inputs[0].flatten(1),),
+    "concat": lambda op, inputs, tensors: (torch.cat(list(inputs), dim=1),),
+    "add": lambda op, inputs, tensors: (inputs[0] + inputs[1],),
+    "scale": _scale,
+    "gru": _gru,
+    "lstm": _lstm,
+    "embed": _embed,
+}
+"""The op set in torch, by the names that numpy and C++ know."""

@@ -1,0 +1,44 @@
+"""Policies as programs, and the numpy runtime that executes them."""
+
+from rl4sys.policy.builder import MASK, ProgramBuilder
+from rl4sys.policy.heads import NoAllowedAction, noise_size
+from rl4sys.policy.noise import KeyedNoise
+from rl4sys.policy.ops import COMPILERS
+from rl4sys.policy.runtime import Decision, NumpyPolicy, UnknownOp, layout_of
+from rl4sys.policy.spec import (
+    ActionSpec,
+    BoxAction,
+    DiscreteAction,
+    Head,
+    Memory,
+    MultiDiscreteAction,
+    Op,
+    PolicySpec,
+    Program,
+    Tensor,
+    action_array,
+)
+
+__all__ = [
+    "COMPILERS",
+    "MASK",
+    "ActionSpec",
+    "BoxAction",
+    "Decision",
+    "DiscreteAction",
+    "Head",
+    "KeyedNoise",
+    "Memory",
+    "MultiDiscreteAction",
+    "NoAllowedAction",
+    "NumpyPolicy",
+    "Op",
+    "PolicySpec",
+    "Program",
+    "ProgramBuilder",
+    "Tensor",
+    "UnknownOp",
+    "action_array",
+    "layout_of",
+    "noise_size",
+]

@@ -1,0 +1,140 @@
+"""Writes programs: keeps track of registers, their shapes and the tensors they need."""
+
+from __future__ import annotations
+
+import math
+
+from rl4sys.experience import ArraySpec
+from rl4sys.policy.spec import Memory, Op, Program, Setting, Tensor
+
+MASK = "action_mask"
+"""The observation that says which choices are allowed. Heads read it; networks do not."""
+
+
+class ProgramBuilder:
+    """Adds one op after the other; each method returns the register that holds its result."""
+
+    def __init__(self, inputs: tuple[ArraySpec, ...]) -> None:
+        self._inputs = inputs
+        self._shapes: dict[str, tuple[int, ...]] = {spec.name: spec.shape for spec in inputs}
+        self._ops: list[Op] = []
+        self._tensors: dict[str, Tensor] = {}
+        self._carry: list[Memory] = []
+
+    def shape(self, register: str) -> tuple[int, ...]:
+        """The shape of one row of a register."""
+        return self._shapes[register]
+
+    def tensor(self, name: str, *shape: int) -> str:
+        """Declare a tensor, or refer to one that was declared with the same shape."""
+        declared = self._tensors.setdefault(name, Tensor(name, shape))
+        if declared.shape != shape:
+            raise ValueError(f"Tensor '{name}' has shape {declared.shape}; it cannot also have {shape}.")
+        return name
+
+    def op(
+        self,
+        kind: str,
+        inputs: tuple[str, ...],
+        shape: tuple[int, ...],
+        tensors: tuple[str, ...] = (),
+        **settings: Setting,
+    ) -> str:
+        """Add an op with one output of the given shape."""
+        register = self._declare(self._unused(), shape)
+        self._ops.append(Op(kind, (register,), inputs, tensors, settings))
+        return register
+
+    def linear(self, register: str, size: int, name: str) -> str:
+        """A matrix product and a bias; `name` leads the names of its two tensors."""
+        (width,) = self.shape(register)
+        tensors = self.tensor(f"{name}.weight", width, size), self.tensor(f"{name}.bias", size)
+        return self.op("linear", (register,), (size,), tensors)
+
+    def activation(self, register: str, kind: str) -> str:
+        """One of the activations, such as `tanh` or `relu`."""
+        settings: dict[str, Setting] = {"slope": 0.01} if kind == "leaky_relu" else {}
+        return self.op(kind, (register,), self.shape(register), (), **settings)
+
+    def layer_norm(self, register: str, name: str) -> str:
+        """Zero mean and unit variance over the last axis, then a learned gain and bias."""
+        size = self.shape(register)[-1]
+        tensors = self.tensor(f"{name}.gain", size), self.tensor(f"{name}.bias", size)
+        return self.op("layer_norm", (register,), self.shape(register), tensors, epsilon=1e-5)
+
+    def gru(self, register: str, size: int, name: str) -> str:
+        """A gated recurrent unit whose memory travels in the carry."""
+        (width,) = self.shape(register)
+        memory = self._declare(f"{name}.hidden", (size,))
+        tensors = (
+            self.tensor(f"{name}.input_weight", width, 3 * size),
+            self.tensor(f"{name}.hidden_weight", size, 3 * size),
+            self.tensor(f"{name}.input_bias", 3 * size),
+            self.tensor(f"{name}.hidden_bias", 3 * size),
+        )
+        result = self.op("gru", (register, memory), (size,), tensors)
+        self._carry.append(Memory(memory, (size,), result))
+        return result
+
+    def lstm(self, register: str, size: int, name: str) -> str:
+        """A long short-term memory whose two memories travel in the carry."""
+        (width,) = self.shape(register)
+        hidden, cell = self._declare(f"{name}.hidden", (size,)), self._declare(f"{name}.cell", (size,))
+        tensors = (
+            self.tensor(f"{name}.input_weight", width, 4 * size),
+            self.tensor(f"{name}.hidden_weight", size, 4 * size),
+            self.tensor(f"{name}.input_bias", 4 * size),
+            self.tensor(f"{name}.hidden_bias", 4 * size),
+        )
+        result = self._declare(self._unused(), (size,))
+        outputs = (result, self._declare(f"{result}.cell", (size,)))
+        self._ops.append(Op("lstm", outputs, (register, hidden, cell), tensors))
+        self._carry += [Memory(hidden, (size,), outputs[0]), Memory(cell, (size,), outputs[1])]
+        return result
+
+    def features(self, *, standardize: bool, clip: float = 10.0) -> str:
+        """All observations but the mask as one flat vector; bytes become numbers from 0 to 1.
+
+        With `standardize`, tensors `NAME.mean` and `NAME.scale` hold the statistics of every other
+        observation.
+        """
+        parts = []
+        for spec in self._inputs:
+            if spec.name == MASK:
+                continue
+            register = spec.name
+            if spec.dtype == "uint8":
+                register = self.op("scale", (register,), spec.shape, factor=1.0 / 255.0, offset=0.0)
+            elif spec.dtype != "float32":
+                register = self.op("scale", (register,), spec.shape, factor=1.0, offset=0.0)
+            if standardize and spec.dtype != "uint8":
+                statistics = (self.tensor(f"{spec.name}.{part}", *spec.shape) for part in ("mean", "scale"))
+                register = self.op("standardize", (register,), spec.shape, tuple(statistics), clip=clip)
+            if len(spec.shape) != 1:
+                register = self.op("flatten", (register,), (math.prod(spec.shape),))
+            parts.append(register)
+        if not parts:
+            raise ValueError(
+                f"There is nothing to look at but {[spec.name for spec in self._inputs]}. "
+                f"Add an observation; a constant will do."
+            )
+        if len(parts) == 1:
+            return parts[0]
+        return self.op("concat", tuple(parts), (sum(self.shape(part)[0] for part in parts),))
+
+    def program(self) -> Program:
+        """The finished program."""
+        return Program(self._inputs, tuple(self._ops), tuple(self._tensors.values()), tuple(self._carry))
+
+    def _unused(self) -> str:
+        """A register name that no observation has; an observation may well be called r0."""
+        name = f"r{len(self._ops)}"
+        while name in self._shapes:
+            name += "_"
+        return name
+
+    def _declare(self, register: str, shape: tuple[int, ...]) -> str:
+        if register in self._shapes:
+            raise ValueError(f"Register '{register}' exists already; give this layer another name.")
+        self._shapes[register] = shape
+        return register

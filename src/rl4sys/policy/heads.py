@@ -1,0 +1,235 @@
+"""From registers to an action and what is noted about it. One class per head and action kind."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from itertools import accumulate
+
+import numpy as np
+
+from rl4sys.experience import Array, Arrays
+from rl4sys.policy.noise import normal
+from rl4sys.policy.ops import softplus
+from rl4sys.policy.spec import BoxAction, DiscreteAction, Head, MultiDiscreteAction, PolicySpec, number
+
+Decide = Callable[[Array], tuple[Array, Arrays]]
+"""Noise in; action and notes out, in arrays that are fresh or reused: copy what must outlive the decision."""
+
+_FEW = 32
+"""Up to this many choices, plain Python decides for one row faster than numpy does."""
+_HALF_LOG_TWO_PI = np.float32(0.5 * math.log(2.0 * math.pi))
+
+
+class NoAllowedAction(ValueError):
+    """An action mask forbids every choice."""
+
+
+def noise_size(spec: PolicySpec) -> int:
+    """How many uniform numbers one decision takes."""
+    match spec.head.kind, spec.action:
+        case "categorical", MultiDiscreteAction(sizes=sizes):
+            return len(sizes)
+        case "categorical", _:
+            return 1
+        case "epsilon_greedy", _:
+            return 2
+        case "gaussian" | "tanh_gaussian", BoxAction() as box:
+            return 2 * box.size
+    return 0
+
+
+def compile_head(spec: PolicySpec, registers: Mapping[str, Array], tensors: Arrays) -> Decide:
+    """The function that turns noise into decisions over these registers."""
+    head, action = spec.head, spec.action
+    inputs = [registers[name] for name in head.inputs]
+    parameters = [tensors[name] for name in head.tensors]
+    mask = _mask(head, registers)
+    match head.kind, action:
+        case "categorical", DiscreteAction():
+            return _categorical(inputs[0], mask)
+        case "categorical", MultiDiscreteAction(sizes=sizes):
+            return _several(_split(inputs[0], sizes), _split(mask, sizes), _categorical)
+        case "epsilon_greedy", DiscreteAction():
+            return _epsilon_greedy(inputs[0], mask, parameters[0])
+        case "deterministic", DiscreteAction():
+            return _greedy(inputs[0], mask)
+        case "deterministic", MultiDiscreteAction(sizes=sizes):
+            return _several(_split(inputs[0], sizes), _split(mask, sizes), _greedy)
+        case "deterministic", BoxAction() as box:
+            return _deterministic(inputs[0], box, squash=head.settings.get("squash") == "tanh")
+        case "gaussian", BoxAction():
+            return _gaussian(inputs[0], parameters[0])
+        case "tanh_gaussian", BoxAction() as box:
+            low, high = (number(head.settings, f"log_std_{end}", head.kind) for end in ("low", "high"))
+            return _tanh_gaussian(inputs[0], inputs[1], box, (np.float32(low), np.float32(high)))
+    raise ValueError(
+        f"Head '{head.kind}' cannot produce {action.kind} actions. Choose an algorithm whose head fits the "
+        f"environment's action space."
+    )
+
+
+def _mask(head: Head, registers: Mapping[str, Array]) -> Array | None:
+    if head.mask is None:
+        return None
+    mask, scores = registers[head.mask], registers[head.inputs[0]]
+    if mask.dtype != np.bool_ or mask.shape != scores.shape:
+        raise ValueError(
+            f"The mask '{head.mask}' is {mask.dtype}{list(mask.shape[1:])}; "
+            f"expected bool{list(scores.shape[1:])}, one for each choice."
+        )
+    return mask
+
+
+def _allowed(scores: Array, mask: Array | None, masked: Array) -> Array:
+    """The scores, with minus infinity where the mask forbids a choice."""
+    if mask is None:
+        return scores
+    if not mask.any(axis=1).all():
+        raise _nothing_allowed()
+    masked.fill(-np.inf)
+    np.copyto(masked, scores, where=mask)
+    return masked
+
+
+def _nothing_allowed() -> NoAllowedAction:
+    return NoAllowedAction(
+        "The action mask allows no action in at least one row. Allow one choice, or end the episode."
+    )
+
+
+def _categorical(logits: Array, mask: Array | None) -> Decide:
+    """Inverse-CDF sampling: the first choice whose cumulative weight exceeds u · total, all in float64.
+
+    In float64 the threshold stays below the total for every 24-bit u, so there is always a choice, and every
+    language that sees the same logits makes the same one.
+    """
+    count, choices = logits.shape
+    if count == 1 and choices <= _FEW:
+        return _categorical_for_one(logits, mask)
+    masked = np.empty_like(logits)
+    shifted, weight, cumulative = (np.empty((count, choices), np.float64) for _ in range(3))
+    total, below, offset = (
+        cumulative[:, -1:],
+        np.empty((count, choices), np.bool_),
+        np.arange(count) * choices,
+    )
+    reduce_max, subtract, exp, add, less_equal = np.maximum.reduce, np.subtract, np.exp, np.add, np.less_equal
+
+    def decide(noise: Array) -> tuple[Array, Arrays]:
+        scores = _allowed(logits, mask, masked)
+        subtract(scores, reduce_max(scores, 1, keepdims=True), shifted, dtype=np.float64)
+        exp(shifted, weight)
+        add.accumulate(weight, 1, out=cumulative)
+        less_equal(cumulative, total * noise, below)
+        action = add.reduce(below, 1, np.int64)
+        log_prob = shifted.take(action + offset) - np.log(total[:, 0])
+        return action, {"log_prob": log_prob.astype(np.float32)}
+
+    return decide
+
+
+def _categorical_for_one(logits: Array, mask: Array | None) -> Decide:
+    """The same for a single row: a decision inside a live system waits for nothing else."""
+    row, allowed = logits[0], None if mask is None else mask[0]
+    exp, log, array = math.exp, math.log, np.array
+
+    def decide(noise: Array) -> tuple[Array, Arrays]:
+        scores = row.tolist()
+        if allowed is not None:
+            if not allowed.any():
+                raise _nothing_allowed()
+            scores = [score if ok else -math.inf for score, ok in zip(scores, allowed.tolist(), strict=True)]
+        peak = max(scores)
+        cumulative = list(accumulate([exp(score - peak) for score in scores]))
+        total = cumulative[-1]
+        action = bisect_right(cumulative, total * noise.item())
+        log_prob = scores[action] - peak - log(total)
+        return array((action,), np.int64), {"log_prob": array((log_prob,), np.float32)}
+
+    return decide
+
+
+def _greedy(scores: Array, mask: Array | None) -> Decide:
+    masked = np.empty_like(scores)
+    return lambda noise: (_allowed(scores, mask, masked).argmax(1), {})
+
+
+def _epsilon_greedy(scores: Array, mask: Array | None, epsilon: Array) -> Decide:
+    """With probability ε one of the allowed choices, each alike; else the best one."""
+    masked, choices = np.empty_like(scores), scores.shape[1]
+
+    def decide(noise: Array) -> tuple[Array, Arrays]:
+        action = _allowed(scores, mask, masked).argmax(1)
+        exploring = noise[:, 0] < epsilon[0]
+        if exploring.any():
+            # In float64 the product is exact, so its whole part is the same in every language.
+            share = noise[:, 1].astype(np.float64)
+            if mask is None:
+                random = (share * choices).astype(np.int64)
+            else:
+                wanted = (share * mask.sum(1)).astype(np.int64)
+                random = (mask.cumsum(1) > wanted[:, None]).argmax(1)
+            np.copyto(action, random, where=exploring)
+        return action, {}
+
+    return decide
+
+
+def _several(scores: list[Array], masks: list[Array], one: Callable[[Array, Array | None], Decide]) -> Decide:
+    """Independent choices side by side; their log-probabilities add up."""
+    decide_each = [one(part, masks[index] if masks else None) for index, part in enumerate(scores)]
+
+    def decide(noise: Array) -> tuple[Array, Arrays]:
+        decisions = [decide_one(noise[:, index : index + 1]) for index, decide_one in enumerate(decide_each)]
+        action = np.stack([action for action, _ in decisions], axis=1)
+        notes = [note["log_prob"] for _, note in decisions if note]
+        return action, {"log_prob": np.add.reduce(notes)} if notes else {}
+
+    return decide
+
+
+def _split(array: Array | None, sizes: tuple[int, ...]) -> list[Array]:
+    return [] if array is None else np.split(array, np.cumsum(sizes)[:-1], axis=1)
+
+
+def _gaussian(mean: Array, log_std: Array) -> Decide:
+    def decide(noise: Array) -> tuple[Array, Arrays]:
+        unit = normal(noise)
+        log_prob = -(np.float32(0.5) * np.square(unit) + log_std + _HALF_LOG_TWO_PI).sum(axis=1)
+        return mean + np.exp(log_std) * unit, {"log_prob": log_prob}
+
+    return decide
+
+
+def _tanh_gaussian(mean: Array, log_std: Array, box: BoxAction, bounds: tuple[np.float32, np.float32]) -> Decide:
+    """A Gaussian squashed into the bounds, with the change of variables in its stable form."""
+    scale, middle = _scale_and_middle(box)
+    log_scale, log_two, two = np.log(scale), np.float32(math.log(2.0)), np.float32(2.0)
+
+    def decide(noise: Array) -> tuple[Array, Arrays]:
+        unit, spread = normal(noise), np.clip(log_std, *bounds)
+        raw = mean + np.exp(spread) * unit
+        gaussian = np.float32(0.5) * np.square(unit) + spread + _HALF_LOG_TWO_PI
+        correction = two * (log_two - raw - softplus(-two * raw)) + log_scale
+        return np.tanh(raw) * scale + middle, {"log_prob": -(gaussian + correction).sum(axis=1)}
+
+    return decide
+
+
+def _deterministic(value: Array, box: BoxAction, *, squash: bool) -> Decide:
+    if not squash:
+        return lambda noise: (value.copy(), {})
+    scale, middle = _scale_and_middle(box)
+    return lambda noise: (np.tanh(value) * scale + middle, {})
+
+
+def _scale_and_middle(box: BoxAction) -> tuple[Array, Array]:
+    low, high = np.array(box.low, np.float32), np.array(box.high, np.float32)
+    if not (np.isfinite(low).all() and np.isfinite(high).all()):
+        raise ValueError(
+            f"A squashed policy needs finite action bounds; got {box.low} to {box.high}. "
+            f"Rescale the environment's actions, or use a Gaussian policy (PPO)."
+        )
+    return (high - low) / np.float32(2.0), (high + low) / np.float32(2.0)

@@ -1,0 +1,143 @@
+"""Runs a policy program with numpy: the same decisions as torch, without torch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from rl4sys.experience import Array, Arrays, ArraySpec
+from rl4sys.policy.heads import Decide, compile_head, noise_size
+from rl4sys.policy.ops import COMPILERS, Thunk
+from rl4sys.policy.spec import PolicySpec, Program
+from rl4sys.weights import Layout
+
+_PLANS = 16
+"""Batch sizes that stay compiled, so that callers whose batches vary do not fill the memory."""
+
+
+class UnknownOp(ValueError):
+    """A program uses an op that this runtime does not have."""
+
+
+class Decision(NamedTuple):
+    """What a policy chose for each row, what it noted, and its memory afterwards.
+
+    The arrays belong to the runtime and are valid until its next decision.
+    """
+
+    action: Array
+    extras: Arrays
+    carry: Arrays
+
+
+def layout_of(program: Program) -> Layout:
+    """Where each tensor of a program lies in its flat weights."""
+    return Layout((tensor.name, tensor.shape) for tensor in program.tensors)
+
+
+class NumpyPolicy:
+    """A policy that acts for a batch of rows. Not for two threads at once: give each its own.
+
+    The weights are a private copy, so `load` swaps in a new version between two decisions and never within
+    one.
+    """
+
+    def __init__(self, spec: PolicySpec, weights: Array | None = None) -> None:
+        unknown = sorted({op.kind for op in spec.program.ops} - COMPILERS.keys())
+        if unknown:
+            raise UnknownOp(f"This runtime lacks the ops {unknown}; upgrade rl4sys, or decide on the server.")
+        self.spec = spec
+        self.noise_size = noise_size(spec)
+        layout = layout_of(spec.program)
+        self._weights = np.zeros(layout.size, np.float32)
+        self._tensors = layout.views(self._weights)
+        self._plans: dict[tuple[int, ...], _Plan] = {}
+        if weights is not None:
+            self.load(weights)
+
+    def load(self, weights: Array) -> None:
+        """Use these flat weights from the next decision on."""
+        if weights.shape != self._weights.shape:
+            raise ValueError(
+                f"The policy has {self._weights.size} weights; got an array of shape {weights.shape}. "
+                f"The weights belong to another architecture."
+            )
+        np.copyto(self._weights, weights)
+
+    def initial_carry(self, rows: int) -> dict[str, Array]:
+        """The memory of policies that have seen nothing yet."""
+        carry = self.spec.program.carry
+        return {memory.name: np.zeros((rows, *memory.shape), np.float32) for memory in carry}
+
+    def act(self, observation: Arrays, noise: Array, carry: Arrays | None = None) -> Decision:
+        """Decide for every row of the observation arrays [N, …] with uniform noise [N, noise_size]."""
+        plan = self._plans.get(noise.shape)
+        if plan is None:
+            plan = self._compile(noise.shape)
+        return plan.run(observation, noise, carry)
+
+    def _compile(self, shape: tuple[int, ...]) -> _Plan:
+        if len(shape) != 2 or shape[1] != self.noise_size:
+            raise ValueError(
+                f"Got noise of shape {shape}; this policy takes (rows, {self.noise_size}). "
+                f"Draw it with KeyedNoise(seed, streams, policy.noise_size)."
+            )
+        plan = _Plan(self.spec, self._tensors, rows=shape[0])
+        if len(self._plans) == _PLANS:
+            del self._plans[next(iter(self._plans))]
+        self._plans[shape] = plan
+        return plan
+
+
+class _Plan:
+    """The program compiled for one number of rows: buffers allocated once, calls in order."""
+
+    def __init__(self, spec: PolicySpec, tensors: Mapping[str, Array], rows: int) -> None:
+        program = spec.program
+        inputs = {array.name: np.zeros((rows, *array.shape), array.dtype) for array in program.inputs}
+        memory = {m.name: np.zeros((rows, *m.shape), np.float32) for m in program.carry}
+        registers: dict[str, Array] = inputs | memory
+        self._calls: list[Thunk] = []
+        for op in program.ops:
+            arrays = [registers[name] for name in op.inputs]
+            compiled = COMPILERS[op.kind](op, arrays, [tensors[name] for name in op.tensors])
+            registers |= zip(op.outputs, compiled.outputs, strict=True)
+            self._calls.append(compiled.run)
+        self._next = {memory.name: registers[memory.next] for memory in program.carry}
+        self._decide: Decide = compile_head(spec, registers, tensors)
+        # A shape is asked of its array once, not in every decision.
+        self._inputs = [(name, buffer, buffer.shape) for name, buffer in inputs.items()]
+        self._memory = [(name, buffer, buffer.shape) for name, buffer in memory.items()]
+
+    def run(self, observation: Arrays, noise: Array, carry: Arrays | None) -> Decision:
+        _fill(self._inputs, observation, "observation")
+        if self._memory:
+            if carry is None:
+                for _, buffer, _ in self._memory:
+                    buffer.fill(0.0)
+            else:
+                _fill(self._memory, carry, "carry")
+        for call in self._calls:
+            call()
+        action, extras = self._decide(noise)
+        return Decision(action, extras, self._next)
+
+
+def _fill(buffers: list[tuple[str, Array, tuple[int, ...]]], arrays: Arrays, what: str) -> None:
+    """Copy named arrays into their buffers. Shapes must be equal: broadcasting would hide a mistake."""
+    try:
+        for name, buffer, shape in buffers:
+            array = arrays[name]
+            if array.shape != shape:
+                raise ValueError(f"'{name}' has shape {array.shape}, not {shape}")
+            np.copyto(buffer, array)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        got = ", ".join(_described(name, np.asarray(array)) for name, array in arrays.items())
+        expected = ", ".join(_described(name, buffer) for name, buffer, _ in buffers)
+        raise ValueError(f"The policy cannot read this {what}: got {got}; expected {expected}.") from error
+
+
+def _described(name: str, array: Array) -> str:
+    return str(ArraySpec(name, str(array.dtype), array.shape))

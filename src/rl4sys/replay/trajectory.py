@@ -1,0 +1,164 @@
+"""Experience in order, used once: the buffer of on-policy algorithms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rl4sys.experience import Array, Arrays, Ending, Segment, Sequences, StreamKey
+from rl4sys.replay.pace import OnceFresh
+from rl4sys.state import State, require
+
+
+class TrajectoryBuffer:
+    """Puts the segments of each stream in order, and hands all of them over when there are enough steps."""
+
+    def __init__(self, pace: OnceFresh) -> None:
+        self._pace = pace
+        self._held: list[_Held] = []
+        self._steps = 0
+        self._added = 0
+        self._too_old = 0
+
+    def add(self, segment: Segment, age: int = 0) -> None:
+        """Keep a segment for the next batch, unless the policy that acted is too many versions old."""
+        if age > self._pace.max_age:
+            self._too_old += segment.steps
+            return
+        self._held.append(_Held(segment, age))
+        self._steps += segment.steps
+        self._added += segment.steps
+
+    def due(self) -> Iterator[Sequences]:
+        """One batch with everything that is held, if that is enough; the buffer is empty afterwards."""
+        if self._steps >= self._pace.steps:
+            held, self._held, self._steps = self._held, [], 0
+            yield _assemble(held)
+
+    def annotate(self, ids: Array, feedback: Mapping[str, Array]) -> None:
+        """Nothing to note: what was handed over does not come back."""
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Steps taken in (`added`), and steps refused because of their age (`too_old`)."""
+        return {"added": self._added, "too_old": self._too_old}
+
+    def state(self) -> State:
+        """The counters and the partly filled batch, wholly."""
+        return {
+            "added": self._added,
+            "too_old": self._too_old,
+            "segments": {str(number): _to_state(held) for number, held in enumerate(self._held)},
+        }
+
+    def restore(self, state: State) -> None:
+        """Go on exactly where `state` was taken."""
+        require(state, "added", "too_old", "segments")
+        self._added, self._too_old = int(state["added"]), int(state["too_old"])
+        # By number, not by position: a file may list the names in another order.
+        self._held = [_from_state(state["segments"][number]) for number in sorted(state["segments"], key=int)]
+        self._steps = sum(held.segment.steps for held in self._held)
+
+
+class _Held(NamedTuple):
+    segment: Segment
+    age: int
+
+
+def _assemble(held: list[_Held]) -> Sequences:
+    """One row of B per stream, in the order of first arrival."""
+    streams: dict[StreamKey, list[_Held]] = {}
+    for item in held:
+        streams.setdefault(item.segment.stream, []).append(item)
+    offsets = [_offsets(row) for row in streams.values()]
+    shape = (len(streams), max(row[-1] for row in offsets))
+    model, cells = held[0].segment, shape[0] * shape[1]
+
+    # The rows of B lie one after another here: slices of one axis are the fastest that numpy has.
+    observation = {name: _blank(cells, array) for name, array in model.observation.items()}
+    extras = {name: _blank(cells, array) for name, array in model.extras.items()}
+    action, reward = _blank(cells, model.action), _blank(cells, model.reward)
+    discount, age = np.ones(cells, np.float32), np.zeros(cells, np.int32)
+    acted, is_first = np.zeros(cells, np.bool_), np.zeros(cells, np.bool_)
+
+    for number, row in enumerate(streams.values()):
+        for offset, (segment, segment_age) in zip(offsets[number], row, strict=False):
+            first = number * shape[1] + offset
+            last = first + segment.steps
+            for name, column in observation.items():
+                # One row more than was acted on. A segment that follows writes its own first row over it.
+                column[first : last + 1] = segment.observation[name]
+            for name, column in extras.items():
+                column[first:last] = segment.extras[name]
+            action[first:last] = segment.action
+            reward[first:last] = segment.reward
+            age[first:last] = segment_age
+            acted[first:last] = True
+            is_first[first] = segment.start == 0
+            if segment.ending is Ending.TERMINATED:
+                discount[last - 1] = 0.0
+
+    return Sequences(
+        observation=_all_per_stream(observation, shape),
+        action=_per_stream(action, shape),
+        reward=_per_stream(reward, shape),
+        discount=_per_stream(discount, shape),
+        acted=_per_stream(acted, shape),
+        is_first=_per_stream(is_first, shape),
+        age=_per_stream(age, shape),
+        extras=_all_per_stream(extras, shape),
+        carry={name: np.stack([row[0].segment.carry[name] for row in streams.values()]) for name in model.carry},
+        streams=tuple(streams),
+    )
+
+
+def _offsets(row: list[_Held]) -> list[int]:
+    """Where each segment of one stream starts, and at last the length of the whole.
+
+    One row is left free for the final observation wherever the next segment does not go on from it.
+    """
+    offsets, end = [0], row[0].segment.steps
+    for earlier, later in pairwise(row):
+        offsets.append(end if later.segment.follows(earlier.segment) else end + 1)
+        end = offsets[-1] + later.segment.steps
+    return [*offsets, end + 1]
+
+
+def _blank(cells: int, like: Array) -> Array:
+    return np.zeros((cells, *like.shape[1:]), like.dtype)
+
+
+def _per_stream(column: Array, shape: tuple[int, int]) -> Array:
+    return column.reshape(*shape, *column.shape[1:])
+
+
+def _all_per_stream(columns: Arrays, shape: tuple[int, int]) -> Arrays:
+    return {name: _per_stream(column, shape) for name, column in columns.items()}
+
+
+def _to_state(held: _Held) -> State:
+    segment = held.segment
+    return {
+        "age": held.age,
+        "stream": list(segment.stream),
+        "episode": segment.episode,
+        "start": segment.start,
+        "policy_version": segment.policy_version,
+        "ending": int(segment.ending),
+        "observation": dict(segment.observation),
+        "action": segment.action,
+        "reward": segment.reward,
+        "extras": dict(segment.extras),
+        "carry": dict(segment.carry),
+    }
+
+
+def _from_state(saved: Mapping[str, Any]) -> _Held:
+    fields = dict(saved)
+    age = int(fields.pop("age"))
+    fields["stream"] = StreamKey(*fields["stream"])
+    fields["ending"] = Ending(fields["ending"])
+    return _Held(Segment(**fields), age)

@@ -1,0 +1,103 @@
+"""What a component hands over to be saved: nested names with arrays and plain values at the leaves."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+State: TypeAlias = Mapping[str, Any]
+"""Leaves are arrays, texts, numbers, truth values, None, or lists of these; every other value is a `State` itself."""
+
+_ARRAY = "$array"
+"""Marks the place of an array among plain values."""
+
+
+class StateMismatch(ValueError):
+    """A saved state does not fit the component that should take it back."""
+
+
+def require(state: State, *names: str) -> None:
+    """Fail loudly, with the names, if a part of a saved state is missing or nobody would read it."""
+    missing, surplus = set(names) - state.keys(), state.keys() - set(names)
+    if missing or surplus:
+        raise StateMismatch(
+            f"The saved state does not fit: missing {sorted(missing)}, unknown {sorted(surplus)}. "
+            f"It was written by another version of this component; resume with that version."
+        )
+
+
+def generator_state(rng: np.random.Generator) -> State:
+    """The state of a numpy generator, as names and values."""
+    return dict(rng.bit_generator.state)
+
+
+def restore_generator(rng: np.random.Generator, state: Any) -> None:
+    """Put a numpy generator back where `generator_state` found it."""
+    rng.bit_generator.state = state
+
+
+def split(state: State) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    """Plain values that fit JSON, and the arrays by their path; in the former each array leaves its path behind."""
+    arrays: dict[str, npt.NDArray[Any]] = {}
+
+    def plain(value: Any, path: str) -> Any:
+        if isinstance(value, Mapping):
+            return {name: plain(part, f"{path}/{name}") for name, part in value.items()}
+        if isinstance(value, np.ndarray):
+            arrays[path] = value
+            return {_ARRAY: path}
+        if isinstance(value, np.generic):
+            return value.item()
+        return value
+
+    return {name: plain(part, name) for name, part in state.items()}, arrays
+
+
+def join(tree: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> State:
+    """Put back together what `split` took apart."""
+
+    def whole(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            if _ARRAY in value:
+                return arrays[value[_ARRAY]]
+            return {name: whole(part) for name, part in value.items()}
+        return value
+
+    return {name: whole(part) for name, part in tree.items()}
+
+
+def to_text(state: State) -> str:
+    """A state as one line of JSON, arrays in base64: for handing it to another process."""
+    tree, arrays = split(state)
+    encoded = {
+        path: [array.dtype.str, list(array.shape), base64.b64encode(array.tobytes()).decode()]
+        for path, array in arrays.items()
+    }
+    return json.dumps({"tree": tree, "arrays": encoded})
+
+
+def from_text(text: str) -> State:
+    """Read back what `to_text` wrote."""
+    raw = json.loads(text)
+    arrays = {
+        path: np.frombuffer(bytearray(base64.b64decode(data)), dtype).reshape(shape)
+        for path, (dtype, shape, data) in raw["arrays"].items()
+    }
+    return join(raw["tree"], arrays)
+
+
+def digest(state: State) -> str:
+    """SHA-256 over every name, value, dtype, shape and byte of a state: equal states, equal digests."""
+    tree, arrays = split(state)
+    sha = hashlib.sha256(json.dumps(tree, sort_keys=True).encode())
+    for path in sorted(arrays):
+        array = arrays[path]
+        sha.update(f"{path}:{array.dtype.str}:{array.shape}:".encode())
+        sha.update(np.ascontiguousarray(array).tobytes())
+    return sha.hexdigest()

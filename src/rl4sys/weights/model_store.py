@@ -1,0 +1,147 @@
+"""Versions the weights, and makes the patches between versions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rl4sys.state import State, StateMismatch, require
+from rl4sys.weights.int8_deltas import Int8Delta, chunk_lengths
+from rl4sys.weights.layout import Flat, Layout, require_flat
+from rl4sys.weights.patches import Patch, make_int8_patch, make_patch
+from rl4sys.weights.versions import Version, VersionGone, read_only_copy
+
+
+class ModelStore:
+    """The newest versions of one learner's policy, bit for bit as published.
+
+    One thread publishes and restores; any number of threads read. Versions are kept in a tuple that is
+    replaced, never changed, so a reader needs no lock.
+    """
+
+    def __init__(self, first: Flat, keep: int = 16) -> None:
+        """`first` becomes version 0. Turning `keep` up spares slow policies full copies, and costs memory."""
+        if keep < 1:
+            raise ValueError(f"keep is {keep}; a store keeps at least the newest version, so pass 1 or more.")
+        require_flat(first, first.size)
+        self._size = first.size
+        self._keep = keep
+        self._versions: tuple[Version, ...] = (Version(0, read_only_copy(first)),)
+
+    @property
+    def latest(self) -> int:
+        """The number of the newest version."""
+        return self._versions[-1].number
+
+    @property
+    def newest(self) -> Version:
+        """The newest version."""
+        return self._versions[-1]
+
+    def publish(self, flat: Flat) -> Version:
+        """Make a copy of `flat` the newest version."""
+        require_flat(flat, self._size)
+        version = Version(self.latest + 1, read_only_copy(flat))
+        self._versions = (*self._versions, version)[-self._keep :]
+        return version
+
+    def get(self, number: int) -> Version:
+        """The version of this number, or `VersionGone`."""
+        versions = self._versions
+        oldest, newest = versions[0].number, versions[-1].number
+        if not oldest <= number <= newest:
+            raise VersionGone(
+                f"Version {number} is not kept; the store has {oldest} to {newest}. Ask for the newest "
+                f"(want=None), or raise keep (now {self._keep})."
+            )
+        return versions[number - oldest]
+
+    def patch(self, have: int | None, want: int | None = None) -> Patch:
+        """What turns version `have` into `want` (default: the newest); a full copy if `have` is not kept."""
+        target = self.newest if want is None else self.get(want)
+        return make_patch(_kept(self, have), target)
+
+    def state(self) -> State:
+        """The newest version. Older ones only make patches smaller and are not saved."""
+        newest = self.newest
+        return {"latest": newest.number, "blob": newest.blob}
+
+    def restore(self, state: State) -> None:
+        """Go on as the store whose `state` this is."""
+        require(state, "latest", "blob")
+        latest, blob = state["latest"], state["blob"]
+        if not isinstance(latest, int) or not isinstance(blob, np.ndarray):
+            raise StateMismatch(
+                f"The saved store has latest {latest!r} and a blob of type {type(blob).__name__}; expected "
+                f"an integer and an array. The checkpoint is damaged; resume from another."
+            )
+        require_flat(blob, self._size)
+        self._versions = (Version(latest, read_only_copy(blob)),)
+
+
+class Int8ModelStore:
+    """A model store whose version n is version n−1 plus an int8 delta, so that patches are small.
+
+    All holders have equal bytes, since the rounding is part of the version. Nor does the rounding add up: a
+    delta starts from the last *published* weights, not from the last ones given, and so contains what earlier
+    deltas rounded away. This error feedback needs no residual: the newest version is all there is to save.
+
+    Only the patch to the next version is int8; one that spans several is the smallest lossless one.
+    """
+
+    def __init__(self, first: Flat, layout: Layout, keep: int = 16) -> None:
+        """`first` becomes version 0, as it is; `layout` says which weights may share a scale."""
+        require_flat(first, layout.size)
+        self._store = ModelStore(first, keep)
+        self._lengths = chunk_lengths(layout)
+        self._keep = keep
+        self._deltas: dict[int, Int8Delta] = {}
+
+    @property
+    def latest(self) -> int:
+        """The number of the newest version."""
+        return self._store.latest
+
+    @property
+    def newest(self) -> Version:
+        """The newest version; its blob is near what was given to `publish`, not equal to it."""
+        return self._store.newest
+
+    def publish(self, flat: Flat) -> Version:
+        """Make the newest version plus the quantised way to `flat` the next version."""
+        base = self.newest
+        require_flat(flat, base.blob.size)
+        delta = Int8Delta.between(base.blob, flat, self._lengths)
+        number = base.number + 1
+        kept = {n: earlier for n, earlier in self._deltas.items() if n > number - self._keep}
+        # Before the version itself: a reader that sees the version finds its delta.
+        self._deltas = kept | {number: delta}
+        return self._store.publish(delta.added_to(base.blob))
+
+    def get(self, number: int) -> Version:
+        """The version of this number, or `VersionGone`."""
+        return self._store.get(number)
+
+    def patch(self, have: int | None, want: int | None = None) -> Patch:
+        """What turns version `have` into `want` (default: the newest); a full copy if `have` is not kept."""
+        target = self.newest if want is None else self.get(want)
+        delta = self._deltas.get(target.number)
+        if delta is not None and have == target.number - 1:
+            return make_int8_patch(delta, target)
+        return make_patch(_kept(self._store, have), target)
+
+    def state(self) -> State:
+        """The newest version, from which the next delta will start."""
+        return self._store.state()
+
+    def restore(self, state: State) -> None:
+        """Go on as the store whose `state` this is."""
+        # First: deltas of another history must not meet the restored version.
+        self._deltas = {}
+        self._store.restore(state)
+
+
+def _kept(store: ModelStore, number: int | None) -> Version | None:
+    try:
+        return None if number is None else store.get(number)
+    except VersionGone:
+        return None
