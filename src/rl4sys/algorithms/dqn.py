@@ -109,7 +109,8 @@ class DQN:
         else:
             done = progress.steps / max(1.0, config.exploration_fraction * progress.total_steps)
         epsilon = config.epsilon_start + min(1.0, done) * (config.epsilon_end - config.epsilon_start)
-        self.parameters.set("epsilon", torch.tensor([epsilon]))
+        with torch.no_grad():
+            self.parameters.views["epsilon"].fill_(epsilon)
 
     def update(self, batch: Transitions) -> Update:
         """One step along the gradient of the weighted Huber loss of the temporal-difference error."""

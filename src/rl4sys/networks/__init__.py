@@ -1,5 +1,6 @@
 """Torch modules for policy programs and critics, over flat parameters."""
 
+from rl4sys.networks.adam import FlatAdam
 from rl4sys.networks.config import NETWORKS, MlpConfig, NetworkConfig, NetworksConfig, register_network
 from rl4sys.networks.distributions import (
     Evaluation,
@@ -10,7 +11,7 @@ from rl4sys.networks.distributions import (
     tanh_gaussian_log_prob,
 )
 from rl4sys.networks.initialize import orthogonal, uniform_fan_in
-from rl4sys.networks.parameters import FlatAdam, Parameters
+from rl4sys.networks.parameters import Parameters
 from rl4sys.networks.program import FUNCTIONS, TorchProgram, from_spec
 
 __all__ = [

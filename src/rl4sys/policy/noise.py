@@ -22,6 +22,8 @@ _32 = np.uint64(32)
 _ROUNDS = 10
 _AHEAD = 256
 """Steps whose noise is drawn at once, so that one decision pays for a small share of a vectorised draw."""
+_AT_ONCE = 4096
+"""Rows (streams × steps) of one draw at most, so that many streams cost no more memory than they save time."""
 
 
 def philox(counter: Array, key: Array) -> Array:
@@ -50,14 +52,15 @@ class KeyedNoise:
         self._keys = np.array([stream_key(seed, stream) for stream in streams], np.uint64).T[:, None, :, None]
         self._lanes = len(streams)
         self._size = size
+        self._ahead = max(1, min(_AHEAD, _AT_ONCE // max(1, self._lanes)))
         self._first = -1
         self._block = np.zeros((0, self._lanes, size), np.float32)
 
     def at(self, step: int) -> Array:
         """The noise [streams, size] of one step, read-only. Any step may be asked for again."""
         index = step - self._first
-        if not 0 <= index < _AHEAD or self._first < 0:
-            self._first = step - step % _AHEAD
+        if not 0 <= index < self._ahead or self._first < 0:
+            self._first = step - step % self._ahead
             self._block = self._draw(self._first)
             self._block.flags.writeable = False
             index = step - self._first
@@ -65,15 +68,15 @@ class KeyedNoise:
 
     def _draw(self, first: int) -> Array:
         if self._size == 0:
-            return np.zeros((_AHEAD, self._lanes, 0), np.float32)
+            return np.zeros((self._ahead, self._lanes, 0), np.float32)
         blocks = -(-self._size // 4)
-        counter = np.zeros((4, _AHEAD, self._lanes, blocks), np.uint64)
-        steps = np.arange(first, first + _AHEAD, dtype=np.uint64)[:, None, None]
+        counter = np.zeros((4, self._ahead, self._lanes, blocks), np.uint64)
+        steps = np.arange(first, first + self._ahead, dtype=np.uint64)[:, None, None]
         counter[0], counter[1] = steps & _LOW, steps >> _32
         counter[2] = np.arange(blocks, dtype=np.uint64)
         words = np.moveaxis(philox(counter, self._keys), 0, -1)
         uniform = (words >> np.uint64(8)).astype(np.float32) * np.float32(2.0**-24)
-        return np.ascontiguousarray(uniform.reshape(_AHEAD, self._lanes, 4 * blocks)[..., : self._size])
+        return np.ascontiguousarray(uniform.reshape(self._ahead, self._lanes, 4 * blocks)[..., : self._size])
 
 
 def normal(uniform: Array) -> Array:

@@ -99,8 +99,8 @@ def _standardize(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
     def run() -> None:
         subtract(x, mean, out)
         multiply(out, scale, out)
-        maximum(out, -bound, out)
-        minimum(out, bound, out)
+        maximum(out, -bound, out=out)
+        minimum(out, bound, out=out)
 
     return Compiled((out,), run)
 
@@ -235,7 +235,7 @@ def _number(op: Op, name: str) -> np.float32:
 COMPILERS: dict[str, Compiler] = {
     "linear": _linear,
     "tanh": _elementwise(np.tanh),
-    "relu": _elementwise(lambda x, out: np.maximum(x, np.float32(0.0), out)),
+    "relu": _elementwise(lambda x, out: np.maximum(x, np.float32(0.0), out=out)),
     "sigmoid": _elementwise(sigmoid),
     "silu": _elementwise(_silu),
     "gelu": _elementwise(_gelu),

@@ -1,0 +1,65 @@
+"""Adam on a flat vector: five calls per step, whatever the number of layers."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from rl4sys.networks.parameters import Parameters
+from rl4sys.state import State, require
+
+_FIRST_DECAY, _SECOND_DECAY = 0.9, 0.999
+
+
+class FlatAdam:
+    """Adam over the flat vector of `Parameters`, with the gradient's norm clipped (arXiv:1412.6980).
+
+    On one contiguous vector plain calls beat torch's own optimizer, which spends most of its time on bookkeeping.
+    """
+
+    def __init__(self, parameters: Parameters, *, lr: float, epsilon: float, max_norm: float | None) -> None:
+        self._parameters = parameters
+        self._lr = lr
+        self._epsilon = epsilon
+        self._max_norm = max_norm
+        self._steps = 0
+        self._first = torch.zeros_like(parameters.flat)
+        self._second = torch.zeros_like(parameters.flat)
+        self._scratch = torch.empty_like(parameters.flat)
+
+    def step(self, loss: torch.Tensor, lr: float | None = None) -> torch.Tensor:
+        """Descend once along the gradient of the loss; returns the gradient's norm before clipping."""
+        gradient = self._parameters.gradient
+        gradient.zero_()
+        loss.backward()  # type: ignore[no-untyped-call]  # torch does not annotate it
+        norm: torch.Tensor = torch.linalg.vector_norm(gradient)
+        if self._max_norm is not None:
+            gradient.mul_(torch.clamp(self._max_norm / (norm + 1e-6), max=1.0))
+        self._descend(gradient, self._lr if lr is None else lr)
+        return norm
+
+    def _descend(self, gradient: torch.Tensor, lr: float) -> None:
+        """Algorithm 1 of the paper, in its more efficient order (end of section 2)."""
+        self._steps += 1
+        correction = math.sqrt(1.0 - _SECOND_DECAY**self._steps)
+        self._first.lerp_(gradient, 1.0 - _FIRST_DECAY)
+        self._second.mul_(_SECOND_DECAY).addcmul_(gradient, gradient, value=1.0 - _SECOND_DECAY)
+        torch.sqrt(self._second, out=self._scratch).add_(self._epsilon * correction)
+        rate = lr * correction / (1.0 - _FIRST_DECAY**self._steps)
+        self._parameters.flat.addcdiv_(self._first, self._scratch, value=-rate)
+
+    def state(self) -> State:
+        """The step counter and both moments."""
+        return {
+            "steps": self._steps,
+            "first_moment": self._first.cpu().numpy().copy(),
+            "second_moment": self._second.cpu().numpy().copy(),
+        }
+
+    def restore(self, state: State) -> None:
+        """Continue exactly where `state` was taken."""
+        require(state, "steps", "first_moment", "second_moment")
+        self._steps = state["steps"]
+        self._first.copy_(torch.from_numpy(state["first_moment"]))
+        self._second.copy_(torch.from_numpy(state["second_moment"]))

@@ -1,0 +1,67 @@
+import numpy as np
+import pytest
+
+from rl4sys.experience import Arrays, StreamKey
+from rl4sys.policy import COMPILERS, Decision, KeyedNoise, NumpyPolicy
+from rl4sys.policy.noise import normal, philox, stream_key
+
+from .golden import HEADS, OPS, Golden, strict_json
+
+NOISE = strict_json("noise.json")
+
+
+def decide(case: Golden, rows: slice = slice(None)) -> Decision:
+    policy = NumpyPolicy(case.spec, case.arrays["weights"])
+    observation, carry = ({n: a[rows] for n, a in case.group(g).items()} for g in ("observation", "carry"))
+    return policy.act(observation, case.arrays["noise"][rows], carry or None)
+
+
+def assert_agrees(decision: Decision, case: Golden, rows: slice = slice(None)) -> None:
+    expected: Arrays = {name: array[rows] for name, array in case.arrays.items()}
+    if decision.action.dtype == np.int64:
+        np.testing.assert_array_equal(decision.action, expected["action"])
+    else:
+        np.testing.assert_allclose(decision.action, expected["action"], rtol=1e-5, atol=1e-5)
+    assert decision.extras.keys() == case.group("extras").keys()
+    for name, array in decision.extras.items():
+        np.testing.assert_allclose(array, expected[f"extras.{name}"], rtol=1e-5, atol=1e-5)
+    for name, array in decision.carry.items():
+        np.testing.assert_allclose(array, expected[f"next_carry.{name}"], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_every_op_computes_what_torch_computes(name: str) -> None:
+    assert_agrees(decide(OPS[name]), OPS[name])
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_every_head_decides_what_torch_decides(name: str) -> None:
+    assert len(HEADS[name].arrays["action"]) == 10_000
+    assert_agrees(decide(HEADS[name]), HEADS[name])
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_a_decision_does_not_depend_on_the_rows_beside_it(name: str) -> None:
+    for row in range(60):
+        assert_agrees(decide(HEADS[name], slice(row, row + 1)), HEADS[name], slice(row, row + 1))
+    assert_agrees(decide(HEADS[name], slice(60, 67)), HEADS[name], slice(60, 67))
+
+
+def test_no_op_goes_without_a_golden_vector() -> None:
+    assert {op.kind for case in OPS.values() for op in case.spec.program.ops} == COMPILERS.keys()
+
+
+@pytest.mark.parametrize("answer", NOISE["philox"])
+def test_philox_gives_its_published_answers(answer: dict[str, list[int]]) -> None:
+    words = philox(np.array(answer["counter"], np.uint64), np.array(answer["key"], np.uint64))
+    assert words.tolist() == answer["words"]
+
+
+@pytest.mark.parametrize("golden", NOISE["streams"], ids=lambda g: f"{g['seed']}-{g['client']}-{g['lane']}")
+def test_streams_have_their_golden_numbers(golden: dict) -> None:
+    stream = StreamKey(golden["client"], golden["agent"], golden["lane"])
+    assert stream_key(golden["seed"], stream) == tuple(golden["key"])
+    noise = KeyedNoise(golden["seed"], [stream], golden["size"])
+    for step in golden["steps"]:
+        assert noise.at(step["step"])[0].tolist() == step["uniform"]
+        np.testing.assert_allclose(normal(noise.at(step["step"]))[0], step["normal"], rtol=1e-6)

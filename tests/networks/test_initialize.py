@@ -1,0 +1,70 @@
+import math
+
+import pytest
+import torch
+
+from rl4sys.networks import Parameters, from_spec, orthogonal, uniform_fan_in
+from rl4sys.policy import Tensor
+
+from .specs import mlp, recurrent
+
+
+def generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def layers(*shapes: tuple[int, ...]) -> Parameters:
+    tensors = [Tensor(f"{i}.{part}", s) for i, shape in enumerate(shapes)
+               for part, s in (("weight", shape), ("bias", shape[-1:]))]  # fmt: skip
+    return Parameters(tensors, torch.device("cpu"))
+
+
+@pytest.mark.parametrize("shape", [(6, 6), (3, 8), (8, 3)])
+def test_orthogonal_matrices_have_equal_singular_values_of_the_layers_gain(shape: tuple[int, int]) -> None:
+    made = layers(shape, shape)
+    orthogonal(made, {"1": 0.01}, generator())
+    for layer, gain in (("0", math.sqrt(2.0)), ("1", 0.01)):
+        values = torch.linalg.svdvals(made.views[f"{layer}.weight"].detach())
+        torch.testing.assert_close(values, torch.full((min(shape),), gain), rtol=1e-5, atol=1e-7)
+        assert made.views[f"{layer}.bias"].abs().max() == 0
+
+
+def test_norms_and_statistics_start_as_the_identity() -> None:
+    for initialize in (lambda p: orthogonal(p, {}, generator()), lambda p: uniform_fan_in(p, generator())):
+        _, made = from_spec(mlp(layer_norm=True))
+        initialize(made)
+        assert made.views["actor.0.norm.gain"].tolist() == [1.0] * 5
+        assert made.views["actor.0.norm.bias"].tolist() == [0.0] * 5
+        assert made.views["state.scale"].tolist() == [1.0] * 3
+        assert made.views["state.mean"].tolist() == [0.0] * 3
+
+
+def test_recurrent_layers_do_not_start_at_zero() -> None:
+    for initialize in (lambda p: orthogonal(p, {}, generator()), lambda p: uniform_fan_in(p, generator())):
+        _, made = from_spec(recurrent())
+        initialize(made)
+        weights = [view.detach() for name, view in made.views.items() if name.endswith("weight")]
+        assert min(float(view.abs().sum()) for view in weights) > 0
+
+
+def test_uniform_layers_fill_their_bounds_and_stay_within() -> None:
+    made = layers((100, 300))
+    uniform_fan_in(made, generator())
+    for part in ("weight", "bias"):
+        values = made.views[f"0.{part}"].detach()
+        assert 0.098 < values.abs().max() <= 0.1
+        assert values.std() == pytest.approx(0.1 / math.sqrt(3.0), rel=0.1)
+
+
+def test_a_kernel_counts_all_inputs_of_one_filter() -> None:
+    made = layers((64, 4, 5, 5))
+    uniform_fan_in(made, generator())
+    assert 0.098 < made.views["0.weight"].detach().abs().max() <= 0.1
+
+
+def test_the_generator_decides_the_values() -> None:
+    made = [layers((4, 4)) for _ in range(3)]
+    for parameters, seed in zip(made, (1, 1, 2), strict=True):
+        orthogonal(parameters, {}, generator(seed))
+    assert torch.equal(made[0].flat, made[1].flat)
+    assert not torch.equal(made[0].flat, made[2].flat)
