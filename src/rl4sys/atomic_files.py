@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 
@@ -17,25 +18,42 @@ def write_durably(path: Path, data: bytes) -> None:
 def replace_file(path: Path, data: bytes) -> None:
     """Put new contents under a name in one step: readers see the old ones or the new ones."""
     aside = path.with_name(f".{path.name}.tmp")
-    write_durably(aside, data)
-    aside.replace(path)
+    try:
+        write_durably(aside, data)
+        aside.replace(path)
+    except BaseException:
+        # A half-written file would only take space that may be what is missing.
+        aside.unlink(missing_ok=True)
+        raise
     sync_directory(path.parent)
 
 
 def replace_link(link: Path, target: str) -> None:
-    """Let a symbolic link point elsewhere in one step."""
+    """Let a symbolic link point elsewhere in one step. Not waited for: after a power cut it may point as before."""
     aside = link.with_name(f".{link.name}.tmp")
     aside.unlink(missing_ok=True)
     aside.symlink_to(target)
     aside.replace(link)
-    sync_directory(link.parent)
 
 
 def publish_directory(aside: Path, final: Path) -> None:
-    """Give a finished directory its final name in one step, and wait until that is on the disk."""
+    """Give a finished directory its final name, and wait until that is on the disk.
+
+    A directory that already has the name makes way only now, and takes its place again if the new one cannot.
+    """
     sync_directory(aside)
-    aside.rename(final)
+    old = final.with_name(f".{final.name}.old.tmp")
+    shutil.rmtree(old, ignore_errors=True)
+    if final.exists():
+        final.rename(old)
+    try:
+        aside.rename(final)
+    except OSError:
+        if old.exists():
+            old.rename(final)
+        raise
     sync_directory(final.parent)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def sync_directory(path: Path) -> None:

@@ -48,26 +48,28 @@ def split(state: State) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
 
     def plain(value: Any, path: str) -> Any:
         if isinstance(value, Mapping):
-            return {name: plain(part, f"{path}/{name}") for name, part in value.items()}
+            return {_name(name, path): plain(part, f"{path}/{name}") for name, part in value.items()}
+        if isinstance(value, list | tuple):
+            return [plain(part, f"{path}/{place}") for place, part in enumerate(value)]
         if isinstance(value, np.ndarray):
-            arrays[path] = value
-            return {_ARRAY: path}
-        if isinstance(value, np.generic):
-            return value.item()
-        return value
+            # Names may contain slashes, so two paths can look alike.
+            unique = path if path not in arrays else f"{path}#{len(arrays)}"
+            arrays[unique] = value
+            return {_ARRAY: unique}
+        return value.item() if isinstance(value, np.generic) else value
 
-    return {name: plain(part, name) for name, part in state.items()}, arrays
+    return {_name(name, ""): plain(part, name) for name, part in state.items()}, arrays
 
 
 def join(tree: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> State:
-    """Put back together what `split` took apart."""
+    """Put back together what `split` took apart; what was a tuple is a list now."""
 
     def whole(value: Any) -> Any:
         if isinstance(value, Mapping):
             if _ARRAY in value:
                 return arrays[value[_ARRAY]]
             return {name: whole(part) for name, part in value.items()}
-        return value
+        return [whole(part) for part in value] if isinstance(value, list) else value
 
     return {name: whole(part) for name, part in tree.items()}
 
@@ -99,5 +101,12 @@ def digest(state: State) -> str:
     for path in sorted(arrays):
         array = arrays[path]
         sha.update(f"{path}:{array.dtype.str}:{array.shape}:".encode())
-        sha.update(np.ascontiguousarray(array).tobytes())
+        sha.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return sha.hexdigest()
+
+
+def _name(name: object, path: str) -> str:
+    """The name itself; JSON would quietly turn any other key into text."""
+    if not isinstance(name, str) or name == _ARRAY:
+        raise StateMismatch(f"The state at '{path or '/'}' has the name {name!r}; use other texts as names.")
+    return name

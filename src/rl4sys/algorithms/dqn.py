@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import torch
 import torch.nn.functional as F
+from pydantic import Field
 
 from rl4sys.algorithms.problem import Policies, Problem, Progress, UnsuitableActions, Update
 from rl4sys.algorithms.registry import AlgorithmConfig, register_algorithm
 from rl4sys.algorithms.returns import n_step_return
 from rl4sys.experience import Array, Arrays, Transitions
 from rl4sys.networks import FlatAdam, Parameters, TorchProgram, masked, uniform_fan_in
-from rl4sys.policy import DiscreteAction, Head, PolicySpec, Program, ProgramBuilder
+from rl4sys.policy import DiscreteAction, Head, PolicySpec, Program, ProgramBuilder, layout_of
 from rl4sys.replay import Ratio
 from rl4sys.state import State, require
 
@@ -20,35 +21,35 @@ from rl4sys.state import State, require
 class DQNConfig(AlgorithmConfig):
     """Off-policy; discrete actions."""
 
-    lr: float = 1e-3
+    lr: float = Field(1e-3, gt=0)
     """Step size of Adam. Higher learns faster and breaks sooner."""
-    batch_size: int = 128
+    batch_size: int = Field(128, ge=1)
     """Transitions per update. More make gradients steadier and updates slower."""
-    train_frequency: int = 4
+    train_frequency: int = Field(4, ge=1)
     """Environment steps (over all environments) between two rounds of updates."""
-    gradient_steps: int = 1
+    gradient_steps: int = Field(1, ge=1)
     """Updates in each round. More learn more from the same data, and take more time."""
-    learning_starts: int = 1_000
+    learning_starts: int = Field(1_000, ge=0)
     """Steps that are gathered before learning starts; they earn no updates."""
-    target_update_interval: int = 250
+    target_update_interval: int = Field(250, ge=1)
     """Updates (not environment steps) between two copies of the network into the target."""
-    polyak: float = 1.0
+    polyak: float = Field(1.0, gt=0, le=1)
     """Share of the network in each such copy: 1 replaces the target, less moves it slowly."""
-    epsilon_start: float = 1.0
+    epsilon_start: float = Field(1.0, ge=0, le=1)
     """Share of random actions in the beginning."""
-    epsilon_end: float = 0.05
+    epsilon_end: float = Field(0.05, ge=0, le=1)
     """Share of random actions once exploration is over."""
-    exploration_fraction: float = 0.1
+    exploration_fraction: float = Field(0.1, ge=0, le=1)
     """Part of the run over which the share of random actions falls linearly."""
-    exploration_steps: int = 50_000
+    exploration_steps: int = Field(50_000, ge=1)
     """The same in steps, for live systems whose run has no known end."""
     double: bool = True
     """Let the network choose the next action and the target judge it (arXiv:1509.06461): less overestimation."""
     dueling: bool = False
     """Learn the value of a state and the advantages of its actions apart (arXiv:1511.06581)."""
-    n_step: int = 1
+    n_step: int = Field(1, ge=1)
     """Rewards summed before bootstrapping. More spread rewards faster, with more variance."""
-    max_grad_norm: float = 10.0
+    max_grad_norm: float = Field(10.0, gt=0)
     """Longer gradients are shortened to this length."""
 
     buffers = ("uniform", "prioritized")
@@ -92,9 +93,8 @@ class DQN:
         self.parameters = Parameters(program.tensors, problem.device)
         self.parameters.freeze("epsilon", *(n for n in self.parameters.views if n.endswith((".mean", ".scale"))))
         uniform_fan_in(self.parameters, problem.torch_generator("init"))
-        self._policy_size = sum(
-            view.numel() for name, view in self.parameters.views.items() if not name.startswith("value.")
-        )
+        # The acting tensors come first; what only learning needs follows them.
+        self._policy_size = layout_of(self.policies.explore.program).size
         self._online = TorchProgram(program, self.parameters)
         self._target_parameters = self.parameters.copy()
         self._target = TorchProgram(program, self._target_parameters)
@@ -138,9 +138,8 @@ class DQN:
         """max_a Q(s′, a) of the target, over the allowed actions; with `double`, at the online network's choice."""
         mask = observation[self._problem.mask] if self._problem.mask else None
         values = self._values(self._target, observation)
-        if not self._config.double:
-            return masked(values, mask).amax(1)
-        chosen = masked(self._values(self._online, observation), mask).argmax(1, keepdim=True)
+        judge = self._values(self._online, observation) if self._config.double else values
+        chosen = masked(judge, mask).argmax(1, keepdim=True)
         return values.gather(1, chosen).squeeze(1)
 
     def _values(self, network: TorchProgram, observation: dict[str, torch.Tensor]) -> torch.Tensor:

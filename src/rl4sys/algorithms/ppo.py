@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import torch
+from pydantic import Field
 
 from rl4sys.algorithms.problem import Policies, Problem, Progress, Update
 from rl4sys.algorithms.registry import AlgorithmConfig, register_algorithm
@@ -30,44 +32,48 @@ from rl4sys.policy import (
     PolicySpec,
     Program,
     ProgramBuilder,
+    layout_of,
 )
 from rl4sys.replay import OnceFresh
 from rl4sys.state import State, generator_state, require, restore_generator
+
+_FACTS = ("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction")
+_APPROX_KL = _FACTS.index("approx_kl")
 
 
 @register_algorithm("ppo")
 class PPOConfig(AlgorithmConfig):
     """On-policy; discrete, multi-discrete and continuous actions."""
 
-    lr: float = 3e-4
+    lr: float = Field(3e-4, gt=0)
     """Step size of Adam. Higher learns faster and breaks sooner."""
     anneal_lr: bool = True
     """Lower the step size linearly to zero over the run."""
-    gae_lambda: float = 0.95
+    gae_lambda: float = Field(0.95, ge=0, le=1)
     """Weight of long returns in advantages. Higher trusts rewards more than the critic."""
-    clip_ratio: float = 0.2
+    clip_ratio: float = Field(0.2, gt=0, lt=1)
     """How far the new policy may move from the old one per batch before the gradient stops."""
-    epochs: int = 10
+    epochs: int = Field(10, ge=1)
     """Passes over each batch. More use the data better, up to where the clip holds everything back."""
-    minibatch_size: int = 256
+    minibatch_size: int = Field(256, ge=1)
     """Steps per gradient step."""
-    value_coef: float = 0.5
+    value_coef: float = Field(0.5, ge=0)
     """Weight of the critic's loss."""
-    entropy_coef: float = 0.0
+    entropy_coef: float = Field(0.0, ge=0)
     """Reward for randomness. Higher explores longer."""
-    clip_value: float | None = None
+    clip_value: float | None = Field(None, gt=0)
     """If set, the critic may move no further than this from its earlier prediction per batch."""
-    max_grad_norm: float = 0.5
+    max_grad_norm: float = Field(0.5, gt=0)
     """Longer gradients are shortened to this length."""
-    target_kl: float | None = None
+    target_kl: float | None = Field(None, gt=0)
     """If set, a batch is left early once the policy has moved 1.5 times this far."""
     normalize_advantage: bool = True
     """Give the advantages of each minibatch zero mean and unit variance."""
     log_std_init: float = 0.0
     """First logarithm of the standard deviation of continuous actions."""
-    max_age: int = 4
+    max_age: int = Field(4, ge=0)
     """Experience from policies older than this many versions is counted and not used."""
-    max_importance: float = 2.0
+    max_importance: float = Field(2.0, ge=1)
     """Upper clip of the weight that corrects for older policies. Higher has less bias and more variance."""
 
     buffers = ("trajectory",)
@@ -118,7 +124,7 @@ class PPO:
         self._shuffle = problem.seeds.generator("shuffle")
         self.policies, actor, critic = _programs(problem)
         self.parameters = Parameters((*actor.tensors, *critic.tensors), problem.device)
-        self._policy_size = sum(view.numel() for view in list(self.parameters.views.values())[: len(actor.tensors)])
+        self._policy_size = layout_of(actor).size
         self.parameters.freeze(*(name for name in self.parameters.views if name.endswith((".mean", ".scale"))))
         orthogonal(self.parameters, {"actor.action": 0.01, "critic.value": 1.0}, problem.torch_generator("init"))
         if isinstance(problem.action, BoxAction):
@@ -138,22 +144,27 @@ class PPO:
         config = self._config
         rollout, metrics = self._prepare(batch)
         lr = config.lr * (1.0 - self._progress.fraction) if config.anneal_lr else config.lr
-        size = len(rollout.action)
-        taken = 0
-        for epoch in range(config.epochs):
-            facts: list[torch.Tensor] = []
-            for minibatch in rollout.shuffled(self._shuffle.permutation(size), config.minibatch_size):
-                watched = config.target_kl is not None or epoch == config.epochs - 1
-                loss, fact = self._loss(minibatch, watched)
-                if config.target_kl is not None and fact is not None and float(fact[3]) > 1.5 * config.target_kl:
-                    metrics |= _averaged(facts or [fact])
-                    return Update(metrics | {"epochs": taken / max(1, -(-size // config.minibatch_size))}, {})
-                norm = self._adam.step(loss, lr)
-                taken += 1
-                if fact is not None:
-                    facts.append(torch.cat([fact, norm[None]]))
-        metrics |= _averaged(facts)
-        return Update(metrics | {"epochs": float(config.epochs), "lr": lr}, {})
+        per_epoch = -(-len(rollout.action) // config.minibatch_size)
+        facts: list[torch.Tensor] = []
+        taken, norm = 0, torch.zeros(())
+        for minibatch in self._minibatches(rollout):
+            # Only the last epoch is reported, so that the others need not compute what nobody looks at.
+            watched = config.target_kl is not None or taken >= (config.epochs - 1) * per_epoch
+            loss, fact = self._loss(minibatch, watched)
+            if fact is not None:
+                facts.append(fact)
+                if config.target_kl is not None and float(fact[_APPROX_KL]) > 1.5 * config.target_kl:
+                    break
+            norm = self._adam.step(loss, lr)
+            taken += 1
+        means = torch.stack(facts[-per_epoch:]).mean(0).tolist()
+        metrics |= dict(zip(_FACTS, means, strict=True))
+        return Update(metrics | {"gradient_norm": float(norm), "epochs": taken / per_epoch, "lr": lr}, {})
+
+    def _minibatches(self, rollout: _Rollout) -> Iterator[_Rollout]:
+        """Every row once per epoch, in an order drawn anew."""
+        for _ in range(self._config.epochs):
+            yield from rollout.shuffled(self._shuffle.permutation(len(rollout.action)), self._config.minibatch_size)
 
     def _prepare(self, batch: Sequences) -> tuple[_Rollout, dict[str, float]]:
         """Values once for the whole batch, advantages, and the policy that the update must stay near."""
@@ -190,7 +201,8 @@ class PPO:
         with torch.no_grad():
             newest = self._evaluate(observation, action).log_prob.cpu().numpy()
         proximal = np.where(age > 0, newest, behaviour)
-        return proximal, np.minimum(np.exp(proximal - behaviour), np.float32(self._config.max_importance))
+        bound = np.float32(math.log(self._config.max_importance))
+        return proximal, np.exp(np.minimum(proximal - behaviour, bound))
 
     def _loss(self, rows: _Rollout, watched: bool) -> tuple[torch.Tensor, torch.Tensor | None]:
         """The loss of a minibatch, and, where somebody looks, what it was made of."""
@@ -301,9 +313,3 @@ def _programs(problem: Problem) -> tuple[Policies, Program, Program]:
 def _rows(array: Array, shape: tuple[int, ...]) -> Array:
     """[B, L, …] as [B·L, …]."""
     return array.reshape(shape[0] * shape[1], *array.shape[2:])
-
-
-def _averaged(facts: list[torch.Tensor]) -> dict[str, float]:
-    names = ("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction", "gradient_norm")
-    means = torch.stack(facts).mean(0).tolist()
-    return dict(zip(names, means, strict=False))

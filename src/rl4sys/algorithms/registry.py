@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, ClassVar, Protocol
 
+from pydantic import Field
+
 from rl4sys.algorithms.problem import Policies, Problem, Progress, Update
 from rl4sys.config import Config, Registry
 from rl4sys.experience import Array
@@ -42,7 +44,7 @@ class AlgorithmConfig(Config):
     buffers: ClassVar[tuple[str, ...]]
     """Names of the buffers it can learn from; the first is the default."""
 
-    gamma: float = 0.99
+    gamma: float = Field(0.99, ge=0, le=1)
     """How much a reward one step later is worth. Nearer to 1 looks further ahead."""
 
     @abstractmethod

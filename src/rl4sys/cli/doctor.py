@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import platform
 from importlib import metadata
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from rl4sys import __version__
-from rl4sys.cli.output import console, print_json
-from rl4sys.experiments.devices import choose_device, usable_cores
 
 _PARTS = (
     ("numpy", "numpy", "the client core", "pip install rl4sys"),
     ("zstandard", "zstandard", "model patches", "pip install rl4sys"),
     ("torch", "torch", "training", "pip install 'rl4sys[train]'"),
     ("gymnasium", "gymnasium", "environments", "pip install 'rl4sys[train]'"),
+    ("pydantic", "pydantic", "configs", "pip install 'rl4sys[train]'"),
+    ("omegaconf", "omegaconf", "configs", "pip install 'rl4sys[train]'"),
+    ("safetensors", "safetensors", "checkpoints", "pip install 'rl4sys[train]'"),
     ("Box2D", "box2d", "LunarLander, BipedalWalker", "pip install 'gymnasium[box2d]'"),
     ("tensorboard", "tensorboard", "TensorBoard logs", "pip install 'rl4sys[train]'"),
     ("matplotlib", "matplotlib", "plots", "pip install 'rl4sys[train]'"),
@@ -39,36 +40,44 @@ def doctor(
 
       rl4sys doctor --json
     """
+    from rl4sys.cli.output import print_json, print_table, show
+
     facts = _facts()
     if json:
         print_json(facts)
         return
-    table = Table("part", "version", "for", "how to get it", title=f"rl4sys {facts['rl4sys']}")
-    for part in facts["parts"]:
-        missing = part["version"] is None
-        version = "[yellow]missing[/]" if missing else str(part["version"])
-        table.add_row(part["name"], version, part["purpose"], part["install"] if missing else "")
-    console.print(table)
-    console.print(f"python {facts['python']} on {facts['platform']}, {facts['cores']} core(s)", highlight=False)
-    gpus = ", ".join(facts["gpus"]) or "no CUDA GPU"
-    console.print(f"devices: {gpus}; `device: auto` chooses {facts['device']}", highlight=False)
+    rows = [
+        [part["name"], part["version"] or "missing", part["purpose"], "" if part["version"] else part["install"]]
+        for part in facts["parts"]
+    ]
+    print_table((f"rl4sys {facts['rl4sys']}", "version", "for", "how to get it"), rows)
+    show(f"python {facts['python']} on {facts['platform']}, {facts['cores']} core(s)")
+    show(f"devices: {', '.join(facts['gpus']) or 'no CUDA GPU'}; `device: auto` chooses {facts['device']}")
 
 
 def _facts() -> dict[str, Any]:
-    import torch
-
+    parts = [
+        {"name": package, "version": _version(module, package), "purpose": purpose, "install": install}
+        for module, package, purpose, install in _PARTS
+    ]
+    gpus = _gpus()
     return {
         "rl4sys": __version__,
         "python": platform.python_version(),
         "platform": platform.platform(),
-        "cores": usable_cores(),
-        "gpus": [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())],
-        "device": str(choose_device("auto")),
-        "parts": [
-            {"name": package, "version": _version(module, package), "purpose": purpose, "install": install}
-            for module, package, purpose, install in _PARTS
-        ],
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "gpus": gpus,
+        "device": "cuda" if gpus else "cpu",
+        "parts": parts,
     }
+
+
+def _gpus() -> list[str]:
+    try:
+        import torch
+    except ImportError:
+        return []
+    return [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
 
 
 def _version(module: str, package: str) -> str | None:

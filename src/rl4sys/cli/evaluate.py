@@ -5,10 +5,6 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.table import Table
-
-from rl4sys.cli.output import console, print_json
-from rl4sys.experiments import RunDirectory, evaluate_run
 
 
 def evaluate(
@@ -27,29 +23,26 @@ def evaluate(
 
       rl4sys evaluate ppo-CartPole --episodes 100 --json
     """
-    directory = RunDirectory.find(run)
-    step, outcome = evaluate_run(directory, episodes, seed, best=best)
+    from rl4sys.cli.output import print_json, print_table, tell
+    from rl4sys.experiments import evaluate_run, find_run
+
+    directory = find_run(run)
+    step, outcome, skipped = evaluate_run(directory, episodes, seed, best=best)
+    for reason in skipped:
+        tell(f"warning: passed over a damaged checkpoint ({reason}); using the one of step {step:,}.")
+    facts = {
+        "run": str(directory.path),
+        "step": step,
+        "episodes": episodes,
+        "mean": outcome.mean,
+        "deviation": outcome.deviation,
+        "min": min(outcome.returns),
+        "max": max(outcome.returns),
+        "mean_length": sum(outcome.lengths) / len(outcome.lengths),
+    }
     if json:
-        print_json(
-            {
-                "run": str(directory.path),
-                "step": step,
-                "episodes": episodes,
-                "mean": outcome.mean,
-                "deviation": outcome.deviation,
-                "returns": outcome.returns,
-                "lengths": outcome.lengths,
-            }
-        )
+        print_json({**facts, "returns": outcome.returns, "lengths": outcome.lengths, "skipped": skipped})
         return
-    table = Table("checkpoint", "episodes", "mean return", "deviation", "min", "max", "mean length")
-    table.add_row(
-        f"step {step:,}",
-        str(episodes),
-        f"{outcome.mean:.2f}",
-        f"{outcome.deviation:.2f}",
-        f"{min(outcome.returns):.2f}",
-        f"{max(outcome.returns):.2f}",
-        f"{sum(outcome.lengths) / len(outcome.lengths):.1f}",
-    )
-    console.print(table)
+    columns = ("checkpoint", "episodes", "mean return", "deviation", "min", "max", "mean length")
+    numbers = [f"{facts[name]:.2f}" for name in ("mean", "deviation", "min", "max", "mean_length")]
+    print_table(columns, [[f"step {step:,}", str(episodes), *numbers]])

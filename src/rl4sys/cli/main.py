@@ -1,77 +1,44 @@
-"""The command `rl4sys`."""
+"""The command `rl4sys`: starts a command, and tells in one line what goes wrong."""
 
 from __future__ import annotations
 
 import errno
-import logging
 import sys
-from typing import Annotated, NoReturn
-
-import typer
-
-from rl4sys import __version__
-from rl4sys.cli import doctor, evaluate, plot, resume, train
-from rl4sys.cli.output import errors
-
-app = typer.Typer(
-    name="rl4sys",
-    help="Reinforcement learning inside live systems, and the laboratory to design it in.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command(name="train")(train.train)
-app.command(name="resume")(resume.resume)
-app.command(name="evaluate")(evaluate.evaluate)
-app.command(name="plot")(plot.plot)
-app.command(name="doctor")(doctor.doctor)
-
-
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"rl4sys {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def options(
-    version: Annotated[
-        bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and leave."),
-    ] = False,
-) -> None:
-    """Reinforcement learning inside live systems, and the laboratory to design it in."""
+from typing import NoReturn
 
 
 def main() -> NoReturn:
     """Run a command; what goes wrong is told in one line, and in full with --debug."""
     debug = "--debug" in sys.argv
-    logging.basicConfig(level=logging.DEBUG if debug else logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    if not debug:
-        logging.getLogger().handlers[0].setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
     try:
+        # Here and not above: without the extra the command must still be able to name it.
+        from rl4sys.cli.app import app
+        from rl4sys.cli.output import send_logs
+
+        send_logs(debug=debug)
         app()
     except Exception as error:  # the last resort of a program: whatever it is, say it and fail
         if debug:
             raise
-        errors.print(f"[bold red]error:[/] {_sentence(error)}", soft_wrap=True, highlight=False)
+        sys.stderr.write(f"error: {explain(error)}\n")
         raise SystemExit(1) from None
     raise SystemExit(0)
 
 
-def _sentence(error: Exception) -> str:
-    from rich.markup import escape
-
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        return (
-            f"the disk is full ({escape(str(error.filename or 'while saving'))}). Everything saved before is intact: "
-            f"free some space, then go on with `rl4sys resume RUN`."
-        )
-    text = escape(str(error)) or type(error).__name__
-    expected = type(error).__module__.startswith("rl4sys.")
-    return text if expected else f"{type(error).__name__}: {text}\n(run again with --debug for the traceback)"
+def explain(error: Exception) -> str:
+    """What went wrong and how to go on, as short as it can be said."""
+    text = str(error) or type(error).__name__
+    if type(error).__module__.startswith("rl4sys."):
+        return text
+    if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("rl4sys"):
+        package = str(error.name).partition(".")[0]
+        return f"this needs the package '{package}'. Install it with: pip install 'rl4sys[train]'"
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        place = f" ({error.filename})" if error.filename else ""
+        return f"the disk is full{place}. Nothing that was saved before is lost; free some space and try again."
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    return f"{type(error).__name__}: {text}\n(run again with --debug for the traceback)"
 
 
 if __name__ == "__main__":

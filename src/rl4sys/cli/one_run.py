@@ -1,29 +1,66 @@
-"""One run of several, in a process of its own: the config comes in, the directory goes out."""
+"""One run of several, in a process of its own: a config comes in, its records go out as lines of JSON.
+
+Standard input stays open as long as whoever started it lives; when it closes, the run stops with a checkpoint.
+"""
 
 from __future__ import annotations
 
-import argparse
 import json
+import os
+import signal
 import sys
+import threading
+from typing import IO, Any
 
-from rl4sys.cli.output import console, errors
-from rl4sys.cli.train import conduct
-from rl4sys.experiments import Run, load_experiment
+from rl4sys.cli.conduct import INTERRUPTED, interruptible
+from rl4sys.cli.main import explain
+from rl4sys.cli.output import send_logs
+from rl4sys.experiments import Record, Run, load_experiment
+
+
+class Reporter:
+    """A logger that hands records to the process that shows them."""
+
+    def __init__(self, output: IO[str]) -> None:
+        self._output = output
+
+    def log(self, record: Record) -> None:
+        """Hand over one record."""
+        self._output.write(f'{{"record": {record.to_json()}}}\n')
+        self._output.flush()
+
+    def send(self, **facts: Any) -> None:
+        """Hand over anything else."""
+        self._output.write(json.dumps(facts) + "\n")
+        self._output.flush()
+
+    def close(self) -> None:
+        """Nothing is held."""
 
 
 def main() -> None:
-    """Read a resolved config from standard input, train, and print where the run is."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--allow-fallback", action="store_true")
-    arguments = parser.parse_args()
+    """Read a resolved config from standard input and train."""
+    send_logs(debug=False)
+    order = json.loads(sys.stdin.readline())
+    reporter = Reporter(sys.stdout)
+    threading.Thread(target=_stop_with_parent, daemon=True).start()
     try:
-        config = load_experiment(json.load(sys.stdin), ["logging.terminal=false"])
-        run = Run.create(config, allow_fallback=arguments.allow_fallback)
-        conduct(run)
-    except Exception as error:  # the parent shows the last line
-        errors.print(str(error) or type(error).__name__, markup=False, soft_wrap=True)
-        raise SystemExit(1) from error
-    console.file.write(f"{run.directory.path}\n")
+        # The parent has told the user already.
+        with interruptible(say=lambda text: None) as stop:
+            run = Run.create(load_experiment(order["config"]), allow_fallback=order["allow_fallback"])
+            reporter.send(directory=str(run.directory.path))
+            result = run.train([reporter], stop)
+    except Exception as error:  # whatever it is, the parent tells it beside the outcome of the others
+        reporter.send(error=explain(error))
+        raise SystemExit(1) from None
+    raise SystemExit(0 if result.finished else INTERRUPTED)
+
+
+def _stop_with_parent() -> None:
+    # Not sys.stdin, whose lock a blocked thread would keep until after the interpreter has gone.
+    while os.read(0, 4096):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 if __name__ == "__main__":

@@ -7,10 +7,6 @@ from typing import Annotated
 
 import typer
 
-from rl4sys.cli.output import console
-from rl4sys.experiments import RunDirectory
-from rl4sys.experiments import plot as draw
-
 
 def plot(
     runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Run directories, or beginnings of names.")],
@@ -26,5 +22,8 @@ def plot(
 
       rl4sys plot runs/ppo-* runs/dqn-* --metric rollout/return --output compare.png
     """
-    picture = draw([RunDirectory.find(run) for run in runs], output, metric)
-    console.print(f"wrote {picture}", highlight=False, soft_wrap=True)
+    from rl4sys.cli.output import show
+    from rl4sys.experiments import find_run
+    from rl4sys.experiments import plot as draw
+
+    show(f"wrote {draw([find_run(run) for run in runs], output, metric)}")

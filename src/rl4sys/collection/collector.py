@@ -99,6 +99,10 @@ class Collector:
                 self._start -= ~step.acted
             if remembers:
                 self._carry = {name: memory.copy() for name, memory in decision.carry.items()}
+                if step.acted is not None:
+                    # Where the call was spent on a reset, the policy looked at the end of the last episode once more.
+                    for memory in self._carry.values():
+                        memory[~step.acted] = 0.0
             for lane, arrays in step.final_observation.items():
                 for name, column in final:
                     column[t, lane] = arrays[name]

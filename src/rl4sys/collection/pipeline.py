@@ -66,8 +66,8 @@ class PipelinedSource:
     def __init__(self, setup: PipelineSetup) -> None:
         self._layout = SharedLayout(setup.policy, setup.environment.num_envs, setup.steps)
         descriptor = anonymous_memory(self._layout.size())
-        request_end, self._requests = os.pipe()
-        self._replies, reply_end = os.pipe()
+        request_end, requests = os.pipe()
+        replies, reply_end = os.pipe()
         self._process = subprocess.Popen(
             [
                 sys.executable,
@@ -83,14 +83,20 @@ class PipelinedSource:
         )
         os.close(request_end)
         os.close(reply_end)
-        self._incoming = os.fdopen(self._replies, "r")
+        self._outgoing = os.fdopen(requests, "wb", buffering=0)
+        self._incoming = os.fdopen(replies, "r")
         self._memory = mmap.mmap(descriptor, 0)
         os.close(descriptor)
         self._weights, self._rollouts = self._layout.map(self._memory)
         self._block = 0
         self._in_flight = False
         self._pending: list[EpisodeSummary] | None = None
-        self._ask(setup.message())
+        try:
+            self._ask(setup.message())
+        except BaseException:
+            # Nobody gets this source, so nobody else can close it.
+            self.close()
+            raise
 
     def collect(self, newest: Version) -> Collected:
         """Hand over the finished rollout, having started the next one."""
@@ -119,6 +125,9 @@ class PipelinedSource:
     def restore(self, state: State) -> Sequence[str]:
         """Go on where `state` was taken; returns why that is not exact, if it is not."""
         require(state, "collector", "pending")
+        if self._in_flight:
+            # It belongs to the history that is left.
+            self._finished()
         reply = self._ask({"restore": to_text(state["collector"])})
         self._pending = None
         if state["pending"] is not None:
@@ -129,8 +138,8 @@ class PipelinedSource:
         return inexact
 
     def close(self) -> None:
-        """End the worker: it leaves when its pipe closes."""
-        os.close(self._requests)
+        """End the worker: it leaves when its pipe closes. Closing again does nothing."""
+        self._outgoing.close()
         try:
             self._process.wait(timeout=10)
         except subprocess.TimeoutExpired:
@@ -159,13 +168,13 @@ class PipelinedSource:
         line = memoryview((json.dumps(message) + "\n").encode())
         try:
             while line:
-                line = line[os.write(self._requests, line) :]
+                line = line[self._outgoing.write(line) :]
         except BrokenPipeError:
             self._receive()
 
     def _receive(self) -> dict[str, Any]:
         line = self._incoming.readline()
-        if not line:
+        if not line.endswith("\n"):
             code = self._process.wait()
             raise WorkerFailed(
                 f"The collecting process ended with code {code}. Resume the run, or set training.pipelined=false "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import tempfile
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,7 +44,7 @@ class SharedLayout:
 
 def anonymous_memory(size: int) -> int:
     """A file descriptor of zeroed memory that vanishes with the processes that hold it, even if they are killed."""
-    directory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    with tempfile.TemporaryFile(dir=directory) as file:
-        file.truncate(size)
-        return os.dup(file.fileno())
+    # Not a file in /dev/shm: containers often limit that to 64 MB, and writing beyond it kills the process.
+    descriptor = os.memfd_create("rl4sys")
+    os.truncate(descriptor, size)
+    return descriptor

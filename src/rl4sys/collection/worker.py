@@ -1,7 +1,8 @@
 """The second process of pipelined collection: acts in environments while its owner learns.
 
 Control messages are JSON lines over a pair of pipes; weights and rollouts lie in memory that both processes map.
-The worker ends when its owner closes the pipe, however the owner ended.
+The worker ends when its owner closes the pipe, however the owner ended, and for no other reason: when Ctrl-C reaches
+both, the owner goes on to save, and needs the worker for it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 import json
 import mmap
 import os
+import signal
 import sys
+from types import FrameType
 from typing import IO, Any
 
 from rl4sys.collection.collector import Collector
@@ -23,6 +26,9 @@ from rl4sys.state import from_text, to_text
 
 def main(requests: int, replies: int, memory: int) -> None:
     """Serve requests from one file descriptor with replies on another until the first is closed."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # A handler, since what is ignored would stay ignored in the processes that environments start.
+        signal.signal(number, _leave_it_to_the_owner)
     with os.fdopen(requests, "r") as incoming, os.fdopen(replies, "w") as outgoing:
         setup = json.loads(incoming.readline())
         try:
@@ -57,6 +63,10 @@ class _Worker:
             case {"restore": text}:
                 return {"inexact": list(self._collector.restore(from_text(text)))}
         raise ValueError(f"The collection worker got an unknown request: {request}.")
+
+
+def _leave_it_to_the_owner(number: int, frame: FrameType | None) -> None:
+    """Take no notice of a signal."""
 
 
 def _reply(outgoing: IO[str], message: dict[str, Any]) -> None:

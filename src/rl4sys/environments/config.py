@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
 import gymnasium
+from pydantic import Field
 
 from rl4sys.config import Config, Registry
 from rl4sys.environments.envpool_backend import envpool_lanes
@@ -25,12 +26,17 @@ class EnvironmentConfig(Config):
 
     name: str
     """The environment's id, such as `CartPole-v1`; `module:Id-v0` imports the module first."""
-    num_envs: int = 8
+    num_envs: int = Field(8, ge=1)
     """How many copies run side by side. More give steadier batches; each takes memory."""
     normalize_obs: bool = False
     """Standardize observations with running statistics that travel with the policy."""
     normalize_reward: bool = False
     """Divide rewards by the running deviation of the discounted return. Reported returns stay as they are."""
+
+    @property
+    def acts_every_step(self) -> bool:
+        """Whether every lane acts in every step; else some steps of a lane are spent on resets."""
+        return True
 
     @abstractmethod
     def grade(self, seeds: Seeds) -> Grade:
@@ -51,7 +57,7 @@ class GymnasiumConfig(EnvironmentConfig):
 
     kwargs: dict[str, Any] = {}
     """Arguments for the environment, such as `{continuous: true}` for LunarLander-v3."""
-    max_episode_steps: int | None = None
+    max_episode_steps: int | None = Field(None, ge=1)
     """Truncate episodes after this many steps, instead of the environment's own limit."""
     backend: Literal["lanes", "vector", "envpool"] = "lanes"
     """`lanes` steps plain environments in a loop and resumes exactly; `vector` uses the environment's own vector
@@ -63,6 +69,11 @@ class GymnasiumConfig(EnvironmentConfig):
         if self.max_episode_steps is not None:
             kwargs["max_episode_steps"] = self.max_episode_steps
         return lambda: make_gymnasium(self.name, kwargs)
+
+    @property
+    def acts_every_step(self) -> bool:
+        """Vector backends reset within a step."""
+        return self.backend == "lanes"
 
     def grade(self, seeds: Seeds) -> Grade:
         """Lanes are probed; vector backends keep their state to themselves."""

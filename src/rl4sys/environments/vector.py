@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
-from gymnasium.vector import AutoresetMode
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
 from rl4sys.environments.episodes import EpisodeStatistics, EpisodeSummary, Step
 from rl4sys.environments.exactness import Grade
@@ -62,7 +62,7 @@ class VectorAdapter:
         self._mode = _autoreset_mode(vector)
         self._commands = action_batch_converter(vector.single_action_space)
         action = action_spec(vector.single_action_space)
-        observation, info = vector.reset(seed=self._lane_seeds())
+        observation, info = vector.reset(seed=self._first_seeds())
         mask = action_mask_spec(action) if MASK in info else None
         self._masks = np.ones((self.count, *(() if mask is None else mask.shape)), bool)
         self._observe = ObservationConverter(vector.single_observation_space, mask)
@@ -117,15 +117,20 @@ class VectorAdapter:
                 f"The saved state has {state['count']} lanes; here are {self.count}. Resume with as many."
             )
         self._statistics.restore(state["statistics"])
-        self._begin(*self._vector.reset(seed=self._lane_seeds("restored at", self._statistics.clock)))
+        self._begin(*self._vector.reset(seed=self._first_seeds("restored at", self._statistics.clock)))
         self._is_new = False
         self.restarted = list(range(self.count))
         reason = f"continuing, not exact: grade {self.grade.name}. {self.grade.value}"
         self.inexact = [f"lane {lane}: {reason}" for lane in self.restarted]
         return self.observation
 
-    def _lane_seeds(self, *occasion: str | int) -> list[int]:
-        return [self._seeds.integer("environment", lane, *occasion) % 2**31 for lane in range(self.count)]
+    def _first_seeds(self, *occasion: str | int) -> list[int] | int:
+        seeds = [self._seeds.integer("environment", lane, *occasion) % 2**31 for lane in range(self.count)]
+        vector = self._vector
+        if isinstance(vector, VectorEnv) and not isinstance(vector.unwrapped, SyncVectorEnv | AsyncVectorEnv):
+            # An environment with a vector implementation of its own has one generator for all lanes.
+            return seeds[0]
+        return seeds
 
     def _begin(self, observation: Any, info: dict[str, Any]) -> None:
         self._pending[:] = False

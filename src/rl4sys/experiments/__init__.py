@@ -2,28 +2,43 @@
 
 from rl4sys.experiments.api import train
 from rl4sys.experiments.checkpoint import Checkpoints, NoCheckpoint
+from rl4sys.experiments.checkpoint_files import CheckpointDamaged
 from rl4sys.experiments.config import ExperimentConfig, load_experiment, packaged_configs
 from rl4sys.experiments.devices import DeviceUnavailable
-from rl4sys.experiments.evaluating import evaluate_run
+from rl4sys.experiments.evaluating import Evaluated, evaluate_run
+from rl4sys.experiments.finding import find_run
+from rl4sys.experiments.loggers import LoggerUnavailable
+from rl4sys.experiments.metrics import Logger, Record
 from rl4sys.experiments.plotting import NothingToPlot, plot
-from rl4sys.experiments.replay_chunks import CheckpointDamaged
-from rl4sys.experiments.run import Result, Run
-from rl4sys.experiments.run_directory import RunDirectory, RunNotFound
-from rl4sys.experiments.terminal import Terminal
+from rl4sys.experiments.preflight import check_combination
+from rl4sys.experiments.result import Result
+from rl4sys.experiments.run import NotSaved, Run
+from rl4sys.experiments.run_directory import RunBusy, RunDamaged, RunDirectory, RunNotFound
+from rl4sys.experiments.terminal import Screen, Terminal
 
 __all__ = [
     "CheckpointDamaged",
     "Checkpoints",
     "DeviceUnavailable",
+    "Evaluated",
     "ExperimentConfig",
+    "Logger",
+    "LoggerUnavailable",
     "NoCheckpoint",
+    "NotSaved",
     "NothingToPlot",
+    "Record",
     "Result",
     "Run",
+    "RunBusy",
+    "RunDamaged",
     "RunDirectory",
     "RunNotFound",
+    "Screen",
     "Terminal",
+    "check_combination",
     "evaluate_run",
+    "find_run",
     "load_experiment",
     "packaged_configs",
     "plot",

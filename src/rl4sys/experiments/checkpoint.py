@@ -1,23 +1,24 @@
-"""Checkpoints: a state as safetensors and JSON, checked by hashes, there wholly or not at all."""
+"""The checkpoints of a run: each there wholly or not at all, the newest good one always found."""
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-from safetensors.numpy import load as load_tensors
-from safetensors.numpy import save as save_tensors
-
-from rl4sys.atomic_files import publish_directory, replace_link, write_durably
-from rl4sys.experiments.replay_chunks import CheckpointDamaged, ReplayChunks, ReplayRows, checks_of
-from rl4sys.state import State, join, split
-
-_FORMAT = 1
+from rl4sys.atomic_files import publish_directory, replace_link
+from rl4sys.experience import Array
+from rl4sys.experiments.checkpoint_files import (
+    CheckpointDamaged,
+    Chunk,
+    Contents,
+    read_checkpoint,
+    read_manifest,
+    write_checkpoint,
+)
+from rl4sys.experiments.replay_chunks import ReplayChunks, ReplayRows
+from rl4sys.state import State
 
 
 class NoCheckpoint(FileNotFoundError):
@@ -30,7 +31,7 @@ class Loaded:
 
     step: int
     state: State
-    chunks: tuple[Mapping[str, Any], ...]
+    chunks: tuple[Chunk, ...]
     skipped: tuple[str, ...]
 
 
@@ -51,27 +52,13 @@ class Checkpoints:
     def save(self, step: int, state: State, replay: ReplayRows | None, *, best: bool = False) -> Path:
         """Write a checkpoint; the replay buffer adds only the rows that no earlier one has written."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        chunks = self._replay.append(replay) if replay is not None else []
-        tree, arrays = split(state)
-        files = {
-            "state.json": json.dumps(tree).encode(),
-            "arrays.safetensors": save_tensors({name: np.asarray(array, order="C") for name, array in arrays.items()}),
-        }
-        manifest = {
-            "format": _FORMAT,
-            "step": step,
-            "files": {name: checks_of(data) for name, data in files.items()},
-            "replay": chunks,
-        }
-        aside, final = self.directory / f".{step:012d}.tmp", self.directory / f"{step:012d}"
+        chunks = self._replay.append(replay) if replay is not None else ()
+        final = self._place(step)
+        aside = final.with_name(f".{final.name}.tmp")
         shutil.rmtree(aside, ignore_errors=True)
-        aside.mkdir()
         try:
-            for name, data in files.items():
-                write_durably(aside / name, data)
-            write_durably(aside / "manifest.json", json.dumps(manifest, indent=1).encode())
-            # Saving again at the same step: the old one goes only when the new one is complete.
-            shutil.rmtree(final, ignore_errors=True)
+            aside.mkdir()
+            write_checkpoint(aside, Contents(step, state, chunks))
             publish_directory(aside, final)
         except BaseException:
             shutil.rmtree(aside, ignore_errors=True)
@@ -79,24 +66,18 @@ class Checkpoints:
         replace_link(self.directory / "latest", final.name)
         if best:
             replace_link(self.directory / "best", final.name)
-        self._prune()
+        self._prune(step)
         return final
 
     def load(self, step: int | None = None) -> Loaded:
-        """The newest checkpoint that verifies, or the one of a given step."""
-        skipped: list[str] = []
-        candidates = [step] if step is not None else list(reversed(self.steps()))
-        for candidate in candidates:
-            try:
-                state, chunks = self._read(self.directory / f"{candidate:012d}")
-            except CheckpointDamaged as error:
-                skipped.append(str(error))
-                continue
-            return Loaded(candidate, state, chunks, tuple(skipped))
-        details = "".join(f"\n  {reason}" for reason in skipped)
-        raise NoCheckpoint(
-            f"No usable checkpoint in {self.directory}.{details}\nStart the run anew with its config.yaml."
-        )
+        """The newest checkpoint that verifies, its replayed rows included; or the one of a given step."""
+        return self._first_good([step] if step is not None else self.steps()[::-1], with_replay=True)
+
+    def load_policy(self, step: int | None = None) -> Loaded:
+        """The same without a look at replayed rows, which acting does not need; a given step is only preferred."""
+        newest_first = self.steps()[::-1]
+        preferred = [step] if step is not None else []
+        return self._first_good([*preferred, *(s for s in newest_first if s not in preferred)], with_replay=False)
 
     def best(self) -> int | None:
         """The step of the best checkpoint, if one was marked."""
@@ -105,37 +86,59 @@ class Checkpoints:
             return None
         return int(link.readlink().name)
 
-    def replay_rows(self, loaded: Loaded) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    def replay_rows(self, loaded: Loaded) -> Iterator[tuple[int, Mapping[str, Array]]]:
         """The rows of the replay buffer that belong to a loaded checkpoint: first id and columns, chunk by chunk."""
         return self._replay.read(loaded.chunks)
 
-    def _read(self, path: Path) -> tuple[State, tuple[Mapping[str, Any], ...]]:
-        try:
-            manifest = json.loads((path / "manifest.json").read_bytes())
-            files = {name: (path / name).read_bytes() for name in manifest["files"]}
-            chunks = tuple(manifest["replay"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise CheckpointDamaged(f"{path.name}: cannot be read ({error})") from error
-        for name, data in files.items():
-            if checks_of(data) != manifest["files"][name]:
-                raise CheckpointDamaged(f"{path.name}: {name} is not what was written (length or SHA-256 differs)")
-        self._replay.verify(chunks, path.name)
-        return join(json.loads(files["state.json"]), load_tensors(files["arrays.safetensors"])), chunks
+    def tidy(self) -> None:
+        """Clear away what a kill left half-written. Only for who holds the run: a writer's work looks the same."""
+        for path in self.directory.glob(".*.old.tmp"):
+            final = path.with_name(path.name.removeprefix(".").removesuffix(".old.tmp"))
+            if not final.exists():
+                # Killed between the two renames of a second save at this step.
+                path.rename(final)
+        for path in self.directory.glob(".*.tmp"):
+            if path.is_symlink():
+                path.unlink()
+            else:
+                shutil.rmtree(path, ignore_errors=True)
+        self._replay.tidy()
 
-    def _prune(self) -> None:
+    def _place(self, step: int) -> Path:
+        return self.directory / f"{step:012d}"
+
+    def _first_good(self, candidates: list[int], *, with_replay: bool) -> Loaded:
+        skipped: list[str] = []
+        for candidate in candidates:
+            try:
+                contents = read_checkpoint(self._place(candidate))
+                if with_replay:
+                    self._replay.verify(contents.chunks, self._place(candidate).name)
+            except CheckpointDamaged as error:
+                skipped.append(str(error))
+                continue
+            return Loaded(candidate, contents.state, contents.chunks, tuple(skipped))
+        details = "".join(f"\n  {reason}" for reason in skipped)
+        raise NoCheckpoint(
+            f"No usable checkpoint in {self.directory}.{details}\n"
+            f"Train anew with: rl4sys train {self.directory.parent / 'config.yaml'}"
+        )
+
+    def _prune(self, newest: int) -> None:
+        """Keep the newest and the best. What lies beyond the newest is of a history that was given up."""
         steps = self.steps()
-        kept = set(steps[-self._keep :])
+        kept = set([step for step in steps if step <= newest][-self._keep :])
         best = self.best()
-        if best is not None:
+        if best is not None and best <= newest:
             kept.add(best)
         for step in steps:
             if step not in kept:
-                shutil.rmtree(self.directory / f"{step:012d}", ignore_errors=True)
-        self._replay.prune(self._manifests(kept))
+                shutil.rmtree(self._place(step), ignore_errors=True)
+        self._replay.prune(self._chunks(kept))
 
-    def _manifests(self, steps: set[int]) -> Iterator[list[Mapping[str, Any]]]:
+    def _chunks(self, steps: set[int]) -> Iterator[tuple[Chunk, ...]]:
         for step in steps:
             try:
-                yield json.loads((self.directory / f"{step:012d}" / "manifest.json").read_bytes())["replay"]
-            except (OSError, ValueError, KeyError):
+                yield read_manifest(self._place(step))[2]
+            except CheckpointDamaged:
                 continue

@@ -9,13 +9,11 @@ from typing import Protocol
 
 import torch
 
-from rl4sys.algorithms import ALGORITHMS, Algorithm, Problem
+from rl4sys.algorithms import Algorithm, Problem
 from rl4sys.collection import Collected, PipelinedSource, PipelineSetup, SteppedSource
-from rl4sys.config import ConfigError
 from rl4sys.environments import EnvironmentSpec, Grade
 from rl4sys.experiments.config import ExperimentConfig
 from rl4sys.learning import Evaluation, Learner, ObservationStatistics, RewardScale, evaluate
-from rl4sys.replay import BUFFERS
 from rl4sys.seeding import Seeds
 from rl4sys.state import State
 from rl4sys.weights import Version
@@ -74,7 +72,9 @@ class Components:
     def learner(self) -> Learner:
         """The learner around a fresh algorithm."""
         config, algorithm = self.config, self.algorithm()
-        pace = config.algorithm.pace(config.buffer.size)
+        # Where steps are spent on resets (at worst every second one), a turn cannot fill the buffer.
+        size = config.buffer.size if config.environment.acts_every_step else -(-config.buffer.size // 2)
+        pace = config.algorithm.pace(size)
         buffer = config.buffer.build(pace, self.seeds.generator("replay"), config.algorithm.window)
         observation = algorithm.policies.explore.observation
         return Learner(
@@ -106,19 +106,4 @@ class Components:
             lambda lane_seeds, count: self.config.environment.lanes(lane_seeds, count, Grade.E3),
             episodes,
             seeds,
-        )
-
-
-def check_combination(config: ExperimentConfig) -> None:
-    """Refuse parts that do not go together before anything is started."""
-    allowed = type(config.algorithm).buffers
-    if BUFFERS.name_of(config.buffer) not in allowed:
-        raise ConfigError(
-            f"buffer.type: {ALGORITHMS.name_of(config.algorithm)} cannot learn from a "
-            f"'{BUFFERS.name_of(config.buffer)}' buffer; use {' or '.join(allowed)}."
-        )
-    if config.buffer.size < config.environment.num_envs:
-        raise ConfigError(
-            f"buffer.size: {config.buffer.size} steps cannot be shared by {config.environment.num_envs} environments; "
-            f"raise it, or lower environment.num_envs."
         )

@@ -19,7 +19,7 @@ from rl4sys.replay import BUFFERS, BufferConfig
 class ExperimentSection(Config):
     """Who, where and from which seed."""
 
-    name: str | None = None
+    name: str | None = Field(None, min_length=1, max_length=100)
     """A name to find the run by; made from algorithm and environment if not given."""
     seed: int = Field(0, ge=0)
     """The root of all chance. The same seed gives the same run, bit for bit."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import statistics
 import time
 from collections.abc import Callable
 
 import torch
 
+from rl4sys.experiments.config import ExperimentConfig
 from rl4sys.networks import from_spec, orthogonal
 from rl4sys.policy import PolicySpec
 
@@ -26,21 +28,23 @@ class DeviceUnavailable(RuntimeError):
 
 def choose_device(wanted: str, *, allow_fallback: bool = False) -> torch.device:
     """The device to compute on; `auto` takes a GPU if there is one."""
+    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if wanted == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(wanted)
-    except RuntimeError as error:
-        raise DeviceUnavailable(f"device '{wanted}' is not a device; use auto, cpu, cuda or cuda:1.") from error
-    if device.type == "cuda" and not torch.cuda.is_available():
-        if not allow_fallback:
-            raise DeviceUnavailable(
-                f"device '{wanted}' was asked for, but torch sees no CUDA GPU here. "
-                f"Go on with device=auto (or --allow-fallback), or install a CUDA build of torch."
-            )
-        _log.warning("No CUDA GPU here: computing on the CPU instead of '%s'.", wanted)
-        return torch.device("cpu")
-    return device
+        return torch.device("cuda" if gpus else "cpu")
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", wanted):
+        raise DeviceUnavailable(f"device: '{wanted}' is no device that RL4Sys knows; use auto, cpu, cuda or cuda:1.")
+    device = torch.device(wanted)
+    if device.type == "cpu" or (device.index or 0) < gpus:
+        return device
+    seen = f"only {gpus} CUDA GPU(s)" if gpus else "no CUDA GPU"
+    if not allow_fallback:
+        raise DeviceUnavailable(
+            f"device: '{wanted}' was asked for, but torch sees {seen} here. "
+            f"Go on with device=auto (or --allow-fallback), or install a CUDA build of torch."
+        )
+    instead = choose_device("auto")
+    _log.warning("device: torch sees %s here: computing on '%s' instead of '%s'.", seen, instead, wanted)
+    return instead
 
 
 def measure_threads(spec: PolicySpec, batch_size: int, *, cores: int) -> int:
@@ -64,6 +68,14 @@ def measure_threads(spec: PolicySpec, batch_size: int, *, cores: int) -> int:
         return cores if seconds[cores] * _WORTH_IT < seconds[1] else 1
     finally:
         torch.set_num_threads(before)
+
+
+def threads_for(config: ExperimentConfig, policy: PolicySpec) -> int:
+    """The threads that a config asks for, or those that suit its policy best."""
+    if config.experiment.threads is not None:
+        return config.experiment.threads
+    cores = usable_cores() - (1 if config.training.pipelined else 0)
+    return measure_threads(policy, config.algorithm.update_size(), cores=cores)
 
 
 def usable_cores() -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -16,11 +16,20 @@ from rl4sys.learning import Evaluation, evaluate
 from rl4sys.seeding import Seeds
 
 
-def evaluate_run(directory: RunDirectory, episodes: int, seed: int, *, best: bool) -> tuple[int, Evaluation]:
-    """The step of the best (or latest) checkpoint, and how its policy does."""
+class Evaluated(NamedTuple):
+    """How the policy of one checkpoint does."""
+
+    step: int
+    outcome: Evaluation
+    skipped: tuple[str, ...]
+    """Damaged checkpoints that would have come first."""
+
+
+def evaluate_run(directory: RunDirectory, episodes: int, seed: int, *, best: bool) -> Evaluated:
+    """How the best (or latest) policy of a run does; where its checkpoint is damaged, the newest good one."""
     config = load_experiment(directory.config)
     checkpoints = Checkpoints(directory.checkpoints, config.training.keep_checkpoints)
-    loaded = checkpoints.load(checkpoints.best() if best else None)
+    loaded = checkpoints.load_policy(checkpoints.best() if best else None)
     state: Mapping[str, Any] = loaded.state
     exploit = Components(config, torch.device("cpu"), Grade.E3).algorithm().policies.exploit
     outcome = evaluate(
@@ -30,4 +39,4 @@ def evaluate_run(directory: RunDirectory, episodes: int, seed: int, *, best: boo
         episodes,
         Seeds(seed),
     )
-    return loaded.step, outcome
+    return Evaluated(loaded.step, outcome, loaded.skipped)

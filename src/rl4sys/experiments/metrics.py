@@ -1,13 +1,14 @@
-"""What a run tells about itself: records, the file that keeps them, and loggers that must not stop it."""
+"""What a run tells about itself: records, and the file that keeps them."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import logging
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -22,6 +23,11 @@ class Record:
     step: int
     metrics: Mapping[str, float]
     timing: Mapping[str, float]
+
+    def to_json(self) -> str:
+        """One line of JSON; a number that is not finite becomes null."""
+        metrics = {name: value if math.isfinite(value) else None for name, value in self.metrics.items()}
+        return json.dumps({"step": self.step, "metrics": metrics, "timing": dict(self.timing)})
 
 
 class Logger(Protocol):
@@ -39,84 +45,58 @@ class MetricsFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file = path.open("a", encoding="utf-8")
+        self._file = path.open("ab", buffering=0)
+        self._length = path.stat().st_size
 
     def log(self, record: Record) -> None:
-        """Append a line."""
-        metrics = {name: value if math.isfinite(value) else None for name, value in record.metrics.items()}
-        line = {"step": record.step, "metrics": metrics, "timing": dict(record.timing)}
-        self._file.write(json.dumps(line) + "\n")
-        self._file.flush()
+        """Append a whole line, or none when the disk has no room for it."""
+        line = record.to_json().encode() + b"\n"
+        try:
+            written = self._file.write(line)
+            if written != len(line):
+                raise OSError(f"only {written} of {len(line)} bytes could be written to {self.path}")
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._file.fileno(), self._length)
+            raise
+        self._length += len(line)
 
     def offset(self) -> int:
-        """The length of the file once everything so far is on the disk."""
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        return self._file.tell()
+        """The length of the file, with everything so far on the disk."""
+        try:
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            # A record is worth less than a checkpoint: `cut` tells if anything is missing after a crash.
+            _log.warning("%s may be incomplete after a crash: %s", self.path, error)
+        return self._length
 
     def cut(self, offset: int) -> None:
-        """Forget what was written after a checkpoint."""
-        self._file.truncate(offset)
-        self._file.seek(0, os.SEEK_END)
+        """Forget what was written after a checkpoint; tell when records from before it are gone."""
+        if self._length < offset:
+            _log.warning("%s lost its last records: %d of %d bytes are there.", self.path, self._length, offset)
+            offset = len(self.path.read_bytes().rpartition(b"\n")[0]) + 1 if self._length else 0
+        os.ftruncate(self._file.fileno(), offset)
+        self._length = offset
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
 
 
-class TensorBoard:
-    """Event files that TensorBoard shows."""
-
-    def __init__(self, directory: Path) -> None:
-        from tensorboard.compat.proto.event_pb2 import Event
-        from tensorboard.compat.proto.summary_pb2 import Summary
-        from tensorboard.summary.writer.event_file_writer import EventFileWriter
-
-        self._event, self._summary = Event, Summary
-        self._writer = EventFileWriter(str(directory))
-
-    def log(self, record: Record) -> None:
-        """Write every metric as a scalar."""
-        values = {**record.metrics, **{f"timing/{name}": value for name, value in record.timing.items()}}
-        summary = self._summary(value=[self._summary.Value(tag=n, simple_value=v) for n, v in values.items()])
-        wall = record.timing.get("unix_time", 0.0)
-        self._writer.add_event(self._event(step=record.step, wall_time=wall, summary=summary))
-
-    def close(self) -> None:
-        """Flush and close."""
-        self._writer.close()
-
-
-class Loggers:
-    """Several loggers as one; one that fails is reported once and left out, and training goes on."""
-
-    def __init__(self, loggers: Sequence[Logger]) -> None:
-        self._loggers = list(loggers)
-
-    def log(self, record: Record) -> None:
-        """Hand the record to every logger."""
-        for logger in list(self._loggers):
-            try:
-                logger.log(record)
-            except Exception as error:  # a logger is an accessory: whatever it raises, the run is worth more
-                self._loggers.remove(logger)
-                _log.warning("%s failed and is left out from now on: %s", type(logger).__name__, error)
-
-    def close(self) -> None:
-        """Close every logger."""
-        for logger in self._loggers:
-            try:
-                logger.close()
-            except Exception as error:  # as above
-                _log.warning("%s could not be closed: %s", type(logger).__name__, error)
-
-
 def read_metrics(path: Path) -> Iterator[dict[str, Any]]:
-    """The records of a metrics file; a last line that was cut off by a kill is passed over."""
-    with path.open(encoding="utf-8") as file:
-        for line in file:
-            if line.endswith("\n"):
-                yield json.loads(line)
+    """The records of a metrics file, if there is one; lines that a kill or a bad disk spoilt are passed over."""
+    if not path.is_file():
+        return
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for number, line in enumerate(file, start=1):
+            if not line.endswith("\n"):
+                return
+            try:
+                record: dict[str, Any] = json.loads(line)
+            except ValueError:
+                _log.warning("%s, line %d is damaged: passed over.", path, number)
+                continue
+            yield record
 
 
 def metrics_digest(path: Path) -> str:

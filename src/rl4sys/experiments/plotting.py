@@ -69,7 +69,7 @@ def group_by_experiment(runs: Sequence[RunDirectory]) -> Mapping[str, list[RunDi
     labels: dict[str, str] = {}
     for run in runs:
         config = load_experiment(run.config)
-        key = config.model_copy(update={"experiment": None}).model_dump_json()
+        key = config.model_dump_json(exclude={"experiment"})
         if key not in labels:
             taken = sum(label.split(" (")[0] == config.name for label in labels.values())
             labels[key] = f"{config.name} ({taken + 1})" if taken else config.name
@@ -97,8 +97,7 @@ def plot(runs: Sequence[RunDirectory], output: Path, metric: str) -> Path:
                 axes.plot(curve.steps, curve.values, color=line.get_color(), alpha=0.25, linewidth=0.8)
         drawn = True
     if not drawn:
-        names = sorted({name for run in runs for record in read_metrics(run.metrics) for name in record["metrics"]})
-        raise NothingToPlot(f"These runs have no metric '{metric}'; they have {', '.join(names) or 'none yet'}.")
+        raise NothingToPlot(_complaint(runs, metric))
     axes.set_xlabel("environment steps")
     axes.set_ylabel(metric)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value / 1e6:g}M" if value >= 1e6 else f"{value / 1e3:g}k")
@@ -108,3 +107,10 @@ def plot(runs: Sequence[RunDirectory], output: Path, metric: str) -> Path:
     output.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(output, dpi=150)
     return output
+
+
+def _complaint(runs: Sequence[RunDirectory], metric: str) -> str:
+    names = {name for run in runs for record in read_metrics(run.metrics) for name in record["metrics"]}
+    if not names:
+        return f"There is nothing to plot yet: no metrics in {', '.join(str(run.metrics) for run in runs)}."
+    return f"These runs have no metric '{metric}'; they have {', '.join(sorted(names))}."

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from safetensors.numpy import load as load_tensors
@@ -13,10 +13,7 @@ from safetensors.numpy import save as save_tensors
 
 from rl4sys.atomic_files import replace_file
 from rl4sys.experience import Array
-
-
-class CheckpointDamaged(ValueError):
-    """A checkpoint is incomplete or its bytes are not those that were written."""
+from rl4sys.experiments.checkpoint_files import CheckpointDamaged, Chunk, checks_of
 
 
 class ReplayRows(Protocol):
@@ -42,9 +39,9 @@ class ReplayChunks:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._written: list[dict[str, Any]] = []
+        self._written: list[Chunk] = []
 
-    def append(self, buffer: ReplayRows) -> list[dict[str, Any]]:
+    def append(self, buffer: ReplayRows) -> tuple[Chunk, ...]:
         """Write the rows that are not on disk yet; returns the list of chunks that the buffer now consists of."""
         held = [chunk for chunk in self._written if chunk["last"] > buffer.first]
         start = max(held[-1]["last"] if held else 0, buffer.first)
@@ -56,34 +53,37 @@ class ReplayChunks:
             replace_file(self._directory / name, data)
             held.append({"file": name, "first": start, "last": buffer.total, **checks_of(data)})
         self._written = held
-        return list(held)
+        return tuple(held)
 
-    def verify(self, chunks: Iterable[Mapping[str, Any]], checkpoint: str) -> None:
+    def verify(self, chunks: Iterable[Chunk], checkpoint: str) -> None:
         """Raise `CheckpointDamaged` unless every chunk is what was written."""
         for chunk in chunks:
+            place = f"{checkpoint}: replay chunk {chunk['file']}"
             try:
                 data = (self._directory / chunk["file"]).read_bytes()
             except OSError as error:
-                raise CheckpointDamaged(f"{checkpoint}: replay chunk cannot be read ({error})") from error
+                raise CheckpointDamaged(f"{place} cannot be read ({error.strerror})") from error
             if checks_of(data) != {"bytes": chunk["bytes"], "sha256": chunk["sha256"]}:
-                raise CheckpointDamaged(f"{checkpoint}: replay chunk {chunk['file']} is not what was written")
+                raise CheckpointDamaged(f"{place} is not what was written (length or SHA-256 differs)")
 
-    def read(self, chunks: Iterable[Mapping[str, Any]]) -> Iterator[tuple[int, Mapping[str, Array]]]:
+    def read(self, chunks: Iterable[Chunk]) -> Iterator[tuple[int, Mapping[str, Array]]]:
         """First id and columns of each chunk; later appends go on after them."""
-        self._written = [dict(chunk) for chunk in chunks]
+        self._written = list(chunks)
         for chunk in self._written:
             yield chunk["first"], load_tensors((self._directory / chunk["file"]).read_bytes())
 
-    def prune(self, needed: Iterable[Iterable[Mapping[str, Any]]]) -> None:
+    def prune(self, needed: Iterable[Iterable[Chunk]]) -> None:
         """Remove the chunks that no kept checkpoint refers to."""
         if not self._directory.is_dir():
             return
         names = {chunk["file"] for chunks in needed for chunk in chunks}
         for path in self._directory.glob("*.safetensors"):
             if path.name not in names:
-                path.unlink()
+                # What cannot be removed now is tried again at the next checkpoint.
+                with contextlib.suppress(OSError):
+                    path.unlink()
 
-
-def checks_of(data: bytes) -> dict[str, Any]:
-    """Length and SHA-256 of some bytes."""
-    return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    def tidy(self) -> None:
+        """Clear away what a kill left half-written."""
+        for path in self._directory.glob(".*.tmp"):
+            path.unlink()

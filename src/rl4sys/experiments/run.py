@@ -3,102 +3,134 @@
 from __future__ import annotations
 
 import datetime
-import json
+import errno
 import logging
+import os
+import shutil
 import time
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, Self
 
 import torch
 
-from rl4sys.atomic_files import replace_file
 from rl4sys.environments import Grade
 from rl4sys.experiments.checkpoint import Checkpoints, NoCheckpoint
-from rl4sys.experiments.components import Components, check_combination
+from rl4sys.experiments.components import Components
 from rl4sys.experiments.config import ExperimentConfig, load_experiment
-from rl4sys.experiments.devices import choose_device, measure_threads, usable_cores
-from rl4sys.experiments.metrics import Logger, Loggers, MetricsFile, Record, TensorBoard, metrics_digest
+from rl4sys.experiments.devices import threads_for
+from rl4sys.experiments.loggers import Loggers, open_loggers
+from rl4sys.experiments.machine import fingerprint_of_machine
+from rl4sys.experiments.metrics import Logger, MetricsFile, Record
 from rl4sys.experiments.policy_files import save_policy
+from rl4sys.experiments.preflight import check_combination, fit_to_machine
 from rl4sys.experiments.process_random import process_random_state, restore_process_random
-from rl4sys.experiments.run_directory import RunDirectory, fingerprint_of_machine
+from rl4sys.experiments.replay_chunks import ReplayRows
+from rl4sys.experiments.result import Result, fingerprint
+from rl4sys.experiments.run_directory import RunDirectory
+from rl4sys.experiments.tracking import Tracking, evaluation_metrics
 from rl4sys.learning import Evaluation
 from rl4sys.replay import PrioritizedBuffer, UniformBuffer
 from rl4sys.seeding import Seeds
-from rl4sys.state import State, digest, require
+from rl4sys.state import State, require
 
 _log = logging.getLogger(__name__)
 
-_RECENT_EPISODES = 100
 
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """How a run ended."""
-
-    steps: int
-    finished: bool
-    evaluation: float | None
-    """Mean return of the last evaluation."""
-    best: float | None
-    """Mean return of the best evaluation."""
-    seconds: float
-    """Wall-clock time of this process; resumed runs count from the resumption."""
-    fingerprint: Mapping[str, str]
-    """Hashes of weights, optimizer, buffer, random generators and metric history: equal for equal runs."""
+class NotSaved(RuntimeError):
+    """The run could not be written, for want of space or for another failure of the disk."""
 
 
 class Run:
     """One training run in its directory. `step`, `save` and `restore` are all that an orchestrator needs."""
 
+    result: Result | None = None
+    """How the run ended, once `train` has returned."""
+
     def __init__(
         self,
         directory: RunDirectory,
-        config: ExperimentConfig,
-        *,
-        allow_fallback: bool = False,
+        components: Components,
+        facts: Mapping[str, Any],
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        check_combination(config)
         self.directory = directory
-        self.config = config
+        self.components = components
+        self.config = components.config
+        self._facts = dict(facts)
         self._clock = clock
-        manifest = directory.read_manifest()
-        device = choose_device(config.experiment.device, allow_fallback=allow_fallback)
-        seeds = Seeds(config.experiment.seed)
-        grade = Grade[manifest["grade"]] if manifest else config.environment.grade(Seeds(seeds.integer("probe")))
-        self.components = Components(config, device, grade)
-        self.learner = self.components.learner()
-        self.threads = manifest["threads"] if manifest else self._choose_threads()
-        torch.set_num_threads(self.threads)
-        self.inexact: list[str] = list(manifest["inexact"]) if manifest else []
-        self._write_manifest()
-        self.source = self.components.source(self.learner)
-        self._checkpoints = Checkpoints(directory.checkpoints, config.training.keep_checkpoints)
-        self._metrics = MetricsFile(directory.metrics)
-        self._recent: deque[tuple[float, int]] = deque(maxlen=_RECENT_EPISODES)
-        self._episodes = 0
-        self._best: float | None = None
-        self._evaluation: float | None = None
-        self._learned: Mapping[str, float] = {}
+        self._saved_at: int | None = None
         self._began = (clock(), 0)
+        self._tracking = Tracking()
+        self._checkpoints = Checkpoints(directory.checkpoints, self.config.training.keep_checkpoints)
+        with ExitStack() as resources:
+            resources.callback(os.close, directory.hold())
+            self._checkpoints.tidy()
+            # Before the first weight is drawn: the number of threads changes the bits.
+            torch.set_num_threads(self.threads)
+            self.learner = components.learner()
+            self._metrics = MetricsFile(directory.metrics)
+            resources.callback(self._metrics.close)
+            self.source = components.source(self.learner)
+            resources.callback(self.source.close)
+            self._resources = resources.pop_all()
 
     @classmethod
     def create(cls, config: ExperimentConfig, *, allow_fallback: bool = False) -> Run:
         """A new run in a directory of its own. What cannot work is refused before the directory is made."""
+        config = fit_to_machine(config, allow_fallback=allow_fallback)
         check_combination(config)
-        choose_device(config.experiment.device, allow_fallback=allow_fallback)
-        Components(config, torch.device("cpu"), Grade.E3).algorithm()
-        directory = RunDirectory.create(config, datetime.datetime.now().astimezone())
-        return cls(directory, config, allow_fallback=allow_fallback)
+        grade = config.environment.grade(Seeds(Seeds(config.experiment.seed).integer("probe")))
+        components = Components(config, torch.device(config.experiment.device), grade)
+        facts = {
+            "seed": config.experiment.seed,
+            "device": config.experiment.device,
+            "threads": threads_for(config, components.algorithm().policies.exploit),
+            "grade": grade.name,
+            "grade_means": grade.value,
+            "inexact": [],
+            **fingerprint_of_machine(),
+        }
+        directory = RunDirectory.create(config, facts, datetime.datetime.now().astimezone())
+        try:
+            return cls(directory, components, facts)
+        except BaseException:
+            shutil.rmtree(directory.path, ignore_errors=True)
+            raise
 
     @classmethod
     def resume(cls, directory: RunDirectory, *, allow_fallback: bool = False, step: int | None = None) -> Run:
         """The run as its newest good checkpoint left it."""
-        run = cls(directory, load_experiment(directory.config), allow_fallback=allow_fallback)
-        run.restore(step)
+        config = fit_to_machine(load_experiment(directory.config), allow_fallback=allow_fallback)
+        facts = directory.read_manifest()
+        run = cls(directory, Components(config, torch.device(config.experiment.device), Grade[facts["grade"]]), facts)
+        try:
+            run.restore(step)
+        except BaseException:
+            run.close()
+            raise
         return run
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = f"best {self.result.best:.1f}, " if self.result and self.result.best is not None else ""
+        steps = f"{self.steps:,} of {self.config.training.total_timesteps:,} steps"
+        return f"<Run {self.config.name}, seed {self.config.experiment.seed}: {steps}, {state}in {self.directory.path}>"
+
+    @property
+    def threads(self) -> int:
+        """Threads that torch computes with: chosen once, since another number would change the bits."""
+        return int(self._facts["threads"])
+
+    @property
+    def inexact(self) -> tuple[str, ...]:
+        """Where the run went on, but not exactly, and why."""
+        return tuple(self._facts["inexact"])
 
     @property
     def steps(self) -> int:
@@ -111,50 +143,47 @@ class Run:
         return self.steps >= self.config.training.total_timesteps
 
     def train(self, loggers: Sequence[Logger] = (), stop: Callable[[], bool] = lambda: False) -> Result:
-        """Go on until the end, or until `stop` says so; either way a checkpoint is left behind."""
+        """Go on until the end, or until `stop` says so; either way a checkpoint is left and the run is closed."""
         training = self.config.training
-        outlets = Loggers([self._metrics, *loggers, *self._configured_loggers()])
+        outlets = Loggers([self._metrics, *loggers, *open_loggers(self.config, self.directory.path, self.steps)])
         self._began = (self._clock(), self.steps)
         try:
-            if self.steps == 0:
+            if self._saved_at is None:
                 self.save()
             while not self.finished and not stop():
                 before = self.steps
                 self.step()
                 improved = False
                 if _crossed(before, self.steps, training.log_frequency) or self.finished:
-                    outlets.log(self._record())
+                    outlets.log(Record(self.steps, self._tracking.metrics(self.learner), self._timing()))
                 if _crossed(before, self.steps, training.eval_frequency) or self.finished:
                     improved = self._evaluate(outlets)
-                if improved or _crossed(before, self.steps, training.checkpoint_frequency) or self.finished:
+                if improved or _crossed(before, self.steps, training.checkpoint_frequency):
                     self.save(best=improved)
-            self.save()
-            return self._conclude()
+            if self._saved_at != self.steps:
+                self.save()
+            self.result = self._conclude()
+            return self.result
         finally:
             outlets.close()
-            self.source.close()
+            self.close()
 
     def step(self) -> None:
         """One turn: collect, learn, take note of the episodes that ended."""
         collected = self.source.collect(self.learner.store.newest)
-        learned = self.learner.learn(collected.segments)
-        if learned:
-            self._learned = learned
-        for episode in collected.episodes:
-            self._recent.append((episode.return_, episode.length))
-            self._episodes += 1
+        self._tracking.note_turn(collected.episodes, self.learner.learn(collected.segments))
 
-    def evaluate(self, episodes: int, seeds: Seeds) -> Evaluation:
-        """How good the newest policy is when it does its best."""
-        return self.components.evaluate(self.learner, episodes, seeds)
+    def evaluate(self, episodes: int = 20, seed: int = 0) -> Evaluation:
+        """How good the newest policy is when it does its best, in environments of its own; also after training."""
+        return self.components.evaluate(self.learner, episodes, Seeds(seed))
 
     def save(self, *, best: bool = False) -> None:
         """Write a checkpoint of everything."""
         offset = self._metrics.offset()
         state = {**self._state(), "metrics_offset": offset, "process_random": process_random_state()}
-        buffer = self.learner.buffer
-        replay = buffer if isinstance(buffer, UniformBuffer | PrioritizedBuffer) else None
-        self._checkpoints.save(self.steps, state, replay, best=best)
+        with self._writing():
+            self._checkpoints.save(self.steps, state, self._replay(), best=best)
+        self._saved_at = self.steps
 
     def restore(self, step: int | None = None) -> None:
         """Go back to the newest good checkpoint, or to that of a given step."""
@@ -163,64 +192,41 @@ class Run:
         except NoCheckpoint:
             if self._checkpoints.steps():
                 raise
-            _log.warning("The run has no checkpoint yet: starting from the beginning.")
+            _log.warning("%s has no checkpoint yet: starting from the beginning.", self.directory.path)
             self._metrics.cut(0)
             return
         for reason in loaded.skipped:
-            _log.warning("Passed over a damaged checkpoint: %s. Using the one of step %d.", reason, loaded.step)
+            _log.warning("Passed over a damaged checkpoint (%s); using the one of step %d.", reason, loaded.step)
         state: Mapping[str, Any] = loaded.state
         require(state, "learner", "source", "tracking", "metrics_offset", "process_random")
         self.learner.restore(state["learner"])
-        buffer = self.learner.buffer
-        if isinstance(buffer, UniformBuffer | PrioritizedBuffer):
+        if (replay := self._replay()) is not None:
             for first, rows in self._checkpoints.replay_rows(loaded):
-                buffer.load_rows(first, rows)
+                replay.load_rows(first, rows)
         self._metrics.cut(state["metrics_offset"])
-        tracking = state["tracking"]
-        self._recent.extend((return_, length) for return_, length in tracking["recent"])
-        self._episodes, self._best = tracking["episodes"], tracking["best"]
-        self._evaluation, self._learned = tracking["evaluation"], tracking["learned"]
+        self._tracking.restore(state["tracking"])
         restore_process_random(state["process_random"])
-        reasons = self.source.restore(state["source"])
-        if reasons:
-            self.inexact += [f"step {self.steps}: {reason}" for reason in reasons]
-            self._write_manifest()
-            _log.warning("Continuing, not exact: %s", "; ".join(reasons))
+        self._note_inexact(self.source.restore(state["source"]))
+        self._saved_at = loaded.step
 
     def fingerprint(self) -> dict[str, str]:
         """Hashes of the parts of the run. Two runs with equal hashes are equal to the bit."""
-        state: Mapping[str, Any] = self._state()
-        learner = state["learner"]
-        buffer = self.learner.buffer
-        rows: State = {}
-        if isinstance(buffer, UniformBuffer | PrioritizedBuffer):
-            rows = dict(buffer.rows(buffer.first, buffer.total))
-        return {
-            "algorithm": digest(learner["algorithm"]),
-            "buffer": digest({"state": learner["buffer"], "rows": rows}),
-            "learner": digest({name: part for name, part in learner.items() if name not in ("algorithm", "buffer")}),
-            "environments": digest(state["source"]),
-            "metrics": metrics_digest(self.directory.metrics),
-        }
+        return fingerprint(self._state(), self._replay(), self.directory.metrics)
+
+    def close(self) -> None:
+        """Let go of environments, files and the directory. What was not saved is lost."""
+        self._resources.close()
 
     def _state(self) -> dict[str, State]:
-        tracking = {
-            "recent": [[return_, length] for return_, length in self._recent],
-            "episodes": self._episodes,
-            "best": self._best,
-            "evaluation": self._evaluation,
-            "learned": dict(self._learned),
+        return {
+            "learner": self.learner.state(),
+            "source": self.source.state(),
+            "tracking": self._tracking.state(),
         }
-        return {"learner": self.learner.state(), "source": self.source.state(), "tracking": tracking}
 
-    def _record(self) -> Record:
-        metrics = {f"train/{name}": value for name, value in self._learned.items()}
-        if self._recent:
-            metrics["rollout/return"] = sum(r for r, _ in self._recent) / len(self._recent)
-            metrics["rollout/length"] = sum(n for _, n in self._recent) / len(self._recent)
-        metrics |= {f"buffer/{name}": float(count) for name, count in self.learner.buffer.counts.items()}
-        metrics |= {"episodes": float(self._episodes), "version": float(self.learner.store.latest)}
-        return Record(self.steps, metrics, self._timing())
+    def _replay(self) -> ReplayRows | None:
+        buffer = self.learner.buffer
+        return buffer if isinstance(buffer, UniformBuffer | PrioritizedBuffer) else None
 
     def _timing(self) -> dict[str, float]:
         began, steps = self._began
@@ -230,55 +236,45 @@ class Run:
     def _evaluate(self, outlets: Loggers) -> bool:
         """Evaluate and tell; true if the policy is the best so far."""
         seeds = Seeds(self.components.seeds.integer("evaluation", self.steps))
-        outcome = self.evaluate(self.config.training.num_eval_episodes, seeds)
-        metrics = {
-            "evaluation/return": outcome.mean,
-            "evaluation/deviation": outcome.deviation,
-            "evaluation/length": sum(outcome.lengths) / len(outcome.lengths),
-        }
-        outlets.log(Record(self.steps, metrics, self._timing()))
-        self._evaluation = outcome.mean
-        improved = self._best is None or outcome.mean > self._best
+        outcome = self.components.evaluate(self.learner, self.config.training.num_eval_episodes, seeds)
+        outlets.log(Record(self.steps, evaluation_metrics(outcome), self._timing()))
+        improved = self._tracking.note_evaluation(outcome)
         if improved:
-            self._best = outcome.mean
-            save_policy(self.directory.policies / "best", self.learner)
+            with self._writing():
+                save_policy(self.directory.policies / "best", self.learner)
         return improved
 
     def _conclude(self) -> Result:
-        save_policy(self.directory.policies / "latest", self.learner)
         result = Result(
             steps=self.steps,
             finished=self.finished,
-            evaluation=self._evaluation,
-            best=self._best,
+            evaluation=self._tracking.evaluation,
+            best=self._tracking.best,
             seconds=self._timing()["seconds"],
             fingerprint=self.fingerprint(),
         )
-        replace_file(self.directory.result, json.dumps(asdict(result), indent=1).encode())
+        with self._writing():
+            save_policy(self.directory.policies / "latest", self.learner)
+            result.write(self.directory.result)
         return result
 
-    def _configured_loggers(self) -> list[Logger]:
-        return [TensorBoard(self.directory.tensorboard)] if self.config.logging.tensorboard else []
+    def _note_inexact(self, reasons: Sequence[str]) -> None:
+        if reasons:
+            self._facts["inexact"] += [f"step {self.steps}: {reason}" for reason in reasons]
+            self.directory.write_manifest(self._facts)
+            _log.warning("Continuing, not exact: %s", "; ".join(reasons))
 
-    def _choose_threads(self) -> int:
-        if self.config.experiment.threads is not None:
-            return self.config.experiment.threads
-        cores = usable_cores() - (1 if self.config.training.pipelined else 0)
-        exploit = self.learner.algorithm.policies.exploit
-        return measure_threads(exploit, self.config.algorithm.update_size(), cores=cores)
-
-    def _write_manifest(self) -> None:
-        self.directory.write_manifest(
-            {
-                "seed": self.config.experiment.seed,
-                "device": str(self.components.device),
-                "threads": self.threads,
-                "grade": self.components.grade.name,
-                "grade_means": self.components.grade.value,
-                "inexact": self.inexact,
-                **fingerprint_of_machine(),
-            }
-        )
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Tell a failure of the disk in words that say how to go on."""
+        try:
+            yield
+        except OSError as error:
+            advice = "Free some space" if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) else "Repair that"
+            raise NotSaved(
+                f"The run could not be saved at step {self.steps:,}: {error.strerror or error}. What was saved before "
+                f"is intact. {advice}, then go on with: rl4sys resume {self.directory.path}"
+            ) from error
 
 
 def _crossed(before: int, after: int, frequency: int) -> bool:

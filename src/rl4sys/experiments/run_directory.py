@@ -1,27 +1,33 @@
-"""A run is a directory; here it is made, described and found again."""
+"""A run is a directory; here it is made, described, held and found again."""
 
 from __future__ import annotations
 
 import datetime
+import fcntl
 import json
 import os
-import platform
-import subprocess
-import sys
+import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from rl4sys import __version__
-from rl4sys.atomic_files import replace_file
+from rl4sys.atomic_files import publish_directory, replace_file, write_durably
 from rl4sys.experiments.config import ExperimentConfig
 
 
 class RunNotFound(FileNotFoundError):
     """No run directory is meant by what was given."""
+
+
+class RunBusy(RuntimeError):
+    """Another process is writing into the run."""
+
+
+class RunDamaged(ValueError):
+    """A file that describes a run cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,38 +37,22 @@ class RunDirectory:
     path: Path
 
     @classmethod
-    def create(cls, config: ExperimentConfig, now: datetime.datetime) -> RunDirectory:
-        """A new directory with a name that tells experiment, seed and time."""
+    def create(cls, config: ExperimentConfig, facts: Mapping[str, Any], now: datetime.datetime) -> RunDirectory:
+        """A new directory, whose name tells experiment, seed and time, with its config and manifest."""
         parent = Path(config.experiment.directory)
         stem = f"{config.name}-seed{config.experiment.seed}-{now:%Y%m%d-%H%M%S}"
         parent.mkdir(parents=True, exist_ok=True)
-        for attempt in range(1, 1_000):
-            path = parent / (stem if attempt == 1 else f"{stem}-{attempt}")
-            try:
-                path.mkdir()
-            except FileExistsError:
-                continue
-            run = cls(path)
-            values = config.model_dump(mode="json")
-            replace_file(run.config, yaml.safe_dump(values, sort_keys=False).encode())
-            return run
-        raise RunNotFound(f"Could not find a free name for a run like {parent / stem}; remove old runs.")
-
-    @classmethod
-    def find(cls, text: str | Path) -> RunDirectory:
-        """The run of a path, or of the beginning of a name within `runs/`."""
-        path = Path(text)
-        if (path / "config.yaml").is_file():
-            return cls(path)
-        candidates = sorted(p for p in Path("runs").glob(f"{path.name}*") if (p / "config.yaml").is_file())
-        if len(candidates) == 1:
-            return cls(candidates[0])
-        if candidates:
-            names = "".join(f"\n  {candidate}" for candidate in candidates[-8:])
-            raise RunNotFound(f"'{text}' fits {len(candidates)} runs; give more of the name:{names}")
-        if path.exists():
-            raise RunNotFound(f"'{text}' is not a run: it has no config.yaml.")
-        raise RunNotFound(f"There is no run '{text}', here or in runs/. `ls runs` shows the runs of this directory.")
+        path = _free_place(parent, stem)
+        aside = cls(path.with_name(f".{path.name}.tmp"))
+        try:
+            values = yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+            write_durably(aside.config, values.encode())
+            write_durably(aside.manifest, json.dumps(facts, indent=1).encode())
+            publish_directory(aside.path, path)
+        except BaseException:
+            shutil.rmtree(aside.path, ignore_errors=True)
+            raise
+        return cls(path)
 
     @property
     def config(self) -> Path:
@@ -90,68 +80,51 @@ class RunDirectory:
         return self.path / "policies"
 
     @property
-    def tensorboard(self) -> Path:
-        """Event files."""
-        return self.path / "tensorboard"
-
-    @property
     def result(self) -> Path:
         """How the run ended."""
         return self.path / "result.json"
 
-    def write_manifest(self, facts: dict[str, Any]) -> None:
+    @property
+    def is_run(self) -> bool:
+        """Whether this is a run at all, and not just some directory with a config."""
+        return self.config.is_file() and self.manifest.is_file()
+
+    def hold(self) -> int:
+        """Keep other processes out until the returned descriptor is closed, or this process ends in any way."""
+        descriptor = os.open(self.path, os.O_RDONLY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            raise RunBusy(f"{self.path} is in use by another process; wait for it, or stop it first.") from None
+        return descriptor
+
+    def write_manifest(self, facts: Mapping[str, Any]) -> None:
         """Keep what is needed to understand and repeat the run."""
         replace_file(self.manifest, json.dumps(facts, indent=1).encode())
 
-    def read_manifest(self) -> dict[str, Any] | None:
-        """The manifest, or None when the run was killed before it was written."""
-        if not self.manifest.is_file():
-            return None
-        facts: dict[str, Any] = json.loads(self.manifest.read_bytes())
+    def read_manifest(self) -> dict[str, Any]:
+        """What `write_manifest` kept."""
+        try:
+            facts: dict[str, Any] = json.loads(self.manifest.read_bytes())
+        except ValueError as error:
+            raise RunDamaged(
+                f"{self.manifest} is damaged ({error}). Without it the run cannot go on exactly; "
+                f"train anew with: rl4sys train {self.config}"
+            ) from error
         return facts
 
 
-def fingerprint_of_machine() -> dict[str, Any]:
-    """Versions and hardware: what may change the bits of a run."""
-    packages = ("torch", "numpy", "gymnasium", "box2d")
-    return {
-        "rl4sys": __version__,
-        "python": platform.python_version(),
-        "packages": {name: _version(name) for name in packages},
-        "platform": platform.platform(),
-        "cpu": _cpu_capability(),
-        "cores": os.cpu_count(),
-        "command": sys.argv,
-        "git": git_revision(),
-    }
-
-
-def git_revision() -> dict[str, Any] | None:
-    """Revision of the working directory and whether it has changes, if it is a git checkout."""
-    try:
-        revision = subprocess.run(
-            ["git", "rev-parse", "HEAD"], capture_output=True, text=True, timeout=10, check=True
-        ).stdout.strip()
-        changes = subprocess.run(
-            ["git", "status", "--porcelain", "--untracked-files=no"],
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=True,
-        ).stdout
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return {"revision": revision, "dirty": bool(changes.strip())}
-
-
-def _version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
-
-
-def _cpu_capability() -> str:
-    import torch
-
-    return str(torch.backends.cpu.get_cpu_capability())
+def _free_place(parent: Path, stem: str) -> Path:
+    """A name that is not taken, its temporary directory made: two runs of one second must not meet."""
+    for attempt in range(1, 1_000):
+        path = parent / (stem if attempt == 1 else f"{stem}-{attempt}")
+        aside = path.with_name(f".{path.name}.tmp")
+        try:
+            aside.mkdir()
+        except FileExistsError:
+            continue
+        if not path.exists():
+            return path
+        aside.rmdir()
+    raise FileExistsError(f"There is no free name for a run like {parent / stem}; remove old runs.")

@@ -1,20 +1,26 @@
-"""The live display of a run: progress, speed, return and a small curve; plain lines where there is no terminal."""
+"""The live display of runs: progress, speed, return and a small curve; plain lines where there is no terminal."""
 
 from __future__ import annotations
 
+import math
+from typing import Self
+
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.table import Column
 from rich.text import Text
 
 from rl4sys.experiments.metrics import Record
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
-_WIDTH = 24
+_WIDTH = 16
+_PLAIN_LINES = 20
+"""Lines that a whole run prints where there is no terminal."""
 
 
 def sparkline(values: list[float], width: int = _WIDTH) -> str:
     """The last values as a row of small bars."""
-    shown = values[-width:]
+    shown = [value for value in values[-width:] if math.isfinite(value)]
     if not shown:
         return ""
     low, high = min(shown), max(shown)
@@ -22,56 +28,67 @@ def sparkline(values: list[float], width: int = _WIDTH) -> str:
     return "".join(_BLOCKS[round((value - low) * scale)] for value in shown)
 
 
-class Terminal:
-    """Shows records as they come."""
+class Screen:
+    """The part of a terminal that one or more runs share, one line each."""
 
-    def __init__(self, console: Console, title: str, total: int) -> None:
-        self._console = console
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.progress: Progress | None = None
+        """Where there is a terminal."""
+        if console.is_terminal:
+            self.progress = Progress(
+                TextColumn("{task.description}", style="bold", markup=False, table_column=Column(no_wrap=True)),
+                BarColumn(bar_width=12),
+                _Facts(table_column=Column(no_wrap=True, overflow="ellipsis")),
+                TimeRemainingColumn(compact=True),
+                console=console,
+            )
+
+    def __enter__(self) -> Self:
+        if self.progress is not None:
+            self.progress.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self.progress is not None:
+            self.progress.stop()
+
+    def say(self, text: str) -> None:
+        """A line of its own, above what is live."""
+        self.console.print(Text(text), soft_wrap=True)
+
+
+class Terminal:
+    """Shows the records of one run as they come."""
+
+    def __init__(self, screen: Screen, title: str, total: int) -> None:
+        self._screen = screen
         self._title = title
         self._total = total
         self._returns: list[float] = []
-        self._progress: Progress | None = None
-        self._plain_every = max(1, total // 20)
-        self._next_plain = 0
-        if console.is_terminal:
-            self._progress = Progress(
-                TextColumn("[bold]{task.description}"),
-                BarColumn(bar_width=24),
-                _Facts(),
-                TimeRemainingColumn(),
-                console=console,
-            )
-            self._task = self._progress.add_task(title, total=total, facts="")
-            self._progress.start()
+        self._next_line = 0
+        if screen.progress is not None:
+            self._task = screen.progress.add_task(title, total=total, facts="")
 
     def log(self, record: Record) -> None:
         """Show one record."""
         if "evaluation/return" in record.metrics:
-            self._note_evaluation(record)
+            mean, deviation = record.metrics["evaluation/return"], record.metrics["evaluation/deviation"]
+            self._screen.say(f"{self._title}: step {record.step:,}, evaluation {mean:.1f} ± {deviation:.1f}")
             return
         if "rollout/return" in record.metrics:
             self._returns.append(record.metrics["rollout/return"])
         speed = f"{record.timing['steps_per_second']:,.0f} steps/s"
         latest = f"return {self._returns[-1]:.1f}" if self._returns else "return –"
-        if self._progress is not None:
-            facts = f"{record.step:,}/{self._total:,}  {speed}  {latest}  {sparkline(self._returns)}"
-            self._progress.update(self._task, completed=record.step, facts=facts)
-        elif record.step >= self._next_plain or record.step >= self._total:
-            self._next_plain = record.step + self._plain_every
-            self._console.print(
-                f"{self._title}: step {record.step:,}/{self._total:,}, {speed}, {latest}", soft_wrap=True
-            )
-
-    def _note_evaluation(self, record: Record) -> None:
-        mean, deviation = record.metrics["evaluation/return"], record.metrics["evaluation/deviation"]
-        text = f"{self._title}: step {record.step:,}, evaluation {mean:.1f} ± {deviation:.1f}"
-        console = self._progress.console if self._progress is not None else self._console
-        console.print(text, soft_wrap=True, highlight=False)
+        if self._screen.progress is not None:
+            facts = f"{record.step:,} steps  {speed}  {latest}  {sparkline(self._returns)}"
+            self._screen.progress.update(self._task, completed=record.step, facts=facts)
+        elif record.step >= min(self._next_line, self._total):
+            self._next_line = record.step + max(1, self._total // _PLAIN_LINES)
+            self._screen.say(f"{self._title}: step {record.step:,}/{self._total:,}, {speed}, {latest}")
 
     def close(self) -> None:
         """Leave the last state on the screen."""
-        if self._progress is not None:
-            self._progress.stop()
 
 
 class _Facts(ProgressColumn):

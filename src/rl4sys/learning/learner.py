@@ -69,7 +69,6 @@ class Learner:
             self._observations.observe(segments)
         if self._rewards is not None:
             self._rewards.observe(segments)
-        self.algorithm.advance(Progress(self.steps, self._total_steps))
         metrics: Mapping[str, float] = {}
         for batch in self.buffer.due():
             seen = batch if self._rewards is None else self._rewards.scaled(batch)
@@ -77,6 +76,8 @@ class Learner:
             if feedback:
                 self.buffer.annotate(batch.ids, feedback)
             self.updates += 1
+        # Only now: schedules see a batch as the part of the run that begins where the last one ended.
+        self.algorithm.advance(Progress(self.steps, self._total_steps))
         if metrics:
             if self._observations is not None:
                 # Only now: the batch was judged with the statistics that its own policy had.

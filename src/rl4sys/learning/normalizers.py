@@ -60,6 +60,8 @@ class ObservationStatistics:
 
     def observe(self, segments: Sequence[Segment]) -> None:
         """Take in every observation that was acted on."""
+        if not segments:
+            return
         for name, moments in self._moments.items():
             moments.add(np.concatenate([segment.observation[name][:-1] for segment in segments]))
 
@@ -100,7 +102,10 @@ class RewardScale:
             for reward in segment.reward.tolist():
                 running = running * self._gamma + reward
                 seen.append(running)
-            self._returns[segment.stream] = running if segment.ending is Ending.CONTINUES else 0.0
+            # Only episodes that go on are remembered: streams come and go, and memory is bounded.
+            self._returns.pop(segment.stream, None)
+            if segment.ending is Ending.CONTINUES:
+                self._returns[segment.stream] = running
         self._moments.add(np.array(seen))
 
     def scaled(self, batch: Any) -> Any:

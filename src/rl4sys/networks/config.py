@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Annotated, Literal
 
+from pydantic import Field
+
 from rl4sys.config import Config, Registry
 from rl4sys.policy import ProgramBuilder
 
@@ -30,7 +32,7 @@ register_network = NETWORKS.register
 class MlpConfig(NetworkConfig):
     """A stack of fully connected layers."""
 
-    hidden_dims: tuple[int, ...] = (64, 64)
+    hidden_dims: tuple[Annotated[int, Field(ge=1)], ...] = (64, 64)
     """Units of each hidden layer. More can express more, and cost time per decision and update."""
     activation: Literal["tanh", "relu", "silu", "gelu", "elu", "leaky_relu", "sigmoid", "softplus"] = "tanh"
     """What follows each layer."""

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from typing import TypeAlias
 
 import numpy as np
+from pydantic import Field
 
 from rl4sys.config import Config, Registry
 from rl4sys.replay.pace import OnceFresh, Ratio
@@ -39,7 +40,7 @@ register_buffer = BUFFERS.register
 class TrajectoryConfig(BufferConfig):
     """Experience in order, used once: for on-policy algorithms."""
 
-    size: int = 2_048
+    size: int = Field(2_048, ge=1)
     """Steps in one batch, over all environments. More make gradients steadier and updates rarer."""
 
     def build(self, pace: OnceFresh | Ratio, rng: np.random.Generator, window: int) -> TrajectoryBuffer:
@@ -53,7 +54,7 @@ class TrajectoryConfig(BufferConfig):
 class UniformConfig(BufferConfig):
     """Replay in which every transition is as likely as any other."""
 
-    size: int = 100_000
+    size: int = Field(100_000, ge=1)
     """Transitions kept; the oldest give way. More remember longer and take memory."""
 
     def build(self, pace: OnceFresh | Ratio, rng: np.random.Generator, window: int) -> UniformBuffer:
@@ -65,13 +66,13 @@ class UniformConfig(BufferConfig):
 class PrioritizedConfig(BufferConfig):
     """Replay in which surprising transitions come more often (arXiv:1511.05952)."""
 
-    size: int = 100_000
+    size: int = Field(100_000, ge=1)
     """Transitions kept; the oldest give way. More remember longer and take memory."""
-    alpha: float = 0.6
+    alpha: float = Field(0.6, ge=0)
     """How much surprise counts: 0 draws uniformly, 1 in proportion to the error."""
-    beta: float = 0.4
+    beta: float = Field(0.4, ge=0, le=1)
     """How much of the bias is corrected in the beginning; 1 is all of it."""
-    beta_steps: int = 100_000
+    beta_steps: int = Field(100_000, ge=1)
     """Steps over which the correction grows to 1."""
 
     def build(self, pace: OnceFresh | Ratio, rng: np.random.Generator, window: int) -> PrioritizedBuffer:
