@@ -31,7 +31,7 @@ check: $(STAMP) ## Format, lint, types, layers and the fast tests: about a minut
 	@$(BIN)/ruff format --check --quiet . || { echo "Run: make format"; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
-	@$(BIN)/lint-imports --no-timing > /dev/null || { $(BIN)/lint-imports; exit 1; }
+	@$(BIN)/lint-imports --no-logo > /dev/null || { $(BIN)/lint-imports; exit 1; }
 	@$(RUN) pytest -n 2 -m "not slow and not learning"
 
 format: $(STAMP) ## Put the code into its usual form

@@ -20,7 +20,13 @@ RIVAL = HERE / ".venv-sb3"
 
 CASES = {
     "ppo-cartpole": {"algorithm": "ppo", "environment": "CartPole-v1", "steps": 128, "epochs": 4, "total": 60_000},
-    "ppo-lunarlander": {"algorithm": "ppo", "environment": "LunarLander-v3", "steps": 256, "epochs": 10, "total": 30_000},
+    "ppo-lunarlander": {
+        "algorithm": "ppo",
+        "environment": "LunarLander-v3",
+        "steps": 256,
+        "epochs": 10,
+        "total": 30_000,
+    },
     "dqn-cartpole": {"algorithm": "dqn", "environment": "CartPole-v1", "steps": 0, "epochs": 0, "total": 15_000},
 }
 TARGETS = {

@@ -7,7 +7,6 @@ import logging
 from rich.console import Console
 
 from rl4sys.experiments import Run, Screen, Terminal, load_experiment, plot
-from rl4sys.seeding import Seeds
 
 EPISODES = 20
 
@@ -29,11 +28,13 @@ def main() -> None:
     console.print(f"Exactness {grade.name}: {grade.value}\n", highlight=False)
     with Screen(console) as screen:
         result = run.train([Terminal(screen, "landing", config.training.total_timesteps)])
-    outcome = run.evaluate(EPISODES, Seeds(1))
+    outcome = run.evaluate(EPISODES, seed=1)
     picture = plot([run.directory], run.directory.path / "learning_curve.png", "rollout/return")
     landed = sum(value >= 200 for value in outcome.returns)
     console.rule("[bold]Done")
-    console.print(f"return over {EPISODES} fresh episodes  {outcome.mean:.0f} ± {outcome.deviation:.0f}", highlight=False)
+    console.print(
+        f"return over {EPISODES} fresh episodes  {outcome.mean:.0f} ± {outcome.deviation:.0f}", highlight=False
+    )
     console.print(f"safe landings (return ≥ 200)   {landed} of {EPISODES}", highlight=False)
     console.print(f"time                           {result.seconds:.0f} s", highlight=False)
     for what, where in {

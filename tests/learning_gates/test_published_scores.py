@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from rl4sys.experiments import Run, load_experiment
-from rl4sys.seeding import Seeds
 
 EPISODES = 100
 
@@ -52,7 +51,7 @@ def final_score(config: str, seed: int, directory: Path) -> float:
     }
     run = Run.create(load_experiment(config, overrides))
     run.train()
-    return run.evaluate(EPISODES, Seeds(seed)).mean
+    return run.evaluate(EPISODES, seed=seed).mean
 
 
 def interquartile_mean(scores: list[float]) -> float:

@@ -11,8 +11,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+
+class _Errors(Console):
+    """Standard error. When nobody listens any more it falls silent: no run should end for that."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+
+
 console = Console(highlight=False)
-errors = Console(stderr=True, highlight=False)
+errors = _Errors(stderr=True, highlight=False)
 
 
 def show(text: str) -> None:

@@ -34,6 +34,7 @@ class Config(BaseModel):
         extra="forbid",
         use_attribute_docstrings=True,
         validate_default=True,
+        allow_inf_nan=False,
     )
 
     @field_validator("*", mode="before")

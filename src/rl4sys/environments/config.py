@@ -24,7 +24,7 @@ AnyLanes: TypeAlias = Lanes | VectorAdapter
 class EnvironmentConfig(Config):
     """What is acted in."""
 
-    name: str
+    name: str = Field(min_length=1)
     """The environment's id, such as `CartPole-v1`; `module:Id-v0` imports the module first."""
     num_envs: int = Field(8, ge=1)
     """How many copies run side by side. More give steadier batches; each takes memory."""

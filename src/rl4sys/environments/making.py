@@ -16,6 +16,10 @@ class UnknownEnvironment(ValueError):
     """No environment is registered under this name."""
 
 
+class UnsuitableArguments(ValueError):
+    """The environment does not take the arguments it was given."""
+
+
 class MissingDependency(ImportError):
     """The environment is known, but a package that it needs is not installed."""
 
@@ -33,7 +37,12 @@ def make_gymnasium(name: str, kwargs: Mapping[str, Any]) -> Environment:
         ) from cause
     except ModuleNotFoundError as cause:
         raise MissingDependency(
-            f"Environment '{name}' could not be imported: {cause}. Install the package that provides it."
+            f"Environment '{name}' could not be imported: {cause}. Install the package that provides it; "
+            f"if it is a file of yours, list that file under 'plugins'."
+        ) from cause
+    except TypeError as cause:
+        raise UnsuitableArguments(
+            f"Environment '{name}' cannot be made with environment.kwargs {dict(kwargs)}: {cause}."
         ) from cause
     except error.Error as cause:
         if _registered(name):

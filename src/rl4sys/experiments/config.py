@@ -7,13 +7,13 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from rl4sys.algorithms import ALGORITHMS, AlgorithmConfig
 from rl4sys.config import CONFIG_VERSION, Config, ConfigError, Overrides, load_plugins, migrate, parse, read
 from rl4sys.environments import ENVIRONMENTS, EnvironmentConfig
 from rl4sys.networks import NETWORKS, NetworksConfig
-from rl4sys.replay import BUFFERS, BufferConfig
+from rl4sys.replay import BUFFERS, BufferConfig, TrajectoryConfig
 
 
 class ExperimentSection(Config):
@@ -87,12 +87,24 @@ class ExperimentConfig(Config):
     """What is acted in."""
     network: NetworksConfig = NetworksConfig()
     """What the policy and the critic are made of."""
-    buffer: Annotated[BufferConfig, BUFFERS]
+    buffer: Annotated[BufferConfig, BUFFERS] = TrajectoryConfig()
     """Where experience waits; the algorithm's usual one if not given."""
     training: TrainingSection = TrainingSection()
     """How long, and what happens in between."""
     logging: LoggingSection = LoggingSection()
     """Where metrics go."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete_buffer(cls, values: Any) -> Any:
+        """Without a type, the buffer is of the algorithm's usual one."""
+        if not isinstance(values, dict):
+            return values
+        algorithm, buffer = values.get("algorithm"), values.get("buffer") or {}
+        name = algorithm.get("name") if isinstance(algorithm, dict) else None
+        if not isinstance(name, str) or name not in ALGORITHMS or not isinstance(buffer, dict) or "type" in buffer:
+            return values
+        return {**values, "buffer": {"type": ALGORITHMS.type(name).buffers[0], **buffer}}
 
     @property
     def name(self) -> str:
@@ -113,22 +125,12 @@ def load_experiment(source: str | Path | Mapping[str, Any], overrides: Overrides
     search_path = (shipped, shipped / "experiments")
     loaded = read(source, _full_names(overrides), search_path, migrate)
     values = loaded.values
-    directory = loaded.sources[-1].parent if loaded.sources else Path.cwd()
-    load_plugins(_texts(values.get("plugins")), relative_to=directory)
+    plugins = [_found(plugin, loaded.sources) for plugin in _texts(values.get("plugins"))]
+    load_plugins(plugins, relative_to=Path.cwd())
     for registry in (ALGORITHMS, ENVIRONMENTS, NETWORKS, BUFFERS):
         registry.load_entry_points(f"rl4sys.{registry.kind}s")
-    values["plugins"] = [_absolute(plugin, directory) for plugin in _texts(values.get("plugins"))]
-    if values.get("buffer") is None:
-        values["buffer"] = {}
-    if isinstance(values["buffer"], dict) and "type" not in values["buffer"]:
-        values["buffer"] = {"type": _usual_buffer(values), **values["buffer"]}
+    values["plugins"] = plugins
     return parse(ExperimentConfig, values, source if isinstance(source, str | Path) else None)
-
-
-def _usual_buffer(values: Mapping[str, Any]) -> str:
-    algorithm = values.get("algorithm")
-    name = algorithm.get("name") if isinstance(algorithm, Mapping) else None
-    return ALGORITHMS.type(name).buffers[0] if isinstance(name, str) and name in ALGORITHMS else "trajectory"
 
 
 def _full_names(overrides: Overrides) -> Overrides:
@@ -149,5 +151,9 @@ def _texts(value: Any) -> Sequence[str]:
     return value
 
 
-def _absolute(plugin: str, directory: Path) -> str:
-    return str((directory / plugin).resolve()) if plugin.endswith(".py") else plugin
+def _found(plugin: str, sources: Sequence[Path]) -> str:
+    """A plug-in file beside the config that names it, which may be one that another extends."""
+    if not plugin.endswith(".py"):
+        return plugin
+    places = [source.parent for source in reversed(sources)] or [Path.cwd()]
+    return str(next((place / plugin for place in places if (place / plugin).is_file()), places[0] / plugin).resolve())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import re
-import statistics
 import time
 from collections.abc import Callable
 
@@ -17,9 +16,10 @@ from rl4sys.policy import PolicySpec
 
 _log = logging.getLogger(__name__)
 
-_WORTH_IT = 1.15
+_WORTH_IT = 1.25
 """More threads must be this much faster: when another process wants the core, they become far slower."""
-_REPEATS = 15
+_REPEATS = 5
+_IN_A_ROW = 6
 
 
 class DeviceUnavailable(RuntimeError):
@@ -64,7 +64,11 @@ def measure_threads(spec: PolicySpec, batch_size: int, *, cores: int) -> int:
         def update() -> None:
             network(rows)[output].square().mean().backward()
 
-        seconds = {threads: _median_seconds(update, threads) for threads in (1, cores)}
+        seconds = dict.fromkeys((1, cores), 0.0)
+        for _ in range(_REPEATS):
+            for threads in seconds:
+                # In turns, and summed rather than the median: what else runs here must count against more threads.
+                seconds[threads] += _seconds(update, threads)
         return cores if seconds[cores] * _WORTH_IT < seconds[1] else 1
     finally:
         torch.set_num_threads(before)
@@ -83,11 +87,11 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _median_seconds(update: Callable[[], None], threads: int) -> float:
+def _seconds(update: Callable[[], None], threads: int) -> float:
     torch.set_num_threads(threads)
-    seconds = []
-    for _ in range(_REPEATS):
-        start = time.perf_counter()
+    # The first call after a change wakes the threads up.
+    update()
+    start = time.perf_counter()
+    for _ in range(_IN_A_ROW):
         update()
-        seconds.append(time.perf_counter() - start)
-    return statistics.median(seconds)
+    return time.perf_counter() - start

@@ -70,6 +70,7 @@ class Learner:
         if self._rewards is not None:
             self._rewards.observe(segments)
         metrics: Mapping[str, float] = {}
+        before = self.updates
         for batch in self.buffer.due():
             seen = batch if self._rewards is None else self._rewards.scaled(batch)
             metrics, feedback = self.algorithm.update(seen)
@@ -78,7 +79,7 @@ class Learner:
             self.updates += 1
         # Only now: schedules see a batch as the part of the run that begins where the last one ended.
         self.algorithm.advance(Progress(self.steps, self._total_steps))
-        if metrics:
+        if self.updates > before:
             if self._observations is not None:
                 # Only now: the batch was judged with the statistics that its own policy had.
                 for name, (mean, scale) in self._observations.standardization().items():

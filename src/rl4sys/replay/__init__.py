@@ -1,6 +1,6 @@
 """Segments in, batches out."""
 
-from rl4sys.replay.config import BUFFERS, AnyBuffer, BufferConfig, UnsuitableBuffer, register_buffer
+from rl4sys.replay.config import BUFFERS, AnyBuffer, BufferConfig, TrajectoryConfig, UnsuitableBuffer, register_buffer
 from rl4sys.replay.pace import OnceFresh, Ratio
 from rl4sys.replay.prioritized import Priorities, PrioritizedBuffer
 from rl4sys.replay.trajectory import TrajectoryBuffer
@@ -15,6 +15,7 @@ __all__ = [
     "PrioritizedBuffer",
     "Ratio",
     "TrajectoryBuffer",
+    "TrajectoryConfig",
     "UniformBuffer",
     "UnsuitableBuffer",
     "register_buffer",

@@ -135,8 +135,8 @@ class Columns:
         require(state, "capacity", "total", "tails")
         if state["capacity"] != self.capacity:
             raise StateMismatch(
-                f"The state replay has capacity {state['capacity']}, this one {self.capacity}. "
-                f"Resume with the capacity that was state."
+                f"The saved replay has capacity {state['capacity']}, this one {self.capacity}. "
+                f"Resume with the capacity that was saved."
             )
         self.total = int(state["total"])
         self._tails = {StreamKey(*tail[:3]): _Tail(*tail[3:]) for tail in state["tails"]}

@@ -1,0 +1,133 @@
+"""Where records go besides the metrics file. A logger is an accessory: it may fail, and training goes on."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from rl4sys.experiments.config import ExperimentConfig, LoggingSection, WandbSection
+from rl4sys.experiments.metrics import Logger, Record
+
+_log = logging.getLogger(__name__)
+
+
+class LoggerUnavailable(RuntimeError):
+    """A logger that was asked for is not installed."""
+
+
+class TensorBoard:
+    """Event files that TensorBoard shows."""
+
+    def __init__(self, directory: Path, step: int, clock: Callable[[], float] = time.time) -> None:
+        from tensorboard.compat.proto.event_pb2 import Event, SessionLog
+        from tensorboard.compat.proto.summary_pb2 import Summary
+        from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+        self._event, self._summary, self._clock = Event, Summary, clock
+        self._writer = EventFileWriter(str(directory))
+        # TensorBoard forgets what an earlier process logged at this step or later: it will come again.
+        start = SessionLog(status=SessionLog.START)
+        self._writer.add_event(Event(step=step + 1, wall_time=clock(), session_log=start))
+
+    def log(self, record: Record) -> None:
+        """Write every metric as a scalar."""
+        values = _flat(record).items()
+        summary = self._summary(value=[self._summary.Value(tag=name, simple_value=value) for name, value in values])
+        self._writer.add_event(self._event(step=record.step, wall_time=self._clock(), summary=summary))
+
+    def close(self) -> None:
+        """Flush and close."""
+        self._writer.close()
+
+
+class Wandb:
+    """Weights & Biases. A resumed run goes on as the same run there."""
+
+    def __init__(self, section: WandbSection, directory: Path, config: ExperimentConfig) -> None:
+        import wandb
+
+        self._run = wandb.init(
+            project=section.project,
+            tags=list(section.tags),
+            id=directory.name,
+            name=directory.name,
+            dir=str(directory),
+            config=config.model_dump(mode="json"),
+            resume="allow",
+        )
+
+    def log(self, record: Record) -> None:
+        """Send every metric."""
+        self._run.log(_flat(record), step=record.step)
+
+    def close(self) -> None:
+        """Send what is left."""
+        self._run.finish()
+
+
+class Loggers:
+    """Several loggers as one; one that fails is reported once and left out, and training goes on."""
+
+    def __init__(self, loggers: Sequence[Logger]) -> None:
+        self._loggers = list(loggers)
+
+    def log(self, record: Record) -> None:
+        """Hand the record to every logger."""
+        for logger in list(self._loggers):
+            try:
+                logger.log(record)
+            except Exception as error:  # whatever a logger raises, the run is worth more
+                self._loggers.remove(logger)
+                _log.warning("%s failed and is left out from now on: %s", type(logger).__name__, error)
+
+    def close(self) -> None:
+        """Close every logger."""
+        for logger in self._loggers:
+            try:
+                logger.close()
+            except Exception as error:  # as above
+                _log.warning("%s could not be closed: %s", type(logger).__name__, error)
+
+
+def installed(section: LoggingSection, *, allow_fallback: bool) -> LoggingSection:
+    """The loggers that were asked for, if they are installed; with a fallback, those that are."""
+    wandb = section.wandb
+    if wandb.enabled and not _is_installed("wandb", "logging.wandb.enabled", "wandb", allow_fallback):
+        section = section.model_copy(update={"wandb": wandb.model_copy(update={"enabled": False})})
+    if section.tensorboard and not _is_installed("tensorboard", "logging.tensorboard", "train", allow_fallback):
+        section = section.model_copy(update={"tensorboard": False})
+    return section
+
+
+def open_loggers(config: ExperimentConfig, directory: Path, step: int) -> Iterator[Logger]:
+    """The loggers that a config asks for; one that cannot start is reported and left out."""
+    section = config.logging
+    makers: dict[str, Callable[[], Logger]] = {}
+    if section.tensorboard:
+        makers["TensorBoard"] = lambda: TensorBoard(directory / "tensorboard", step)
+    if section.wandb.enabled:
+        makers["Weights & Biases"] = lambda: Wandb(section.wandb, directory, config)
+    for name, make in makers.items():
+        try:
+            yield make()
+        except Exception as error:  # a logger that cannot start is one that failed
+            _log.warning("%s could not start and is left out: %s", name, error)
+
+
+def _is_installed(package: str, key: str, extra: str, allow_fallback: bool) -> bool:
+    if importlib.util.find_spec(package) is not None:
+        return True
+    if not allow_fallback:
+        raise LoggerUnavailable(
+            f"{key}: the package '{package}' is not installed. Install it with: pip install 'rl4sys[{extra}]', "
+            f"or go on without it: {key}=false (or --allow-fallback)."
+        )
+    _log.warning("The package '%s' is not installed: going on with %s=false.", package, key)
+    return False
+
+
+def _flat(record: Record) -> dict[str, float]:
+    return {**record.metrics, **{f"timing/{name}": value for name, value in record.timing.items()}}

@@ -1,0 +1,44 @@
+"""Refuses what cannot work before anything is started, so that nothing is left half-made."""
+
+from __future__ import annotations
+
+import torch
+
+from rl4sys.algorithms import ALGORITHMS
+from rl4sys.config import ConfigError
+from rl4sys.environments import Grade
+from rl4sys.experiments.components import Components
+from rl4sys.experiments.config import ExperimentConfig
+from rl4sys.experiments.devices import choose_device
+from rl4sys.experiments.loggers import installed
+from rl4sys.replay import BUFFERS, OnceFresh
+
+
+def fit_to_machine(config: ExperimentConfig, *, allow_fallback: bool) -> ExperimentConfig:
+    """The config with a device and loggers that are here. What is missing is refused, or replaced and told."""
+    device = str(choose_device(config.experiment.device, allow_fallback=allow_fallback))
+    logging = installed(config.logging, allow_fallback=allow_fallback)
+    experiment = config.experiment.model_copy(update={"device": device})
+    return config.model_copy(update={"experiment": experiment, "logging": logging})
+
+
+def check_combination(config: ExperimentConfig) -> None:
+    """Refuse parts that do not go together, and an environment that cannot be made."""
+    algorithm, allowed = ALGORITHMS.name_of(config.algorithm), type(config.algorithm).buffers
+    if BUFFERS.name_of(config.buffer) not in allowed:
+        raise ConfigError(
+            f"buffer.type: {algorithm} cannot learn from a '{BUFFERS.name_of(config.buffer)}' buffer; "
+            f"use {' or '.join(allowed)}."
+        )
+    if config.buffer.size < config.environment.num_envs:
+        raise ConfigError(
+            f"buffer.size: {config.buffer.size} steps cannot be shared by {config.environment.num_envs} environments; "
+            f"raise it, or lower environment.num_envs."
+        )
+    pace = config.algorithm.pace(config.buffer.size)
+    if config.training.pipelined and isinstance(pace, OnceFresh) and pace.max_age < 1:
+        raise ConfigError(
+            "algorithm.max_age: 0 refuses what training.pipelined=true collects, which is one version old; "
+            "raise it to 1, or set training.pipelined=false."
+        )
+    Components(config, torch.device("cpu"), Grade.E3).algorithm()

@@ -1,0 +1,77 @@
+"""What a run remembers about its own course: episodes, the last losses, the best evaluation."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rl4sys.environments import EpisodeSummary
+from rl4sys.learning import Evaluation, Learner
+from rl4sys.state import State, require
+
+_RECENT_EPISODES = 100
+
+
+class Tracking:
+    """Follows a run and puts it into metrics."""
+
+    def __init__(self) -> None:
+        self.best: float | None = None
+        """Mean return of the best evaluation."""
+        self.evaluation: float | None = None
+        """Mean return of the last one."""
+        self._recent: deque[tuple[float, int]] = deque(maxlen=_RECENT_EPISODES)
+        self._episodes = 0
+        self._learned: Mapping[str, float] = {}
+
+    def note_turn(self, episodes: Iterable[EpisodeSummary], learned: Mapping[str, float]) -> None:
+        """Take note of the episodes that ended in one turn, and of what was learned, if anything was."""
+        for episode in episodes:
+            self._recent.append((episode.return_, episode.length))
+            self._episodes += 1
+        self._learned = learned or self._learned
+
+    def note_evaluation(self, outcome: Evaluation) -> bool:
+        """Take note of an evaluation; true if it is the best so far."""
+        self.evaluation = outcome.mean
+        if self.best is not None and outcome.mean <= self.best:
+            return False
+        self.best = outcome.mean
+        return True
+
+    def metrics(self, learner: Learner) -> dict[str, float]:
+        """The course of the run in numbers."""
+        metrics = {f"train/{name}": value for name, value in self._learned.items()}
+        if self._recent:
+            metrics["rollout/return"] = sum(r for r, _ in self._recent) / len(self._recent)
+            metrics["rollout/length"] = sum(n for _, n in self._recent) / len(self._recent)
+        metrics |= {f"buffer/{name}": float(count) for name, count in learner.buffer.counts.items()}
+        return metrics | {"episodes": float(self._episodes), "version": float(learner.store.latest)}
+
+    def state(self) -> State:
+        """Everything that later metrics depend on."""
+        return {
+            "recent": [[return_, length] for return_, length in self._recent],
+            "episodes": self._episodes,
+            "best": self.best,
+            "evaluation": self.evaluation,
+            "learned": dict(self._learned),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on where `state` was taken."""
+        require(state, "recent", "episodes", "best", "evaluation", "learned")
+        self._recent.clear()
+        self._recent.extend((return_, length) for return_, length in state["recent"])
+        self._episodes, self._learned = state["episodes"], state["learned"]
+        self.best, self.evaluation = state["best"], state["evaluation"]
+
+
+def evaluation_metrics(outcome: Evaluation) -> dict[str, float]:
+    """An evaluation in numbers."""
+    return {
+        "evaluation/return": outcome.mean,
+        "evaluation/deviation": outcome.deviation,
+        "evaluation/length": sum(outcome.lengths) / len(outcome.lengths),
+    }

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from .commands import Here
+
+COMMANDS = ("train", "resume", "evaluate", "plot", "doctor")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("width", ["40", "80"])
+def test_every_command_explains_itself_with_examples(
+    rl4sys: Here, monkeypatch: pytest.MonkeyPatch, command: str, width: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+    code, out, err = rl4sys(command, "--help")
+    text = " ".join(out.split())
+    assert (code, err) == (0, "")
+    assert f"Examples rl4sys {command}" in text
+    assert "[bold]" not in text
+    assert "[/]" not in text
+    assert "--debug" in text
+
+
+def test_training_explains_overrides(rl4sys: Here) -> None:
+    text = " ".join(rl4sys("train", "--help").out.split())
+    assert "KEY=VALUE changes one setting: the key is its place in the config" in text
+    assert "algorithm.lr=1e-3" in text
+    assert '"network.actor.hidden_dims=[128, 128]"' in text
+
+
+def test_the_bare_command_shows_help(rl4sys: Here) -> None:
+    _, out, err = rl4sys()
+    assert all(command in out + err for command in COMMANDS)
+    assert "Traceback" not in err
+
+
+def test_the_version_is_one_line(rl4sys: Here) -> None:
+    assert rl4sys("--version") == (0, "rl4sys 0.1.0\n", "")
+
+
+def test_a_misspelt_option_is_a_usage_error(rl4sys: Here) -> None:
+    code, _, err = rl4sys("train", "--sead", "1")
+    assert code == 2
+    assert "--sead" in err
+
+
+def test_the_doctor_names_extras_in_full(rl4sys: Here) -> None:
+    code, out, _ = rl4sys("doctor")
+    assert code == 0
+    assert "torch" in out
+    assert "device: auto" in out
+    for line in out.splitlines():
+        assert ("missing" not in line) or "pip install 'rl4sys[" in line
+
+
+def test_the_doctor_speaks_json(rl4sys: Here) -> None:
+    facts = json.loads(rl4sys("doctor", "--json").out)
+    assert {part["name"] for part in facts["parts"]} >= {"torch", "gymnasium", "wandb"}

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from experiments.runs import PPO, small
+from rl4sys.experiments import Run, RunDirectory
+
+from .commands import Here
+
+
+@pytest.fixture
+def interrupted(rl4sys: Here) -> RunDirectory:
+    """A run that was stopped after 96 of 256 steps."""
+    run = Run.create(small(PPO, Path("runs")))
+    run.train(stop=lambda: run.steps >= 96)
+    return run.directory
+
+
+def flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def test_a_run_goes_on_and_then_is_finished(rl4sys: Here, interrupted: RunDirectory) -> None:
+    code, out, err = rl4sys("resume", "ppo-")
+    assert code == 0
+    assert "resuming  at step 96" in err
+    assert "steps             256" in out
+    code, out, _ = rl4sys("resume", "ppo-")
+    assert (code, "is finished: 256 steps." in out) == (0, True)
+
+
+def test_a_damaged_checkpoint_is_passed_over_in_one_line(rl4sys: Here, interrupted: RunDirectory) -> None:
+    flip(interrupted.checkpoints / "000000000096" / "arrays.safetensors")
+    code, _, err = rl4sys("resume", str(interrupted.path))
+    assert code == 0
+    (warning,) = (line for line in err.splitlines() if line.startswith("warning: "))
+    assert "Passed over a damaged checkpoint (000000000096: arrays" in warning
+    assert "using the one of step 64" in warning
+
+
+def test_without_a_good_checkpoint_there_is_one_error(rl4sys: Here, interrupted: RunDirectory) -> None:
+    for path in interrupted.checkpoints.glob("0*/manifest.json"):
+        flip(path)
+    code, _, err = rl4sys("resume", str(interrupted.path))
+    assert code == 1
+    assert err.startswith("error: No usable checkpoint in ")
+    assert err.count("manifest.json is not what was written") == 3
+
+
+def test_evaluating_passes_over_a_damaged_best_checkpoint(rl4sys: Here, interrupted: RunDirectory) -> None:
+    rl4sys("resume", str(interrupted.path))
+    best = (interrupted.checkpoints / "best").resolve()
+    flip(best / "arrays.safetensors")
+    code, out, err = rl4sys("evaluate", str(interrupted.path), "--episodes", "1", "--json")
+    assert code == 0
+    assert f"passed over a damaged checkpoint ({best.name}" in err
+    assert '"skipped": [\n' in out
+
+
+def test_a_run_killed_before_its_first_checkpoint_says_so(rl4sys: Here) -> None:
+    with Run.create(small(PPO, Path("runs"))) as run:
+        pass
+    code, _, err = rl4sys("resume", str(run.directory.path))
+    assert (code, "has no checkpoint yet: starting from the beginning" in err) == (0, True)
+    code, _, err = rl4sys("evaluate", str(run.directory.path), "--episodes", "1")
+    assert code == 0

@@ -1,0 +1,56 @@
+"""Each mistake ends in one readable error: no traceback, and nothing left half-made."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from .commands import Here
+
+TRAIN = ("train", "small.yaml")
+MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
+    "no config at all": (("train",), "Give a config file, or both --algorithm and --env"),
+    "half a choice": (("train", "--algorithm", "ppo"), "both --algorithm and --env"),
+    "two configs": (("train", "small.yaml", "b.yaml"), "one at a time"),
+    "missing file": (("train", "smal.yaml"), "Did you mean 'small.yaml'?"),
+    "missing shipped file": (("train", "ppo_cartpol.yaml"), "Did you mean 'ppo_cartpole.yaml'?"),
+    "malformed file": (("train", "broken.yaml"), "broken.yaml, line 3, column"),
+    "unknown algorithm": ((*TRAIN, "algorithm.name=poo"), "did you mean 'ppo'?"),
+    "misspelt key": ((*TRAIN, "algorithm.gama=0.9"), "did you mean 'gamma'?"),
+    "misspelt section": ((*TRAIN, "trainning.total_timesteps=9"), "did you mean 'training'?"),
+    "wrong type": ((*TRAIN, "algorithm.lr=fast"), "algorithm.lr: got 'fast'; expected a number"),
+    "negative number": ((*TRAIN, "training.total_timesteps=-1"), "expected at least 1"),
+    "unknown environment": ((*TRAIN, "environment.name=CartPol-v1"), "Did you mean CartPole-v"),
+    "continuous actions": (
+        ("train", "--algorithm", "dqn", "--env", "Pendulum-v1"),
+        "DQN needs one discrete choice per step",
+    ),
+    "wrong buffer": ((*TRAIN, "buffer.type=uniform"), "ppo cannot learn from a 'uniform' buffer; use trajectory"),
+    "no device": ((*TRAIN, "device=gpu"), "use auto, cpu, cuda or cuda:1"),
+    "no number": ((*TRAIN, "--seed", "1,b"), "expected whole numbers separated by commas"),
+    "seed given twice": ((*TRAIN, "--seed", "1,1"), "a seed is given twice"),
+    "resume of nothing": (("resume", "nothing"), "There is no run 'nothing'"),
+    "resume of a config": (("resume", "small.yaml"), "is not a run"),
+    "evaluate of nothing": (("evaluate", "."), "is not a run"),
+    "plot of nothing": (("plot", "nothing"), "There is no run 'nothing'"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_told_in_a_sentence(rl4sys: Here, config: Path, mistake: str) -> None:
+    Path("broken.yaml").write_text("algorithm:\n  name: [ppo\n")
+    before = sorted(os.listdir())
+    arguments, message = MISTAKES[mistake]
+    code, out, err = rl4sys(*arguments)
+    assert (code, out) == (1, "")
+    assert message in err
+    assert "error: " in err
+    assert "Traceback" not in err
+    assert sorted(os.listdir()) == before
+
+
+def test_with_debug_a_mistake_comes_with_its_traceback(rl4sys: Here, config: Path) -> None:
+    with pytest.raises(ValueError, match="did you mean 'ppo'"):
+        rl4sys("train", "small.yaml", "algorithm.name=poo", "--debug")

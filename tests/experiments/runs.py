@@ -1,0 +1,41 @@
+"""Runs small enough for a test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rl4sys.experiments import ExperimentConfig, load_experiment
+
+PPO: Mapping[str, Any] = {
+    "algorithm": {"name": "ppo", "epochs": 2, "minibatch_size": 16},
+    "environment": {"name": "CartPole-v1", "num_envs": 2},
+    "buffer": {"size": 32},
+}
+DQN: Mapping[str, Any] = {
+    "algorithm": {"name": "dqn", "batch_size": 16, "learning_starts": 50, "train_frequency": 8},
+    "environment": {"name": "CartPole-v1", "num_envs": 2},
+    "buffer": {"type": "prioritized", "size": 150},
+}
+SMALL: Mapping[str, Any] = {
+    "network": {"actor": {"hidden_dims": [8]}, "critic": {"hidden_dims": [8]}},
+    "training": {
+        "total_timesteps": 256,
+        "eval_frequency": 128,
+        "num_eval_episodes": 2,
+        "checkpoint_frequency": 64,
+        "log_frequency": 32,
+    },
+    "logging": {"terminal": False, "tensorboard": False},
+}
+
+
+def values(kind: Mapping[str, Any], directory: Path) -> dict[str, Any]:
+    """The settings of a small run, as they would stand in a file."""
+    return {**SMALL, **kind, "experiment": {"threads": 1, "directory": str(directory)}}
+
+
+def small(kind: Mapping[str, Any], directory: Path, **overrides: Any) -> ExperimentConfig:
+    """A small experiment; overrides use two underscores for a dot."""
+    return load_experiment(values(kind, directory), {key.replace("__", "."): value for key, value in overrides.items()})

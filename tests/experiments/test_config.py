@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rl4sys.config import ConfigError
+from rl4sys.experiments import check_combination, load_experiment, packaged_configs
+
+from .runs import PPO, small, values
+
+SHIPPED = sorted(path.name for path in (packaged_configs() / "experiments").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_every_shipped_experiment_can_be_built(name: str) -> None:
+    config = load_experiment(name)
+    check_combination(config)
+    assert config.experiment.device == "auto"
+    assert not config.logging.wandb.enabled
+
+
+@pytest.mark.parametrize("name", [name for name in SHIPPED if "-v" in name])
+def test_a_tuned_experiment_is_named_after_what_it_is_tuned_for(name: str) -> None:
+    config = load_experiment(name)
+    assert f"{config.name}.yaml" == name.replace("_", "-", 1)
+
+
+def test_every_shipped_overlay_is_used() -> None:
+    used = {text for path in packaged_configs().rglob("*.yaml") for text in path.read_text().split()}
+    used = {text.strip("[],") for text in used}
+    overlays = [path for path in packaged_configs().rglob("*.yaml") if path.parent.name != "experiments"]
+    assert [path for path in overlays if str(path.relative_to(packaged_configs())) not in used] == []
+
+
+def test_the_keys_of_the_experiment_need_no_prefix(tmp_path: Path) -> None:
+    config = load_experiment(values(PPO, tmp_path), ["seed=7", "device=cpu", "training.total_timesteps=1e3"])
+    assert (config.experiment.seed, config.experiment.device, config.training.total_timesteps) == (7, "cpu", 1_000)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("seed", -1, "experiment.seed: got -1; expected at least 0"),
+        ("threads", 0, "experiment.threads: got 0; expected at least 1"),
+        ("training__total_timesteps", 0, "training.total_timesteps: got 0; expected at least 1"),
+        ("training__keep_checkpoints", 1, "training.keep_checkpoints: got 1; expected at least 2"),
+        ("training__eval_frequency", -5, "training.eval_frequency: got -5; expected at least 0"),
+        ("training__pipelined", "yes", "training.pipelined: got 'yes'; expected true or false"),
+        ("training__total_timestep", 5, "unknown key; did you mean 'total_timesteps'"),
+        ("logging__wandb", True, "logging.wandb: got true; expected a mapping"),
+    ],
+)
+def test_a_value_that_makes_no_sense_is_refused(tmp_path: Path, key: str, value: object, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        small(PPO, tmp_path, **{key: value})
+
+
+def test_a_resolved_config_loads_to_the_same_experiment(tmp_path: Path) -> None:
+    config = small(PPO, tmp_path)
+    assert load_experiment(config.model_dump(mode="json")) == config

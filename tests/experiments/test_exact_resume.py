@@ -1,0 +1,67 @@
+"""2N steps = N, forget everything, resume, N: to the bit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rl4sys.experiments import Run
+
+from .runs import DQN, PPO, small
+
+CASES: dict[str, tuple[Mapping[str, Any], dict[str, Any]]] = {
+    "ppo": (PPO, {"environment__normalize_obs": True, "environment__normalize_reward": True}),
+    "ppo on a box": (PPO, {"environment__name": "Pendulum-v1"}),
+    "ppo on a simulated world": (PPO, {"environment__name": "LunarLander-v3"}),
+    "ppo collecting meanwhile": (PPO, {"training__pipelined": True}),
+    "dqn uniform": (DQN, {"buffer": {"type": "uniform", "size": 1_000}}),
+    "dqn prioritized": (DQN, {"algorithm__n_step": 3, "algorithm__dueling": True}),
+}
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(name, marks=[pytest.mark.slow] if "meanwhile" in name else []) for name in CASES]
+)
+def test_a_resumed_run_equals_the_uninterrupted_one(tmp_path: Path, case: str) -> None:
+    kind, changes = CASES[case]
+    config = small(kind, tmp_path, **changes)
+    expected = Run.create(config).train().fingerprint
+    with Run.create(config) as run:
+        while run.steps < 100:
+            run.step()
+        run.save()
+        # What comes after the checkpoint is forgotten.
+        run.step()
+    resumed = Run.resume(run.directory)
+    assert 100 <= resumed.steps < 140
+    actual = resumed.train().fingerprint
+    # The interrupted run logged nothing while it was stepped by hand.
+    assert {**actual, "metrics": ""} == {**expected, "metrics": ""}
+    assert resumed.inexact == ()
+
+
+def test_the_same_run_object_can_go_back(tmp_path: Path) -> None:
+    with Run.create(small(DQN, tmp_path)) as run:
+        for _ in range(20):
+            run.step()
+        run.save()
+        before = run.fingerprint()
+        run.step()
+        assert run.fingerprint() != before
+        run.restore()
+        assert run.fingerprint() == before
+
+
+@pytest.mark.parametrize("at", [32, 128, 224])
+def test_metrics_are_cut_back_to_the_checkpoint(tmp_path: Path, at: int) -> None:
+    config = small(PPO, tmp_path)
+    whole = Run.create(config)
+    whole.train()
+    run = Run.create(config)
+    run.train(stop=lambda: run.steps >= at)
+    with run.directory.metrics.open("a") as file:
+        file.write('{"step": 9999, "metrics": {}, "timing": {}}\n{"step": 99')
+    assert Run.resume(run.directory).train().fingerprint["metrics"] == whole.result.fingerprint["metrics"]

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from rl4sys.experiments import RunNotFound, find_run
+
+
+@pytest.fixture(autouse=True)
+def _somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def make_run(path: str) -> None:
+    Path(path).mkdir(parents=True)
+    Path(path, "config.yaml").touch()
+    Path(path, "manifest.json").touch()
+
+
+def test_a_run_is_found_by_path_and_by_the_beginning_of_its_name() -> None:
+    make_run("runs/ppo-CartPole-1")
+    make_run("elsewhere/dqn[2]-1")
+    assert find_run("runs/ppo-CartPole-1").path == Path("runs/ppo-CartPole-1")
+    assert find_run("ppo").path == Path("runs/ppo-CartPole-1")
+    assert find_run("elsewhere/dqn[").path == Path("elsewhere/dqn[2]-1")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("ppo", "fits 2 runs; give more of the name:\n  runs/ppo-1\n  runs/ppo-2"),
+        ("runs/pqo-1", "There is no run 'runs/pqo-1', here or in runs/. Did you mean ppo-1"),
+        ("runs", "'runs' is not a run: it has no config.yaml and manifest.json. It contains runs:\n  runs/ppo-1"),
+        ("own", "'own' is not a run"),
+        ("nothing-like-it", "`ls runs` shows"),
+    ],
+)
+def test_what_is_not_one_run_is_told(text: str, message: str) -> None:
+    make_run("runs/ppo-1")
+    make_run("runs/ppo-2")
+    Path("own").mkdir()
+    Path("own/config.yaml").touch()
+    with pytest.raises(RunNotFound, match=re.escape(message)):
+        find_run(text)
