@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rl4sys.experiments import Checkpoints, NotSaved, Run
+from rl4sys.checkpoints import Checkpoints
+from rl4sys.experiments import NotSaved, Run
 
 from .runs import DQN, PPO, small
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 import rl4sys
+from rl4sys.checkpoints import NoCheckpoint
 from rl4sys.config import ConfigError
 from rl4sys.experiments import (
     DeviceUnavailable,
     LoggerUnavailable,
-    NoCheckpoint,
     Run,
     RunBusy,
     RunDamaged,

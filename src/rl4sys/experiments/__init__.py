@@ -1,8 +1,6 @@
 """Runs: built from configs, saved, resumed, shown."""
 
 from rl4sys.experiments.api import train
-from rl4sys.experiments.checkpoint import Checkpoints, NoCheckpoint
-from rl4sys.experiments.checkpoint_files import CheckpointDamaged
 from rl4sys.experiments.config import ExperimentConfig, load_experiment, packaged_configs
 from rl4sys.experiments.devices import DeviceUnavailable
 from rl4sys.experiments.evaluating import Evaluated, evaluate_run
@@ -17,14 +15,11 @@ from rl4sys.experiments.run_directory import RunBusy, RunDamaged, RunDirectory, 
 from rl4sys.experiments.terminal import Screen, Terminal
 
 __all__ = [
-    "CheckpointDamaged",
-    "Checkpoints",
     "DeviceUnavailable",
     "Evaluated",
     "ExperimentConfig",
     "Logger",
     "LoggerUnavailable",
-    "NoCheckpoint",
     "NotSaved",
     "NothingToPlot",
     "Record",

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import torch
 
+from rl4sys.checkpoints import Checkpoints
 from rl4sys.environments import Grade
-from rl4sys.experiments.checkpoint import Checkpoints
 from rl4sys.experiments.components import Components
 from rl4sys.experiments.config import load_experiment
 from rl4sys.experiments.run_directory import RunDirectory

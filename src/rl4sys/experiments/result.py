@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from rl4sys.atomic_files import replace_file
+from rl4sys.checkpoints import ReplayRows
 from rl4sys.experiments.metrics import metrics_digest
-from rl4sys.experiments.replay_chunks import ReplayRows
 from rl4sys.state import State, digest
 
 

@@ -14,8 +14,8 @@ from typing import Any, Self
 
 import torch
 
+from rl4sys.checkpoints import Checkpoints, NoCheckpoint, ReplayRows
 from rl4sys.environments import Grade
-from rl4sys.experiments.checkpoint import Checkpoints, NoCheckpoint
 from rl4sys.experiments.components import Components
 from rl4sys.experiments.config import ExperimentConfig, load_experiment
 from rl4sys.experiments.devices import threads_for
@@ -25,7 +25,6 @@ from rl4sys.experiments.metrics import Logger, MetricsFile, Record
 from rl4sys.experiments.policy_files import save_policy
 from rl4sys.experiments.preflight import check_combination, fit_to_machine
 from rl4sys.experiments.process_random import process_random_state, restore_process_random
-from rl4sys.experiments.replay_chunks import ReplayRows
 from rl4sys.experiments.result import Result, fingerprint
 from rl4sys.experiments.run_directory import RunDirectory
 from rl4sys.experiments.tracking import Tracking, evaluation_metrics

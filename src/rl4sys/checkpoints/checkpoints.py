@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rl4sys.atomic_files import publish_directory, replace_link
-from rl4sys.experience import Array
-from rl4sys.experiments.checkpoint_files import (
+from rl4sys.checkpoints.files import (
     CheckpointDamaged,
     Chunk,
     Contents,
@@ -17,7 +16,8 @@ from rl4sys.experiments.checkpoint_files import (
     read_manifest,
     write_checkpoint,
 )
-from rl4sys.experiments.replay_chunks import ReplayChunks, ReplayRows
+from rl4sys.checkpoints.replay_chunks import ReplayChunks, ReplayRows
+from rl4sys.experience import Array
 from rl4sys.state import State
 
 

@@ -12,8 +12,8 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from rl4sys.atomic_files import replace_file
+from rl4sys.checkpoints.files import CheckpointDamaged, Chunk, checks_of
 from rl4sys.experience import Array
-from rl4sys.experiments.checkpoint_files import CheckpointDamaged, Chunk, checks_of
 
 
 class ReplayRows(Protocol):

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rl4sys.checkpoints import Checkpoints, NoCheckpoint
 from rl4sys.experience import Array
-from rl4sys.experiments import Checkpoints, NoCheckpoint
 
 
 class Rows:

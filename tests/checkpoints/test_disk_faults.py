@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rl4sys.experiments import Checkpoints
+from rl4sys.checkpoints import Checkpoints
 
-from .test_checkpoint import Rows
+from .test_checkpoints import Rows
 
 OPERATIONS: list[tuple[Any, str]] = [
     (os, "fsync"),
