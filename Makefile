@@ -7,7 +7,7 @@ STAMP := $(VENV)/.set-up
 RUN := $(BIN)/python -m
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format test-learning bench docs clean
+.PHONY: help setup demo test check format test-learning bench docs proto clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  \033[1mmake %-14s\033[0m %s\n", $$1, $$2}'
@@ -32,6 +32,7 @@ check: $(STAMP) ## Format, lint, types, layers and the fast tests: about a minut
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo > /dev/null || { $(BIN)/lint-imports; exit 1; }
+	@$(BIN)/python proto/lint.py
 	@$(RUN) pytest -n 2 -m "not slow and not learning"
 
 format: $(STAMP) ## Put the code into its usual form
@@ -50,5 +51,10 @@ bench: $(STAMP) ## Compare with stable-baselines3 and with bare operations in th
 docs: $(STAMP) ## Write docs/configuration.md from the docstrings of the configs
 	@$(BIN)/python docs/write_reference.py
 
+proto: ## Write src/rl4sys/wire/generated from proto/, with the release that suits protobuf 6 and 7
+	@test -x .venv-proto/bin/python || $(PYTHON) -m venv .venv-proto
+	@.venv-proto/bin/pip install --quiet --disable-pip-version-check grpcio-tools==1.72.1 'protobuf<7' 'setuptools<81'
+	@.venv-proto/bin/python proto/generate.py
+
 clean: ## Remove the virtual environments and caches
-	@rm -rf $(VENV) benchmarks/.venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) .venv-proto benchmarks/.venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

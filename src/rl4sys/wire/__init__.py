@@ -1,0 +1,43 @@
+"""The wire contract of `proto/rl4sys/v1`: records into messages, and messages into records that can be trusted."""
+
+from rl4sys.wire.decisions import Question, decode_decision, decode_question, encode_decision, encode_question
+from rl4sys.wire.errors import ContractViolation, RefusalReason, SegmentRefused
+from rl4sys.wire.failures import FAILURE_METADATA, Failure, FailureReason
+from rl4sys.wire.formats import SegmentFormat
+from rl4sys.wire.messages import parse
+from rl4sys.wire.names import require_name
+from rl4sys.wire.patches import decode_patch, encode_patch
+from rl4sys.wire.policies import decode_action, decode_policy, encode_action, encode_policy
+from rl4sys.wire.segments import decode_segment, encode_segment
+from rl4sys.wire.sequences import covered, to_ranges
+
+PROTOCOL = 1
+"""The protocol version that this package speaks."""
+
+__all__ = [
+    "FAILURE_METADATA",
+    "PROTOCOL",
+    "ContractViolation",
+    "Failure",
+    "FailureReason",
+    "Question",
+    "RefusalReason",
+    "SegmentFormat",
+    "SegmentRefused",
+    "covered",
+    "decode_action",
+    "decode_decision",
+    "decode_patch",
+    "decode_policy",
+    "decode_question",
+    "decode_segment",
+    "encode_action",
+    "encode_decision",
+    "encode_patch",
+    "encode_policy",
+    "encode_question",
+    "encode_segment",
+    "parse",
+    "require_name",
+    "to_ranges",
+]

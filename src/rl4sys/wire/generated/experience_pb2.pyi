@@ -1,0 +1,57 @@
+# ruff: noqa
+# fmt: off
+# mypy: ignore-errors
+from rl4sys.wire.generated import arrays_pb2 as _arrays_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Ending(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    ENDING_UNSPECIFIED: _ClassVar[Ending]
+    ENDING_CONTINUES: _ClassVar[Ending]
+    ENDING_TERMINATED: _ClassVar[Ending]
+    ENDING_TRUNCATED: _ClassVar[Ending]
+ENDING_UNSPECIFIED: Ending
+ENDING_CONTINUES: Ending
+ENDING_TERMINATED: Ending
+ENDING_TRUNCATED: Ending
+
+class SegmentSchema(_message.Message):
+    __slots__ = ("observation", "action", "extras", "carry", "choices")
+    OBSERVATION_FIELD_NUMBER: _ClassVar[int]
+    ACTION_FIELD_NUMBER: _ClassVar[int]
+    EXTRAS_FIELD_NUMBER: _ClassVar[int]
+    CARRY_FIELD_NUMBER: _ClassVar[int]
+    CHOICES_FIELD_NUMBER: _ClassVar[int]
+    observation: _containers.RepeatedCompositeFieldContainer[_arrays_pb2.ArraySpec]
+    action: _arrays_pb2.ArraySpec
+    extras: _containers.RepeatedCompositeFieldContainer[_arrays_pb2.ArraySpec]
+    carry: _containers.RepeatedCompositeFieldContainer[_arrays_pb2.ArraySpec]
+    choices: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, observation: _Optional[_Iterable[_Union[_arrays_pb2.ArraySpec, _Mapping]]] = ..., action: _Optional[_Union[_arrays_pb2.ArraySpec, _Mapping]] = ..., extras: _Optional[_Iterable[_Union[_arrays_pb2.ArraySpec, _Mapping]]] = ..., carry: _Optional[_Iterable[_Union[_arrays_pb2.ArraySpec, _Mapping]]] = ..., choices: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class Segment(_message.Message):
+    __slots__ = ("agent", "lane", "episode", "start", "policy_version", "ending", "steps", "columns")
+    AGENT_FIELD_NUMBER: _ClassVar[int]
+    LANE_FIELD_NUMBER: _ClassVar[int]
+    EPISODE_FIELD_NUMBER: _ClassVar[int]
+    START_FIELD_NUMBER: _ClassVar[int]
+    POLICY_VERSION_FIELD_NUMBER: _ClassVar[int]
+    ENDING_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    agent: str
+    lane: int
+    episode: int
+    start: int
+    policy_version: int
+    ending: Ending
+    steps: int
+    columns: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, agent: _Optional[str] = ..., lane: _Optional[int] = ..., episode: _Optional[int] = ..., start: _Optional[int] = ..., policy_version: _Optional[int] = ..., ending: _Optional[_Union[Ending, str]] = ..., steps: _Optional[int] = ..., columns: _Optional[_Iterable[bytes]] = ...) -> None: ...

@@ -1,0 +1,189 @@
+# ruff: noqa
+# fmt: off
+# mypy: ignore-errors
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class ServerState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    SERVER_STATE_UNSPECIFIED: _ClassVar[ServerState]
+    SERVER_STATE_STARTING: _ClassVar[ServerState]
+    SERVER_STATE_SERVING: _ClassVar[ServerState]
+    SERVER_STATE_STORAGE_FAILED: _ClassVar[ServerState]
+    SERVER_STATE_DRAINING: _ClassVar[ServerState]
+
+class LearnerState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    LEARNER_STATE_UNSPECIFIED: _ClassVar[LearnerState]
+    LEARNER_STATE_STARTING: _ClassVar[LearnerState]
+    LEARNER_STATE_WAITING: _ClassVar[LearnerState]
+    LEARNER_STATE_LEARNING: _ClassVar[LearnerState]
+    LEARNER_STATE_FAILED: _ClassVar[LearnerState]
+    LEARNER_STATE_STOPPED: _ClassVar[LearnerState]
+SERVER_STATE_UNSPECIFIED: ServerState
+SERVER_STATE_STARTING: ServerState
+SERVER_STATE_SERVING: ServerState
+SERVER_STATE_STORAGE_FAILED: ServerState
+SERVER_STATE_DRAINING: ServerState
+LEARNER_STATE_UNSPECIFIED: LearnerState
+LEARNER_STATE_STARTING: LearnerState
+LEARNER_STATE_WAITING: LearnerState
+LEARNER_STATE_LEARNING: LearnerState
+LEARNER_STATE_FAILED: LearnerState
+LEARNER_STATE_STOPPED: LearnerState
+
+class StatusRequest(_message.Message):
+    __slots__ = ("learner",)
+    LEARNER_FIELD_NUMBER: _ClassVar[int]
+    learner: str
+    def __init__(self, learner: _Optional[str] = ...) -> None: ...
+
+class StatusReply(_message.Message):
+    __slots__ = ("server", "learners", "clients")
+    SERVER_FIELD_NUMBER: _ClassVar[int]
+    LEARNERS_FIELD_NUMBER: _ClassVar[int]
+    CLIENTS_FIELD_NUMBER: _ClassVar[int]
+    server: ServerStatus
+    learners: _containers.RepeatedCompositeFieldContainer[LearnerStatus]
+    clients: _containers.RepeatedCompositeFieldContainer[ClientStatus]
+    def __init__(self, server: _Optional[_Union[ServerStatus, _Mapping]] = ..., learners: _Optional[_Iterable[_Union[LearnerStatus, _Mapping]]] = ..., clients: _Optional[_Iterable[_Union[ClientStatus, _Mapping]]] = ...) -> None: ...
+
+class ServerStatus(_message.Message):
+    __slots__ = ("software", "protocol", "state", "problem", "uptime_seconds", "durability", "cpu", "memory_bytes", "data_bytes", "disk_free_bytes", "connected_clients", "failed_calls")
+    class FailedCallsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    SOFTWARE_FIELD_NUMBER: _ClassVar[int]
+    PROTOCOL_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    PROBLEM_FIELD_NUMBER: _ClassVar[int]
+    UPTIME_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    DURABILITY_FIELD_NUMBER: _ClassVar[int]
+    CPU_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
+    DATA_BYTES_FIELD_NUMBER: _ClassVar[int]
+    DISK_FREE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    CONNECTED_CLIENTS_FIELD_NUMBER: _ClassVar[int]
+    FAILED_CALLS_FIELD_NUMBER: _ClassVar[int]
+    software: str
+    protocol: int
+    state: ServerState
+    problem: str
+    uptime_seconds: float
+    durability: str
+    cpu: float
+    memory_bytes: int
+    data_bytes: int
+    disk_free_bytes: int
+    connected_clients: int
+    failed_calls: _containers.ScalarMap[str, int]
+    def __init__(self, software: _Optional[str] = ..., protocol: _Optional[int] = ..., state: _Optional[_Union[ServerState, str]] = ..., problem: _Optional[str] = ..., uptime_seconds: _Optional[float] = ..., durability: _Optional[str] = ..., cpu: _Optional[float] = ..., memory_bytes: _Optional[int] = ..., data_bytes: _Optional[int] = ..., disk_free_bytes: _Optional[int] = ..., connected_clients: _Optional[int] = ..., failed_calls: _Optional[_Mapping[str, int]] = ...) -> None: ...
+
+class LearnerStatus(_message.Message):
+    __slots__ = ("learner", "algorithm", "state", "problem", "restarts", "version", "clients", "queued_segments", "queued_bytes", "stored_segments", "stored_steps", "learned_steps", "unused_steps", "episodes", "updates", "segments_per_second", "mean_return", "cpu", "memory_bytes", "log_bytes", "checkpoint_age_seconds", "metrics")
+    class UnusedStepsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    class MetricsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: float
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
+    LEARNER_FIELD_NUMBER: _ClassVar[int]
+    ALGORITHM_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    PROBLEM_FIELD_NUMBER: _ClassVar[int]
+    RESTARTS_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    CLIENTS_FIELD_NUMBER: _ClassVar[int]
+    QUEUED_SEGMENTS_FIELD_NUMBER: _ClassVar[int]
+    QUEUED_BYTES_FIELD_NUMBER: _ClassVar[int]
+    STORED_SEGMENTS_FIELD_NUMBER: _ClassVar[int]
+    STORED_STEPS_FIELD_NUMBER: _ClassVar[int]
+    LEARNED_STEPS_FIELD_NUMBER: _ClassVar[int]
+    UNUSED_STEPS_FIELD_NUMBER: _ClassVar[int]
+    EPISODES_FIELD_NUMBER: _ClassVar[int]
+    UPDATES_FIELD_NUMBER: _ClassVar[int]
+    SEGMENTS_PER_SECOND_FIELD_NUMBER: _ClassVar[int]
+    MEAN_RETURN_FIELD_NUMBER: _ClassVar[int]
+    CPU_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
+    LOG_BYTES_FIELD_NUMBER: _ClassVar[int]
+    CHECKPOINT_AGE_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    METRICS_FIELD_NUMBER: _ClassVar[int]
+    learner: str
+    algorithm: str
+    state: LearnerState
+    problem: str
+    restarts: int
+    version: int
+    clients: int
+    queued_segments: int
+    queued_bytes: int
+    stored_segments: int
+    stored_steps: int
+    learned_steps: int
+    unused_steps: _containers.ScalarMap[str, int]
+    episodes: int
+    updates: int
+    segments_per_second: float
+    mean_return: float
+    cpu: float
+    memory_bytes: int
+    log_bytes: int
+    checkpoint_age_seconds: float
+    metrics: _containers.ScalarMap[str, float]
+    def __init__(self, learner: _Optional[str] = ..., algorithm: _Optional[str] = ..., state: _Optional[_Union[LearnerState, str]] = ..., problem: _Optional[str] = ..., restarts: _Optional[int] = ..., version: _Optional[int] = ..., clients: _Optional[int] = ..., queued_segments: _Optional[int] = ..., queued_bytes: _Optional[int] = ..., stored_segments: _Optional[int] = ..., stored_steps: _Optional[int] = ..., learned_steps: _Optional[int] = ..., unused_steps: _Optional[_Mapping[str, int]] = ..., episodes: _Optional[int] = ..., updates: _Optional[int] = ..., segments_per_second: _Optional[float] = ..., mean_return: _Optional[float] = ..., cpu: _Optional[float] = ..., memory_bytes: _Optional[int] = ..., log_bytes: _Optional[int] = ..., checkpoint_age_seconds: _Optional[float] = ..., metrics: _Optional[_Mapping[str, float]] = ...) -> None: ...
+
+class ClientStatus(_message.Message):
+    __slots__ = ("client", "learner", "software", "peer", "silent_seconds", "version", "stored_segments", "stored_steps", "repeated_segments", "refused_segments", "delayed_pushes", "received_bytes", "segments_per_second")
+    class RefusedSegmentsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    CLIENT_FIELD_NUMBER: _ClassVar[int]
+    LEARNER_FIELD_NUMBER: _ClassVar[int]
+    SOFTWARE_FIELD_NUMBER: _ClassVar[int]
+    PEER_FIELD_NUMBER: _ClassVar[int]
+    SILENT_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    STORED_SEGMENTS_FIELD_NUMBER: _ClassVar[int]
+    STORED_STEPS_FIELD_NUMBER: _ClassVar[int]
+    REPEATED_SEGMENTS_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_SEGMENTS_FIELD_NUMBER: _ClassVar[int]
+    DELAYED_PUSHES_FIELD_NUMBER: _ClassVar[int]
+    RECEIVED_BYTES_FIELD_NUMBER: _ClassVar[int]
+    SEGMENTS_PER_SECOND_FIELD_NUMBER: _ClassVar[int]
+    client: str
+    learner: str
+    software: str
+    peer: str
+    silent_seconds: float
+    version: int
+    stored_segments: int
+    stored_steps: int
+    repeated_segments: int
+    refused_segments: _containers.ScalarMap[str, int]
+    delayed_pushes: int
+    received_bytes: int
+    segments_per_second: float
+    def __init__(self, client: _Optional[str] = ..., learner: _Optional[str] = ..., software: _Optional[str] = ..., peer: _Optional[str] = ..., silent_seconds: _Optional[float] = ..., version: _Optional[int] = ..., stored_segments: _Optional[int] = ..., stored_steps: _Optional[int] = ..., repeated_segments: _Optional[int] = ..., refused_segments: _Optional[_Mapping[str, int]] = ..., delayed_pushes: _Optional[int] = ..., received_bytes: _Optional[int] = ..., segments_per_second: _Optional[float] = ...) -> None: ...

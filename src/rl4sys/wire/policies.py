@@ -1,0 +1,219 @@
+"""Policies to and from messages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+from rl4sys.policy import (
+    ActionSpec,
+    BoxAction,
+    DiscreteAction,
+    Head,
+    Memory,
+    MultiDiscreteAction,
+    Op,
+    PolicySpec,
+    Program,
+    Tensor,
+)
+from rl4sys.policy.spec import HeadKind, Setting
+from rl4sys.wire.arrays import decode_arrays, decode_shape, encode_array, require_label
+from rl4sys.wire.errors import ContractViolation
+from rl4sys.wire.generated import policy_pb2
+from rl4sys.wire.programs import require_runnable
+
+MOST_PARTS = 1 << 16
+"""The most ops, tensors, settings or parts of an action."""
+
+_HEAD_NUMBERS: Mapping[HeadKind, policy_pb2.HeadKind] = {
+    "categorical": policy_pb2.HEAD_KIND_CATEGORICAL,
+    "epsilon_greedy": policy_pb2.HEAD_KIND_EPSILON_GREEDY,
+    "gaussian": policy_pb2.HEAD_KIND_GAUSSIAN,
+    "tanh_gaussian": policy_pb2.HEAD_KIND_TANH_GAUSSIAN,
+    "deterministic": policy_pb2.HEAD_KIND_DETERMINISTIC,
+}
+_HEAD_KINDS = {number: kind for kind, number in _HEAD_NUMBERS.items()}
+_SMALLEST_INTEGER, _LARGEST_INTEGER = -(1 << 63), (1 << 63) - 1
+
+T = TypeVar("T")
+
+
+def encode_policy(spec: PolicySpec) -> policy_pb2.PolicySpec:
+    """The message for a policy."""
+    program, head = spec.program, spec.head
+    return policy_pb2.PolicySpec(
+        action=encode_action(spec.action),
+        program=policy_pb2.Program(
+            inputs=map(encode_array, program.inputs),
+            ops=map(_encode_op, program.ops),
+            tensors=(policy_pb2.Tensor(name=tensor.name, shape=tensor.shape) for tensor in program.tensors),
+            carry=(policy_pb2.Memory(name=m.name, shape=m.shape, next=m.next) for m in program.carry),
+        ),
+        head=policy_pb2.Head(
+            kind=_HEAD_NUMBERS[head.kind],
+            inputs=head.inputs,
+            tensors=head.tensors,
+            mask=head.mask,
+            settings=_encode_settings(head.settings),
+        ),
+    )
+
+
+def decode_policy(message: policy_pb2.PolicySpec) -> PolicySpec:
+    """The policy in a message, all of whose names lead somewhere, or `ContractViolation`."""
+    program = message.program
+    spec = PolicySpec(
+        action=decode_action(message.action),
+        program=Program(
+            inputs=decode_arrays("observation", program.inputs),
+            ops=tuple(map(_decode_op, _bounded("ops", program.ops))),
+            tensors=tuple(map(_decode_tensor, _bounded("tensors", program.tensors))),
+            carry=tuple(map(_decode_memory, _bounded("memories", program.carry))),
+        ),
+        head=_decode_head(message.head),
+    )
+    require_runnable(spec)
+    return spec
+
+
+def encode_action(action: ActionSpec) -> policy_pb2.ActionSpec:
+    """The message for a kind of action."""
+    match action:
+        case DiscreteAction(n=n, start=start):
+            return policy_pb2.ActionSpec(discrete=policy_pb2.DiscreteAction(n=n, start=start))
+        case MultiDiscreteAction(sizes=sizes):
+            return policy_pb2.ActionSpec(multi_discrete=policy_pb2.MultiDiscreteAction(sizes=sizes))
+        case BoxAction(low=low, high=high):
+            return policy_pb2.ActionSpec(box=policy_pb2.BoxAction(low=low, high=high))
+
+
+def decode_action(message: policy_pb2.ActionSpec) -> ActionSpec:
+    """The kind of action in a message, or `ContractViolation`."""
+    match message.WhichOneof("kind"):
+        case "discrete":
+            _require_choices((message.discrete.n,))
+            return DiscreteAction(message.discrete.n, message.discrete.start)
+        case "multi_discrete":
+            sizes = tuple(_bounded("sizes", message.multi_discrete.sizes))
+            _require_choices(sizes)
+            return MultiDiscreteAction(sizes)
+        case "box":
+            low, high = (tuple(_bounded("bounds", ends)) for ends in (message.box.low, message.box.high))
+            # A NaN is never at most anything, so this refuses it too.
+            if not low or len(low) != len(high) or not all(map(float.__le__, low, high)):
+                raise ContractViolation(
+                    f"A box action has {len(low)} lower and {len(high)} upper bounds; expected as many of both, at "
+                    f"least one, and no lower bound above its upper one."
+                )
+            return BoxAction(low, high)
+    raise ContractViolation("An action is of no kind that this version knows. Upgrade the older of client and server.")
+
+
+def _require_choices(sizes: tuple[int, ...]) -> None:
+    if not sizes or not all(1 <= size <= _LARGEST_INTEGER for size in sizes):
+        raise ContractViolation(f"An action has {sizes[:8]} choices; expected at least one for each part.")
+
+
+def _encode_op(op: Op) -> policy_pb2.Op:
+    return policy_pb2.Op(
+        kind=op.kind,
+        outputs=op.outputs,
+        inputs=op.inputs,
+        tensors=op.tensors,
+        settings=_encode_settings(op.settings),
+    )
+
+
+def _decode_op(message: policy_pb2.Op) -> Op:
+    return Op(
+        require_label("An op", message.kind),
+        tuple(message.outputs),
+        tuple(message.inputs),
+        tuple(message.tensors),
+        _decode_settings(message.settings),
+    )
+
+
+def _decode_tensor(message: policy_pb2.Tensor) -> Tensor:
+    return Tensor(require_label("A tensor", message.name), decode_shape(message.name, message.shape))
+
+
+def _decode_memory(message: policy_pb2.Memory) -> Memory:
+    return Memory(require_label("A memory", message.name), decode_shape(message.name, message.shape), message.next)
+
+
+def _decode_head(message: policy_pb2.Head) -> Head:
+    if message.kind not in _HEAD_KINDS:
+        raise ContractViolation(
+            f"The policy's head is of kind {message.kind}, which this version does not know. "
+            f"Upgrade the client, or decide on the server."
+        )
+    return Head(
+        kind=_HEAD_KINDS[message.kind],
+        inputs=tuple(message.inputs),
+        tensors=tuple(message.tensors),
+        mask=message.mask if message.HasField("mask") else None,
+        settings=_decode_settings(message.settings),
+    )
+
+
+def _encode_settings(settings: Mapping[str, Setting]) -> dict[str, policy_pb2.Setting]:
+    return {name: _encode_setting(name, value) for name, value in settings.items()}
+
+
+def _encode_setting(name: str, value: Setting) -> policy_pb2.Setting:
+    # A truth value is also an int, so it comes first.
+    if isinstance(value, bool):
+        return policy_pb2.Setting(truth=value)
+    if isinstance(value, int):
+        return policy_pb2.Setting(integer=_integer(name, value))
+    if isinstance(value, float):
+        return policy_pb2.Setting(real=value)
+    if isinstance(value, str):
+        return policy_pb2.Setting(text=value)
+    if all(isinstance(item, int) for item in value):
+        return policy_pb2.Setting(integers=policy_pb2.Integers(values=(_integer(name, int(item)) for item in value)))
+    return policy_pb2.Setting(reals=policy_pb2.Reals(values=value))
+
+
+def _integer(name: str, value: int) -> int:
+    if not _SMALLEST_INTEGER <= value <= _LARGEST_INTEGER:
+        raise ContractViolation(f"Setting '{name}' is {value}; whole numbers travel in 64 bits. Use a float.")
+    return value
+
+
+def _decode_settings(settings: Mapping[str, policy_pb2.Setting]) -> dict[str, Setting]:
+    # By name: the order of a map is lost on the wire.
+    return {name: _decode_setting(name, settings[name]) for name in sorted(settings)}
+
+
+def _decode_setting(name: str, message: policy_pb2.Setting) -> Setting:
+    value: Setting
+    match message.WhichOneof("value"):
+        case "real":
+            value = message.real
+        case "integer":
+            value = message.integer
+        case "text":
+            value = message.text
+        case "truth":
+            value = message.truth
+        case "integers":
+            value = list(message.integers.values)
+        case "reals":
+            value = list(message.reals.values)
+        case _:
+            raise ContractViolation(f"Setting '{name}' has no value that this version knows. Upgrade the receiver.")
+    numbers = value if isinstance(value, list) else [value]
+    if any(isinstance(number, float) and not math.isfinite(number) for number in numbers):
+        raise ContractViolation(f"Setting '{name}' is {value!r}; expected finite numbers.")
+    return value
+
+
+def _bounded(what: str, parts: Iterable[T]) -> list[T]:
+    listed = list(parts)
+    if len(listed) > MOST_PARTS:
+        raise ContractViolation(f"A policy has {len(listed)} {what}; at most {MOST_PARTS} can travel.")
+    return listed

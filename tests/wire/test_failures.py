@@ -1,0 +1,31 @@
+import pytest
+
+from rl4sys.wire import FAILURE_METADATA, Failure, FailureReason, RefusalReason
+from rl4sys.wire.generated import training_pb2
+
+
+def test_a_failure_comes_back_from_the_metadata_around_it() -> None:
+    failure = Failure(FailureReason.INBOX_FULL, retry_after_ms=250)
+    assert Failure.from_metadata([("content-type", "application/grpc"), failure.to_metadata()]) == failure
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [[], [("other-bin", b"\x08\x06")], [(FAILURE_METADATA, b"\xff")], [(FAILURE_METADATA, bytes(5000))]],
+    ids=["none", "another", "garbage", "endless"],
+)
+def test_what_cannot_be_read_says_nothing_specific(metadata: list[tuple[str, bytes]]) -> None:
+    assert Failure.from_metadata(metadata) == Failure()
+
+
+def test_a_reason_from_the_future_keeps_its_delay() -> None:
+    later = training_pb2.Failure(retry_after_ms=40)
+    data = later.SerializeToString() + b"\x08\xe7\x07"
+    assert Failure.from_metadata([(FAILURE_METADATA, data)]) == Failure(FailureReason.UNSPECIFIED, 40)
+
+
+def test_reasons_have_the_names_and_numbers_of_the_proto() -> None:
+    failures = {f"FAILURE_REASON_{reason.name}": reason.value for reason in FailureReason}
+    refusals = {f"REFUSAL_REASON_{reason.name}": reason.value for reason in RefusalReason}
+    assert dict(training_pb2.FailureReason.items()) == failures
+    assert dict(training_pb2.RefusalReason.items()) == refusals | {"REFUSAL_REASON_UNSPECIFIED": 0}
