@@ -27,7 +27,7 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
         ("train", "--algorithm", "dqn", "--env", "Pendulum-v1"),
         "DQN needs one discrete choice per step",
     ),
-    "wrong buffer": ((*TRAIN, "buffer.type=uniform"), "ppo cannot learn from a 'uniform' buffer; use trajectory"),
+    "wrong buffer": ((*TRAIN, "buffer.type=uniform"), "ppo cannot learn from a 'uniform' buffer"),
     "no device": ((*TRAIN, "device=gpu"), "use auto, cpu, cuda or cuda:1"),
     "no number": ((*TRAIN, "--seed", "1,b"), "expected whole numbers separated by commas"),
     "seed given twice": ((*TRAIN, "--seed", "1,1"), "a seed is given twice"),

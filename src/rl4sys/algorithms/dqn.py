@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from pydantic import Field
 
-from rl4sys.algorithms.problem import Policies, Problem, Progress, UnsuitableActions, Update
+from rl4sys.algorithms.problem import Policies, Problem, Progress, UnsuitableActions, Update, without_memory
 from rl4sys.algorithms.registry import AlgorithmConfig, register_algorithm
 from rl4sys.algorithms.returns import n_step_return
 from rl4sys.experience import Array, Arrays, Transitions
@@ -193,7 +193,7 @@ def _programs(problem: Problem, dueling: bool) -> tuple[Policies, Program, str |
     exploit = Head("deterministic", (scores,), mask=problem.mask)
     policies = Policies(PolicySpec(problem.action, acting, explore), PolicySpec(problem.action, acting, exploit))
     value = builder.linear(body, 1, "value") if dueling else None
-    return policies, builder.program(), value
+    return policies, without_memory(builder.program()), value
 
 
 def _tensors(arrays: Arrays, device: torch.device) -> dict[str, torch.Tensor]:

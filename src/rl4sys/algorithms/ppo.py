@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from pydantic import Field
 
-from rl4sys.algorithms.problem import Policies, Problem, Progress, Update
+from rl4sys.algorithms.problem import Policies, Problem, Progress, Update, without_memory
 from rl4sys.algorithms.registry import AlgorithmConfig, register_algorithm
 from rl4sys.algorithms.returns import explained_variance, generalized_advantage
 from rl4sys.experience import Array, Sequences
@@ -307,7 +307,7 @@ def _programs(problem: Problem) -> tuple[Policies, Program, Program]:
     builder = ProgramBuilder(problem.observation)
     features = builder.features(standardize=problem.standardize)
     builder.linear(problem.networks.critic.body(builder, features, "critic"), 1, "critic.value")
-    return policies, actor, builder.program()
+    return policies, without_memory(actor), without_memory(builder.program())
 
 
 def _rows(array: Array, shape: tuple[int, ...]) -> Array:

@@ -10,7 +10,7 @@ import torch
 
 from rl4sys.experience import Array, ArraySpec
 from rl4sys.networks import NetworksConfig
-from rl4sys.policy import MASK, ActionSpec, PolicySpec
+from rl4sys.policy import MASK, ActionSpec, PolicySpec, Program
 from rl4sys.seeding import Seeds
 
 
@@ -68,3 +68,18 @@ class Problem:
 
 class UnsuitableActions(ValueError):
     """An algorithm cannot produce the actions that the environment wants."""
+
+
+class UnsuitableNetwork(ValueError):
+    """An algorithm cannot train a network of this kind."""
+
+
+def without_memory(program: Program) -> Program:
+    """The same program, if it has no memory: these algorithms learn from single steps and would train it wrongly."""
+    if program.carry:
+        names = ", ".join(memory.name for memory in program.carry)
+        raise UnsuitableNetwork(
+            f"The network has memory ({names}), which this algorithm does not carry from step to step. "
+            f"Use a network without memory, such as type: mlp."
+        )
+    return program

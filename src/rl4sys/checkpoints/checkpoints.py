@@ -79,6 +79,11 @@ class Checkpoints:
         preferred = [step] if step is not None else []
         return self._first_good([*preferred, *(s for s in newest_first if s not in preferred)], with_replay=False)
 
+    def mark_best(self, step: int) -> None:
+        """Let `best` point to the checkpoint of a step, if there is one."""
+        if self._place(step).is_dir() and self.best() != step:
+            replace_link(self.directory / "best", self._place(step).name)
+
     def best(self) -> int | None:
         """The step of the best checkpoint, if one was marked."""
         link = self.directory / "best"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from safetensors.numpy import load as load_tensors
@@ -16,6 +16,7 @@ from rl4sys.checkpoints.files import CheckpointDamaged, Chunk, checks_of
 from rl4sys.experience import Array
 
 
+@runtime_checkable
 class ReplayRows(Protocol):
     """A replay buffer, as far as saving it goes. Rows never change once they were added."""
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import errno
+import json
 import sys
 from typing import NoReturn
+
+from rl4sys.cli.inventory import inventory, lines
 
 
 def main() -> NoReturn:
@@ -17,11 +20,31 @@ def main() -> NoReturn:
 
         send_logs(debug=debug)
         app()
+    except ModuleNotFoundError as error:
+        if sys.argv[1:] == ["--version"] or sys.argv[1:2] == ["doctor"]:
+            _serve_plainly()
+        _fail(error, debug=debug)
     except Exception as error:  # the last resort of a program: whatever it is, say it and fail
-        if debug:
-            raise
-        sys.stderr.write(f"error: {explain(error)}\n")
-        raise SystemExit(1) from None
+        _fail(error, debug=debug)
+    raise SystemExit(0)
+
+
+def _fail(error: Exception, *, debug: bool) -> NoReturn:
+    if debug:
+        raise error
+    sys.stderr.write(f"error: {explain(error)}\n")
+    raise SystemExit(1) from None
+
+
+def _serve_plainly() -> NoReturn:
+    """What must work without any extra: the version, and the list of what is missing."""
+    facts = inventory()
+    if sys.argv[1] == "--version":
+        sys.stdout.write(f"rl4sys {facts['rl4sys']}\n")
+    elif "--json" in sys.argv:
+        sys.stdout.write(json.dumps(facts, indent=1) + "\n")
+    else:
+        sys.stdout.write("\n".join(lines(facts)) + "\n")
     raise SystemExit(0)
 
 

@@ -62,8 +62,20 @@ class Rollout:
         start = len(prefix) + 1
         return {name[start:]: a for name, a in self.columns.items() if name.startswith(f"{prefix}.")}
 
+    def _require_finite(self) -> None:
+        for name, column in self.columns.items():
+            if column.dtype.kind == "f" and not np.isfinite(column).all():
+                place = np.argwhere(~np.isfinite(column))[0].tolist()
+                lane = place[1] if len(place) > 1 else place[0]
+                raise NotFinite(
+                    f"{name} of environment {lane} became {column[tuple(place)]}, {place[0]} steps into this rollout. "
+                    f"Repair the environment, or lower the learning rate if it is the policy that sends it there; "
+                    f"what was saved before is intact."
+                )
+
     def segments(self, client: str) -> Iterator[Segment]:
         """Cut at the end of each episode and at the end of the rollout; the arrays of each segment are its own."""
+        self._require_finite()
         columns = self.columns
         observation, final = self.group("observation"), self.group("final")
         extras, carry = self.group("extras"), self.group("carry")
@@ -108,6 +120,10 @@ class Rollout:
                 first = last + 1
                 if ending is not Ending.CONTINUES:
                     episode, start = episode + 1, 0
+
+
+class NotFinite(ValueError):
+    """An environment gave a number that cannot be learned from."""
 
 
 def _aligned(size: int) -> int:

@@ -7,6 +7,7 @@ both, the owner goes on to save, and needs the worker for it.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import mmap
 import os
@@ -39,12 +40,13 @@ def main(requests: int, replies: int, memory: int) -> None:
         except Exception as error:
             # Whatever it was, the owner must hear of it; it raises the same words there.
             _reply(outgoing, {"error": f"{type(error).__name__}: {error}"})
-            raise
+            raise SystemExit(1) from None
 
 
 class _Worker:
     def __init__(self, setup: dict[str, Any], memory: mmap.mmap) -> None:
         load_plugins(setup["plugins"], relative_to=setup["directory"])
+        ENVIRONMENTS.load_entry_points("rl4sys.environments")
         spec = PolicySpec.from_json(setup["policy"])
         environment = ENVIRONMENTS.parse(setup["environment"])
         lanes = environment.lanes(Seeds(setup["seed"]), environment.num_envs, Grade[setup["grade"]])
@@ -70,8 +72,10 @@ def _leave_it_to_the_owner(number: int, frame: FrameType | None) -> None:
 
 
 def _reply(outgoing: IO[str], message: dict[str, Any]) -> None:
-    outgoing.write(json.dumps(message) + "\n")
-    outgoing.flush()
+    # An owner that is gone needs no answer.
+    with contextlib.suppress(BrokenPipeError):
+        outgoing.write(json.dumps(message) + "\n")
+        outgoing.flush()
 
 
 if __name__ == "__main__":

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 import gymnasium
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from rl4sys.config import Config, Registry
 from rl4sys.environments.envpool_backend import envpool_lanes
@@ -62,6 +62,14 @@ class GymnasiumConfig(EnvironmentConfig):
     backend: Literal["lanes", "vector", "envpool"] = "lanes"
     """`lanes` steps plain environments in a loop and resumes exactly; `vector` uses the environment's own vector
     implementation where Gymnasium has one; `envpool` is fast and needs the extra `rl4sys[envpool]`."""
+
+    @model_validator(mode="after")
+    def _suits_its_backend(self) -> Self:
+        if self.backend != "lanes" and self.max_episode_steps is not None:
+            raise ValueError("max_episode_steps needs backend=lanes; other backends keep the environment's own limit")
+        if self.backend == "envpool" and self.kwargs:
+            raise ValueError("kwargs need backend=lanes or backend=vector; envpool has arguments of its own")
+        return self
 
     def maker(self) -> Callable[[], gymnasium.Env[Any, Any]]:
         """Makes one environment."""

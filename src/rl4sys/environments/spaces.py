@@ -149,9 +149,11 @@ def action_batch_converter(space: Space) -> Callable[[Array], Array]:
 
             def clipped(action: Array) -> Array:
                 shaped = action.reshape(len(action), *shape)
-                rounded = np.rint(shaped) if whole else shaped
+                if whole:
+                    # Clipped first: a number beyond the range of the type would wrap around.
+                    return np.asarray(np.clip(np.rint(shaped), low, high)).astype(dtype)
                 # Bounds are compared in the space's own precision, so that nothing lands just outside them.
-                return np.asarray(np.clip(rounded.astype(dtype), low, high))
+                return np.asarray(np.clip(shaped.astype(dtype), low, high))
 
             return clipped
     return lambda action: action.astype(space.dtype).reshape(len(action), *(space.shape or ()))

@@ -93,6 +93,9 @@ class VectorAdapter:
         final = {lane: self._end(lane, info) for lane in np.flatnonzero(self._ending).tolist()}
         if self._mode is AutoresetMode.NEXT_STEP:
             self._pending[:] = self._ending != 0
+            if MASK in self.observation:
+                # The next action of these lanes is ignored, so that any may be chosen.
+                self.observation[MASK][self._pending] = True
         elif self._mode is AutoresetMode.DISABLED and final:
             self._show(*self._vector.reset(options={"reset_mask": self._ending != 0}))
         return Step(self.observation, reward.astype(np.float32), self._ending, final, None if acted.all() else acted)

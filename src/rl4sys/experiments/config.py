@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -105,6 +106,10 @@ class ExperimentConfig(Config):
         if not isinstance(name, str) or name not in ALGORITHMS or not isinstance(buffer, dict) or "type" in buffer:
             return values
         return {**values, "buffer": {"type": ALGORITHMS.type(name).buffers[0], **buffer}}
+
+    def digest(self) -> str:
+        """A hash of everything that decides what is learned: all but seed, name, place and machine."""
+        return hashlib.sha256(self.model_dump_json(exclude={"experiment"}).encode()).hexdigest()
 
     @property
     def name(self) -> str:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 
 import torch
+from threadpoolctl import ThreadpoolController
 
 from rl4sys.experiments.config import ExperimentConfig
 from rl4sys.networks import from_spec, orthogonal
@@ -80,6 +81,14 @@ def threads_for(config: ExperimentConfig, policy: PolicySpec) -> int:
         return config.experiment.threads
     cores = usable_cores() - (1 if config.training.pipelined else 0)
     return measure_threads(policy, config.algorithm.update_size(), cores=cores)
+
+
+def act_with_one_thread() -> None:
+    """Let numpy multiply matrices with one thread in this process.
+
+    Acting multiplies small ones, which more threads only slow down; and another number would change the bits.
+    """
+    ThreadpoolController().select(internal_api="openblas").limit(limits=1)
 
 
 def usable_cores() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 
 from rl4sys.algorithms import ALGORITHMS
@@ -11,7 +12,7 @@ from rl4sys.experiments.components import Components
 from rl4sys.experiments.config import ExperimentConfig
 from rl4sys.experiments.devices import choose_device
 from rl4sys.experiments.loggers import installed
-from rl4sys.replay import BUFFERS, OnceFresh
+from rl4sys.replay import BUFFERS, OnceFresh, UnsuitableBuffer
 
 
 def fit_to_machine(config: ExperimentConfig, *, allow_fallback: bool) -> ExperimentConfig:
@@ -24,21 +25,22 @@ def fit_to_machine(config: ExperimentConfig, *, allow_fallback: bool) -> Experim
 
 def check_combination(config: ExperimentConfig) -> None:
     """Refuse parts that do not go together, and an environment that cannot be made."""
-    algorithm, allowed = ALGORITHMS.name_of(config.algorithm), type(config.algorithm).buffers
-    if BUFFERS.name_of(config.buffer) not in allowed:
+    pace = config.algorithm.pace(config.buffer.size)
+    try:
+        config.buffer.build(pace, np.random.default_rng(0), config.algorithm.window)
+    except UnsuitableBuffer as error:
         raise ConfigError(
-            f"buffer.type: {algorithm} cannot learn from a '{BUFFERS.name_of(config.buffer)}' buffer; "
-            f"use {' or '.join(allowed)}."
-        )
+            f"buffer.type: {ALGORITHMS.name_of(config.algorithm)} cannot learn from a "
+            f"'{BUFFERS.name_of(config.buffer)}' buffer. {error}"
+        ) from None
     if config.buffer.size < config.environment.num_envs:
         raise ConfigError(
             f"buffer.size: {config.buffer.size} steps cannot be shared by {config.environment.num_envs} environments; "
             f"raise it, or lower environment.num_envs."
         )
-    pace = config.algorithm.pace(config.buffer.size)
     if config.training.pipelined and isinstance(pace, OnceFresh) and pace.max_age < 1:
         raise ConfigError(
             "algorithm.max_age: 0 refuses what training.pipelined=true collects, which is one version old; "
-            "raise it to 1, or set training.pipelined=false."
+            "allow at least 1, or set training.pipelined=false."
         )
     Components(config, torch.device("cpu"), Grade.E3).algorithm()

@@ -43,7 +43,8 @@ def restore_process_random(state: State) -> None:
     )
     torch.set_rng_state(torch.from_numpy(state["torch"]))
     if torch.cuda.is_available():
-        for index, device_state in state["cuda"].items():
+        # The machine may have fewer devices than the one that saved.
+        for index, device_state in list(state["cuda"].items())[: torch.cuda.device_count()]:
             torch.cuda.set_rng_state(torch.from_numpy(device_state), int(index))
 
 

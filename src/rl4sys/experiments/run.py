@@ -18,7 +18,7 @@ from rl4sys.checkpoints import Checkpoints, NoCheckpoint, ReplayRows
 from rl4sys.environments import Grade
 from rl4sys.experiments.components import Components
 from rl4sys.experiments.config import ExperimentConfig, load_experiment
-from rl4sys.experiments.devices import threads_for
+from rl4sys.experiments.devices import act_with_one_thread, threads_for
 from rl4sys.experiments.loggers import Loggers, open_loggers
 from rl4sys.experiments.machine import fingerprint_of_machine
 from rl4sys.experiments.metrics import Logger, MetricsFile, Record
@@ -29,7 +29,6 @@ from rl4sys.experiments.result import Result, fingerprint
 from rl4sys.experiments.run_directory import RunDirectory
 from rl4sys.experiments.tracking import Tracking, evaluation_metrics
 from rl4sys.learning import Evaluation
-from rl4sys.replay import PrioritizedBuffer, UniformBuffer
 from rl4sys.seeding import Seeds
 from rl4sys.state import State, require
 
@@ -67,6 +66,7 @@ class Run:
             self._checkpoints.tidy()
             # Before the first weight is drawn: the number of threads changes the bits.
             torch.set_num_threads(self.threads)
+            act_with_one_thread()
             self.learner = components.learner()
             self._metrics = MetricsFile(directory.metrics)
             resources.callback(self._metrics.close)
@@ -88,6 +88,7 @@ class Run:
             "grade": grade.name,
             "grade_means": grade.value,
             "inexact": [],
+            "config": config.digest(),
             **fingerprint_of_machine(),
         }
         directory = RunDirectory.create(config, facts, datetime.datetime.now().astimezone())
@@ -204,8 +205,11 @@ class Run:
                 replay.load_rows(first, rows)
         self._metrics.cut(state["metrics_offset"])
         self._tracking.restore(state["tracking"])
+        if self._tracking.best_step is not None:
+            # A kill may have come between the checkpoint and the link.
+            self._checkpoints.mark_best(self._tracking.best_step)
         restore_process_random(state["process_random"])
-        self._note_inexact(self.source.restore(state["source"]))
+        self._note_inexact([*self._changes(), *self.source.restore(state["source"])])
         self._saved_at = loaded.step
 
     def fingerprint(self) -> dict[str, str]:
@@ -225,7 +229,7 @@ class Run:
 
     def _replay(self) -> ReplayRows | None:
         buffer = self.learner.buffer
-        return buffer if isinstance(buffer, UniformBuffer | PrioritizedBuffer) else None
+        return buffer if isinstance(buffer, ReplayRows) else None
 
     def _timing(self) -> dict[str, float]:
         began, steps = self._began
@@ -237,7 +241,7 @@ class Run:
         seeds = Seeds(self.components.seeds.integer("evaluation", self.steps))
         outcome = self.components.evaluate(self.learner, self.config.training.num_eval_episodes, seeds)
         outlets.log(Record(self.steps, evaluation_metrics(outcome), self._timing()))
-        improved = self._tracking.note_evaluation(outcome)
+        improved = self._tracking.note_evaluation(outcome, self.steps)
         if improved:
             with self._writing():
                 save_policy(self.directory.policies / "best", self.learner)
@@ -256,6 +260,14 @@ class Run:
             save_policy(self.directory.policies / "latest", self.learner)
             result.write(self.directory.result)
         return result
+
+    def _changes(self) -> list[str]:
+        """What is not as it was when the run began, and may change its bits."""
+        now = {**fingerprint_of_machine(), "device": str(self.components.device), "config": self.config.digest()}
+        watched = ("rl4sys", "python", "packages", "cpu", "device", "config")
+        return [
+            f"{name} was {self._facts[name]}, now {now[name]}" for name in watched if self._facts[name] != now[name]
+        ]
 
     def _note_inexact(self, reasons: Sequence[str]) -> None:
         if reasons:

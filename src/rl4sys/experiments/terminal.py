@@ -72,11 +72,11 @@ class Terminal:
 
     def log(self, record: Record) -> None:
         """Show one record."""
-        if "evaluation/return" in record.metrics:
+        if record.metrics.get("evaluation/return") is not None:
             mean, deviation = record.metrics["evaluation/return"], record.metrics["evaluation/deviation"]
             self._screen.say(f"{self._title}: step {record.step:,}, evaluation {mean:.1f} ± {deviation:.1f}")
             return
-        if "rollout/return" in record.metrics:
+        if record.metrics.get("rollout/return") is not None:
             self._returns.append(record.metrics["rollout/return"])
         speed = f"{record.timing['steps_per_second']:,.0f} steps/s"
         latest = f"return {self._returns[-1]:.1f}" if self._returns else "return –"

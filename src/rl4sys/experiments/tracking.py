@@ -19,6 +19,8 @@ class Tracking:
     def __init__(self) -> None:
         self.best: float | None = None
         """Mean return of the best evaluation."""
+        self.best_step: int | None = None
+        """When that was."""
         self.evaluation: float | None = None
         """Mean return of the last one."""
         self._recent: deque[tuple[float, int]] = deque(maxlen=_RECENT_EPISODES)
@@ -32,12 +34,12 @@ class Tracking:
             self._episodes += 1
         self._learned = learned or self._learned
 
-    def note_evaluation(self, outcome: Evaluation) -> bool:
+    def note_evaluation(self, outcome: Evaluation, step: int) -> bool:
         """Take note of an evaluation; true if it is the best so far."""
         self.evaluation = outcome.mean
-        if self.best is not None and outcome.mean <= self.best:
+        if self.best is not None and not outcome.mean > self.best:
             return False
-        self.best = outcome.mean
+        self.best, self.best_step = outcome.mean, step
         return True
 
     def metrics(self, learner: Learner) -> dict[str, float]:
@@ -55,17 +57,18 @@ class Tracking:
             "recent": [[return_, length] for return_, length in self._recent],
             "episodes": self._episodes,
             "best": self.best,
+            "best_step": self.best_step,
             "evaluation": self.evaluation,
             "learned": dict(self._learned),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on where `state` was taken."""
-        require(state, "recent", "episodes", "best", "evaluation", "learned")
+        require(state, "recent", "episodes", "best", "best_step", "evaluation", "learned")
         self._recent.clear()
         self._recent.extend((return_, length) for return_, length in state["recent"])
         self._episodes, self._learned = state["episodes"], state["learned"]
-        self.best, self.evaluation = state["best"], state["evaluation"]
+        self.best, self.best_step, self.evaluation = state["best"], state["best_step"], state["evaluation"]
 
 
 def evaluation_metrics(outcome: Evaluation) -> dict[str, float]:

@@ -14,6 +14,11 @@ from rl4sys.policy import KeyedNoise, NumpyPolicy, PolicySpec
 from rl4sys.seeding import Seeds
 
 _MOST_LANES = 16
+_MOST_STEPS = 100_000
+
+
+class EndlessEpisode(RuntimeError):
+    """An evaluation waits for the end of an episode that does not come."""
 
 
 class EvaluationLanes(Protocol):
@@ -81,6 +86,11 @@ def _first_episodes(policy: NumpyPolicy, lanes: EvaluationLanes, seed: int) -> l
     first: dict[int, EpisodeSummary] = {}
     decisions = 0
     while len(first) < lanes.count:
+        if decisions == _MOST_STEPS:
+            raise EndlessEpisode(
+                f"An evaluation episode did not end within {_MOST_STEPS:,} steps. Give the environment a time limit: "
+                f"environment.max_episode_steps=1000, for example."
+            )
         decision = policy.act(observation, noise.at(decisions), carry)
         decisions += 1
         carry = {name: memory.copy() for name, memory in decision.carry.items()}

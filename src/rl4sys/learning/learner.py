@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
+import numpy as np
+
 from rl4sys.algorithms import Algorithm, Progress
 from rl4sys.experience import Array, Segment
 from rl4sys.learning.normalizers import ObservationStatistics, RewardScale
 from rl4sys.state import State, require
 from rl4sys.weights import ModelStore
+
+
+class Diverged(ArithmeticError):
+    """Learning left the range of numbers."""
 
 
 class Buffer(Protocol):
@@ -84,7 +90,13 @@ class Learner:
                 # Only now: the batch was judged with the statistics that its own policy had.
                 for name, (mean, scale) in self._observations.standardization().items():
                     self.algorithm.standardize(name, mean, scale)
-            self.store.publish(self.algorithm.policy_weights())
+            weights = self.algorithm.policy_weights()
+            if not np.isfinite(weights).all():
+                raise Diverged(
+                    f"The weights are no longer finite after update {self.updates} at step {self.steps:,}. "
+                    f"Lower algorithm.lr or normalise rewards and observations; what was saved before is intact."
+                )
+            self.store.publish(weights)
         return metrics
 
     def state(self) -> State:

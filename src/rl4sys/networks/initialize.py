@@ -1,4 +1,4 @@
-"""First values of parameters, drawn from a named generator."""
+"""First values of parameters, drawn on the CPU from a named generator, so that every device starts alike."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def orthogonal(parameters: Parameters, gains: Mapping[str, float], generator: to
         for name, view in parameters.views.items():
             layer, _, part = name.rpartition(".")
             if part.endswith("weight"):
-                nn.init.orthogonal_(view, gains.get(layer, math.sqrt(2.0)), generator=generator)
+                gain = gains.get(layer, math.sqrt(2.0))
+                view.copy_(nn.init.orthogonal_(torch.empty(view.shape), gain, generator=generator))
             elif part in ("gain", "scale"):
                 view.fill_(1.0)
 
@@ -35,7 +36,7 @@ def uniform_fan_in(parameters: Parameters, generator: torch.Generator) -> None:
                 view.fill_(1.0)
             elif part.endswith(("weight", "bias")) and weight is not None:
                 bound = 1.0 / math.sqrt(_fan_in(weight))
-                view.uniform_(-bound, bound, generator=generator)
+                view.copy_(torch.empty(view.shape).uniform_(-bound, bound, generator=generator))
 
 
 def _fan_in(weight: torch.Tensor) -> int:

@@ -1,0 +1,79 @@
+"""What is installed here, found with the standard library alone: it must work where nothing else does."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+from importlib import metadata
+from typing import Any
+
+from rl4sys import __version__
+
+_PARTS = (
+    ("numpy", "numpy", "the client core", "pip install rl4sys"),
+    ("zstandard", "zstandard", "model patches", "pip install rl4sys"),
+    ("torch", "torch", "training", "pip install 'rl4sys[train]'"),
+    ("gymnasium", "gymnasium", "environments", "pip install 'rl4sys[train]'"),
+    ("pydantic", "pydantic", "configs", "pip install 'rl4sys[train]'"),
+    ("omegaconf", "omegaconf", "configs", "pip install 'rl4sys[train]'"),
+    ("safetensors", "safetensors", "checkpoints", "pip install 'rl4sys[train]'"),
+    ("Box2D", "box2d", "LunarLander, BipedalWalker", "pip install 'gymnasium[box2d]'"),
+    ("tensorboard", "tensorboard", "TensorBoard logs", "pip install 'rl4sys[train]'"),
+    ("matplotlib", "matplotlib", "plots", "pip install 'rl4sys[train]'"),
+    ("envpool", "envpool", "fast vector environments (optional)", "pip install 'rl4sys[envpool]'"),
+    ("wandb", "wandb", "Weights & Biases (optional)", "pip install 'rl4sys[wandb]'"),
+)
+
+
+def inventory() -> dict[str, Any]:
+    """Parts with versions, purposes and how to get them; Python, cores and devices."""
+    parts = [
+        {"name": package, "version": _version(module, package), "purpose": purpose, "install": install}
+        for module, package, purpose, install in _PARTS
+    ]
+    gpus = _gpus()
+    return {
+        "rl4sys": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "gpus": gpus,
+        "device": "cuda" if gpus else "cpu",
+        "parts": parts,
+    }
+
+
+def _gpus() -> list[str]:
+    try:
+        import torch
+    except ImportError:
+        return []
+    return [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
+
+
+def _version(module: str, package: str) -> str | None:
+    if importlib.util.find_spec(module) is None:
+        return None
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "installed"
+
+
+def lines(facts: dict[str, Any]) -> list[str]:
+    """The inventory as plain text."""
+    parts = [
+        f"{part['name']:<14} {part['version'] or 'missing':<14} {part['purpose']}"
+        + ("" if part["version"] else f": {part['install']}")
+        for part in facts["parts"]
+    ]
+    return [f"rl4sys {facts['rl4sys']}", *parts, *machine(facts)]
+
+
+def machine(facts: dict[str, Any]) -> list[str]:
+    """Python, cores and devices in two lines."""
+    return [
+        f"python {facts['python']} on {facts['platform']}, {facts['cores']} core(s)",
+        f"devices: {', '.join(facts['gpus']) or 'no CUDA GPU'}; `device: auto` chooses {facts['device']}",
+    ]

@@ -1,0 +1,51 @@
+"""Durable records: append-only files that survive crashes, their readers, and what client and server keep in them."""
+
+from rl4sys.records.deduplication import Deduplication
+from rl4sys.records.disk_outbox import DiskOutbox, fresh_epoch
+from rl4sys.records.durability import Durability
+from rl4sys.records.errors import (
+    Backlogged,
+    LogBroken,
+    LogClosed,
+    LogFull,
+    LogInUse,
+    RecordsDamaged,
+    RecordsGone,
+)
+from rl4sys.records.failpoints import FAILPOINTS, FailpointFiles
+from rl4sys.records.files import DiskFiles, Files
+from rl4sys.records.group_commit import DurableLog
+from rl4sys.records.log import RecordLog
+from rl4sys.records.memory_files import MemoryFiles
+from rl4sys.records.outbox import Offer, Outbox, OutboxLimits, Overflow, Parcel, Verdict
+from rl4sys.records.reader import Record, RecordReader, verify
+
+__all__ = [
+    "FAILPOINTS",
+    "Backlogged",
+    "Deduplication",
+    "DiskFiles",
+    "DiskOutbox",
+    "Durability",
+    "DurableLog",
+    "FailpointFiles",
+    "Files",
+    "LogBroken",
+    "LogClosed",
+    "LogFull",
+    "LogInUse",
+    "MemoryFiles",
+    "Offer",
+    "Outbox",
+    "OutboxLimits",
+    "Overflow",
+    "Parcel",
+    "Record",
+    "RecordLog",
+    "RecordReader",
+    "RecordsDamaged",
+    "RecordsGone",
+    "Verdict",
+    "fresh_epoch",
+    "verify",
+]

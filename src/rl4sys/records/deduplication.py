@@ -1,0 +1,72 @@
+"""Which segments a learner already has, for ever and exactly: what makes sending twice harmless."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+
+class Sequences:
+    """A set of numbers kept as ranges, so that numbers without gaps take no space."""
+
+    def __init__(self, bounds: list[int] | None = None) -> None:
+        self.bounds = bounds or []
+        """Begin and end of each range in turn, strictly increasing: [0, 5, 7, 8] holds 0 to 4 and 7."""
+
+    def __contains__(self, sequence: int) -> bool:
+        return bisect_right(self.bounds, sequence) % 2 == 1
+
+    def add(self, sequence: int) -> bool:
+        """Take a number in; False if it was there already."""
+        bounds = self.bounds
+        if bounds and sequence == bounds[-1]:
+            # By far the most frequent case: the number after the last.
+            bounds[-1] += 1
+            return True
+        place = bisect_right(bounds, sequence)
+        if place % 2 == 1:
+            return False
+        touches_left = place > 0 and bounds[place - 1] == sequence
+        touches_right = place < len(bounds) and bounds[place] == sequence + 1
+        begin, end = place - touches_left, place + touches_right
+        bounds[begin:end] = ([] if touches_left else [sequence]) + ([] if touches_right else [sequence + 1])
+        return True
+
+
+class Deduplication:
+    """Every (client, epoch, sequence) that is in the log. A fold over the log: it does no I/O and forgets nothing.
+
+    Memory grows with the number of (client, epoch) pairs and of gaps in their sequences, not with records.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str, int], Sequences] = {}
+
+    def add(self, client: str, epoch: int, sequence: int) -> bool:
+        """Note a segment; False if it was noted before, so that it must not be trained on again."""
+        sequences = self._seen.get((client, epoch))
+        if sequences is None:
+            sequences = self._seen[client, epoch] = Sequences()
+        return sequences.add(sequence)
+
+    def __contains__(self, key: tuple[str, int, int]) -> bool:
+        client, epoch, sequence = key
+        sequences = self._seen.get((client, epoch))
+        return sequences is not None and sequence in sequences
+
+    def state(self) -> dict[str, Any]:
+        """Plain values that `restore` takes back; they go into a checkpoint beside the log position they belong to."""
+        return {"seen": [[client, epoch, *sequences.bounds] for (client, epoch), sequences in self._seen.items()]}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Become what `state` described."""
+        self._seen = {}
+        for client, epoch, *bounds in state["seen"]:
+            if len(bounds) % 2 or any(a >= b for a, b in pairwise(bounds)):
+                raise ValueError(
+                    f"The saved sequences of client '{client}', epoch {epoch}, are not increasing ranges: {bounds}. "
+                    f"Rebuild the deduplication from the log instead."
+                )
+            self._seen[client, epoch] = Sequences(bounds)

@@ -1,0 +1,218 @@
+"""An outbox that survives its client: every parcel and every settlement is a record in a log of its own."""
+
+from __future__ import annotations
+
+import secrets
+import struct
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from rl4sys.records.durability import Durability
+from rl4sys.records.errors import LogBroken, LogFull, RecordsDamaged
+from rl4sys.records.files import Files
+from rl4sys.records.log import RecordLog
+from rl4sys.records.outbox import Offer, Outbox, OutboxLimits, Parcel, Verdict
+from rl4sys.records.reader import Record, RecordReader
+
+_PARCEL = struct.Struct("<BQQ")
+_SETTLED = struct.Struct("<BQQQ")
+_IS_PARCEL, _IS_SETTLED = 1, 2
+
+
+def fresh_epoch() -> int:
+    """An epoch that no start of any client has had, also after its directory was lost: 63 random bits."""
+    return secrets.randbits(63)
+
+
+class DiskOutbox:
+    """An `Outbox` whose unsettled parcels are there again after a kill, under their old names.
+
+    It keeps them in memory as well, so the capacity bounds both; the files take at most about twice that. With the
+    default durability parcels survive a kill of the client, not a power cut. Not for several threads at once.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        epoch: int,
+        limits: OutboxLimits | None = None,
+        *,
+        durability: Durability = Durability.OS,
+        file_bytes: int = 4 << 20,
+        files: Files | None = None,
+    ) -> None:
+        self._log = RecordLog(directory, durability=durability, file_bytes=file_bytes, files=files)
+        self._file_bytes = file_bytes
+        self._notes: list[bytes] = []
+        """Settlements that are not in the log yet. There are no more than unsettled parcels in it."""
+        try:
+            parcels, self._places = _fold(self._log)
+        except BaseException:
+            self._log.close()
+            raise
+        self._outbox = Outbox(epoch, limits, parcels)
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of what is offered now."""
+        return self._outbox.epoch
+
+    @property
+    def backlog(self) -> int:
+        """Parcels not yet settled, in flight or not, of this start and of earlier ones."""
+        return self._outbox.backlog
+
+    @property
+    def backlog_bytes(self) -> int:
+        """What they count for; at most the capacity, unless an earlier start left more: see `Outbox.backlog_bytes`."""
+        return self._outbox.backlog_bytes
+
+    @property
+    def in_flight(self) -> int:
+        """Parcels sent and not yet settled."""
+        return self._outbox.in_flight
+
+    @property
+    def drops(self) -> Mapping[str, int]:
+        """Payloads that will never be sent, by reason, since this start."""
+        return self._outbox.drops
+
+    @property
+    def broken(self) -> OSError | None:
+        """Why nothing more is accepted; None while the disk works. What is in memory can still be delivered."""
+        return self._log.broken
+
+    @property
+    def disk_bytes(self) -> int:
+        """Bytes of the files now."""
+        return self._log.size
+
+    def unsettled(self) -> list[Parcel]:
+        """Every parcel not yet settled, oldest first."""
+        return self._outbox.unsettled()
+
+    def offer(self, payload: bytes) -> Offer:
+        """Take a payload in; accepted means written. A full disk drops it (`disk_full`); a broken one also raises."""
+        offer = self._outbox.offer(payload)
+        if offer.parcel is None:
+            return offer
+        earlier = len(self._notes)
+        self._note_settled(offer.evicted)
+        try:
+            # Evictions last: if a crash tears this append, nothing has made way for nothing.
+            numbers = self._append([*self._notes[:earlier], _encode(offer.parcel), *self._notes[earlier:]])
+        except LogFull:
+            self._outbox.refuse(*offer.parcel.key, "disk_full")
+            return Offer(Verdict.DROPPED, evicted=offer.evicted)
+        except LogBroken:
+            self._outbox.refuse(*offer.parcel.key, "disk_failed")
+            raise
+        self._notes = []
+        self._places[offer.parcel.key] = numbers[earlier]
+        self._tidy()
+        return offer
+
+    def take(self, limit_bytes: int) -> list[Parcel]:
+        """The next parcels to send, now in flight."""
+        return self._outbox.take(limit_bytes)
+
+    def acknowledge(self, epoch: int, sequences: range) -> list[Parcel]:
+        """The server has these for ever; those that were still here."""
+        settled = self._outbox.acknowledge(epoch, sequences)
+        self._note_settled(settled)
+        self._tidy()
+        return settled
+
+    def refuse(self, epoch: int, sequence: int, reason: str) -> Parcel | None:
+        """The server will never take this one: drop it, counted under the reason."""
+        parcel = self._outbox.refuse(epoch, sequence, reason)
+        self._note_settled([parcel] if parcel is not None else [])
+        self._tidy()
+        return parcel
+
+    def disconnected(self) -> None:
+        """What was in flight may be lost: send it again, first and in order."""
+        self._outbox.disconnected()
+
+    def close(self) -> None:
+        """Let go of the files; what is unsettled is there at the next start."""
+        self._log.close()
+
+    def _note_settled(self, parcels: Iterable[Parcel]) -> None:
+        """Note that these need no resending, neighbours together. A full disk delays the notes, not the deliveries."""
+        begin = end = epoch = -1
+        for parcel in parcels:
+            self._places.pop(parcel.key, None)
+            if parcel.key != (epoch, end):
+                if end > begin:
+                    self._notes.append(_SETTLED.pack(_IS_SETTLED, epoch, begin, end))
+                epoch, begin = parcel.key
+            end = parcel.sequence + 1
+        if end > begin:
+            self._notes.append(_SETTLED.pack(_IS_SETTLED, epoch, begin, end))
+
+    def _tidy(self) -> None:
+        """Write the notes, and remove files without unsettled parcels.
+
+        What a failing disk forgets here is sent once more after a restart, and ignored by the server as a repeat; the
+        next offer tells of the failure.
+        """
+        with suppress(LogFull, LogBroken):
+            if self._notes:
+                self._append(self._notes)
+                self._notes = []
+            if self._log.size > 2 * max(self._outbox.limits.capacity_bytes, self.backlog_bytes) + 2 * self._file_bytes:
+                self._write_anew()
+        with suppress(LogBroken):
+            self._log.prune(next(iter(self._places.values()), self._log.end))
+
+    def _write_anew(self) -> None:
+        """Put every unsettled parcel at the end of the log: an old one keeps too many files."""
+        unsettled = self._outbox.unsettled()
+        numbers = self._append([_encode(parcel) for parcel in unsettled])
+        self._places = {parcel.key: number for parcel, number in zip(unsettled, numbers, strict=True)}
+
+    def _append(self, payloads: list[bytes]) -> range:
+        numbers = self._log.append(payloads)
+        self._log.commit()
+        return numbers
+
+
+def _encode(parcel: Parcel) -> bytes:
+    return _PARCEL.pack(_IS_PARCEL, *parcel.key) + parcel.payload
+
+
+def _fold(log: RecordLog) -> tuple[list[Parcel], dict[tuple[int, int], int]]:
+    """The unsettled parcels in a log, oldest first, and the number of the record that holds each."""
+    parcels: dict[tuple[int, int], Parcel] = {}
+    places: dict[tuple[int, int], int] = {}
+    reader = RecordReader(log.directory, log.first, files=log.files)
+    try:
+        while records := reader.read():
+            for record in records:
+                _apply(record, parcels, places)
+    finally:
+        reader.close()
+    return list(parcels.values()), places
+
+
+def _apply(record: Record, parcels: dict[tuple[int, int], Parcel], places: dict[tuple[int, int], int]) -> None:
+    kind, payload = record.payload[:1], record.payload
+    if kind == bytes([_IS_PARCEL]) and len(payload) >= _PARCEL.size:
+        _, epoch, sequence = _PARCEL.unpack_from(payload)
+        key = (epoch, sequence)
+        # Written anew: the parcel keeps its turn, and its place is the new one, in the order of the places.
+        places.pop(key, None)
+        places[key] = record.number
+        parcels.setdefault(key, Parcel(epoch, sequence, payload[_PARCEL.size :]))
+    elif kind == bytes([_IS_SETTLED]) and len(payload) == _SETTLED.size:
+        _, epoch, begin, end = _SETTLED.unpack(payload)
+        for sequence in range(begin, end):
+            parcels.pop((epoch, sequence), None)
+            places.pop((epoch, sequence), None)
+    else:
+        raise RecordsDamaged(
+            f"Record {record.number} of the outbox is neither a parcel nor a settlement. It was written by a newer "
+            f"version or is no outbox: use that version, or choose another directory."
+        )

@@ -1,0 +1,199 @@
+"""The writer: records appended to files that rotate, numbered for ever, acknowledged only when they are safe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rl4sys.records.committed_end import Ends
+from rl4sys.records.durability import Durability, files_for
+from rl4sys.records.errors import NO_SPACE, LogBroken, LogClosed, LogFull
+from rl4sys.records.files import Files
+from rl4sys.records.frames import HEADER_BYTES, encode_frame, file_name
+from rl4sys.records.recovery import create_file, recover
+
+LOCK_NAME = "lock"
+
+
+class RecordLog:
+    """A directory of record files with one writer. Not for several threads at once: `DurableLog` is.
+
+    Opening settles what a crash left behind: a torn tail is cut (`cut_bytes`), damage of acknowledged records raises
+    `RecordsDamaged`. A record is safe when `commit` has returned; until then a crash may take it back, always
+    together with everything appended after it.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        durability: Durability = Durability.FSYNC,
+        file_bytes: int = 16 << 20,
+        files: Files | None = None,
+    ) -> None:
+        self.directory = directory
+        self.durability = durability
+        self.files = files or files_for(durability)
+        self._file_bytes = file_bytes
+        self._broken: OSError | None = None
+        self._closed = False
+        self.files.make_directory(directory)
+        self._lock = self.files.lock(directory / LOCK_NAME)
+        try:
+            recovered = recover(directory, self.files)
+        except BaseException:
+            self._lock.release()
+            raise
+        self._finished = recovered.finished
+        self._file, self._ends = recovered.file, recovered.ends
+        self._file_first, self._length = recovered.first, recovered.length
+        self._end = self._committed = self._durable = recovered.end
+        self.cut_bytes = recovered.cut_bytes
+
+    @property
+    def first(self) -> int:
+        """The oldest record that is still there (`end` if there is none)."""
+        return self._finished[0][0] if self._finished else self._file_first
+
+    @property
+    def end(self) -> int:
+        """The number that the next record gets."""
+        return self._end
+
+    @property
+    def committed(self) -> int:
+        """Records below this number are safe and visible to readers."""
+        return self._committed
+
+    @property
+    def size(self) -> int:
+        """Bytes of all record files."""
+        return sum(length for _, length in self._finished) + self._length
+
+    @property
+    def broken(self) -> OSError | None:
+        """What broke the log; None while it works."""
+        return self._broken
+
+    def append(self, payloads: Sequence[bytes]) -> range:
+        """Write records behind the others, and return their numbers. Not safe before `commit`.
+
+        With `LogFull` nothing was appended and the log goes on working; with `LogBroken` it is unknown what was.
+        """
+        self._require_working()
+        if self._length >= self._file_bytes and self._end > self._file_first:
+            self._rotate()
+        numbers = range(self._end, self._end + len(payloads))
+        data = b"".join(
+            encode_frame(number, self._durable, payload) for number, payload in zip(numbers, payloads, strict=True)
+        )
+        try:
+            self._file.write(self._length, data)
+        except OSError as error:
+            if error.errno not in NO_SPACE:
+                raise self._break(error) from error
+            self._take_back()
+            raise self._full() from error
+        self._length += len(data)
+        self._end = numbers.stop
+        return numbers
+
+    def commit(self) -> int:
+        """Make everything appended safe, show it to readers, and return the number up to which that holds."""
+        self._require_working()
+        if self._committed < self._end:
+            try:
+                if self.durability is Durability.FSYNC:
+                    self._file.sync()
+                    self._durable = self._end
+                self._ends.publish(Ends(self._end, self._durable))
+            except OSError as error:
+                raise self._break(error) from error
+            self._committed = self._end
+        return self._committed
+
+    def prune(self, before: int) -> int:
+        """Remove the files that hold only records below `before`, and return the oldest record that is left."""
+        self._require_working()
+        old = [first for place, (first, _) in enumerate(self._finished) if self._file_after(place) <= before]
+        try:
+            # Oldest first, so that a crash in between leaves no gap.
+            for first in old:
+                self.files.remove(self.directory / file_name(first))
+                del self._finished[0]
+            if old:
+                self.files.sync_directory(self.directory)
+        except OSError as error:
+            raise self._break(error) from error
+        return self.first
+
+    def close(self) -> None:
+        """Commit and let go; a broken log is only let go, so that it can be reopened."""
+        if self._closed:
+            return
+        try:
+            if self._broken is None:
+                self.commit()
+                self._sync_ends()
+        finally:
+            self._closed = True
+            self._file.close()
+            self._ends.close()
+            self._lock.release()
+
+    def _rotate(self) -> None:
+        """Begin the next file. The finished one is synced first, whatever the durability: only a last file is torn."""
+        try:
+            self._file.sync()
+            self._durable = self._end
+            self._ends.publish(Ends(self._end, self._durable))
+        except OSError as error:
+            raise self._break(error) from error
+        self._committed = self._end
+        self._sync_ends()
+        try:
+            file = create_file(self.directory, self.files, self._end)
+        except OSError as error:
+            if error.errno not in NO_SPACE:
+                raise self._break(error) from error
+            # Nothing refers to the new file yet: the next attempt writes it anew from its first byte.
+            raise self._full() from error
+        self._file.close()
+        self._finished.append((self._file_first, self._length))
+        self._file, self._file_first, self._length = file, self._end, HEADER_BYTES
+
+    def _sync_ends(self) -> None:
+        try:
+            self._ends.sync()
+        except OSError as error:
+            raise self._break(error) from error
+
+    def _take_back(self) -> None:
+        """Remove the part of a failed append that fitted."""
+        try:
+            self._file.truncate(self._length)
+        except OSError as error:
+            raise self._break(error) from error
+
+    def _file_after(self, place: int) -> int:
+        """First record of the file that follows a finished one."""
+        return self._finished[place + 1][0] if place + 1 < len(self._finished) else self._file_first
+
+    def _full(self) -> LogFull:
+        return LogFull(f"{self.directory} has no space for more records. Nothing was lost; make room on its disk.")
+
+    def _break(self, cause: OSError) -> LogBroken:
+        self._broken = cause
+        return self._broken_error(cause)
+
+    def _broken_error(self, cause: OSError) -> LogBroken:
+        return LogBroken(
+            f"{self.directory} takes no more records: {cause}. What was acknowledged is safe. "
+            f"Look after the disk, then reopen the log; that checks what is on it."
+        )
+
+    def _require_working(self) -> None:
+        if self._closed:
+            raise LogClosed(f"{self.directory} was closed. Open it again to append.")
+        if self._broken is not None:
+            raise self._broken_error(self._broken) from self._broken

@@ -1,0 +1,199 @@
+"""What a client still has to deliver: a bounded queue that resends until acknowledged. No I/O, no clock."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum, StrEnum, auto
+from types import MappingProxyType
+from typing import NamedTuple
+
+PARCEL_OVERHEAD = 64
+"""Bytes that a parcel takes beyond its payload, on the disk and about so in memory: tiny parcels are bounded too."""
+
+
+class Overflow(StrEnum):
+    """What happens to a payload for which there is no room."""
+
+    BLOCK = "block"
+    """The caller waits until there is."""
+    DROP_OLDEST = "drop_oldest"
+    """The oldest parcels that are not in flight make way."""
+    DROP_NEWEST = "drop_newest"
+    """The payload itself is dropped."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxLimits:
+    """How much a client keeps and how much of it may be on its way."""
+
+    capacity_bytes: int = 64 << 20
+    """Payloads plus `PARCEL_OVERHEAD` each. More survives a longer absence of the server, and takes memory and disk."""
+    overflow: Overflow = Overflow.DROP_OLDEST
+    window: int = 64
+    """Parcels sent and not yet acknowledged. More hides latency better; all of them are sent again after a break."""
+
+
+class Parcel(NamedTuple):
+    """A payload with its name for ever: (epoch, sequence) within its client."""
+
+    epoch: int
+    sequence: int
+    payload: bytes
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """What an acknowledgement refers to."""
+        return self.epoch, self.sequence
+
+    @property
+    def cost(self) -> int:
+        """Bytes that it counts for."""
+        return PARCEL_OVERHEAD + len(self.payload)
+
+
+class Verdict(Enum):
+    """What became of an offered payload."""
+
+    ACCEPTED = auto()
+    DROPPED = auto()
+    """It was counted in `drops` and will not be sent."""
+    FULL = auto()
+    """Nothing happened: offer it again when something was settled."""
+
+
+class Offer(NamedTuple):
+    """The answer to a payload."""
+
+    verdict: Verdict
+    parcel: Parcel | None = None
+    evicted: tuple[Parcel, ...] = ()
+    """Older parcels that were dropped to make room."""
+
+
+class Outbox:
+    """A pure state machine: a parcel waits, is in flight, and is settled (acknowledged or dropped) once.
+
+    Parcels leave in the order they came. `epoch` must never have been used by this client before: draw it at random.
+    `backlog` are parcels of earlier epochs, resent under their own names.
+    """
+
+    def __init__(self, epoch: int, limits: OutboxLimits | None = None, backlog: Iterable[Parcel] = ()) -> None:
+        self.epoch = epoch
+        self.limits = limits or OutboxLimits()
+        self._waiting: dict[tuple[int, int], Parcel] = {parcel.key: parcel for parcel in backlog}
+        if any(parcel.epoch == epoch for parcel in self._waiting.values()):
+            raise ValueError(f"Epoch {epoch} has parcels from an earlier start; draw a fresh one at every start.")
+        self._in_flight: dict[tuple[int, int], Parcel] = {}
+        self._bytes = sum(parcel.cost for parcel in self._waiting.values())
+        self._in_flight_bytes = 0
+        self._next_sequence = 0
+        self._drops: Counter[str] = Counter()
+
+    @property
+    def backlog(self) -> int:
+        """Parcels not yet settled, in flight or not."""
+        return len(self._waiting) + len(self._in_flight)
+
+    @property
+    def backlog_bytes(self) -> int:
+        """What they count for; at most the capacity, unless an earlier start left more.
+
+        It does if its capacity was larger, or if it was killed between taking a parcel in and noting who made way.
+        """
+        return self._bytes
+
+    @property
+    def in_flight(self) -> int:
+        """Parcels sent and not yet settled."""
+        return len(self._in_flight)
+
+    @property
+    def drops(self) -> Mapping[str, int]:
+        """Payloads that will never be sent, by reason, since this outbox was made."""
+        return MappingProxyType(self._drops)
+
+    def unsettled(self) -> list[Parcel]:
+        """Every parcel not yet settled, oldest first."""
+        return [*self._in_flight.values(), *self._waiting.values()]
+
+    def offer(self, payload: bytes) -> Offer:
+        """Take a payload in, if there is room or room can be made."""
+        parcel = Parcel(self.epoch, self._next_sequence, payload)
+        if parcel.cost > self.limits.capacity_bytes:
+            return self._drop_new("too_large")
+        evicted: tuple[Parcel, ...] = ()
+        if self._bytes + parcel.cost > self.limits.capacity_bytes:
+            if self.limits.overflow is Overflow.BLOCK:
+                return Offer(Verdict.FULL)
+            # What is in flight stays, as it may have arrived; if that alone takes the room, evicting would be in vain.
+            if (
+                self.limits.overflow is Overflow.DROP_NEWEST
+                or self._in_flight_bytes + parcel.cost > self.limits.capacity_bytes
+            ):
+                return self._drop_new("overflow_newest")
+            evicted = self._evict(parcel.cost)
+        self._next_sequence += 1
+        self._waiting[parcel.key] = parcel
+        self._bytes += parcel.cost
+        return Offer(Verdict.ACCEPTED, parcel, evicted)
+
+    def take(self, limit_bytes: int) -> list[Parcel]:
+        """The next parcels to send, now in flight: in order, within the window, at least one if the window has room."""
+        taken: list[Parcel] = []
+        length = 0
+        while self._waiting and len(self._in_flight) < self.limits.window:
+            parcel = next(iter(self._waiting.values()))
+            if taken and length + len(parcel.payload) > limit_bytes:
+                break
+            del self._waiting[parcel.key]
+            self._in_flight[parcel.key] = parcel
+            self._in_flight_bytes += parcel.cost
+            length += len(parcel.payload)
+            taken.append(parcel)
+        return taken
+
+    def acknowledge(self, epoch: int, sequences: range) -> list[Parcel]:
+        """The server has these for ever; returns those that were still here. Late and repeated ones are harmless."""
+        if len(sequences) > self.backlog:
+            keys = [parcel.key for parcel in self.unsettled() if parcel.epoch == epoch and parcel.sequence in sequences]
+        else:
+            keys = [(epoch, sequence) for sequence in sequences]
+        return [parcel for key in keys if (parcel := self._settle(key)) is not None]
+
+    def refuse(self, epoch: int, sequence: int, reason: str) -> Parcel | None:
+        """The server, or this client's disk, will never take this one: drop it, counted under the reason."""
+        parcel = self._settle((epoch, sequence))
+        if parcel is not None:
+            self._drops[reason] += 1
+        return parcel
+
+    def disconnected(self) -> None:
+        """What was in flight may be lost: send it again, first and in order."""
+        self._waiting = self._in_flight | self._waiting
+        self._in_flight = {}
+        self._in_flight_bytes = 0
+
+    def _settle(self, key: tuple[int, int]) -> Parcel | None:
+        parcel = self._in_flight.pop(key, None)
+        if parcel is not None:
+            self._in_flight_bytes -= parcel.cost
+        else:
+            parcel = self._waiting.pop(key, None)
+        if parcel is not None:
+            self._bytes -= parcel.cost
+        return parcel
+
+    def _evict(self, cost: int) -> tuple[Parcel, ...]:
+        evicted: list[Parcel] = []
+        while self._waiting and self._bytes + cost > self.limits.capacity_bytes:
+            oldest = self._waiting.pop(next(iter(self._waiting)))
+            self._bytes -= oldest.cost
+            evicted.append(oldest)
+        self._drops["overflow_oldest"] += len(evicted)
+        return tuple(evicted)
+
+    def _drop_new(self, reason: str) -> Offer:
+        self._drops[reason] += 1
+        return Offer(Verdict.DROPPED)

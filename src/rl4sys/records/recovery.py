@@ -1,0 +1,153 @@
+"""Opening a log that was closed, killed or unplugged: cut what was never acknowledged, refuse what is damaged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rl4sys.records import committed_end
+from rl4sys.records.committed_end import CommittedEnd, Ends
+from rl4sys.records.errors import RecordsDamaged
+from rl4sys.records.files import File, Files
+from rl4sys.records.frames import (
+    HEADER_BYTES,
+    decode_frame,
+    encode_header,
+    file_name,
+    find_mark,
+    first_numbers,
+    header_fault,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """A log ready for appending: everything in it is on the disk, and followers are told."""
+
+    finished: list[tuple[int, int]]
+    """First record and bytes of each file that takes no more records, oldest first."""
+    file: File
+    first: int
+    length: int
+    end: int
+    cut_bytes: int
+    """A torn tail that was removed: written at the time of the crash, never acknowledged."""
+    ends: CommittedEnd
+
+
+def recover(directory: Path, files: Files) -> Recovered:
+    """Open the newest file, settle what a crash left behind, and create what a new log lacks."""
+    for name in files.names(directory):
+        if name.endswith(".tmp"):
+            files.remove(directory / name)
+    # A file may have been renamed and its directory not synced when the last writer died.
+    files.sync_directory(directory)
+    firsts = first_numbers(files.names(directory))
+    known = _known_ends(directory, files)
+    if not firsts:
+        if known and known.durable:
+            raise RecordsDamaged(f"{directory} held {known.durable} records and has no file of records now.{_ADVICE}")
+        create_file(directory, files, 0).close()
+        firsts = [0]
+    finished = [(first, _size(files, directory / file_name(first))) for first in firsts[:-1]]
+    path = directory / file_name(firsts[-1])
+    file = files.open(path)
+    try:
+        length, end, cut_bytes = _settle(file, path, firsts[-1], known.durable if known else 0)
+        ends = _tell(directory, files, Ends(end, end))
+    except BaseException:
+        file.close()
+        raise
+    return Recovered(finished, file, firsts[-1], length, end, cut_bytes, ends)
+
+
+def create_file(directory: Path, files: Files, first: int) -> File:
+    """A new file of records with its header, wholly there or not at all."""
+    aside = directory / f"{file_name(first)}.tmp"
+    file = files.create(aside)
+    try:
+        file.write(0, encode_header(first))
+        file.sync()
+        files.rename(aside, directory / file_name(first))
+        files.sync_directory(directory)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def _settle(file: File, path: Path, first: int, durable: int) -> tuple[int, int, int]:
+    """Length, end and cut bytes of the newest file, after its sound part is on the disk and the rest is gone."""
+    data = file.read(0, file.size())
+    fault = header_fault(data, first)
+    if fault:
+        raise RecordsDamaged(f"{path} is damaged: {fault}.{_ADVICE}")
+    offset, number, unsure = HEADER_BYTES, first, len(data)
+    while (frame := decode_frame(data, offset)) and frame.number == number:
+        if number == max(first, durable):
+            unsure = offset
+        offset, number = frame.end, number + 1
+    known = max(durable, _durable_after(data, offset, number))
+    if number < known:
+        raise RecordsDamaged(
+            f"{path}, byte {offset}: record {number} is damaged or missing, and records up to {known - 1} were "
+            f"acknowledged.{_ADVICE}"
+        )
+    if unsure < offset:
+        # After a failed sync the kernel may hold these bytes as clean though they never reached the disk.
+        file.write(unsure, data[unsure:offset])
+    if offset < len(data):
+        file.truncate(offset)
+    file.sync()
+    return offset, number, len(data) - offset
+
+
+def _durable_after(data: bytes, offset: int, number: int) -> int:
+    """How far the log was on the disk according to whole frames behind a broken one.
+
+    Pages reach the disk in any order, so such frames may be part of a torn tail; unless they say that records from
+    `number` on had been synced before them.
+    """
+    known = 0
+    while (offset := find_mark(data, offset + 1)) >= 0:
+        frame = decode_frame(data, offset)
+        if frame and number < frame.durable <= frame.number:
+            known = max(known, frame.durable)
+    return known
+
+
+def _known_ends(directory: Path, files: Files) -> Ends | None:
+    """What the last writer told its followers; None if that file is missing or damaged, which costs no record."""
+    try:
+        ends = CommittedEnd(files.open_to_read(directory / committed_end.NAME))
+    except FileNotFoundError:
+        return None
+    try:
+        return ends.read_now()
+    finally:
+        ends.close()
+
+
+def _tell(directory: Path, files: Files, numbers: Ends) -> CommittedEnd:
+    """Publish the ends, in place even of damaged ones: followers keep that file open."""
+    try:
+        ends = CommittedEnd(files.open(directory / committed_end.NAME))
+    except FileNotFoundError:
+        return committed_end.create(directory, files, numbers)
+    try:
+        ends.publish(numbers)
+    except BaseException:
+        ends.close()
+        raise
+    return ends
+
+
+def _size(files: Files, path: Path) -> int:
+    file = files.open_to_read(path)
+    try:
+        return file.size()
+    finally:
+        file.close()
+
+
+_ADVICE = " Bring it back from a copy; or set the directory aside and start a new log, without what this one held."

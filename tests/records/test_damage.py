@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.records.logs import read_all
+
+from rl4sys.records import RecordLog, RecordsDamaged, RecordsGone
+
+
+@pytest.fixture(autouse=True)
+def _disk_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody pulls the plug in here, and waiting for the disk is most of what 300 small logs cost."""
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+    monkeypatch.setattr(os, "fdatasync", lambda descriptor: None)
+
+
+@pytest.fixture
+def sound(tmp_path: Path) -> tuple[Path, dict[int, bytes]]:
+    """A log of several files as a killed writer leaves it: everything acknowledged, nothing closed."""
+    rng = random.Random(0)
+    log = RecordLog(tmp_path / "sound", file_bytes=600)
+    for _ in range(30):
+        log.append([rng.randbytes(rng.randrange(80)) for _ in range(2)])
+        log.commit()
+    log._lock.release()
+    return log.directory, read_all(log.directory)
+
+
+def damage(directory: Path, rng: random.Random) -> str:
+    """Flip a bit, cut a file short, zero or remove one, or write garbage behind one."""
+    path = rng.choice(sorted(directory.iterdir()))
+    contents = bytearray(path.read_bytes())
+    kind = rng.choice(["flip", "flip", "flip", "cut", "zero", "remove", "garbage"]) if contents else "remove"
+    if kind == "flip":
+        contents[rng.randrange(len(contents))] ^= 1 << rng.randrange(8)
+    elif kind == "cut":
+        del contents[rng.randrange(len(contents)) :]
+    elif kind == "zero":
+        begin = rng.randrange(len(contents))
+        contents[begin : begin + 50] = bytes(len(contents[begin : begin + 50]))
+    elif kind == "garbage":
+        contents += rng.randbytes(rng.randrange(1, 100))
+    path.unlink()
+    if kind != "remove":
+        path.write_bytes(contents)
+    return f"{kind} {path.name}"
+
+
+def test_300_random_damages_are_each_detected_or_harmless(sound: tuple[Path, dict[int, bytes]], tmp_path: Path) -> None:
+    directory, records = sound
+    detected = 0
+    for seed in range(300):
+        hurt = tmp_path / "hurt"
+        shutil.copytree(directory, hurt)
+        what = damage(hurt, random.Random(seed))
+        try:
+            RecordLog(hurt).close()
+            assert read_all(hurt) == records, f"seed {seed}: {what} went unnoticed"
+        except (RecordsDamaged, RecordsGone):
+            detected += 1
+        shutil.rmtree(hurt)
+    assert 150 < detected < 300
+
+
+def test_with_an_old_committed_end_damage_before_a_later_commit_is_still_told_from_a_torn_tail(tmp_path: Path) -> None:
+    log = RecordLog(tmp_path)
+    old = (tmp_path / "committed").read_bytes()
+    for number in range(5):
+        log.append([bytes([number]) * 20])
+        log.commit()
+    log.close()
+    (tmp_path / "committed").write_bytes(old)
+    path = tmp_path / "00000000000000000000.records"
+    contents = bytearray(path.read_bytes())
+    contents[24 + 2 * 48 + 40] ^= 4
+    path.write_bytes(contents)
+    with pytest.raises(RecordsDamaged, match=r"records, byte 120: record 2 is damaged .* up to 3 were acknowledged"):
+        RecordLog(tmp_path)
+
+
+def test_whole_frames_behind_a_torn_one_are_cut_when_none_of_them_was_acknowledged(tmp_path: Path) -> None:
+    log = RecordLog(tmp_path)
+    log.append([b"kept"])
+    log.commit()
+    log.append([b"torn", b"whole"])
+    log._lock.release()
+    path = tmp_path / "00000000000000000000.records"
+    contents = bytearray(path.read_bytes())
+    contents[24 + 32 + 30] ^= 1
+    path.write_bytes(contents)
+    log = RecordLog(tmp_path)
+    assert (log.end, log.cut_bytes) == (1, 32 + 33)
+    assert read_all(tmp_path) == {0: b"kept"}

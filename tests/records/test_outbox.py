@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import pytest
+
+from rl4sys.records import Outbox, OutboxLimits, Overflow, Parcel, Verdict
+from rl4sys.records.outbox import PARCEL_OVERHEAD
+
+
+def outbox(overflow: Overflow = Overflow.BLOCK, room: int = 3, window: int = 8) -> Outbox:
+    """Room for a number of parcels of ten bytes."""
+    return Outbox(7, OutboxLimits(room * (10 + PARCEL_OVERHEAD), overflow, window))
+
+
+def offer(box: Outbox, count: int) -> list[Verdict]:
+    return [box.offer(bytes([number]) * 10).verdict for number in range(count)]
+
+
+def sequences(parcels: list[Parcel]) -> list[int]:
+    return [parcel.sequence for parcel in parcels]
+
+
+def test_parcels_leave_in_order_and_stay_until_they_are_acknowledged() -> None:
+    box = outbox()
+    offer(box, 3)
+    assert sequences(box.take(1000)) == [0, 1, 2]
+    assert box.take(1000) == []
+    assert sequences(box.acknowledge(7, range(2))) == [0, 1]
+    assert (box.backlog, box.in_flight) == (1, 1)
+
+
+def test_after_a_break_what_was_in_flight_goes_first_again() -> None:
+    box = outbox(window=2)
+    offer(box, 3)
+    assert sequences(box.take(1000)) == [0, 1]
+    box.disconnected()
+    assert sequences(box.take(1000)) == [0, 1]
+    box.acknowledge(7, range(2))
+    assert sequences(box.take(1000)) == [2]
+
+
+def test_one_send_takes_no_more_bytes_than_asked_but_at_least_one_parcel() -> None:
+    box = outbox()
+    offer(box, 3)
+    assert sequences(box.take(25)) == [0, 1]
+    assert sequences(box.take(1)) == [2]
+
+
+def test_late_repeated_foreign_and_enormous_acknowledgements_are_harmless() -> None:
+    box = outbox()
+    offer(box, 3)
+    box.take(1000)
+    box.disconnected()
+    assert sequences(box.acknowledge(7, range(1, 2))) == [1]
+    assert box.acknowledge(7, range(1, 2)) == []
+    assert box.acknowledge(8, range(2**62)) == []
+    assert sequences(box.acknowledge(7, range(2**62))) == [0, 2]
+    assert box.backlog_bytes == 0
+
+
+def test_block_asks_to_wait_and_drops_nothing() -> None:
+    box = outbox(Overflow.BLOCK)
+    assert offer(box, 4) == [Verdict.ACCEPTED] * 3 + [Verdict.FULL]
+    assert box.drops == {}
+    box.acknowledge(7, range(1))
+    assert box.offer(b"x" * 10).verdict is Verdict.ACCEPTED
+
+
+def test_drop_newest_keeps_the_old_ones_and_counts() -> None:
+    box = outbox(Overflow.DROP_NEWEST)
+    assert offer(box, 5) == [Verdict.ACCEPTED] * 3 + [Verdict.DROPPED] * 2
+    assert box.drops == {"overflow_newest": 2}
+    assert sequences(box.unsettled()) == [0, 1, 2]
+
+
+def test_drop_oldest_keeps_the_new_ones_and_counts() -> None:
+    box = outbox(Overflow.DROP_OLDEST)
+    assert offer(box, 5) == [Verdict.ACCEPTED] * 5
+    assert box.drops == {"overflow_oldest": 2}
+    assert sequences(box.unsettled()) == [2, 3, 4]
+
+
+def test_drop_oldest_spares_what_is_in_flight_and_evicts_nothing_in_vain() -> None:
+    box = outbox(Overflow.DROP_OLDEST, window=2)
+    offer(box, 3)
+    box.take(1000)
+    assert sequences(list(box.offer(b"x" * 10).evicted)) == [2]
+    assert box.offer(b"x" * 90).verdict is Verdict.DROPPED
+    assert sequences(box.unsettled()) == [0, 1, 3]
+    assert box.drops == {"overflow_oldest": 1, "overflow_newest": 1}
+
+
+@pytest.mark.parametrize("overflow", Overflow)
+def test_a_payload_larger_than_the_whole_outbox_is_dropped_rather_than_waited_for(overflow: Overflow) -> None:
+    box = outbox(overflow)
+    assert box.offer(b"x" * 1000).verdict is Verdict.DROPPED
+    assert box.drops == {"too_large": 1}
+
+
+def test_what_the_server_refuses_for_ever_is_dropped_and_counted_under_its_reason() -> None:
+    box = outbox()
+    offer(box, 2)
+    box.take(1000)
+    assert box.refuse(7, 0, "schema_mismatch") == Parcel(7, 0, bytes(10))
+    assert box.refuse(7, 0, "schema_mismatch") is None
+    assert box.drops == {"schema_mismatch": 1}
+    assert sequences(box.unsettled()) == [1]
+
+
+def test_an_epoch_is_never_used_twice() -> None:
+    with pytest.raises(ValueError, match="draw a fresh one"):
+        Outbox(7, backlog=[Parcel(7, 0, b"old")])
