@@ -16,6 +16,7 @@ from rl4sys.algorithms import (
     UnsuitableActions,
     Update,
     register_algorithm,
+    without_memory,
 )
 from rl4sys.algorithms.returns import generalized_advantage
 from rl4sys.experience import Array, Sequences
@@ -75,6 +76,7 @@ class Reinforce:
         # What is added from here on is trained, but does not travel with the policy.
         critic = problem.networks.critic.body(builder, features, "critic")
         self._value = builder.linear(critic, 1, "critic.value")
+        trained = without_memory(builder.program())
 
         explore = Head("categorical", (self._logits,), mask=problem.mask)
         exploit = Head("deterministic", (self._logits,), mask=problem.mask)
@@ -82,11 +84,11 @@ class Reinforce:
             PolicySpec(problem.action, acting, explore), PolicySpec(problem.action, acting, exploit)
         )
         self._policy_size = layout_of(acting).size
-        self._parameters = Parameters(builder.program().tensors, problem.device)
+        self._parameters = Parameters(trained.tensors, problem.device)
         self._parameters.freeze(*(name for name in self._parameters.views if name.endswith((".mean", ".scale"))))
         gains = {"actor.action": 0.01, "critic.value": 1.0}
         orthogonal(self._parameters, gains, problem.torch_generator("init"))
-        self._network = TorchProgram(builder.program(), self._parameters)
+        self._network = TorchProgram(trained, self._parameters)
         self._adam = FlatAdam(self._parameters, lr=config.lr, epsilon=1e-8, max_norm=config.max_grad_norm)
 
     def advance(self, progress: Progress) -> None:

@@ -139,3 +139,13 @@ def test_evaluating_needs_no_replayed_rows(tmp_path: Path) -> None:
     checkpoints = saved(tmp_path, 40)
     shutil.rmtree(tmp_path / "replay")
     assert checkpoints.load_policy().step == 40
+
+
+def test_the_best_can_be_marked_afterwards_and_only_if_it_is_there(tmp_path: Path) -> None:
+    checkpoints = saved(tmp_path, 1, 2)
+    checkpoints.mark_best(1)
+    assert checkpoints.best() == 1
+    checkpoints.mark_best(9)
+    assert checkpoints.best() == 1
+    checkpoints.mark_best(2)
+    assert os.readlink(tmp_path / "checkpoints" / "best") == "000000000002"

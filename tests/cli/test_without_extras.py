@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
 import pytest
 
+import rl4sys
+
 WITHOUT = "import sys; sys.modules.update(dict.fromkeys({names!r})); {code}"
-COMMAND = "sys.argv = ['rl4sys', {argument!r}]; from rl4sys.cli.main import main; main()"
+COMMAND = "sys.argv = ['rl4sys', *{arguments!r}]; from rl4sys.cli.main import main; main()"
 
 
 def run(names: list[str], code: str) -> subprocess.CompletedProcess[str]:
@@ -24,18 +27,43 @@ def test_training_in_python_names_the_extra() -> None:
 
 @pytest.mark.parametrize("missing", ["typer", "rich"])
 def test_the_command_names_the_extra_in_one_line(missing: str) -> None:
-    done = run([missing], COMMAND.format(argument="train"))
+    done = run([missing], COMMAND.format(arguments=["train"]))
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == f"error: this needs the package '{missing}'. Install it with: pip install 'rl4sys[train]'\n"
 
 
 def test_help_and_doctor_work_without_torch() -> None:
-    done = run(["torch", "gymnasium"], COMMAND.format(argument="doctor"))
+    done = run(["torch", "gymnasium"], COMMAND.format(arguments=["doctor"]))
     assert done.returncode == 0
     assert "pip install 'rl4sys[train]'" in done.stdout
 
 
 def test_training_without_torch_is_one_line() -> None:
-    done = run(["torch"], COMMAND.format(argument="train"))
+    done = run(["torch"], COMMAND.format(arguments=["train"]))
     assert done.returncode == 1
     assert done.stderr == "error: this needs the package 'torch'. Install it with: pip install 'rl4sys[train]'\n"
+
+
+NOTHING = ["typer", "rich", "torch", "pydantic", "gymnasium"]
+
+
+def test_doctor_tells_without_any_extra_what_is_missing() -> None:
+    done = run(NOTHING, COMMAND.format(arguments=["doctor"]))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"rl4sys {rl4sys.__version__}\n")
+    (torch,) = [line for line in done.stdout.splitlines() if line.startswith("torch ")]
+    assert torch.split(maxsplit=2)[1:] == ["missing", "training: pip install 'rl4sys[train]'"]
+    assert "no CUDA GPU; `device: auto` chooses cpu" in done.stdout
+
+
+def test_doctor_tells_it_to_programs_too() -> None:
+    done = run(NOTHING, COMMAND.format(arguments=["doctor", "--json"]))
+    assert (done.returncode, done.stderr) == (0, "")
+    versions = {part["name"]: part["version"] for part in json.loads(done.stdout)["parts"]}
+    assert versions["torch"] is versions["pydantic"] is None
+    assert versions["numpy"] is not None
+
+
+def test_the_version_is_told_without_any_extra() -> None:
+    done = run(NOTHING, COMMAND.format(arguments=["--version"]))
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"rl4sys {rl4sys.__version__}\n", "")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import select
 import signal
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from rl4sys.collection import PipelinedSource, PipelineSetup, SteppedSource, WorkerFailed
+from rl4sys.collection.shared_memory import SharedLayout, anonymous_memory
 from rl4sys.environments import Grade, GymnasiumConfig
 from rl4sys.state import digest, from_text, to_text
 
@@ -111,12 +113,32 @@ gymnasium.register("tests/Failing-v0", entry_point=lambda: Failing(n=4))
 """
 
 
-def test_an_environment_that_fails_is_told_in_its_own_words(start: Start, tmp_path: Path) -> None:
+def test_an_environment_that_fails_is_told_in_its_own_words_and_only_by_the_owner(
+    start: Start, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     plugin = tmp_path / "failing_environment.py"
     plugin.write_text(FAILING)
     source = start(GymnasiumConfig(name="tests/Failing-v0", num_envs=2), (str(plugin),))
     with pytest.raises(WorkerFailed, match="RuntimeError: the cluster is on fire"):
         source.collect(versions(ALGORITHM, 1)[0])
+    source.close()
+    assert capfd.readouterr().err == ""
+
+
+def test_a_worker_whose_owner_is_gone_leaves_without_a_word() -> None:
+    setup = PipelineSetup(SHORT_CHAIN, ALGORITHM.policies.explore, STEPS, SEEDS.root, 5, Grade.E1, (), Path.cwd())
+    size = SharedLayout(setup.policy, setup.environment.num_envs, STEPS).size()
+    requests, replies, memory = os.pipe(), os.pipe(), anonymous_memory(size)
+    passed = (requests[0], replies[1], memory)
+    os.write(requests[1], f"{json.dumps(setup.message())}\n".encode())
+    # The owner is gone before the worker can say that it is ready.
+    os.close(replies[0])
+    os.close(requests[1])
+    command = [sys.executable, "-m", "rl4sys.collection.worker", *map(str, passed)]
+    done = subprocess.run(command, pass_fds=passed, capture_output=True, text=True, timeout=60)
+    for descriptor in passed:
+        os.close(descriptor)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_worker_that_is_killed_is_reported_with_advice(start: Start) -> None:

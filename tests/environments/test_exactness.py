@@ -44,6 +44,28 @@ def test_the_probe_does_not_believe_a_state_that_is_not_restored() -> None:
     assert probe(lambda: SavedWalk(forgetful=True), SEEDS) is Grade.E1
 
 
+class WalkInASet(SavedWalk):
+    """A state that works in memory and cannot be written to a file."""
+
+    def get_state(self) -> Any:
+        return {"position": {self.position}}
+
+    def set_state(self, state: Any) -> None:
+        (self.position,) = state["position"]
+
+
+class WalkThatCannotTell(SavedWalk):
+    """A state that is announced and not there."""
+
+    def get_state(self) -> Any:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("make", [WalkInASet, WalkThatCannotTell])
+def test_the_probe_does_not_believe_a_state_that_no_file_can_hold(make: type[SavedWalk]) -> None:
+    assert probe(make, SEEDS) is Grade.E1
+
+
 def test_the_probe_sees_noise_that_no_seed_governs() -> None:
     assert probe(lambda: Walk(noise=True), SEEDS) is Grade.E3
 

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from typing import Literal
+
 import gymnasium
 import pytest
 from gymnasium.error import DependencyNotInstalled
 
-from rl4sys.environments import MissingDependency, UnknownEnvironment, make_gymnasium
+from rl4sys.environments import GymnasiumConfig, MissingDependency, UnknownEnvironment, make_gymnasium
 
 
 def test_arguments_reach_the_environment() -> None:
@@ -44,3 +46,15 @@ def test_a_missing_dependency_names_the_extra(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("gymnasium.envs.box2d.lunar_lander.LunarLander.__init__", without_box2d)
     with pytest.raises(MissingDependency, match=r"pip install 'gymnasium\[box2d\]'"):
         make_gymnasium("LunarLander-v3", {})
+
+
+@pytest.mark.parametrize("backend", ["vector", "envpool"])
+def test_a_limit_that_a_backend_would_not_keep_is_refused(backend: Literal["vector", "envpool"]) -> None:
+    with pytest.raises(ValueError, match="max_episode_steps needs backend=lanes"):
+        GymnasiumConfig(name="CartPole-v1", backend=backend, max_episode_steps=10)
+    GymnasiumConfig(name="CartPole-v1", max_episode_steps=10)
+
+
+def test_arguments_that_envpool_would_not_get_are_refused() -> None:
+    with pytest.raises(ValueError, match="kwargs need backend=lanes or backend=vector"):
+        GymnasiumConfig(name="CartPole-v1", backend="envpool", kwargs={"sutton_barto_reward": True})

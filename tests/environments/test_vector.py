@@ -6,12 +6,22 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from rl4sys.environments import Grade, Lanes, MissingDependency, VectorAdapter, envpool_lanes, random_action
+from rl4sys.environments import (
+    Grade,
+    GymnasiumConfig,
+    Lanes,
+    MissingDependency,
+    VectorAdapter,
+    envpool_lanes,
+    random_action,
+)
 from rl4sys.experience import Ending
+from rl4sys.policy import MASK
 
-from .samples import SEEDS, maker, play
+from .samples import SEEDS, Fixed, maker, play
 
 MODES = pytest.mark.parametrize("mode", list(AutoresetMode))
 
@@ -74,6 +84,38 @@ def test_the_call_after_an_end_is_a_reset_with_next_step_autoreset() -> None:
     assert [step.acted is None or bool(step.acted[0]) for step in steps] == [True, True, False, True]
     assert [step.observation["observation"].item() for step in steps] == [1.0, 2.0, 0.0, 1.0]
     assert steps[1].final_observation[0]["observation"].item() == 2.0
+
+
+class NothingLeftToChoose(Fixed):
+    """Ends at once, and its last mask forbids everything."""
+
+    def __init__(self) -> None:
+        mask = {MASK: np.array([True, False])}
+        super().__init__(spaces.Box(0, 1, (1,), np.float32), np.zeros(1, np.float32), info=mask)
+
+    def step(self, action: Any) -> Any:
+        observation, reward, *_ = super().step(action)
+        return observation, reward, True, False, {MASK: np.array([False, False])}
+
+
+@MODES
+def test_an_episode_may_end_where_no_action_is_allowed(mode: AutoresetMode) -> None:
+    lanes = adapter(NothingLeftToChoose, mode)
+    lanes.reset()
+    for step in play(lanes, 6):
+        assert step.observation[MASK].any(axis=1).all()
+        assert not any(final[MASK].any() for final in step.final_observation.values())
+    assert len(lanes.episodes()) == (6 if mode is AutoresetMode.NEXT_STEP else 12)
+
+
+def test_the_vector_backend_shows_the_masks_of_its_environments() -> None:
+    config = GymnasiumConfig(name="rl4sys/Identity-v0", kwargs={"masked": True}, num_envs=2, backend="vector")
+    lanes = config.lanes(SEEDS, 2, Grade.E3)
+    expected = Lanes(maker("rl4sys/Identity-v0", masked=True), 2, SEEDS, Grade.E1)
+    assert np.array_equal(lanes.reset()[MASK], expected.reset()[MASK])
+    assert not lanes.observation[MASK].all()
+    for step in play(lanes, 10):
+        assert step.observation[MASK].any(axis=1).all()
 
 
 def test_continuous_actions_are_clipped_for_vector_environments_too() -> None:

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from threadpoolctl import ThreadpoolController
 
 from rl4sys.experience import ArraySpec
+from rl4sys.experiments import Run
 from rl4sys.experiments.devices import DeviceUnavailable, choose_device, measure_threads, threads_for
 from rl4sys.policy import DiscreteAction, Head, PolicySpec, ProgramBuilder
 
@@ -31,3 +33,11 @@ def test_measuring_threads_leaves_their_number_as_it_was(tmp_path: Path) -> None
     assert measure_threads(spec, 16, cores=2) in (1, 2)
     assert torch.get_num_threads() == before
     assert threads_for(small(PPO, tmp_path, threads=3), spec) == 3
+
+
+def test_numpy_multiplies_with_one_thread_within_a_run(tmp_path: Path) -> None:
+    blas = ThreadpoolController().select(internal_api="openblas")
+    if not blas.lib_controllers:
+        pytest.skip("this numpy has another BLAS")
+    with blas.limit(limits=2), Run.create(small(PPO, tmp_path)):
+        assert {library["num_threads"] for library in blas.info()} == {1}

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.summary.writer.record_writer import RecordWriter
 
 from rl4sys.experiments import Record, Run
-from rl4sys.experiments.loggers import TensorBoard
+from rl4sys.experiments.loggers import Loggers, TensorBoard
 from rl4sys.experiments.metrics import read_metrics
 
 from .runs import PPO, small
@@ -55,6 +56,18 @@ def test_tensorboard_shows_each_point_of_a_resumed_run_once(tmp_path: Path) -> N
         board.close()
     events = EventAccumulator(str(tmp_path)).Reload()
     assert [(event.step, event.value) for event in events.Scalars("return")] == [(s, s) for s in (10, 20, 30, 40)]
+
+
+def test_tensorboard_without_room_is_left_out_in_one_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    board = TensorBoard(tmp_path, 0)
+    board.close()
+    board._writer = RecordWriter(Path("/dev/full").open("wb", buffering=0))  # noqa: SIM115  # as full as can be
+    loggers = Loggers([board])
+    for step in range(3):
+        loggers.log(Record(step, {"return": 1.0}, {}))
+    loggers.close()
+    board.close()
+    assert caplog.text.count("TensorBoard failed and is left out from now on: [Errno 28] No space left") == 1
 
 
 class FakeWandb(ModuleType):

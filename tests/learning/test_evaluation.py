@@ -8,7 +8,8 @@ import pytest
 from algorithms.problems import dqn
 from rl4sys.environments import EpisodeSummary, Grade, GymnasiumConfig, Step
 from rl4sys.experience import Array, Arrays, Ending
-from rl4sys.learning import Evaluation, evaluate
+from rl4sys.learning import Evaluation, evaluate, evaluation
+from rl4sys.learning.evaluation import EndlessEpisode
 from rl4sys.seeding import Seeds
 
 
@@ -44,6 +45,16 @@ class Broken(Clocks):
         raise RuntimeError("the simulator crashed")
 
 
+class Endless(Clocks):
+    """No episode ever ends."""
+
+    def step(self, action: Array) -> Step:
+        return super().step(action)._replace(final_observation={})
+
+    def episodes(self) -> list[EpisodeSummary]:
+        return []
+
+
 def evaluated(make: Callable[[Seeds, int], Clocks], episodes: int) -> Evaluation:
     algorithm = dqn()
     return evaluate(algorithm.policies.exploit, algorithm.policy_weights(), make, episodes, Seeds(0))
@@ -71,6 +82,14 @@ def test_many_episodes_are_played_in_waves_of_different_seeds() -> None:
 def test_lanes_are_closed_even_when_they_fail() -> None:
     lanes = Broken(2)
     with pytest.raises(RuntimeError, match="crashed"):
+        evaluated(lambda seeds, count: lanes, episodes=2)
+    assert lanes.closed
+
+
+def test_an_episode_that_never_ends_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluation, "_MOST_STEPS", 50)
+    lanes = Endless(2)
+    with pytest.raises(EndlessEpisode, match=r"did not end within 50 steps.*environment\.max_episode_steps=1000"):
         evaluated(lambda seeds, count: lanes, episodes=2)
     assert lanes.closed
 

@@ -68,3 +68,23 @@ def test_the_generator_decides_the_values() -> None:
         orthogonal(parameters, {}, generator(seed))
     assert torch.equal(made[0].flat, made[1].flat)
     assert not torch.equal(made[0].flat, made[2].flat)
+
+
+def test_values_are_those_that_torch_draws_on_the_cpu() -> None:
+    drawn = layers((4, 6), (6, 2))
+    orthogonal(drawn, {"1": 0.5}, generator(3))
+    expected = generator(3)
+    for layer, shape, gain in (("0", (4, 6), math.sqrt(2.0)), ("1", (6, 2), 0.5)):
+        values = torch.nn.init.orthogonal_(torch.empty(shape), gain, generator=expected)
+        assert torch.equal(drawn.views[f"{layer}.weight"], values)
+    uniform_fan_in(drawn, generator(3))
+    assert torch.equal(drawn.views["0.weight"], torch.empty(4, 6).uniform_(-0.5, 0.5, generator=generator(3)))
+
+
+def test_parameters_of_another_device_take_from_a_generator_of_the_cpu_what_those_of_the_cpu_take() -> None:
+    shape = Tensor("0.weight", (4, 6))
+    for initialize in (lambda p, g: orthogonal(p, {}, g), uniform_fan_in):
+        used = [generator(), generator()]
+        for device, source in zip(("cpu", "meta"), used, strict=True):
+            initialize(Parameters([shape], torch.device(device)), source)
+        assert torch.equal(used[0].get_state(), used[1].get_state())

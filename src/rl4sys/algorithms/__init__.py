@@ -2,7 +2,15 @@
 
 from rl4sys.algorithms.dqn import DQN, DQNConfig
 from rl4sys.algorithms.ppo import PPO, PPOConfig
-from rl4sys.algorithms.problem import Policies, Problem, Progress, UnsuitableActions, Update
+from rl4sys.algorithms.problem import (
+    Policies,
+    Problem,
+    Progress,
+    UnsuitableActions,
+    UnsuitableNetwork,
+    Update,
+    without_memory,
+)
 from rl4sys.algorithms.registry import ALGORITHMS, Algorithm, AlgorithmConfig, register_algorithm
 
 __all__ = [
@@ -17,6 +25,8 @@ __all__ = [
     "Problem",
     "Progress",
     "UnsuitableActions",
+    "UnsuitableNetwork",
     "Update",
     "register_algorithm",
+    "without_memory",
 ]

@@ -23,6 +23,8 @@ class DQNConfig(AlgorithmConfig):
 
     lr: float = Field(1e-3, gt=0)
     """Step size of Adam. Higher learns faster and breaks sooner."""
+    anneal_lr: bool = False
+    """Lower the step size linearly to zero over the run: the last policy is then a settled one."""
     batch_size: int = Field(128, ge=1)
     """Transitions per update. More make gradients steadier and updates slower."""
     train_frequency: int = Field(4, ge=1)
@@ -102,13 +104,14 @@ class DQN:
         self.advance(Progress())
 
     def advance(self, progress: Progress) -> None:
-        """Set ε from the number of steps: it is a weight of the policy, so it travels and is resumed with it."""
+        """Set the step size and ε from the number of steps. ε is a weight of the policy: it travels with it."""
         config = self._config
         if progress.total_steps is None:
             done = progress.steps / max(1, config.exploration_steps)
         else:
             done = progress.steps / max(1.0, config.exploration_fraction * progress.total_steps)
         epsilon = config.epsilon_start + min(1.0, done) * (config.epsilon_end - config.epsilon_start)
+        self._lr = config.lr * (1.0 - progress.fraction) if config.anneal_lr else config.lr
         with torch.no_grad():
             self.parameters.views["epsilon"].fill_(epsilon)
 
@@ -126,7 +129,7 @@ class DQN:
         value = self._values(self._online, observation).gather(1, action).squeeze(1)
         errors = F.smooth_l1_loss(value, target, reduction="none")
         loss = (errors * torch.from_numpy(batch.weight).to(device)).mean()
-        norm = self._adam.step(loss)
+        norm = self._adam.step(loss, self._lr)
         self._updates += 1
         if self._updates % self._config.target_update_interval == 0:
             self._target_parameters.flat.lerp_(self.parameters.flat, self._config.polyak)

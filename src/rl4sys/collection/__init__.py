@@ -2,13 +2,14 @@
 
 from rl4sys.collection.collector import Collector, Environments
 from rl4sys.collection.pipeline import PipelinedSource, PipelineSetup, WorkerFailed
-from rl4sys.collection.rollout import Rollout
+from rl4sys.collection.rollout import NotFinite, Rollout
 from rl4sys.collection.source import Collected, SteppedSource
 
 __all__ = [
     "Collected",
     "Collector",
     "Environments",
+    "NotFinite",
     "PipelineSetup",
     "PipelinedSource",
     "Rollout",

@@ -114,7 +114,10 @@ class PipelinedSource:
             self._pending = self._finished()
         pending: State | None = None
         if self._pending is not None:
-            columns = self._rollouts[self._block].columns
+            rollout = self._rollouts[self._block]
+            # Before it is saved: a checkpoint with such numbers could never be resumed.
+            rollout.require_finite()
+            columns = rollout.columns
             pending = {
                 "columns": {name: column.copy() for name, column in columns.items()},
                 "episodes": [[*episode] for episode in self._pending],

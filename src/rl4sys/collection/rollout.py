@@ -62,20 +62,21 @@ class Rollout:
         start = len(prefix) + 1
         return {name[start:]: a for name, a in self.columns.items() if name.startswith(f"{prefix}.")}
 
-    def _require_finite(self) -> None:
+    def require_finite(self) -> None:
+        """Raise `NotFinite` if a number in the rollout cannot be learned from."""
         for name, column in self.columns.items():
             if column.dtype.kind == "f" and not np.isfinite(column).all():
                 place = np.argwhere(~np.isfinite(column))[0].tolist()
-                lane = place[1] if len(place) > 1 else place[0]
+                lane = place[0] if name.startswith("carry.") else place[1]
                 raise NotFinite(
-                    f"{name} of environment {lane} became {column[tuple(place)]}, {place[0]} steps into this rollout. "
+                    f"{name} of environment {lane} became {column[tuple(place)]}. "
                     f"Repair the environment, or lower the learning rate if it is the policy that sends it there; "
                     f"what was saved before is intact."
                 )
 
     def segments(self, client: str) -> Iterator[Segment]:
         """Cut at the end of each episode and at the end of the rollout; the arrays of each segment are its own."""
-        self._require_finite()
+        self.require_finite()
         columns = self.columns
         observation, final = self.group("observation"), self.group("final")
         extras, carry = self.group("extras"), self.group("carry")

@@ -30,7 +30,7 @@ def main(requests: int, replies: int, memory: int) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         # A handler, since what is ignored would stay ignored in the processes that environments start.
         signal.signal(number, _leave_it_to_the_owner)
-    with os.fdopen(requests, "r") as incoming, os.fdopen(replies, "w") as outgoing:
+    with os.fdopen(requests, "r") as incoming, os.fdopen(replies, "wb", buffering=0) as outgoing:
         setup = json.loads(incoming.readline())
         try:
             worker = _Worker(setup, mmap.mmap(memory, 0))
@@ -71,11 +71,12 @@ def _leave_it_to_the_owner(number: int, frame: FrameType | None) -> None:
     """Take no notice of a signal."""
 
 
-def _reply(outgoing: IO[str], message: dict[str, Any]) -> None:
+def _reply(outgoing: IO[bytes], message: dict[str, Any]) -> None:
     # An owner that is gone needs no answer.
     with contextlib.suppress(BrokenPipeError):
-        outgoing.write(json.dumps(message) + "\n")
-        outgoing.flush()
+        line = memoryview((json.dumps(message) + "\n").encode())
+        while line:
+            line = line[outgoing.write(line) :]
 
 
 if __name__ == "__main__":

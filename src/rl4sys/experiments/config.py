@@ -23,7 +23,7 @@ class ExperimentSection(Config):
     name: str | None = Field(None, min_length=1, max_length=100)
     """A name to find the run by; made from algorithm and environment if not given."""
     seed: int = Field(0, ge=0)
-    """The root of all chance. The same seed gives the same run, bit for bit."""
+    """The root of all chance. The same seed and the same `threads` give the same run, bit for bit."""
     device: str = "auto"
     """`auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:1`."""
     threads: int | None = Field(None, ge=1)
@@ -108,8 +108,8 @@ class ExperimentConfig(Config):
         return {**values, "buffer": {"type": ALGORITHMS.type(name).buffers[0], **buffer}}
 
     def digest(self) -> str:
-        """A hash of everything that decides what is learned: all but seed, name, place and machine."""
-        return hashlib.sha256(self.model_dump_json(exclude={"experiment"}).encode()).hexdigest()
+        """A hash of what decides what is learned, but for the seed: all but name, place, machine and loggers."""
+        return hashlib.sha256(self.model_dump_json(exclude={"experiment", "logging"}).encode()).hexdigest()
 
     @property
     def name(self) -> str:

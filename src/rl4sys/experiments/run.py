@@ -263,11 +263,11 @@ class Run:
 
     def _changes(self) -> list[str]:
         """What is not as it was when the run began, and may change its bits."""
-        now = {**fingerprint_of_machine(), "device": str(self.components.device), "config": self.config.digest()}
-        watched = ("rl4sys", "python", "packages", "cpu", "device", "config")
-        return [
-            f"{name} was {self._facts[name]}, now {now[name]}" for name in watched if self._facts[name] != now[name]
-        ]
+        now = {**fingerprint_of_machine(), "device": str(self.components.device), "seed": self.config.experiment.seed}
+        watched = ("rl4sys", "python", "packages", "cpu", "device", "seed")
+        was = self._facts
+        changes = [f"{name} was {was[name]}, now {now[name]}" for name in watched if was[name] != now[name]]
+        return [*changes, "config.yaml was changed"] if was["config"] != self.config.digest() else changes
 
     def _note_inexact(self, reasons: Sequence[str]) -> None:
         if reasons:

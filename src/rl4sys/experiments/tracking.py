@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -37,7 +38,7 @@ class Tracking:
     def note_evaluation(self, outcome: Evaluation, step: int) -> bool:
         """Take note of an evaluation; true if it is the best so far."""
         self.evaluation = outcome.mean
-        if self.best is not None and not outcome.mean > self.best:
+        if not outcome.mean > (-math.inf if self.best is None else self.best):
             return False
         self.best, self.best_step = outcome.mean, step
         return True

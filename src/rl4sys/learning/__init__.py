@@ -1,12 +1,13 @@
 """Feeds segments to an algorithm, publishes versions, evaluates."""
 
-from rl4sys.learning.evaluation import Evaluation, evaluate
+from rl4sys.learning.evaluation import EndlessEpisode, Evaluation, evaluate
 from rl4sys.learning.learner import Buffer, Diverged, Learner
 from rl4sys.learning.normalizers import ObservationStatistics, RewardScale, RunningMoments
 
 __all__ = [
     "Buffer",
     "Diverged",
+    "EndlessEpisode",
     "Evaluation",
     "Learner",
     "ObservationStatistics",
