@@ -62,7 +62,8 @@ def test_a_reward_that_is_no_number_ends_training_in_one_sentence(tmp_path: Path
     assert sentence.startswith("reward of environment 0 became nan. Repair the environment")
     assert sentence.endswith("what was saved before is intact.")
     assert "\n" not in sentence
-    assert Checkpoints(directory.checkpoints, 2).load().step == 192
+    # A rollout in flight is part of a checkpoint, and the one of step 192 would have held the broken numbers.
+    assert Checkpoints(directory.checkpoints, 2).load().step == (128 if pipelined else 192)
 
 
 @pytest.mark.parametrize("pipelined", [False, pytest.param(True, marks=pytest.mark.slow)])
