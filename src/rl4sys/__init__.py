@@ -9,12 +9,24 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from rl4sys.algorithms import register_algorithm as register_algorithm
+    from rl4sys.client import RL4SysAction as RL4SysAction
+    from rl4sys.client import RL4SysAgent as RL4SysAgent
+    from rl4sys.client import RL4SysTrajectory as RL4SysTrajectory
+    from rl4sys.client import connect as connect
+    from rl4sys.client import run_environment as run_environment
+    from rl4sys.experience import Ending as Ending
     from rl4sys.environments import register_environment as register_environment
     from rl4sys.experiments import train as train
     from rl4sys.networks import register_network as register_network
     from rl4sys.replay import register_buffer as register_buffer
 
 _HOMES = {
+    "connect": "rl4sys.client",
+    "run_environment": "rl4sys.client",
+    "RL4SysAgent": "rl4sys.client",
+    "RL4SysTrajectory": "rl4sys.client",
+    "RL4SysAction": "rl4sys.client",
+    "Ending": "rl4sys.experience",
     "train": "rl4sys.experiments",
     "register_algorithm": "rl4sys.algorithms",
     "register_environment": "rl4sys.environments",

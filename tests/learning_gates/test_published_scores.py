@@ -25,7 +25,7 @@ class Gate:
 GATES = [
     Gate("ppo_CartPole-v1.yaml", 475, (1, 2, 3, 4, 5), every_seed=True),
     Gate("ppo_Pendulum-v1.yaml", -250, (1, 2, 3)),
-    Gate("dqn_CartPole-v1.yaml", 450, (1, 2, 3)),
+    Gate("dqn_CartPole-v1.yaml", 450, (1, 2, 3, 4, 5)),
     Gate("dqn_MountainCar-v0.yaml", -130, (1, 2, 3)),
     Gate("ppo_LunarLander-v3.yaml", 200, (1, 2, 3)),
 ]

@@ -1,0 +1,36 @@
+"""The light client: a policy inside a live system, which learns elsewhere. No torch."""
+
+from rl4sys.client.agent import RL4SysAction, RL4SysAgent, RL4SysTrajectory
+from rl4sys.client.connecting import ConnectError, connect
+from rl4sys.client.environments import run_environment
+from rl4sys.client.episode import Episode, EpisodeEnded
+from rl4sys.client.forks import ForkedAgent
+from rl4sys.client.health import Health
+from rl4sys.client.live_agent import Agent
+from rl4sys.client.observations import BadObservation
+from rl4sys.client.section import SettingsError
+from rl4sys.client.settings import ClientSettings, Tls, load_settings
+from rl4sys.client.transports import publish_in_process, withdraw_in_process
+from rl4sys.experience import Ending
+
+__all__ = [
+    "Agent",
+    "BadObservation",
+    "ClientSettings",
+    "ConnectError",
+    "Ending",
+    "Episode",
+    "EpisodeEnded",
+    "ForkedAgent",
+    "Health",
+    "RL4SysAction",
+    "RL4SysAgent",
+    "RL4SysTrajectory",
+    "SettingsError",
+    "Tls",
+    "connect",
+    "load_settings",
+    "publish_in_process",
+    "run_environment",
+    "withdraw_in_process",
+]

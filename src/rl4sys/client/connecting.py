@@ -1,0 +1,63 @@
+"""`rl4sys.connect`: from a config file to an agent that acts."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rl4sys.client.episode import Fallback
+from rl4sys.client.live_agent import Agent, Start
+from rl4sys.client.settings import ClientSettings, load_settings
+from rl4sys.client.transports import transport_for
+from rl4sys.records import fresh_epoch
+from rl4sys.wire.calls import Transport
+
+_log = logging.getLogger(__name__)
+
+
+class ConnectError(ConnectionError):
+    """There is no policy to act with: the server is away or refuses, and nothing stands in for it."""
+
+
+def connect(
+    config: str | Path | Mapping[str, Any] | ClientSettings,
+    transport: Transport | None = None,
+    fallback: Fallback | None = None,
+) -> Agent:
+    """An agent that is ready to act.
+
+    It waits up to `timeout` seconds for the server. After that it goes on with the policy of an earlier start
+    (`cache: DIR`) or with `fallback`, which is called with each observation, and keeps trying in the background.
+    """
+    settings = load_settings(config)
+    for note in settings.notes:
+        _log.warning("%s", note)
+    epoch = fresh_epoch()
+    # Microseconds since 1970: larger at every start, whatever the clock's small corrections.
+    start = Start(epoch, time.time_ns() // 1000, epoch if settings.seed is None else settings.seed, time.monotonic)
+    carrier = transport_for(settings) if transport is None else transport
+    try:
+        agent = Agent(settings, carrier, start, fallback, owns_transport=transport is None)
+    except BaseException:
+        if transport is None:
+            carrier.close()
+        raise
+    refused = agent.wait_for_policy(settings.timeout)
+    if not agent.has_policy and refused is None:
+        agent.use_cached_policy()
+    if refused is None and (agent.has_policy or fallback is not None):
+        return agent
+    last_error = agent.health().last_error
+    agent.close(timeout=0.0)
+    if refused is not None:
+        raise ConnectError(
+            f"The server {settings.server} refuses client '{settings.client_id}': {refused}"
+        ) from refused
+    raise ConnectError(
+        f"No answer from the server {settings.server} within {settings.timeout:g} s"
+        f"{f' ({last_error})' if last_error else ''}. Start it with `rl4sys serve`, correct `server` in the config, "
+        f"or let the system start without it: give `cache: DIR` or a fallback."
+    )

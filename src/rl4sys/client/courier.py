@@ -1,0 +1,157 @@
+"""Carries the outbox to the server, in a thread of its own."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+from rl4sys.client.delivery import Delivery, Session
+from rl4sys.client.link import Link
+from rl4sys.client.retries import Remedy, remedy
+from rl4sys.client.tally import Tally
+from rl4sys.records import DiskOutbox, LogBroken, Verdict
+from rl4sys.wire import ContractViolation
+from rl4sys.wire.calls import CallFailed, Code, Transport
+
+_log = logging.getLogger(__name__)
+
+
+class Courier:
+    """Lets several threads use a `Delivery`. Its lock is not held while a call is on its way."""
+
+    def __init__(
+        self,
+        delivery: Delivery,
+        link: Link,
+        transport: Transport,
+        timeout: float,
+        clock: Callable[[], float],
+        tally: Tally,
+    ) -> None:
+        self._delivery = delivery
+        self._link = link
+        self._transport = transport
+        self._timeout = timeout
+        self._clock = clock
+        self._tally = tally
+        self._stopping = False
+        self._closed = False
+        self._changed = threading.Condition()
+
+    @property
+    def delivery(self) -> Delivery:
+        """For counts; they may be a moment old."""
+        return self._delivery
+
+    def offer(self, payload: bytes, *, episode_ended: bool) -> None:
+        """Put a payload into the outbox; waits while it is full, where the overflow policy is to block."""
+        with self._changed:
+            while True:
+                try:
+                    offer = self._delivery.outbox.offer(payload)
+                except LogBroken as error:
+                    # The payload is counted as a drop by the outbox; what is in memory is still delivered.
+                    self._tally.last_error = str(error)
+                    return
+                if offer.verdict is not Verdict.FULL:
+                    break
+                if self._stopping:
+                    self._tally.add("drops:unsent_at_close")
+                    return
+                self._changed.wait()
+            self._delivery.offered(self._clock(), episode_ended=episode_ended)
+            self._changed.notify_all()
+
+    def run(self) -> None:
+        """Deliver until `stop`."""
+        while True:
+            with self._changed:
+                if self._stopping:
+                    return
+                pause = self._delivery.wait(self._clock())
+                if pause != 0.0:
+                    self._changed.wait(pause)
+                    continue
+            if not self._deliver():
+                return
+
+    def flush(self, deadline: float) -> bool:
+        """Send at once, and wait until all is settled; false if there was no time or no way."""
+        with self._changed:
+            self._delivery.flushing = True
+            self._changed.notify_all()
+            try:
+                while self._delivery.outbox.backlog:
+                    left = deadline - self._clock()
+                    if left <= 0 or self._stopping or self._tally.stopped is not None:
+                        return False
+                    self._changed.wait(left)
+            finally:
+                self._delivery.flushing = False
+        return True
+
+    def stop(self) -> None:
+        """End `run` after the call that is on its way."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+
+    def close(self) -> int:
+        """Let go of the outbox, also if a call still hangs; returns how many segments are lost with it."""
+        with self._changed:
+            self._closed = True
+            outbox = self._delivery.outbox
+            if isinstance(outbox, DiskOutbox):
+                outbox.close()
+                return 0
+            return outbox.backlog
+
+    def _deliver(self) -> bool:
+        """One call; false when there is no use in making more."""
+        session: Session | None = None
+        try:
+            session = self._link.open().session
+            with self._changed:
+                request = self._delivery.request(session)
+            if request is None:
+                return True
+            reply = self._transport.push(request, self._timeout)
+        except CallFailed as error:
+            return self._recover(error, session)
+        except ContractViolation as error:
+            return self._recover(CallFailed(Code.INTERNAL, str(error)), session)
+        with self._changed:
+            if self._closed:
+                return False
+            self._tally.succeeded()
+            self._delivery.answered(reply, self._clock())
+            self._tell_refusals()
+            self._changed.notify_all()
+        return True
+
+    def _recover(self, error: CallFailed, session: Session | None) -> bool:
+        what = remedy(error)
+        # A push that breaks the contract is dropped and counted; a join that does would fail for ever.
+        hopeless = what is Remedy.STOP and (session is None or error.code is not Code.INVALID_ARGUMENT)
+        if what is Remedy.JOIN and session is not None:
+            self._link.forget(session)
+        with self._changed:
+            if self._closed:
+                return False
+            self._delivery.failed(error, self._clock())
+            self._tell_refusals()
+            if hopeless:
+                self._tally.stop(error)
+            else:
+                self._tally.failed(error)
+            self._changed.notify_all()
+        return not hopeless
+
+    def _tell_refusals(self) -> None:
+        refusals = self._delivery.refusals
+        if refusals and self._tally.add("refusals_told"):
+            _log.warning("The server will never take some experience: %s See health().drops.", refusals[0])
+        if refusals:
+            self._tally.last_error = refusals[-1]
+        refusals.clear()

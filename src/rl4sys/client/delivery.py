@@ -1,0 +1,200 @@
+"""What to send next, and what an answer means. No thread, no clock, no network: simulations drive it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from rl4sys.client.retries import Backoff
+from rl4sys.records import Offer, Parcel
+from rl4sys.wire import RefusalReason, covered
+from rl4sys.wire.calls import CallFailed, Code
+from rl4sys.wire.generated import training_pb2
+
+HASH_BYTES = 32
+"""In front of every payload in the outbox: the schema under which the segment was recorded."""
+_MESSAGE_SLACK = 4096
+_PER_SEGMENT = 24
+"""Bytes that a segment takes in a request beyond its own."""
+
+
+class AnyOutbox(Protocol):
+    """An outbox in memory or on disk."""
+
+    @property
+    def backlog(self) -> int:
+        """Parcels not yet settled."""
+
+    @property
+    def backlog_bytes(self) -> int:
+        """What they count for."""
+
+    @property
+    def in_flight(self) -> int:
+        """Parcels sent and not yet settled."""
+
+    @property
+    def drops(self) -> Mapping[str, int]:
+        """Payloads that will never be sent, by reason."""
+
+    def offer(self, payload: bytes) -> Offer:
+        """Take a payload in."""
+
+    def take(self, limit_bytes: int) -> list[Parcel]:
+        """The next parcels to send."""
+
+    def acknowledge(self, epoch: int, sequences: range) -> list[Parcel]:
+        """The server has these."""
+
+    def refuse(self, epoch: int, sequence: int, reason: str) -> Parcel | None:
+        """The server will never take this one."""
+
+    def disconnected(self) -> None:
+        """What was in flight may be lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """When what waits is worth a message."""
+
+    interval: float
+    """Seconds after which anything is."""
+    episodes: int | None
+    """Ended episodes after which everything is."""
+    eager_bytes: int
+    """Bytes after which everything is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What the server said when the client joined."""
+
+    id: str
+    learner: str
+    max_message_bytes: int
+    max_push_segments: int
+
+
+class Delivery:
+    """Sends parcels group by group, each again and again until it is settled.
+
+    A group has one epoch and one schema. Only one request is on its way at a time, so that an answer can never be
+    taken for that of another one.
+    """
+
+    def __init__(self, outbox: AnyOutbox, pace: Pace, rng: random.Random) -> None:
+        self.outbox = outbox
+        self.acknowledged = 0
+        self.refusals: list[str] = []
+        """What the server said about segments that it refuses for ever; whoever tells the user empties it."""
+        self.flushing = False
+        """Send at once whatever there is."""
+        self._pace = pace
+        self._backoff = Backoff(rng)
+        self._groups: list[list[Parcel]] = []
+        self._not_before = 0.0
+        self._waiting_since: float | None = None if outbox.backlog == 0 else 0.0
+        self._ended = 0
+
+    def offered(self, now: float, *, episode_ended: bool) -> None:
+        """Something new is in the outbox."""
+        if self._waiting_since is None:
+            self._waiting_since = now
+        self._ended += episode_ended
+
+    def wait(self, now: float) -> float | None:
+        """Seconds until there is something to do; 0 for now, None for as long as nothing is offered."""
+        if self.outbox.backlog == 0:
+            return None
+        pause = self._not_before - now
+        if not self._groups and not self._is_due():
+            pause = max(pause, (self._waiting_since or 0.0) + self._pace.interval - now)
+        return max(0.0, pause)
+
+    def request(self, session: Session) -> training_pb2.PushRequest | None:
+        """The next message, if there is something to send."""
+        while not self._groups:
+            self._ended, self._waiting_since = 0, None
+            parcels = self.outbox.take(session.max_message_bytes - _MESSAGE_SLACK)
+            if not parcels:
+                return None
+            self._groups = self._grouped(parcels, session)
+        group = self._groups[0]
+        return training_pb2.PushRequest(
+            session=session.id,
+            epoch=group[0].epoch,
+            schema_hash=group[0].payload[:HASH_BYTES],
+            segments=[
+                training_pb2.PushedSegment(sequence=parcel.sequence, segment=parcel.payload[HASH_BYTES:])
+                for parcel in group
+            ],
+        )
+
+    def answered(self, reply: training_pb2.PushReply, now: float) -> None:
+        """Settle what the answer speaks of; what it leaves out is sent again."""
+        group = self._groups.pop(0)
+        epoch, sequences = group[0].epoch, [parcel.sequence for parcel in group]
+        for sequence in covered(reply.acknowledged, sequences):
+            self.acknowledged += len(self.outbox.acknowledge(epoch, range(sequence, sequence + 1)))
+        for refusal in reply.refused:
+            if refusal.sequence in sequences and self.outbox.refuse(epoch, refusal.sequence, _reason(refusal.reason)):
+                self.refusals.append(refusal.message)
+        self._backoff.succeeded()
+        self._not_before = now + reply.retry_after_ms / 1000
+        if not self._groups and self.outbox.in_flight:
+            self.outbox.disconnected()
+            # A server that leaves something out without asking for a pause must not be asked in a tight loop.
+            if reply.retry_after_ms == 0:
+                self._not_before = now + self._backoff.failed()
+        if self.outbox.backlog and self._waiting_since is None:
+            self._waiting_since = now
+
+    def failed(self, error: CallFailed, now: float) -> None:
+        """Nothing is known about what was on its way: send it again later, unless it can never be taken."""
+        group = self._groups[0] if self._groups else []
+        self._groups = []
+        self.outbox.disconnected()
+        if error.code is Code.INVALID_ARGUMENT:
+            for parcel in group:
+                self.outbox.refuse(*parcel.key, "invalid_argument")
+            self.refusals.append(str(error))
+        self._waiting_since = now
+        self._not_before = now + self._backoff.failed(error.failure.retry_after_ms / 1000)
+
+    def _is_due(self) -> bool:
+        pace = self._pace
+        return (
+            self.flushing
+            or self.outbox.backlog_bytes >= pace.eager_bytes
+            or (pace.episodes is not None and self._ended >= pace.episodes)
+        )
+
+    def _grouped(self, parcels: Sequence[Parcel], session: Session) -> list[list[Parcel]]:
+        groups: list[list[Parcel]] = []
+        room = 0
+        largest = session.max_message_bytes - _MESSAGE_SLACK
+        for parcel in parcels:
+            size = len(parcel.payload) + _PER_SEGMENT
+            if size > largest:
+                self.outbox.refuse(*parcel.key, "too_large")
+                continue
+            last = groups[-1] if groups else []
+            if not last or _kind(last[0]) != _kind(parcel) or size > room or len(last) >= session.max_push_segments:
+                last, room = [], largest
+                groups.append(last)
+            last.append(parcel)
+            room -= size
+        return groups
+
+
+def _kind(parcel: Parcel) -> tuple[int, bytes]:
+    return parcel.epoch, parcel.payload[:HASH_BYTES]
+
+
+def _reason(number: int) -> str:
+    try:
+        return RefusalReason(number).name.lower()
+    except ValueError:
+        return "refused"

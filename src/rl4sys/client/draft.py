@@ -1,0 +1,84 @@
+"""Steps that were taken and not yet sealed: rewards can still be added to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from rl4sys.client.snapshot import Snapshot
+from rl4sys.experience import Array, Arrays, Ending, Segment, StreamKey
+from rl4sys.policy import Decision
+
+
+class Draft:
+    """Columns for up to `length` steps of one version, allocated once and used again and again.
+
+    Row `count` of the observations is what is being decided about, or what followed the last step.
+    """
+
+    def __init__(self, snapshot: Snapshot, length: int) -> None:
+        schema = snapshot.form.schema
+        self.snapshot = snapshot
+        self.length = length
+        self.start = 0
+        """Index within the episode of the first step."""
+        self.count = 0
+        self.observation = {s.name: np.zeros((length + 1, *s.shape), s.dtype) for s in schema.observation}
+        self.reward = np.zeros(length, np.float32)
+        self.carry: dict[str, Array] = {}
+        """Policy memory before the first step."""
+        self._action = np.zeros((length, *schema.action.shape), schema.action.dtype)
+        self._extras = {s.name: np.zeros((length, *s.shape), s.dtype) for s in schema.extras}
+        self._noted = list(self._extras.items())
+
+    def begin(self, snapshot: Snapshot, start: int, carry: Arrays) -> Draft:
+        """Forget everything; the schema must be the same."""
+        self.snapshot, self.start, self.count = snapshot, start, 0
+        self.carry = {name: array[0].copy() for name, array in carry.items()}
+        self.reward.fill(0.0)
+        return self
+
+    @property
+    def end(self) -> int:
+        """Index within the episode of the step after the last one."""
+        return self.start + self.count
+
+    def seen(self) -> Mapping[str, Array]:
+        """The observation to decide about, one row of each array."""
+        row = self.count
+        return {name: column[row : row + 1] for name, column in self.observation.items()}
+
+    def record(self, decision: Decision) -> None:
+        """Note what was decided about the present row."""
+        row = self.count
+        self._action[row] = decision.action[0]
+        for name, column in self._noted:
+            column[row] = decision.extras[name][0]
+        self.count = row + 1
+
+    def continue_from(self, earlier: Draft) -> None:
+        """What followed the last step of the earlier draft is what this one starts with."""
+        for name, column in self.observation.items():
+            column[0] = earlier.observation[name][earlier.count]
+
+    def repeat_last(self) -> None:
+        """After a termination nobody asks for the value of what followed; the last observation stands in."""
+        for column in self.observation.values():
+            column[self.count] = column[self.count - 1]
+
+    def seal(self, stream: StreamKey, episode: int, ending: Ending) -> Segment:
+        """The segment, in arrays of its own."""
+        steps = self.count
+        return Segment(
+            stream=stream,
+            episode=episode,
+            start=self.start,
+            policy_version=self.snapshot.version,
+            ending=ending,
+            observation={name: column[: steps + 1].copy() for name, column in self.observation.items()},
+            action=self._action[:steps].copy(),
+            reward=self.reward[:steps].copy(),
+            extras={name: column[:steps].copy() for name, column in self._noted},
+            carry=self.carry,
+        )

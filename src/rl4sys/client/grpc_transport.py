@@ -1,0 +1,142 @@
+"""Calls over gRPC: TCP or a Unix socket, with TLS and a token where they are set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+import grpc
+
+from rl4sys.client.section import SettingsError
+from rl4sys.client.settings import ClientSettings, Tls
+from rl4sys.wire import Failure
+from rl4sys.wire.calls import CallFailed, Code, Watching
+from rl4sys.wire.generated import status_pb2, training_pb2, training_pb2_grpc, weights_pb2
+
+_MESSAGE_BYTES = 4 << 20
+_OPTIONS = [
+    ("grpc.keepalive_time_ms", 20_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    # A watch may be silent for hours, and is how a half-open connection is noticed.
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.max_pings_without_data", 0),
+    ("grpc.max_send_message_length", _MESSAGE_BYTES + (64 << 10)),
+    ("grpc.max_receive_message_length", _MESSAGE_BYTES + (64 << 10)),
+    # The courier decides when to try again; a connection may be tried a little sooner than that.
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1_000),
+    ("grpc.enable_retries", 0),
+]
+_CODES = {code.name: code for code in Code}
+
+R = TypeVar("R")
+
+
+class GrpcTransport:
+    """One channel to one server. It connects when the first call is made, and again by itself."""
+
+    def __init__(self, settings: ClientSettings) -> None:
+        address = settings.server
+        self._metadata = (("authorization", f"Bearer {settings.token}"),) if settings.token else ()
+        if settings.tls is None:
+            self._channel = grpc.insecure_channel(address, _OPTIONS)
+        else:
+            self._channel = grpc.secure_channel(address, _credentials(settings.tls), _OPTIONS)
+        self._stub: Any = training_pb2_grpc.TrainingStub(self._channel)
+
+    def join(self, request: training_pb2.JoinRequest, timeout: float) -> training_pb2.JoinReply:
+        """Find or make the learner of a client."""
+        reply: training_pb2.JoinReply = self._call(self._stub.Join, request, timeout)
+        return reply
+
+    def push(self, request: training_pb2.PushRequest, timeout: float) -> training_pb2.PushReply:
+        """Store segments."""
+        reply: training_pb2.PushReply = self._call(self._stub.Push, request, timeout)
+        return reply
+
+    def pull(self, request: training_pb2.PullRequest, timeout: float) -> Iterator[weights_pb2.PatchChunk]:
+        """The patch to a newer version, in parts."""
+        return _Stream(lambda: self._stub.Pull(request, timeout=timeout, metadata=self._metadata))
+
+    def watch(self, request: training_pb2.WatchRequest) -> Watching:
+        """New versions as they are published. Keepalive, not a deadline, ends it when the server is gone."""
+        return _Stream(lambda: self._stub.Watch(request, metadata=self._metadata))
+
+    def act(self, request: training_pb2.ActRequest, timeout: float) -> training_pb2.ActReply:
+        """Decide on the server."""
+        reply: training_pb2.ActReply = self._call(self._stub.Act, request, timeout)
+        return reply
+
+    def status(self, request: status_pb2.StatusRequest, timeout: float) -> status_pb2.StatusReply:
+        """What the server is doing."""
+        reply: status_pb2.StatusReply = self._call(self._stub.Status, request, timeout)
+        return reply
+
+    def close(self) -> None:
+        """Let go of the connection; calls that are on their way fail as CANCELLED."""
+        self._channel.close()
+
+    def _call(self, method: Callable[..., R], request: object, timeout: float) -> R:
+        try:
+            return method(request, timeout=timeout, metadata=self._metadata)
+        except grpc.RpcError as error:
+            _raise(error)
+        except ValueError as error:
+            # A channel that was closed meanwhile says so like this.
+            raise CallFailed(Code.CANCELLED, str(error)) from error
+
+
+class _Stream(Iterator[Any]):
+    """Messages of one call. Ends when cancelled; raises `CallFailed` when the server is lost."""
+
+    def __init__(self, begin: Callable[[], Any]) -> None:
+        try:
+            self._call = begin()
+        except ValueError as error:
+            raise CallFailed(Code.CANCELLED, str(error)) from error
+        self._cancelled = False
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        try:
+            return next(self._call)
+        except grpc.RpcError as error:
+            if self._cancelled:
+                raise StopIteration from None
+            _raise(error)
+
+    def cancel(self) -> None:
+        """End the stream; any thread may do so."""
+        self._cancelled = True
+        self._call.cancel()
+
+
+def _raise(error: Any) -> NoReturn:
+    """Say in our words what gRPC raised."""
+    code = error.code()
+    metadata = error.trailing_metadata() or ()
+    failure = Failure.from_metadata((entry[0], entry[1]) for entry in metadata)
+    # What a proxy or a broken peer answers is a fault of the connection, not of the request.
+    known = _CODES.get(code.name, Code.UNAVAILABLE) if code is not None else Code.UNAVAILABLE
+    if known is Code.UNKNOWN:
+        known = Code.INTERNAL
+    raise CallFailed(known, error.details() or known.value, failure) from error
+
+
+def _credentials(tls: Tls) -> grpc.ChannelCredentials:
+    if (tls.cert is None) != (tls.key is None):
+        raise SettingsError("tls: cert and key go together; give both or neither.")
+    return grpc.ssl_channel_credentials(_bytes(tls.ca), _bytes(tls.key), _bytes(tls.cert))
+
+
+def _bytes(path: Path | None) -> bytes | None:
+    if path is None:
+        return None
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise SettingsError(f"tls: {path} cannot be read: {error.strerror}.") from error

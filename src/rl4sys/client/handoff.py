@@ -1,0 +1,104 @@
+"""Where sealed segments wait until the packer has time: acting threads leave them here and go on."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+
+from rl4sys.client.snapshot import Snapshot
+from rl4sys.client.tally import Tally
+from rl4sys.experience import Segment
+from rl4sys.records import Overflow
+
+_OVERHEAD = 1024
+"""Bytes that the objects of a segment take beyond its values, so that tiny ones are bounded too."""
+
+
+class Handoff:
+    """A bounded queue between the threads that act and the one that packs. Its lock is never held for long."""
+
+    def __init__(self, capacity_bytes: int, overflow: Overflow, tally: Tally, linger: float = 0.0) -> None:
+        """`linger` are the seconds that a first segment waits for others, so that acting is disturbed less often."""
+        self._linger = linger
+        self._hurried = 0
+        self._capacity = capacity_bytes
+        self._overflow = overflow
+        self._tally = tally
+        self._queue: deque[tuple[Segment, Snapshot]] = deque()
+        self._bytes = 0
+        self._busy = False
+        self._closed = False
+        self._changed = threading.Condition()
+
+    @property
+    def waiting(self) -> int:
+        """Segments here or in the packer's hands."""
+        return len(self._queue) + self._busy
+
+    def post(self, segment: Segment, snapshot: Snapshot) -> None:
+        """Leave a segment. Waits only if the overflow policy is to block and everything is full."""
+        size = cost(segment)
+        with self._changed:
+            while self._overflow is Overflow.BLOCK and self._queue and self._is_full(size) and not self._closed:
+                self._changed.wait()
+            if self._closed:
+                self._tally.add("drops:unsent_at_close")
+                return
+            while self._queue and self._is_full(size):
+                if self._overflow is Overflow.DROP_NEWEST:
+                    self._tally.add("drops:overflow_newest")
+                    return
+                self._bytes -= cost(self._queue.popleft()[0])
+                self._tally.add("drops:overflow_oldest")
+            self._queue.append((segment, snapshot))
+            self._bytes += size
+            if len(self._queue) == 1 or self._is_urgent():
+                self._changed.notify_all()
+
+    def take(self) -> tuple[Segment, Snapshot] | None:
+        """The next segment; waits for one, and gives None once the queue is closed and empty."""
+        with self._changed:
+            self._busy = False
+            if not self._queue:
+                self._changed.notify_all()
+            while not self._queue:
+                if self._closed:
+                    return None
+                self._changed.wait()
+                if self._queue and self._linger:
+                    self._changed.wait_for(self._is_urgent, self._linger)
+            self._busy = True
+            segment, snapshot = self._queue.popleft()
+            self._bytes -= cost(segment)
+            if self._overflow is Overflow.BLOCK:
+                self._changed.notify_all()
+            return segment, snapshot
+
+    def drained(self, timeout: float) -> bool:
+        """Wait until everything was packed; false if it was not in time."""
+        with self._changed:
+            self._hurried += 1
+            self._changed.notify_all()
+            try:
+                return self._changed.wait_for(lambda: not self._queue and not self._busy, timeout)
+            finally:
+                self._hurried -= 1
+
+    def close(self) -> None:
+        """Nobody waits any more; what is here can still be taken."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def _is_urgent(self) -> bool:
+        return self._closed or self._hurried > 0 or 2 * self._bytes > self._capacity
+
+    def _is_full(self, size: int) -> bool:
+        return self._bytes + size > self._capacity
+
+
+def cost(segment: Segment) -> int:
+    """Bytes that a segment takes in memory, about."""
+    groups = (segment.observation, segment.extras, segment.carry)
+    values = sum(array.nbytes for group in groups for array in group.values())
+    return _OVERHEAD + values + segment.action.nbytes + segment.reward.nbytes

@@ -1,0 +1,84 @@
+"""Lanes: each open episode has one to itself, and the next episode takes it over."""
+
+from __future__ import annotations
+
+import heapq
+import threading
+
+from rl4sys.client.draft import Draft
+from rl4sys.client.snapshot import Snapshot
+from rl4sys.experience import StreamKey
+from rl4sys.policy import KeyedNoise, noise_size
+
+
+class Lane:
+    """A stream of episodes, one after the other, with its own chance and its own memory for recording."""
+
+    def __init__(self, stream: StreamKey, seed: int, first_episode: int) -> None:
+        self.stream = stream
+        self.episode = first_episode - 1
+        self.decisions = 0
+        """How many this lane has taken: the step that its chance is drawn for."""
+        self.noise = KeyedNoise(seed, [stream], 0)
+        self._seed = seed
+        self._noise_size = 0
+        self._spare: list[Draft] = []
+
+    def prepare(self, snapshot: Snapshot) -> None:
+        """Fit chance to a policy. Drawing is by step, so nothing repeats."""
+        size = noise_size(snapshot.spec)
+        if size != self._noise_size:
+            self.noise, self._noise_size = KeyedNoise(self._seed, [self.stream], size), size
+
+    def draft(self, snapshot: Snapshot, length: int) -> Draft:
+        """Columns to record into, used before if there are some."""
+        while self._spare:
+            draft = self._spare.pop()
+            if draft.snapshot.form is snapshot.form and draft.length == length:
+                return draft
+        self.prepare(snapshot)
+        return Draft(snapshot, length)
+
+    def give_back(self, draft: Draft) -> None:
+        """Its contents were copied; the columns may be used again."""
+        if not self._spare:
+            self._spare.append(draft)
+
+
+class Lanes:
+    """Hands out the free lane with the lowest number; makes a new one when all are taken."""
+
+    def __init__(self, client: str, seed: int, first_episode: int) -> None:
+        self._client = client
+        self._seed = seed
+        self._first_episode = first_episode
+        self._lanes: list[Lane] = []
+        self._free: list[int] = []
+        self._lock = threading.Lock()
+
+    @property
+    def decisions(self) -> int:
+        """Taken in all lanes together."""
+        return sum(lane.decisions for lane in self._lanes)
+
+    @property
+    def open(self) -> int:
+        """Lanes that an episode has."""
+        return len(self._lanes) - len(self._free)
+
+    def take(self) -> Lane:
+        """A lane for a new episode."""
+        with self._lock:
+            if self._free:
+                lane = self._lanes[heapq.heappop(self._free)]
+            else:
+                stream = StreamKey(self._client, "agent", len(self._lanes))
+                lane = Lane(stream, self._seed, self._first_episode)
+                self._lanes.append(lane)
+        lane.episode += 1
+        return lane
+
+    def release(self, lane: Lane) -> None:
+        """Its episode is over."""
+        with self._lock:
+            heapq.heappush(self._free, lane.stream.lane)

@@ -1,0 +1,99 @@
+"""The session with the server, which both background threads need and either may open again."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+from rl4sys.client.delivery import Session
+from rl4sys.client.settings import ClientSettings
+from rl4sys.client.snapshot import Snapshot
+from rl4sys.policy import COMPILERS, PolicySpec
+from rl4sys.wire import PROTOCOL, SegmentFormat, decode_policy, encode_action
+from rl4sys.wire.arrays import encode_array
+from rl4sys.wire.calls import CallFailed, Code, Transport
+from rl4sys.wire.generated import policy_pb2, training_pb2
+
+_LEAST_MESSAGE, _LARGEST_MESSAGE = 64 << 10, 4 << 20
+_HEADS = [name for name, number in policy_pb2.HeadKind.items() if number]
+
+
+class Link:
+    """Joins when there is no session; one thread at a time, the other then finds it done."""
+
+    def __init__(self, transport: Transport, settings: ClientSettings, software: str) -> None:
+        self._transport = transport
+        self._request = join_request(settings, software)
+        self._timeout = settings.timeout
+        self._joining = threading.Lock()
+        self._opened: Opened | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a session that nobody has complained about."""
+        return self._opened is not None
+
+    def open(self) -> Opened:
+        """The session; joins if there is none. Raises `CallFailed`, or `ContractViolation` for a strange answer."""
+        with self._joining:
+            if self._opened is None:
+                self._opened = Opened(self._transport.join(self._request, self._timeout))
+            return self._opened
+
+    def forget(self, session: Session) -> None:
+        """The server does not know this session any more."""
+        with self._joining:
+            if self._opened is not None and self._opened.session is session:
+                self._opened = None
+
+
+class Opened:
+    """An answer to Join, checked: the session, and the policy to act with."""
+
+    def __init__(self, reply: training_pb2.JoinReply) -> None:
+        if not reply.HasField("explore"):
+            raise CallFailed(
+                Code.UNIMPLEMENTED,
+                f"The policy of learner '{reply.learner}' decides on the server, and this client decides by itself. "
+                f"Choose an algorithm whose policy can travel, such as PPO or DQN.",
+            )
+        self.session = Session(
+            reply.session,
+            reply.learner,
+            min(_LARGEST_MESSAGE, max(_LEAST_MESSAGE, reply.limits.max_message_bytes)),
+            _most_segments(reply.limits),
+        )
+        self.spec: PolicySpec = decode_policy(reply.explore)
+        self.form = SegmentFormat.from_message(reply.schema)
+        self.schema_hash = reply.schema_hash
+        self.version = reply.version
+        self.max_steps = reply.limits.max_segment_steps or (1 << 16)
+
+    def fits(self, snapshot: Snapshot) -> bool:
+        """Whether weights that the client has belong to this policy."""
+        return snapshot.spec == self.spec and snapshot.schema_hash == self.schema_hash
+
+
+def _most_segments(limits: training_pb2.Limits) -> int:
+    """In one request, which is all that is outstanding at a time; a limit of 0 was not set."""
+    return min(limits.max_push_segments or 1, limits.max_outstanding_segments or limits.max_push_segments or 1)
+
+
+def join_request(settings: ClientSettings, software: str) -> training_pb2.JoinRequest:
+    """Who wants to learn, and how."""
+    request = training_pb2.JoinRequest(
+        protocol=PROTOCOL,
+        client=settings.client_id,
+        policy_id=settings.policy_id,
+        observation=map(encode_array, settings.observation),
+        action=None if settings.action is None else encode_action(settings.action),
+        ops=sorted(COMPILERS),
+        heads=_HEADS,
+        software=software,
+    )
+    if settings.algorithm:
+        parameters = json.dumps(settings.parameters) if settings.parameters else ""
+        request.algorithm.CopyFrom(training_pb2.Algorithm(name=settings.algorithm, parameters_json=parameters))
+    elif settings.experiment:
+        request.experiment = settings.experiment
+    return request

@@ -1,0 +1,84 @@
+"""Keeps the newest policy on disk, so that a client can start while the server is away."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from rl4sys.atomic_files import replace_file
+from rl4sys.client.snapshot import Snapshot
+from rl4sys.policy import PolicySpec, layout_of
+from rl4sys.weights.layout import FLOAT32
+from rl4sys.wire import SegmentFormat
+
+_log = logging.getLogger(__name__)
+_FORMAT = 1
+_SECONDS_BETWEEN = 5.0
+"""A version that is soon replaced is not worth a write."""
+
+
+class PolicyCache:
+    """One file for each client and policy: a line of JSON, then the weights as they travel."""
+
+    def __init__(self, directory: Path, name: str, clock: Callable[[], float]) -> None:
+        self._path = directory / f"{name}.policy"
+        self._clock = clock
+        self._saved_at: float | None = None
+        self._pending: Snapshot | None = None
+
+    def load(self) -> Snapshot | None:
+        """The policy that was kept; None if there is none that checks out."""
+        try:
+            head, _, blob = self._path.read_bytes().partition(b"\n")
+            raw = json.loads(head)
+            if raw["format"] != _FORMAT or hashlib.sha256(blob).hexdigest() != raw["sha256"]:
+                raise ValueError("its format or its checksum is wrong")
+            spec = PolicySpec.from_json(raw["spec"])
+            if len(blob) != 4 * layout_of(spec.program).size:
+                raise ValueError("its weights have another size than its policy")
+        except FileNotFoundError:
+            return None
+        except (OSError, KeyError, TypeError, ValueError) as error:
+            _log.warning(
+                "The cached policy %s is of no use: %s. Delete it, or start with the server.", self._path, error
+            )
+            return None
+        weights = np.frombuffer(blob, FLOAT32)
+        schema_hash = bytes.fromhex(raw["schema_hash"])
+        return Snapshot(
+            spec, SegmentFormat.of(spec), schema_hash, raw["learner"], raw["version"], weights, raw["max_steps"]
+        )
+
+    def keep(self, snapshot: Snapshot) -> None:
+        """Write this one, at once or with a later one."""
+        self._pending = snapshot
+        now = self._clock()
+        if self._saved_at is None or now - self._saved_at >= _SECONDS_BETWEEN:
+            self._saved_at = now
+            self.save()
+
+    def save(self) -> None:
+        """Write what is not yet written. A disk that fails is told of, and decisions go on."""
+        snapshot, self._pending = self._pending, None
+        if snapshot is None:
+            return
+        blob = snapshot.weights.tobytes()
+        head = {
+            "format": _FORMAT,
+            "spec": snapshot.spec.to_json(),
+            "schema_hash": snapshot.schema_hash.hex(),
+            "learner": snapshot.learner,
+            "version": snapshot.version,
+            "max_steps": snapshot.max_steps,
+            "sha256": hashlib.sha256(blob).hexdigest(),
+        }
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(self._path, json.dumps(head).encode() + b"\n" + blob)
+        except OSError as error:
+            _log.warning("The policy cannot be cached in %s: %s.", self._path, error)

@@ -1,0 +1,223 @@
+"""What a client needs to know: who it is, where the server is, what is to be learned and how much may be kept."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rl4sys.client.original_settings import is_original, translate
+from rl4sys.client.section import Section, SettingsError, shown
+from rl4sys.client.spaces import action_from_settings, mask_for, observation_from_settings
+from rl4sys.experience import ArraySpec
+from rl4sys.policy import MASK, ActionSpec
+from rl4sys.records import Overflow
+from rl4sys.wire import ContractViolation, require_name
+
+DEFAULT_SERVER = "127.0.0.1:50051"
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """Files (PEM) that make the connection safe."""
+
+    ca: Path | None = None
+    """Who vouches for the server; absent for those whom the system trusts."""
+    cert: Path | None = None
+    """What the client shows, where the server asks for it; goes with `key`."""
+    key: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSettings:
+    """Everything that `rl4sys.connect` reads."""
+
+    client_id: str
+    """Names the client for ever; its experience is known by it."""
+    server: str = DEFAULT_SERVER
+    """`host:port`, `unix:/path/of/socket` or `inproc://name`."""
+    token: str | None = field(default=None, repr=False)
+    """Shown to the server with every call; from `token` or the first line of `token_file`."""
+    tls: Tls | None = None
+    insecure: bool = False
+    """Let a token travel unencrypted to another machine."""
+    policy_id: str = ""
+    """Clients that name the same policy share its learner; empty for one of its own."""
+    algorithm: str = ""
+    """The algorithm to learn with; empty to do as the learner or the server does already."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """Of the learner: its sections `algorithm`, `network` and `buffer`, and its `seed`."""
+    experiment: str = ""
+    """The name of an experiment that the server offers, instead of an algorithm."""
+    observation: tuple[ArraySpec, ...] = ()
+    action: ActionSpec | None = None
+    timeout: float = 10.0
+    """Seconds that `connect` waits for the server, and that each call may take."""
+    outbox: Path | None = None
+    """Where unsent experience is kept, so that it survives a killed client; absent to keep it in memory."""
+    outbox_bytes: int = 64 << 20
+    """What may wait to be sent. More survives a longer absence of the server."""
+    overflow: Overflow = Overflow.DROP_OLDEST
+    """What makes way when that is full. With `block`, and with nothing else, `act` and `end` can have to wait."""
+    cache: Path | None = None
+    """Where the newest policy is kept, to start from when the server is away."""
+    max_segment_length: int = 256
+    """Steps after which experience is sent though the episode goes on. More means fewer, later and larger pieces."""
+    reward_window: int = 16
+    """Newest decisions of an episode that wait for late rewards. More waits longer before experience is sent."""
+    send_interval: float = 0.05
+    """Seconds that experience waits for company before it is sent. More makes fewer, larger messages."""
+    send_frequency: int | None = None
+    """Episodes after whose end experience is sent sooner than that."""
+    seed: int | None = None
+    """Of the policy's chance and of the learner. Absent: the policy's is another one at every start."""
+    notes: tuple[str, ...] = ()
+    """What of an older file could not be taken literally; `connect` logs each as a warning."""
+
+
+def load_settings(source: str | Path | Mapping[str, Any] | ClientSettings) -> ClientSettings:
+    """Settings from a JSON or YAML file or a mapping, in our shape or in either of the original ones."""
+    if isinstance(source, ClientSettings):
+        return source
+    if isinstance(source, Mapping):
+        return parse_settings(source)
+    path = Path(source)
+    try:
+        return parse_settings(_read(path), path.parent)
+    except SettingsError as error:
+        raise SettingsError(f"{path}: {error}") from error
+
+
+def parse_settings(values: Mapping[str, Any], directory: Path = Path()) -> ClientSettings:
+    """Typed settings; relative paths are below `directory`."""
+    notes: tuple[str, ...] = ()
+    if is_original(values):
+        values, notes = translate(values)
+    section = Section(values)
+    tls = section.section("tls") if "tls" in section else None
+    algorithm, parameters = _algorithm(section)
+    action = None if section.raw("action") is None else action_from_settings(section.raw("action"))
+    observation = () if section.raw("observation") is None else observation_from_settings(section.raw("observation"))
+    if section.raw("action_mask", False) and action and all(spec.name != MASK for spec in observation):
+        observation += mask_for(action)
+    settings = ClientSettings(
+        client_id=_name("client_id", section.text("client_id") or _host()),
+        server=section.text("server", DEFAULT_SERVER) or DEFAULT_SERVER,
+        token=_token(section, directory),
+        tls=None if tls is None else Tls(*(_path(tls, name, directory) for name in ("ca", "cert", "key"))),
+        insecure=section.raw("insecure", False) is True,
+        policy_id=_name("policy_id", section.text("policy_id")),
+        algorithm=algorithm,
+        parameters=parameters,
+        experiment=section.text("experiment") or "",
+        observation=observation,
+        action=action,
+        timeout=section.number("timeout", 10.0, 0.001) or 10.0,
+        outbox=_path(section, "outbox", directory),
+        outbox_bytes=section.whole("outbox_bytes", 64 << 20, 1024) or 0,
+        overflow=Overflow(section.choice("overflow", list(Overflow), Overflow.DROP_OLDEST)),
+        cache=_path(section, "cache", directory),
+        max_segment_length=section.whole("max_segment_length", 256, 1) or 1,
+        reward_window=section.whole("reward_window", 16) or 0,
+        send_interval=section.number("send_interval", 0.05) or 0.0,
+        send_frequency=section.whole("send_frequency", None, 1),
+        seed=section.whole("seed"),
+        notes=notes,
+    )
+    section.finish()
+    if tls:
+        tls.finish()
+    if settings.algorithm and settings.experiment:
+        raise SettingsError("algorithm and experiment are both given; name an experiment, or describe an algorithm.")
+    if settings.token and settings.tls is None and not settings.insecure and not _stays_here(settings.server):
+        raise SettingsError(
+            f"server: the token would travel to {settings.server} unencrypted. Add `tls: {{ca: FILE}}`, or "
+            f"`insecure: true` if the network itself is safe."
+        )
+    return settings
+
+
+def _stays_here(server: str) -> bool:
+    return server.startswith(("unix:", "inproc:", "localhost:", "127.", "[::1]:"))
+
+
+def _algorithm(section: Section) -> tuple[str, dict[str, Any]]:
+    """The name of the algorithm, and the parameters of the learner as the server reads them."""
+    given = section.raw("algorithm", {})
+    part = Section({"name": given} if isinstance(given, str) else given, "algorithm")
+    name = part.text("name") or ""
+    parameters: dict[str, Any] = {}
+    if chosen := part.rest():
+        parameters["algorithm"] = chosen
+    for other in ("network", "buffer"):
+        if (value := section.raw(other)) is not None:
+            parameters[other] = Section(value, other).rest()
+    for switch in ("normalize_obs", "normalize_reward"):
+        if (value := section.raw(switch)) is not None:
+            parameters[switch] = value
+    if parameters and not name:
+        raise SettingsError(f"Parameters {sorted(parameters)} are given without an algorithm; add algorithm.name.")
+    if name and (seed := section.whole("seed")) is not None:
+        parameters["seed"] = seed
+    return name, parameters
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    try:
+        text = path.read_text()
+    except OSError as error:
+        raise SettingsError(
+            f"the file cannot be read: {error.strerror}. Give the path of a JSON or YAML file."
+        ) from error
+    try:
+        values = _yaml(text) if path.suffix in (".yaml", ".yml") else json.loads(text)
+    except json.JSONDecodeError as error:
+        raise SettingsError(f"this is no JSON: {error}. Correct it, or name the file .yaml if it is YAML.") from error
+    if not isinstance(values, Mapping):
+        raise SettingsError(f"got {shown(values)}; expected names with values.")
+    return values
+
+
+def _yaml(text: str) -> Any:
+    try:
+        import yaml
+    except ModuleNotFoundError as error:
+        raise SettingsError("YAML needs the package PyYAML: pip install pyyaml, or write the file as JSON.") from error
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise SettingsError(f"this is no YAML: {error}.") from error
+
+
+def _token(section: Section, directory: Path) -> str | None:
+    token, path = section.text("token"), _path(section, "token_file", directory)
+    if token is not None and path is not None:
+        raise SettingsError("token and token_file are both given; keep one of them.")
+    if path is None:
+        return token
+    try:
+        return path.read_text().split("\n", 1)[0].strip()
+    except OSError as error:
+        raise SettingsError(f"token_file: {path} cannot be read: {error.strerror}.") from error
+
+
+def _path(section: Section, name: str, directory: Path) -> Path | None:
+    text = section.text(name)
+    return None if text is None else directory / Path(text).expanduser()
+
+
+def _name(what: str, name: str | None) -> str:
+    if not name:
+        return ""
+    try:
+        return require_name(what, name)
+    except ContractViolation as error:
+        raise SettingsError(str(error)) from error
+
+
+def _host() -> str:
+    """A client that has no name of its own is known by its machine."""
+    return "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "-" for c in socket.gethostname()).lstrip(".")

@@ -1,0 +1,116 @@
+"""What a client sees and does, from a config file or from Gymnasium spaces, without importing Gymnasium."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from rl4sys.client.section import Section, SettingsError, shown
+from rl4sys.experience import ArraySpec
+from rl4sys.policy import MASK, ActionSpec, BoxAction, DiscreteAction, MultiDiscreteAction
+
+OBSERVATION = "observation"
+"""The name of an observation that is a single array."""
+
+
+def observation_from_settings(value: Any, where: str = "observation") -> tuple[ArraySpec, ...]:
+    """`8`, `[84, 84]`, or named arrays `{queue: 8, image: {dtype: uint8, shape: [84, 84]}}`."""
+    if isinstance(value, Mapping) and not value.keys() <= {"dtype", "shape"}:
+        return tuple(_array(str(name), array, f"{where}.{name}") for name, array in value.items())
+    return (_array(OBSERVATION, value, where),)
+
+
+def action_from_settings(value: Any, where: str = "action") -> ActionSpec:
+    """`4` (choices), `{n: 4, start: 0}`, `{sizes: [3, 2]}` or `{low: [-1, -1], high: [1, 1]}`."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = {"n": value}
+    section = Section(value, where)
+    kinds = {"n": "discrete", "sizes": "multi_discrete", "low": "box"}
+    given = [kind for name, kind in kinds.items() if name in section]
+    if len(given) != 1 or section.choice("kind", kinds.values(), given[0]) != given[0]:
+        raise SettingsError(f"{where}: got {shown(value)}; expected one of n, sizes, or low with high.")
+    action: ActionSpec
+    if given == ["discrete"]:
+        action = DiscreteAction(section.whole("n", least=1) or 1, int(section.raw("start", 0)))
+    elif given == ["multi_discrete"]:
+        action = MultiDiscreteAction(tuple(map(int, section.raw("sizes"))))
+    else:
+        action = _box(section.raw("low"), section.raw("high"), where)
+    section.finish()
+    return action
+
+
+def observation_from_space(space: Any) -> tuple[ArraySpec, ...]:
+    """The arrays of a Gymnasium `Box`, or of a `Dict` of them; `action_mask` becomes the mask."""
+    parts = getattr(space, "spaces", None)
+    if parts is None:
+        return (_space_array(OBSERVATION, space),)
+    if not isinstance(parts, Mapping):
+        raise _unsupported(space)
+    return tuple(_space_array(str(name), part) for name, part in parts.items())
+
+
+def action_from_space(space: Any) -> ActionSpec:
+    """What a Gymnasium `Discrete`, `MultiDiscrete` or flat `Box` allows."""
+    if (n := getattr(space, "n", None)) is not None:
+        return DiscreteAction(int(n), int(getattr(space, "start", 0)))
+    if (sizes := getattr(space, "nvec", None)) is not None:
+        return MultiDiscreteAction(tuple(int(size) for size in np.ravel(sizes)))
+    if getattr(space, "low", None) is not None and len(space.shape) == 1:
+        return _box(space.low.tolist(), space.high.tolist(), "action_space")
+    raise _unsupported(space)
+
+
+def mask_for(action: ActionSpec) -> tuple[ArraySpec, ...]:
+    """The array that says which choices are allowed; none where actions are real numbers."""
+    match action:
+        case DiscreteAction(n=n):
+            return (ArraySpec(MASK, "bool", (n,)),)
+        case MultiDiscreteAction(sizes=sizes):
+            return (ArraySpec(MASK, "bool", (sum(sizes),)),)
+        case BoxAction():
+            return ()
+
+
+def _array(name: str, value: Any, where: str) -> ArraySpec:
+    if not isinstance(value, Mapping):
+        value = {"shape": value}
+    section = Section(value, where)
+    dtype = section.text("dtype", "bool" if name == MASK else "float32") or ""
+    shape = section.raw("shape", [])
+    section.finish()
+    lengths = [shape] if isinstance(shape, int) else shape
+    if not isinstance(lengths, list | tuple) or not all(isinstance(n, int) and n > 0 for n in lengths):
+        raise SettingsError(f"{where}: got shape {shown(shape)}; expected a length or a list of lengths.")
+    try:
+        return ArraySpec(name, str(np.dtype(dtype)), tuple(lengths))
+    except TypeError as error:
+        raise SettingsError(f"{where}: got dtype {dtype!r}; expected one such as float32 or uint8.") from error
+
+
+def _space_array(name: str, space: Any) -> ArraySpec:
+    shape, dtype = getattr(space, "shape", None), getattr(space, "dtype", None)
+    if shape is None or dtype is None or getattr(space, "n", None) not in (None, *shape):
+        raise _unsupported(space)
+    if name == MASK:
+        return ArraySpec(name, "bool", tuple(shape))
+    return ArraySpec(name, "uint8" if dtype == np.uint8 else "float32", tuple(shape))
+
+
+def _box(low: Any, high: Any, where: str) -> BoxAction:
+    try:
+        box = BoxAction(tuple(map(float, low)), tuple(map(float, high)))
+    except (TypeError, ValueError) as error:
+        raise SettingsError(f"{where}: got bounds {shown(low)} and {shown(high)}; expected two lists.") from error
+    if not box.low or len(box.low) != len(box.high) or not all(map(float.__le__, box.low, box.high)):
+        raise SettingsError(f"{where}: got bounds {shown(low)} to {shown(high)}; expected as many low as high ones.")
+    return box
+
+
+def _unsupported(space: object) -> SettingsError:
+    return SettingsError(
+        f"Got the space {space}; expected a Box or a Dict of them to observe, and a Discrete, MultiDiscrete or flat "
+        f"Box to act. Describe it in the config instead: `observation: {{queue: 8}}`, `action: 4`."
+    )

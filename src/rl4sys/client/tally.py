@@ -1,0 +1,61 @@
+"""What the threads of an agent tell each other and the user: counts, and the state of the connection."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter
+
+_log = logging.getLogger(__name__)
+
+
+class Tally:
+    """Counters by reason that any thread may add to, for what happens too seldom for a lock to matter."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts: Counter[str] = Counter()
+        self.connected = False
+        """Whether the last call succeeded."""
+        self.last_error: str | None = None
+        self.stopped: BaseException | None = None
+        """Why nothing more is sent or received; None while it is."""
+
+    def add(self, reason: str, count: int = 1) -> bool:
+        """Count; true the first time, when it is worth telling the user."""
+        with self._lock:
+            first = reason not in self._counts
+            self._counts[reason] += count
+            return first
+
+    def count(self, reason: str) -> int:
+        """How often it happened."""
+        return self._counts[reason]
+
+    def with_prefix(self, prefix: str) -> dict[str, int]:
+        """Counts of the reasons `PREFIX:REASON`, by REASON."""
+        with self._lock:
+            return {n.removeprefix(prefix + ":"): c for n, c in self._counts.items() if n.startswith(prefix + ":")}
+
+    def succeeded(self) -> None:
+        """A call ended in OK."""
+        if not self.connected:
+            self.connected = True
+            _log.info("Connected to the training server.")
+
+    def failed(self, error: Exception) -> None:
+        """A call failed, and will be made again."""
+        self.last_error = str(error)
+        if self.connected:
+            self.connected = False
+            _log.warning("Lost the training server: %s Decisions go on; experience is kept.", error)
+
+    def stop(self, error: Exception) -> None:
+        """A call failed in a way that trying again cannot help."""
+        self.connected, self.last_error, self.stopped = False, str(error), error
+        _log.error("The training server refuses this client: %s Decisions go on; nothing is sent any more.", error)
+
+    def died(self, name: str, error: Exception) -> None:
+        """A background thread ended by an error."""
+        self.connected, self.stopped = False, error
+        self.last_error = f"The thread {name} died: {type(error).__name__}: {error}"

@@ -1,0 +1,48 @@
+"""From a server's address to what carries calls there."""
+
+from __future__ import annotations
+
+from rl4sys.client.section import SettingsError, did_you_mean
+from rl4sys.client.settings import ClientSettings
+from rl4sys.wire.calls import Transport
+
+_IN_PROCESS = "inproc://"
+_published: dict[str, Transport] = {}
+
+
+def publish_in_process(name: str, transport: Transport) -> None:
+    """Let `server: inproc://NAME` mean this transport, within this process."""
+    _published[name] = transport
+
+
+def withdraw_in_process(name: str) -> None:
+    """Forget a name."""
+    _published.pop(name, None)
+
+
+def transport_for(settings: ClientSettings) -> Transport:
+    """A connection for this client alone, which it may close."""
+    address = settings.server
+    if address.startswith(_IN_PROCESS):
+        name = address.removeprefix(_IN_PROCESS)
+        if name not in _published:
+            raise SettingsError(
+                f"server: nothing in this process is called '{name}'{did_you_mean(name, _published)}. "
+                f"Start the embedded server first, or give `host:port`."
+            )
+        return _Shared(_published[name])
+    # Imported here: a client within the server's process needs no grpcio.
+    from rl4sys.client.grpc_transport import GrpcTransport
+
+    return GrpcTransport(settings)
+
+
+class _Shared:
+    """A transport that several clients use: closing it for one leaves it open for the others."""
+
+    def __init__(self, transport: Transport) -> None:
+        self.join, self.push, self.pull = transport.join, transport.push, transport.pull
+        self.watch, self.act, self.status = transport.watch, transport.act, transport.status
+
+    def close(self) -> None:
+        """Nothing is to be let go of."""

@@ -1,0 +1,162 @@
+"""Brings new weights, in a thread of its own."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from rl4sys.client.link import Link, Opened
+from rl4sys.client.retries import Backoff, Remedy, remedy
+from rl4sys.client.snapshot import Newest, Snapshot
+from rl4sys.client.tally import Tally
+from rl4sys.policy import layout_of
+from rl4sys.weights import LayoutMismatch, PatchMismatch, apply_patch
+from rl4sys.wire import ContractViolation, decode_patch
+from rl4sys.wire.calls import CallFailed, Code, Transport, Watching
+from rl4sys.wire.generated import training_pb2, weights_pb2
+
+_LARGEST_PUSHED = 1 << 20
+"""Bytes of a patch that may come along with the news; larger ones are pulled."""
+_UNUSABLE = (PatchMismatch, ContractViolation, LayoutMismatch)
+
+
+class Watcher:
+    """Publishes each version as it comes; what does not check out is pulled in full."""
+
+    def __init__(
+        self,
+        link: Link,
+        transport: Transport,
+        newest: Newest,
+        timeout: float,
+        backoff: Backoff,
+        clock: Callable[[], float],
+        tally: Tally,
+        on_publish: Callable[[Snapshot], None],
+    ) -> None:
+        self._link = link
+        self._transport = transport
+        self._newest = newest
+        self._timeout = timeout
+        self._backoff = backoff
+        self._clock = clock
+        self._tally = tally
+        self._on_publish = on_publish
+        self._stopping = threading.Event()
+        self._watching: Watching | None = None
+        self._caught_up: Opened | None = None
+        """The session whose policy the present snapshot is known to be."""
+
+    def run(self) -> None:
+        """Follow the learner until `stop`."""
+        while not self._stopping.is_set():
+            opened: Opened | None = None
+            try:
+                opened = self._link.open()
+                self._tally.succeeded()
+                self._catch_up(opened)
+                self._follow(opened)
+                pause = self._backoff.failed()
+            except CallFailed as error:
+                what = remedy(error)
+                # A version that is gone is asked for anew; an experiment that does not exist never will be.
+                if what is Remedy.STOP and (opened is None or error.code is not Code.NOT_FOUND):
+                    self._tally.stop(error)
+                    self._newest.wake()
+                    return
+                if what is Remedy.JOIN and opened is not None:
+                    self._link.forget(opened.session)
+                self._tally.failed(error)
+                pause = self._backoff.failed(error.failure.retry_after_ms / 1000)
+            except _UNUSABLE as error:
+                self._tally.failed(error)
+                pause = self._backoff.failed()
+            self._stopping.wait(pause)
+
+    def stop(self) -> None:
+        """End `run` soon."""
+        self._stopping.set()
+        watching = self._watching
+        if watching is not None:
+            watching.cancel()
+
+    def _catch_up(self, opened: Opened) -> None:
+        """After joining: the present weights may be old, or of a learner that is no more."""
+        snapshot = self._newest.snapshot
+        if opened is self._caught_up and snapshot is not None:
+            return
+        if snapshot is None or not opened.fits(snapshot) or snapshot.version > opened.version:
+            self._pull(opened, None)
+        elif snapshot.version < opened.version:
+            self._pull(opened, snapshot)
+        self._caught_up = opened
+
+    def _follow(self, opened: Opened) -> None:
+        snapshot = self._newest.snapshot
+        if snapshot is None:
+            return
+        watching = self._transport.watch(
+            training_pb2.WatchRequest(session=opened.session.id, have=snapshot.version, max_patch_bytes=_LARGEST_PUSHED)
+        )
+        self._watching = watching
+        try:
+            if self._stopping.is_set():
+                return
+            for news in watching:
+                self._hear(opened, news)
+        finally:
+            self._watching = None
+            watching.cancel()
+
+    def _hear(self, opened: Opened, news: training_pb2.NewVersion) -> None:
+        self._backoff.succeeded()
+        self._tally.succeeded()
+        snapshot = self._newest.snapshot
+        if snapshot is None or news.version <= snapshot.version:
+            return
+        if not news.HasField("patch"):
+            self._pull(opened, snapshot)
+            return
+        try:
+            self._apply(opened, snapshot, iter((news.patch,)))
+        except _UNUSABLE:
+            self._tally.add("damaged_patches")
+            self._pull(opened, None)
+
+    def _pull(self, opened: Opened, have: Snapshot | None) -> None:
+        """The newest version: as a patch, and in full if the patch is of no use."""
+        request = training_pb2.PullRequest(session=opened.session.id, have=None if have is None else have.version)
+        chunks = self._transport.pull(request, self._timeout)
+        first = next(chunks, None)
+        if first is None:
+            if have is None:
+                raise ContractViolation("The server sent no weights though the client has none. Report it.")
+            return
+        try:
+            self._apply(opened, have, itertools.chain((first,), chunks))
+        except _UNUSABLE:
+            self._tally.add("damaged_patches")
+            if have is None:
+                raise
+            self._pull(opened, None)
+
+    def _apply(self, opened: Opened, base: Snapshot | None, chunks: Iterator[weights_pb2.PatchChunk]) -> None:
+        present = self._newest.snapshot
+        same = present is not None and opened.fits(present)
+        spec, form = (present.spec, present.form) if present is not None and same else (opened.spec, opened.form)
+        size = layout_of(spec.program).size
+        patch = decode_patch(chunks, size)
+        if patch.base is not None and (base is None or patch.base != base.version):
+            raise PatchMismatch(f"The patch starts from version {patch.base}, which is not at hand. Pull in full.")
+        weights = apply_patch(None if base is None else base.weights, patch, size)
+        if not np.isfinite(weights).all():
+            raise ContractViolation(
+                f"Version {patch.target} has weights that are NaN or infinite. See the learner's log."
+            )
+        learner = opened.session.learner
+        snapshot = Snapshot(spec, form, opened.schema_hash, learner, patch.target, weights, opened.max_steps)
+        self._newest.publish(snapshot, self._clock())
+        self._on_publish(snapshot)

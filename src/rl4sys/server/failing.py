@@ -1,0 +1,33 @@
+"""The ways in which calls fail, each in one line where it happens."""
+
+from __future__ import annotations
+
+from rl4sys.wire import Failure, FailureReason
+from rl4sys.wire.calls import CallFailed, Code
+
+
+def invalid(message: str) -> CallFailed:
+    """The request breaks the contract; the same one will fail again."""
+    return CallFailed(Code.INVALID_ARGUMENT, message)
+
+
+def precondition(reason: FailureReason, message: str) -> CallFailed:
+    """Something must be done first; the reason says what."""
+    return CallFailed(Code.FAILED_PRECONDITION, message, Failure(reason))
+
+
+def unavailable(message: str, reason: FailureReason = FailureReason.UNSPECIFIED, retry_after_ms: int = 0) -> CallFailed:
+    """Not now."""
+    return CallFailed(Code.UNAVAILABLE, message, Failure(reason, retry_after_ms))
+
+
+def exhausted(reason: FailureReason, message: str, retry_after_ms: int) -> CallFailed:
+    """Something is full."""
+    return CallFailed(Code.RESOURCE_EXHAUSTED, message, Failure(reason, retry_after_ms))
+
+
+def draining() -> CallFailed:
+    """The server shuts down."""
+    return unavailable(
+        "The server is shutting down. Keep what is not acknowledged and connect again.", FailureReason.DRAINING, 1_000
+    )

@@ -1,0 +1,169 @@
+"""A learner as a fold over its log: the same records in the same order give the same weights, whatever crashed."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+from rl4sys.checkpoints import Checkpoints, NoCheckpoint, ReplayRows
+from rl4sys.experience import Segment
+from rl4sys.records import Record
+from rl4sys.replay import PrioritizedBuffer, UniformBuffer
+from rl4sys.seeding import Seeds
+from rl4sys.server.curves import Curves
+from rl4sys.server.entries import Entry
+from rl4sys.server.episodes import Episodes
+from rl4sys.server.events import Event, Progress, Published, Ready, Saved
+from rl4sys.server.learner_config import build_learner, canonical, resolve
+from rl4sys.server.setups import LearnerSetup
+from rl4sys.state import require
+from rl4sys.wire import SegmentFormat, decode_segment
+
+_log = logging.getLogger(__name__)
+
+_KEPT_CHECKPOINTS = 2
+_CURVE_STEPS = 1_000
+"""Steps between two points of a curve."""
+
+
+class Fold:
+    """Takes records one by one. How many come at once never changes the result, only their order does."""
+
+    def __init__(self, directory: Path, committed: int, tell: Callable[[Event], None]) -> None:
+        """Make the learner, or restore it from the newest good checkpoint that lies within the log."""
+        self._setup = LearnerSetup.read(directory)
+        self._config = resolve(self._setup.algorithm, self._setup.parameters)
+        self.learner = build_learner(self._config, self._setup)
+        self.position = 0
+        """The number of the next record to take."""
+        self._tell = tell
+        self._form = SegmentFormat.of(self.learner.algorithm.policies.explore)
+        self._episodes = Episodes()
+        self._unknown_version = 0
+        self._metrics: dict[str, float] = {}
+        self._checkpoints = Checkpoints(directory / "checkpoints", _KEPT_CHECKPOINTS)
+        self._saved_at: int | None = None
+        self._restore(committed)
+        self._curves = Curves(directory / "tensorboard", self.learner.steps)
+
+    def ready(self) -> Ready:
+        """What the host needs to know before anything else."""
+        newest = self.learner.store.newest
+        return Ready(
+            policy=self.learner.algorithm.policies.explore.to_json(),
+            config=canonical(self._config),
+            noise_seed=Seeds(self._config.seed).integer("decisions"),
+            version=newest.number,
+            position=self.position,
+            blob=newest.blob.tobytes(),
+        )
+
+    @property
+    def threads(self) -> int:
+        """Threads that torch is to compute with."""
+        return self._config.threads
+
+    def take(self, record: Record) -> None:
+        """Learn from one record, publish what comes of it, and save when it is time."""
+        entry = Entry.decode(record.payload)
+        segment = decode_segment(
+            self._form,
+            entry.segment,
+            client=entry.client,
+            sequence=entry.sequence,
+            max_steps=self._setup.max_segment_steps,
+        )
+        before = self.learner.steps
+        if segment.policy_version > self.learner.store.latest:
+            # The host lets it in while versions of an unfolded part of the log may still come.
+            self._unknown_version += segment.steps
+        else:
+            self._learn(segment)
+        self.position = record.number + 1
+        if _crossed(before, self.learner.steps, _CURVE_STEPS):
+            self._curves.log(self.learner.steps, self._curve_points())
+        if _crossed(before, self.learner.steps, self._config.checkpoint_frequency):
+            try:
+                self.save()
+            except OSError as error:
+                # The log holds everything that it would: a full disk only makes the next start slower.
+                _log.warning("Learner %s could not be saved, and goes on: %s", self._setup.learner, error)
+
+    def progress(self) -> Progress:
+        """How far it is."""
+        counts = self.learner.buffer.counts
+        unused = {"too_old": counts.get("too_old", 0), "unknown_version": self._unknown_version}
+        return Progress(
+            position=self.position,
+            steps=self.learner.steps - unused["too_old"],
+            updates=self.learner.updates,
+            episodes=self._episodes.count,
+            mean_return=self._episodes.mean_return,
+            unused={reason: steps for reason, steps in unused.items() if steps},
+            metrics=self._metrics,
+        )
+
+    def save(self) -> None:
+        """Write a checkpoint, unless there is one of this very position."""
+        if self._saved_at == self.position:
+            return
+        state = {
+            "position": self.position,
+            "learner": self.learner.state(),
+            "episodes": self._episodes.state(),
+            "unknown_version": self._unknown_version,
+        }
+        self._checkpoints.save(self.position, state, self._replay())
+        self._saved_at = self.position
+        self._tell(Saved(self.position, self._checkpoints.steps()[0]))
+
+    def close(self) -> None:
+        """Let go of the curves."""
+        self._curves.close()
+
+    def _learn(self, segment: Segment) -> None:
+        version = self.learner.store.latest
+        metrics = self.learner.learn([segment])
+        self._episodes.note(segment)
+        if metrics:
+            self._metrics = {name: float(value) for name, value in metrics.items() if math.isfinite(value)}
+        newest = self.learner.store.newest
+        if newest.number > version:
+            self._tell(Published(newest.number, newest.blob.tobytes()))
+
+    def _restore(self, committed: int) -> None:
+        self._checkpoints.tidy()
+        # After a power cut a log without fsync may end before the newest checkpoint.
+        for step in [step for step in self._checkpoints.steps()[::-1] if step <= committed]:
+            try:
+                loaded = self._checkpoints.load(step)
+            except NoCheckpoint as error:
+                _log.warning("Learner %s passes over a damaged checkpoint: %s", self._setup.learner, error)
+                continue
+            require(loaded.state, "position", "learner", "episodes", "unknown_version")
+            self.learner.restore(loaded.state["learner"])
+            if (replay := self._replay()) is not None:
+                for first, rows in self._checkpoints.replay_rows(loaded):
+                    replay.load_rows(first, rows)
+            self._episodes.restore(loaded.state["episodes"])
+            self._unknown_version = int(loaded.state["unknown_version"])
+            self.position = self._saved_at = int(loaded.state["position"])
+            return
+
+    def _replay(self) -> ReplayRows | None:
+        buffer = self.learner.buffer
+        return buffer if isinstance(buffer, UniformBuffer | PrioritizedBuffer) else None
+
+    def _curve_points(self) -> dict[str, float]:
+        points = {f"train/{name}": value for name, value in self._metrics.items()}
+        points |= {f"buffer/{name}": float(count) for name, count in self.learner.buffer.counts.items()}
+        if self._episodes.mean_return is not None:
+            points["rollout/return"] = self._episodes.mean_return
+        return points | {"episodes": float(self._episodes.count), "version": float(self.learner.store.latest)}
+
+
+def _crossed(before: int, after: int, frequency: int) -> bool:
+    """Whether a multiple of the frequency lies in (before, after]."""
+    return after // frequency > before // frequency

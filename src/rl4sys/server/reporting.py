@@ -1,0 +1,146 @@
+"""What the server tells about itself."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+
+from rl4sys.records import Durability
+from rl4sys.server.hosting import Condition, HostedLearner
+from rl4sys.server.learners import Learners
+from rl4sys.server.sessions import ClientFacts, Sessions
+from rl4sys.server.snapshot import ClientCounts
+from rl4sys.server.usage import RateMeter, UsageMeter
+from rl4sys.wire import PROTOCOL, Failure
+from rl4sys.wire.calls import CallFailed, Code
+from rl4sys.wire.generated import status_pb2
+
+_CONNECTED_SECONDS = 60.0
+_STATES = {
+    Condition.STARTING: status_pb2.LEARNER_STATE_STARTING,
+    Condition.REFUSED: status_pb2.LEARNER_STATE_FAILED,
+    Condition.FAILED: status_pb2.LEARNER_STATE_FAILED,
+    Condition.STOPPED: status_pb2.LEARNER_STATE_STOPPED,
+}
+
+
+class Reporting:
+    """Puts learners and clients into a status."""
+
+    def __init__(
+        self, learners: Learners, sessions: Sessions, durability: Durability, clock: Callable[[], float]
+    ) -> None:
+        self._learners, self._sessions, self._durability, self._clock = learners, sessions, durability, clock
+        self._began = clock()
+        self._usage, self._rates = UsageMeter(clock), RateMeter(clock)
+
+    def status(self, learner: str, failed_calls: Counter[str], *, is_draining: bool) -> status_pb2.StatusReply:
+        """All of the server, or what concerns one learner."""
+        learners = [each for each in self._learners.all() if learner in ("", each.name)]
+        unopened = {name: why for name, why in self._learners.problems.items() if learner in ("", name)}
+        if learner and not learners and not unopened:
+            names = ", ".join(each.name for each in self._learners.all()) or "none"
+            raise CallFailed(Code.NOT_FOUND, f"There is no learner '{learner}'; there are: {names}.", Failure())
+        clients = [facts for facts in self._sessions.clients() if learner in ("", facts.learner.name)]
+        counts = Counter(facts.learner.name for facts in clients)
+        reply = status_pb2.StatusReply(
+            server=self._server(clients, failed_calls, is_draining),
+            learners=[self._learner(each, counts[each.name]) for each in learners],
+            clients=[self._client(facts) for facts in clients],
+        )
+        for name, why in unopened.items():
+            reply.learners.add(learner=name, state="LEARNER_STATE_FAILED", problem=why)
+        return reply
+
+    def _server(
+        self, clients: list[ClientFacts], failed_calls: Counter[str], is_draining: bool
+    ) -> status_pb2.ServerStatus:
+        now, usage = self._clock(), self._usage.of(os.getpid())
+        problem = next((each.inbox.problem for each in self._learners.all() if each.inbox.problem), "")
+        state = "DRAINING" if is_draining else "STORAGE_FAILED" if problem else "SERVING"
+        return status_pb2.ServerStatus(
+            software=f"rl4sys/{version('rl4sys')}",
+            protocol=PROTOCOL,
+            state=f"SERVER_STATE_{state}",
+            problem=problem,
+            uptime_seconds=now - self._began,
+            durability=self._durability.value,
+            cpu=usage.cpu,
+            memory_bytes=usage.memory_bytes,
+            data_bytes=_size(self._learners.data),
+            disk_free_bytes=shutil.disk_usage(self._learners.data).free,
+            connected_clients=len({facts.client for facts in clients if now - facts.heard <= _CONNECTED_SECONDS}),
+            failed_calls=dict(failed_calls),
+        )
+
+    def _learner(self, learner: HostedLearner, clients: int) -> status_pb2.LearnerStatus:
+        segments, length = learner.inbox.queued()
+        stored = list(learner.inbox.stored.clients.values())
+        count = sum(counts.segments for counts in stored)
+        usage = self._usage.of(learner.process) if learner.process is not None else None
+        status = status_pb2.LearnerStatus(
+            learner=learner.name,
+            algorithm=learner.setup.algorithm,
+            state=_STATES.get(learner.condition, _running(segments)),
+            problem=learner.problem,
+            restarts=learner.restarts.count,
+            version=learner.version,
+            clients=clients,
+            queued_segments=segments,
+            queued_bytes=length,
+            stored_segments=count,
+            stored_steps=sum(counts.steps for counts in stored),
+            segments_per_second=self._rates.of(f"learner {learner.name}", count),
+            cpu=usage.cpu if usage else 0.0,
+            memory_bytes=usage.memory_bytes if usage else 0,
+            log_bytes=learner.inbox.log_bytes,
+        )
+        progress = learner.progress
+        if progress is not None:
+            status.learned_steps, status.updates = progress.steps, progress.updates
+            status.episodes = progress.episodes
+            status.unused_steps.update(progress.unused)
+            status.metrics.update(progress.metrics)
+            if progress.mean_return is not None:
+                status.mean_return = progress.mean_return
+        if learner.saved_at is not None:
+            status.checkpoint_age_seconds = self._clock() - learner.saved_at
+        return status
+
+    def _client(self, facts: ClientFacts) -> status_pb2.ClientStatus:
+        counts = facts.learner.inbox.stored.clients.get(facts.client, ClientCounts())
+        return status_pb2.ClientStatus(
+            client=facts.client,
+            learner=facts.learner.name,
+            software=facts.software,
+            peer=facts.peer,
+            silent_seconds=self._clock() - facts.heard,
+            version=facts.version,
+            stored_segments=counts.segments,
+            stored_steps=counts.steps,
+            repeated_segments=facts.repeated,
+            refused_segments=dict(facts.refused),
+            delayed_pushes=facts.delayed,
+            received_bytes=facts.received_bytes,
+            segments_per_second=self._rates.of(f"client {facts.client} of {facts.learner.name}", counts.segments),
+        )
+
+
+def _running(queued: int) -> status_pb2.LearnerState:
+    return status_pb2.LEARNER_STATE_LEARNING if queued else status_pb2.LEARNER_STATE_WAITING
+
+
+def _size(directory: Path) -> int:
+    total = 0
+    for place, _, names in os.walk(directory):
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(place, name)).st_size
+            except OSError:
+                # Files come and go while this looks.
+                continue
+    return total

@@ -1,0 +1,170 @@
+"""The training service: a plain class on messages, whatever carries them. It imports no torch."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from rl4sys.server.callers import ANYONE, Caller
+from rl4sys.server.deciding import Deciding
+from rl4sys.server.failing import draining, exhausted, unavailable
+from rl4sys.server.joining import agreed_protocol, find_learner, travelling_policy
+from rl4sys.server.learners import Learners
+from rl4sys.server.options import ServiceOptions
+from rl4sys.server.pushing import push
+from rl4sys.server.reporting import Reporting
+from rl4sys.server.sessions import Sessions
+from rl4sys.server.watching import ServiceWatching, pull
+from rl4sys.wire import FailureReason
+from rl4sys.wire.calls import CallFailed, Code
+from rl4sys.wire.generated import status_pb2, training_pb2, weights_pb2
+
+_LONGEST_SOFTWARE = 128
+
+
+class TrainingService:
+    """Lets clients join, push, pull, watch, decide and look. Any thread may call any method; all raise `CallFailed`."""
+
+    def __init__(
+        self,
+        data: Path | None,
+        options: ServiceOptions | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Continue every learner in `data`; None keeps everything in a place that goes with the service."""
+        self.options = options or ServiceOptions()
+        self._limits = self.options.limits
+        self._learners = Learners(data, self.options, clock)
+        self._sessions = Sessions(self._limits.max_sessions, clock)
+        self._deciding = Deciding(self._limits.max_act_rows)
+        self._reporting = Reporting(self._learners, self._sessions, self.options.durability, clock)
+        self._lock = threading.Lock()
+        self._watchers = 0
+        self._calls = 0
+        self._idle = threading.Condition(self._lock)
+        self._draining = False
+        self.failed_calls: Counter[str] = Counter()
+        """Calls that did not end in OK, by the name of their code."""
+
+    def join(self, request: training_pb2.JoinRequest, caller: Caller = ANYONE) -> training_pb2.JoinReply:
+        """Find or make the learner of a client."""
+        with self._call():
+            protocol = agreed_protocol(request)
+            if not caller.may_use(request.client):
+                raise CallFailed(
+                    Code.PERMISSION_DENIED,
+                    f"This token may not be used by client '{request.client[:128]}'. Use its own, or add its name to "
+                    f"the server's token file.",
+                )
+            learner = find_learner(request, self._learners, self._limits)
+            if learner.policy is None or learner.form is None:
+                raise unavailable(f"The learner '{learner.name}' has no policy yet. Join again.")
+            explore = travelling_policy(request, learner.policy)
+            software = request.software[:_LONGEST_SOFTWARE]
+            session = self._sessions.open(request.client, learner, learner.form, software, caller.peer)
+            return training_pb2.JoinReply(
+                protocol=protocol,
+                learner=learner.name,
+                session=session.id,
+                schema=learner.form.to_message(),
+                schema_hash=learner.form.hash,
+                explore=explore,
+                version=learner.version,
+                limits=self._limits_message(),
+            )
+
+    def push(self, request: training_pb2.PushRequest, caller: Caller = ANYONE) -> training_pb2.PushReply:
+        """Store segments; what the reply acknowledges is durable."""
+        with self._call():
+            return push(self._sessions.get(request.session, caller), request, self._limits)
+
+    def pull(self, request: training_pb2.PullRequest, caller: Caller = ANYONE) -> Iterator[weights_pb2.PatchChunk]:
+        """The patch to a newer version, in parts."""
+        with self._call():
+            yield from pull(self._sessions.get(request.session, caller), request)
+
+    def watch(self, request: training_pb2.WatchRequest, caller: Caller = ANYONE) -> ServiceWatching:
+        """New versions as they are published."""
+        with self._call():
+            session = self._sessions.get(request.session, caller)
+            with self._lock:
+                if self._watchers >= self._limits.max_watchers:
+                    raise exhausted(
+                        FailureReason.QUOTA,
+                        f"{self._watchers} clients watch, and no more may. Pull instead.",
+                        10_000,
+                    )
+                self._watchers += 1
+            return ServiceWatching(session, request, lambda: self._draining, self._watcher_left)
+
+    def act(self, request: training_pb2.ActRequest, caller: Caller = ANYONE) -> training_pb2.ActReply:
+        """Decide on the server."""
+        with self._call():
+            return self._deciding.act(self._sessions.get(request.session, caller), request)
+
+    def status(self, request: status_pb2.StatusRequest, caller: Caller = ANYONE) -> status_pb2.StatusReply:
+        """What the server is doing; also while it drains."""
+        return self._reporting.status(request.learner, self.failed_calls, is_draining=self._draining)
+
+    def drain(self, timeout: float = 10.0) -> None:
+        """Take no more calls, finish those under way, checkpoint every learner, and let go. Again does nothing."""
+        with self._lock:
+            if self._draining:
+                return
+            self._draining = True
+        for learner in self._learners.all():
+            learner.announce()
+        with self._idle:
+            self._idle.wait_for(lambda: self._calls == 0, timeout / 2)
+        self._learners.close(timeout / 2)
+
+    def __enter__(self) -> TrainingService:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.drain()
+
+    def _call(self) -> _Call:
+        return _Call(self)
+
+    def _begin(self) -> None:
+        with self._lock:
+            if self._draining:
+                raise draining()
+            self._calls += 1
+
+    def _end(self, error: BaseException | None) -> None:
+        with self._idle:
+            self._calls -= 1
+            if isinstance(error, CallFailed):
+                self.failed_calls[error.code.value] += 1
+            self._idle.notify_all()
+
+    def _watcher_left(self) -> None:
+        with self._lock:
+            self._watchers -= 1
+
+    def _limits_message(self) -> training_pb2.Limits:
+        limits = self._limits
+        return training_pb2.Limits(
+            max_message_bytes=limits.max_message_bytes,
+            max_segment_steps=limits.max_segment_steps,
+            max_push_segments=limits.max_push_segments,
+            max_outstanding_segments=limits.max_outstanding_segments,
+        )
+
+
+class _Call:
+    """A call under way, for which draining waits."""
+
+    def __init__(self, service: TrainingService) -> None:
+        self._service = service
+
+    def __enter__(self) -> None:
+        self._service._begin()
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        self._service._end(error)

@@ -1,0 +1,72 @@
+"""What makes a learner: written once beside its log, and never changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from google.protobuf.json_format import MessageToDict, ParseDict
+
+from rl4sys.atomic_files import replace_file
+from rl4sys.experience import ArraySpec
+from rl4sys.policy import ActionSpec
+from rl4sys.wire import decode_action, encode_action
+from rl4sys.wire.arrays import decode_arrays, encode_array
+from rl4sys.wire.generated import arrays_pb2, policy_pb2
+
+_FORMAT = 1
+_NAME = "setup.json"
+
+
+@dataclass(frozen=True, slots=True)
+class LearnerSetup:
+    """Together with the log this decides every version of the learner, to the bit."""
+
+    learner: str
+    algorithm: str
+    """A registered name."""
+    parameters: Mapping[str, Any]
+    """The rest of a `LearnerConfig`, as the client sent it."""
+    observation: tuple[ArraySpec, ...]
+    action: ActionSpec
+    max_segment_steps: int
+
+    def write(self, directory: Path) -> None:
+        """Put it on the disk, wholly or not at all."""
+        raw = {
+            "format": _FORMAT,
+            "learner": self.learner,
+            "algorithm": self.algorithm,
+            "parameters": self.parameters,
+            "observation": [MessageToDict(encode_array(spec)) for spec in self.observation],
+            "action": MessageToDict(encode_action(self.action)),
+            "max_segment_steps": self.max_segment_steps,
+        }
+        replace_file(directory / _NAME, json.dumps(raw, indent=1).encode())
+
+    @classmethod
+    def read(cls, directory: Path) -> LearnerSetup:
+        """What `write` left there."""
+        raw = json.loads((directory / _NAME).read_bytes())
+        if raw["format"] != _FORMAT:
+            raise ValueError(
+                f"{directory / _NAME} has format {raw['format']}; this version reads {_FORMAT}. "
+                f"Serve it with the version that wrote it."
+            )
+        observation = [ParseDict(spec, arrays_pb2.ArraySpec()) for spec in raw["observation"]]
+        return cls(
+            raw["learner"],
+            raw["algorithm"],
+            raw["parameters"],
+            decode_arrays("observation", observation),
+            decode_action(ParseDict(raw["action"], policy_pb2.ActionSpec())),
+            raw["max_segment_steps"],
+        )
+
+
+def is_learner(directory: Path) -> bool:
+    """Whether a directory is that of a learner that was wholly made."""
+    return (directory / _NAME).is_file()

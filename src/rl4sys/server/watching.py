@@ -1,0 +1,92 @@
+"""Versions on their way to clients: asked for one by one, or told of as they appear."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+
+from rl4sys.server.failing import draining, precondition
+from rl4sys.server.hosting import Condition
+from rl4sys.server.sessions import Session
+from rl4sys.weights import VersionGone
+from rl4sys.wire import Failure, FailureReason, encode_patch
+from rl4sys.wire.calls import CallFailed, Code
+from rl4sys.wire.generated import training_pb2, weights_pb2
+
+_LOOK_SECONDS = 30.0
+_MOST_INLINE_BYTES = 1 << 20
+
+
+def pull(session: Session, request: training_pb2.PullRequest) -> Iterator[weights_pb2.PatchChunk]:
+    """The parts of a patch; none when the client has the newest version already."""
+    learner = session.learner
+    have = int(request.have) if request.HasField("have") else None
+    want = int(request.want) if request.HasField("want") else None
+    if want is None and have is not None and have >= learner.version:
+        return
+    try:
+        patch = learner.patch(have, want)
+    except VersionGone as error:
+        raise CallFailed(
+            Code.NOT_FOUND, f"{error} Pull without `want`.", Failure(FailureReason.VERSION_GONE)
+        ) from error
+    session.facts.version = patch.target
+    yield from encode_patch(patch)
+
+
+class ServiceWatching:
+    """New versions of one learner, until cancelled. Versions that were replaced meanwhile are skipped."""
+
+    def __init__(
+        self,
+        session: Session,
+        request: training_pb2.WatchRequest,
+        is_draining: Callable[[], bool],
+        left: Callable[[], None],
+    ) -> None:
+        self._session, self._is_draining, self._left = session, is_draining, left
+        self._have = int(request.have) if request.HasField("have") else None
+        self._sent = self._have
+        self._max_patch_bytes = min(request.max_patch_bytes, _MOST_INLINE_BYTES)
+        self._cancelled = threading.Event()
+
+    def __iter__(self) -> Iterator[training_pb2.NewVersion]:
+        try:
+            while not self._cancelled.is_set():
+                if self._is_draining():
+                    raise draining()
+                learner = self._session.learner
+                if learner.condition is Condition.FAILED:
+                    raise precondition(
+                        FailureReason.LEARNER_FAILED, f"The learner '{learner.name}' FAILED: {learner.problem}"
+                    )
+                if self._has_news():
+                    yield self._news()
+                else:
+                    learner.wait_for_change(self._is_over, _LOOK_SECONDS)
+        finally:
+            self.cancel()
+
+    def cancel(self) -> None:
+        """End the stream."""
+        if not self._cancelled.is_set():
+            self._cancelled.set()
+            self._left()
+            self._session.learner.announce()
+
+    def _has_news(self) -> bool:
+        return self._sent is None or self._session.learner.version > self._sent
+
+    def _is_over(self) -> bool:
+        failed = self._session.learner.condition is Condition.FAILED
+        return self._cancelled.is_set() or self._is_draining() or failed or self._has_news()
+
+    def _news(self) -> training_pb2.NewVersion:
+        newest = self._sent = self._session.learner.version
+        news = training_pb2.NewVersion(version=newest)
+        if self._max_patch_bytes:
+            patch = self._session.learner.patch(self._have, newest)
+            if len(patch.payload) <= self._max_patch_bytes:
+                news.patch.CopyFrom(next(encode_patch(patch, max(1, len(patch.payload)))))
+                self._have = self._session.facts.version = newest
+        return news

@@ -1,0 +1,115 @@
+"""The life of a learner's worker, in a thread or a process: restore, follow the log, save when asked to stop."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+
+from rl4sys.algorithms import UnsuitableActions
+from rl4sys.config import ConfigError
+from rl4sys.records import Files, RecordReader
+from rl4sys.replay import UnsuitableBuffer
+from rl4sys.server.events import Event, Failed, Refused, Stopped
+from rl4sys.server.fold import Fold
+
+_log = logging.getLogger(__name__)
+
+_BATCH_BYTES = 64 << 10
+"""Records read at once: small, so that the host hears of progress often."""
+_IDLE_SECONDS = 0.25
+"""A nudge comes with every commit; this is for one that was lost with its sender."""
+_PREDECESSOR_SECONDS = 20.0
+
+
+class PredecessorLives(RuntimeError):
+    """Another worker still folds this log."""
+
+
+class Control:
+    """How a host reaches its worker."""
+
+    def __init__(self) -> None:
+        self._wake = threading.Event()
+        self._stop = threading.Event()
+
+    def nudge(self) -> None:
+        """There are new records."""
+        self._wake.set()
+
+    def stop(self) -> None:
+        """Save and leave."""
+        self._stop.set()
+        self._wake.set()
+
+    def is_stopping(self) -> bool:
+        """Whether it was asked to leave."""
+        return self._stop.is_set()
+
+    def rest(self) -> None:
+        """Wait for a nudge; one that came before counts."""
+        self._wake.wait(_IDLE_SECONDS)
+        self._wake.clear()
+
+
+def work(directory: Path, files: Files | None, control: Control, tell: Callable[[Event], None]) -> None:
+    """Fold until asked to stop. The last event says how it ended; whatever went wrong, the host hears of it."""
+    position = 0
+    try:
+        with _alone(directory / "worker.lock", control):
+            reader = RecordReader(directory / "log", files=files)
+            try:
+                fold = Fold(directory, reader.committed(), tell)
+                reader.position = position = fold.position
+                # Each thread has its own count, so learners in one process do not disturb each other.
+                torch.set_num_threads(fold.threads)
+                tell(fold.ready())
+                while not control.is_stopping():
+                    records = reader.read(_BATCH_BYTES)
+                    if not records:
+                        control.rest()
+                        continue
+                    for record in records:
+                        position = record.number
+                        fold.take(record)
+                        if control.is_stopping():
+                            break
+                    tell(fold.progress())
+                fold.save()
+                fold.close()
+            finally:
+                reader.close()
+        tell(Stopped())
+    except (ConfigError, UnsuitableActions, UnsuitableBuffer) as error:
+        tell(Refused(str(error)))
+    except Exception as error:
+        _log.exception("The worker of %s failed.", directory.name)
+        tell(Failed(f"{type(error).__name__}: {error}", position))
+
+
+@contextmanager
+def _alone(path: Path, control: Control, clock: Callable[[], float] = time.monotonic) -> Iterator[None]:
+    """Hold the right to fold: the worker of a server that was killed may live a moment longer than that server."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        deadline = clock() + _PREDECESSOR_SECONDS
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError as error:
+                if clock() > deadline or control.is_stopping():
+                    raise PredecessorLives(
+                        f"Another process still holds {path}. End it, or serve another data directory."
+                    ) from error
+                control.rest()
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,69 @@
+"""The process of one learner: `python -m rl4sys.server.worker REQUESTS EVENTS DIRECTORY`.
+
+Requests are JSON lines on one pipe, events come back on another. It saves and leaves when asked to, and leaves at once,
+without saving, when its host is gone: a new host may already have started another worker.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+from types import FrameType
+from typing import IO
+
+from rl4sys.config import ConfigError
+from rl4sys.server.events import Event, Resolved, write_event
+from rl4sys.server.learner_config import canonical, resolve
+from rl4sys.server.work import Control, work
+
+_HOST_IS_GONE = 3
+
+
+def main(requests: int, events: int, directory: Path) -> None:
+    """Work until asked to stop."""
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _leave_it_to_the_host)
+    control, outgoing, writing = Control(), os.fdopen(events, "wb"), threading.Lock()
+
+    def tell(event: Event) -> None:
+        with writing:
+            try:
+                write_event(outgoing, event)
+            except BrokenPipeError:
+                os._exit(_HOST_IS_GONE)
+
+    def obey(incoming: IO[str]) -> None:
+        for line in incoming:
+            match json.loads(line):
+                case {"nudge": _}:
+                    control.nudge()
+                case {"stop": _}:
+                    control.stop()
+                case {"resolve": number, "algorithm": algorithm, "parameters": parameters}:
+                    tell(_resolved(number, algorithm, parameters))
+        if not control.is_stopping():
+            os._exit(_HOST_IS_GONE)
+
+    threading.Thread(target=obey, args=(os.fdopen(requests, "r"),), name="requests", daemon=True).start()
+    work(directory, None, control, tell)
+
+
+def _resolved(number: int, algorithm: str, parameters: dict[str, object]) -> Resolved:
+    try:
+        return Resolved(number, canonical(resolve(algorithm, parameters)), "")
+    except ConfigError as error:
+        return Resolved(number, "", str(error))
+
+
+def _leave_it_to_the_host(number: int, frame: FrameType | None) -> None:
+    """Take no notice of a signal: Ctrl-C reaches both, and the host decides."""
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))

@@ -1,0 +1,183 @@
+"""Where learners run: in processes of their own, or in threads of this one. Neither needs torch until one starts."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from rl4sys.records import Files
+from rl4sys.server.events import Event, Failed, Refused, Resolved, Stopped, read_event
+
+WorkerKind = Literal["processes", "threads"]
+_RESOLVE_SECONDS = 30.0
+
+
+class Worker(Protocol):
+    """One run of a learner's worker; its last event is Stopped, Refused or Failed."""
+
+    @property
+    def process(self) -> int | None:
+        """Its process id; None where it shares this process."""
+
+    def nudge(self) -> None:
+        """There are new records. Never waits."""
+
+    def resolve(self, algorithm: str, parameters: Mapping[str, Any]) -> Resolved:
+        """The canonical form of a config, or what is wrong with it."""
+
+    def stop(self) -> None:
+        """Ask it to save and leave."""
+
+    def end(self, timeout: float) -> None:
+        """Wait until it has left; a process that has not by then is killed, which loses nothing."""
+
+
+class ThreadWorker:
+    """A worker in this process, for embedded use."""
+
+    def __init__(self, directory: Path, files: Files | None, listen: Callable[[Event], None]) -> None:
+        # Here and not above: a server with worker processes never imports torch.
+        from rl4sys.server.work import Control, work
+
+        self._control = Control()
+        self._thread = threading.Thread(
+            target=work, args=(directory, files, self._control, listen), name=f"learner {directory.name}", daemon=True
+        )
+        self._thread.start()
+
+    @property
+    def process(self) -> int | None:
+        """None: it shares this process."""
+        return None
+
+    def nudge(self) -> None:
+        """Wake the thread."""
+        self._control.nudge()
+
+    def resolve(self, algorithm: str, parameters: Mapping[str, Any]) -> Resolved:
+        """Parse it here."""
+        from rl4sys.config import ConfigError
+        from rl4sys.server.learner_config import canonical, resolve
+
+        try:
+            return Resolved(0, canonical(resolve(algorithm, parameters)), "")
+        except ConfigError as error:
+            return Resolved(0, "", str(error))
+
+    def stop(self) -> None:
+        """Ask the thread to leave."""
+        self._control.stop()
+
+    def end(self, timeout: float) -> None:
+        """Wait for the thread; one that is stuck in an update is left behind as a daemon."""
+        self._control.stop()
+        self._thread.join(timeout)
+
+
+class ProcessWorker:
+    """A worker in a process of its own."""
+
+    def __init__(self, directory: Path, listen: Callable[[Event], None]) -> None:
+        self._listen = listen
+        request_end, requests = os.pipe()
+        events, event_end = os.pipe()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "rl4sys.server.worker", str(request_end), str(event_end), str(directory)],
+            pass_fds=(request_end, event_end),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            # Learners share the machine: each computes with as many threads as its config says.
+            env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+        )
+        os.close(request_end)
+        os.close(event_end)
+        self._requests: int | None = requests
+        self._writing = threading.Lock()
+        self._nudged = False
+        self._questions = itertools.count()
+        self._answers: dict[int, Future[Resolved]] = {}
+        self._thread = threading.Thread(
+            target=self._hear, args=(os.fdopen(events, "rb"),), name=f"events of {directory.name}", daemon=True
+        )
+        self._thread.start()
+
+    @property
+    def process(self) -> int | None:
+        """The process id."""
+        return self._process.pid
+
+    def nudge(self) -> None:
+        """Send one line, unless one is on its way already."""
+        if not self._nudged:
+            self._nudged = True
+            self._send({"nudge": True})
+
+    def resolve(self, algorithm: str, parameters: Mapping[str, Any]) -> Resolved:
+        """Ask the process, which has the algorithms."""
+        number = next(self._questions)
+        answer = self._answers[number] = Future()
+        try:
+            self._send({"resolve": number, "algorithm": algorithm, "parameters": parameters})
+            return answer.result(_RESOLVE_SECONDS)
+        finally:
+            del self._answers[number]
+
+    def stop(self) -> None:
+        """Ask the process to leave."""
+        self._send({"stop": True})
+
+    def end(self, timeout: float) -> None:
+        """Wait for the process, then kill it."""
+        self.stop()
+        try:
+            self._process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        with self._writing:
+            if self._requests is not None:
+                os.close(self._requests)
+                self._requests = None
+        if self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        """Write a line whole. The worker reads at once; one that does not is dead, and its pipe closes."""
+        line = json.dumps(message).encode() + b"\n"
+        with self._writing:
+            if self._requests is None:
+                return
+            try:
+                while line:
+                    line = line[os.write(self._requests, line) :]
+            except BrokenPipeError:
+                # The thread that hears events tells how it ended.
+                return
+
+    def _hear(self, events: Any) -> None:
+        last: Event | None = None
+        with events:
+            while (event := read_event(events)) is not None:
+                self._nudged = False
+                if isinstance(event, Resolved):
+                    if (answer := self._answers.get(event.id)) is not None:
+                        answer.set_result(event)
+                    continue
+                last = event
+                if not isinstance(event, Stopped | Refused | Failed):
+                    self._listen(event)
+        code = self._process.wait()
+        for answer in list(self._answers.values()):
+            answer.set_exception(RuntimeError(f"The learner's worker ended with code {code}."))
+        if isinstance(last, Stopped | Refused | Failed):
+            self._listen(last)
+        else:
+            self._listen(Failed(f"The worker's process ended with code {code}.", 0))

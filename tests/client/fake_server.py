@@ -1,0 +1,190 @@
+"""A training service in memory that keeps every promise of the contract, and breaks calls when told to."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from rl4sys.experience import Array, ArraySpec, Segment
+from rl4sys.policy import DiscreteAction, Head, PolicySpec, ProgramBuilder, layout_of
+from rl4sys.weights import ModelStore
+from rl4sys.wire import Failure, FailureReason, SegmentFormat, decode_segment, encode_patch, encode_policy, to_ranges
+from rl4sys.wire.calls import CallFailed, Code
+from rl4sys.wire.generated import training_pb2, weights_pb2
+
+Fault = Callable[[], None]
+
+
+def small_policy(*, masked: bool = False, recurrent: bool = False, hidden: int = 8, kind: str = "tanh") -> PolicySpec:
+    observation = (ArraySpec("observation", "float32", (8,)),)
+    mask = (ArraySpec("action_mask", "bool", (4,)),) if masked else ()
+    builder = ProgramBuilder(observation + mask)
+    register = builder.activation(builder.linear("observation", hidden, "actor.0"), kind)
+    if recurrent:
+        register = builder.gru(register, 4, "memory")
+    else:
+        register = builder.activation(builder.linear(register, hidden, "actor.1"), kind)
+    logits = builder.linear(register, 4, "actor.action")
+    head = Head("categorical", (logits,), mask="action_mask" if masked else None)
+    return PolicySpec(DiscreteAction(4), builder.program(), head)
+
+
+def some_weights(spec: PolicySpec, seed: int = 0) -> Array:
+    rng = np.random.default_rng(seed)
+    return (0.3 * rng.standard_normal(layout_of(spec.program).size)).astype(np.float32)
+
+
+class FakeServer:
+    """A `Transport`. `fault` is called before each call by its name, and may raise or wait; `after` likewise."""
+
+    def __init__(self, spec: PolicySpec | None = None, **limits: int) -> None:
+        self.spec = spec or small_policy()
+        self.form = SegmentFormat.of(self.spec)
+        self.store = ModelStore(some_weights(self.spec))
+        self.stored: dict[tuple[str, int, int], bytes] = {}
+        self.pushes: list[training_pb2.PushRequest] = []
+        self.joins: list[training_pb2.JoinRequest] = []
+        self.refuse: Callable[[Segment], training_pb2.RefusalReason | None] = lambda segment: None
+        self.before: Callable[[str], None] = lambda call: None
+        self.after: Callable[[str], None] = lambda call: None
+        self.tamper: Callable[[weights_pb2.PatchChunk], weights_pb2.PatchChunk] = lambda chunk: chunk
+        self.limits = {"max_message_bytes": 4 << 20, "max_segment_steps": 1000, "max_push_segments": 64} | limits
+        self.closed = threading.Event()
+        self._sessions: dict[str, str] = {}
+        self._count = 0
+        self._lock = threading.Condition()
+
+    def segments(self) -> list[Segment]:
+        """Everything stored, decoded and checked, in the order of epoch and sequence."""
+        return [
+            decode_segment(self.form, data, client=client, sequence=sequence, max_steps=1 << 20)
+            for (client, _, sequence), data in sorted(self.stored.items())
+        ]
+
+    def publish(self, weights: Array) -> int:
+        with self._lock:
+            version = self.store.publish(weights).number
+            self._lock.notify_all()
+        return version
+
+    def restart(self) -> None:
+        """Sessions are lost; what is durable stays."""
+        with self._lock:
+            self._sessions.clear()
+            self._lock.notify_all()
+
+    def join(self, request: training_pb2.JoinRequest, timeout: float) -> training_pb2.JoinReply:
+        self.before("join")
+        with self._lock:
+            self.joins.append(request)
+            self._count += 1
+            session = f"session-{self._count}"
+            self._sessions[session] = request.client
+            reply = training_pb2.JoinReply(
+                protocol=1,
+                learner=request.policy_id or request.client,
+                session=session,
+                schema=self.form.to_message(),
+                schema_hash=self.form.hash,
+                explore=encode_policy(self.spec),
+                version=self.store.latest,
+                limits=training_pb2.Limits(**self.limits),
+            )
+        self.after("join")
+        return reply
+
+    def push(self, request: training_pb2.PushRequest, timeout: float) -> training_pb2.PushReply:
+        self.before("push")
+        with self._lock:
+            client = self._client(request.session)
+            self.pushes.append(request)
+            if len(request.segments) > self.limits["max_push_segments"]:
+                raise CallFailed(Code.INVALID_ARGUMENT, "too many segments")
+            reply = training_pb2.PushReply(version=self.store.latest)
+            taken = []
+            for pushed in request.segments:
+                if request.schema_hash != self.form.hash:
+                    reply.refused.add(sequence=pushed.sequence, reason="REFUSAL_REASON_SCHEMA", message="other schema")
+                    continue
+                key = (client, request.epoch, pushed.sequence)
+                if key in self.stored:
+                    assert self.stored[key] == pushed.segment, "the same name must always have the same bytes"
+                    reply.repeated_segments += 1
+                segment = decode_segment(
+                    self.form, pushed.segment, client=client, sequence=pushed.sequence, max_steps=1 << 20
+                )
+                reason = self.refuse(segment)
+                if reason is not None:
+                    reply.refused.add(sequence=pushed.sequence, reason=reason, message="refused by the test")
+                    continue
+                self.stored[key] = pushed.segment
+                taken.append(pushed.sequence)
+            reply.acknowledged.extend(to_ranges(taken))
+        self.after("push")
+        return reply
+
+    def pull(self, request: training_pb2.PullRequest, timeout: float) -> Iterator[weights_pb2.PatchChunk]:
+        self.before("pull")
+        with self._lock:
+            self._client(request.session)
+            have = request.have if request.HasField("have") else None
+            if have == self.store.latest:
+                return
+            patch = self.store.patch(have, self.store.latest)
+        for chunk in encode_patch(patch, 4096):
+            yield self.tamper(chunk)
+
+    def watch(self, request: training_pb2.WatchRequest) -> FakeWatching:
+        self.before("watch")
+        with self._lock:
+            self._client(request.session)
+        return FakeWatching(self, request)
+
+    def act(self, request: object, timeout: float) -> training_pb2.ActReply:
+        raise CallFailed(Code.UNIMPLEMENTED, "the fake does not decide")
+
+    def status(self, request: object, timeout: float) -> object:
+        raise CallFailed(Code.UNIMPLEMENTED, "the fake has no status")
+
+    def close(self) -> None:
+        self.closed.set()
+
+    def _client(self, session: str) -> str:
+        if session not in self._sessions:
+            failure = Failure(FailureReason.UNKNOWN_SESSION)
+            raise CallFailed(Code.FAILED_PRECONDITION, f"There is no session {session}.", failure)
+        return self._sessions[session]
+
+
+class FakeWatching:
+    def __init__(self, server: FakeServer, request: training_pb2.WatchRequest) -> None:
+        self._server = server
+        self._session = request.session
+        self._have = request.have
+        self._most = request.max_patch_bytes
+        self._cancelled = False
+
+    def __iter__(self) -> Iterator[training_pb2.NewVersion]:
+        server = self._server
+        while True:
+            with server._lock:
+                while server.store.latest == self._have and not self._cancelled:
+                    server._client(self._session)
+                    server._lock.wait()
+                if self._cancelled:
+                    return
+                latest = server.store.latest
+                (chunk,) = encode_patch(server.store.patch(self._have, latest))
+            self._have = latest
+            server.before("news")
+            news = training_pb2.NewVersion(version=latest)
+            if len(chunk.payload) <= self._most:
+                news.patch.CopyFrom(server.tamper(chunk))
+            yield news
+
+    def cancel(self) -> None:
+        with self._server._lock:
+            self._cancelled = True
+            self._server._lock.notify_all()

@@ -1,0 +1,145 @@
+"""The courier's core under every fault that a network has, without threads and without a clock."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+import pytest
+
+from rl4sys.client.delivery import HASH_BYTES, Delivery, Pace, Session
+from rl4sys.records import Outbox, OutboxLimits, Overflow, Parcel
+from rl4sys.wire import Failure, FailureReason, to_ranges
+from rl4sys.wire.calls import CallFailed, Code
+from rl4sys.wire.generated import training_pb2
+
+Key = tuple[int, int]
+
+
+@dataclass
+class World:
+    """A server's memory, and what must never happen to it."""
+
+    rng: random.Random
+    stored: dict[Key, bytes] = field(default_factory=dict)
+    refused: set[Key] = field(default_factory=set)
+    told: set[Key] = field(default_factory=set)
+    """Whose acknowledgement or refusal reached the client."""
+
+    def push(self, request: training_pb2.PushRequest) -> training_pb2.PushReply:
+        """Answer, or fail before or after storing; sometimes with an answer to nothing that was asked."""
+        kind = self.rng.random()
+        if kind < 0.15:
+            raise CallFailed(Code.UNAVAILABLE, "dropped")
+        if kind < 0.2:
+            raise CallFailed(Code.RESOURCE_EXHAUSTED, "full", Failure(FailureReason.INBOX_FULL, 200))
+        keys = [(request.epoch, pushed.sequence) for pushed in request.segments]
+        assert not self.told & set(keys), "what was settled is not sent again"
+        reply = training_pb2.PushReply()
+        acknowledged = []
+        for key, pushed in zip(keys, request.segments, strict=True):
+            assert self.stored.get(key, pushed.segment) == pushed.segment
+            if key[1] % 17 == 3:
+                self.refused.add(key)
+                reply.refused.add(sequence=key[1], reason="REFUSAL_REASON_NOT_FINITE", message="no")
+            elif self.rng.random() < 0.9:
+                self.stored[key] = pushed.segment
+                acknowledged.append(key)
+        if kind < 0.35:
+            raise CallFailed(Code.DEADLINE_EXCEEDED, "the answer was lost")
+        reply.acknowledged.extend(to_ranges(sequence for _, sequence in acknowledged))
+        if kind < 0.45:
+            reply.acknowledged.add(first=1 << 40, last=1 << 62)
+            reply.refused.add(sequence=1 << 40, reason="REFUSAL_REASON_NOT_FINITE")
+        self.told |= set(acknowledged) | (self.refused & set(keys))
+        return reply
+
+
+def simulate(seed: int) -> tuple[World, Outbox, set[Key]]:
+    rng = random.Random(seed)
+    world = World(random.Random(seed + 1))
+    limits = OutboxLimits(capacity_bytes=100_000, overflow=Overflow.BLOCK, window=rng.choice([1, 3, 64]))
+    backlog = [Parcel(7, n, bytes([n % 2]) * HASH_BYTES + bytes([n])) for n in range(rng.randrange(4))]
+    outbox = Outbox(1000 + seed, limits, backlog)
+    delivery = Delivery(outbox, Pace(rng.choice([0.0, 0.5]), rng.choice([None, 2]), 50_000), random.Random(seed + 2))
+    session = Session("s", "learner", 1 << 16, rng.choice([1, 2, 64]))
+    offered = {parcel.key for parcel in backlog}
+    now = 0.0
+    for _ in range(400):
+        now += rng.random() * 0.4
+        if rng.random() < 0.4 and len(offered) < 60:
+            parcel = outbox.offer(bytes([rng.randrange(2)]) * HASH_BYTES + rng.randbytes(rng.randrange(1, 40))).parcel
+            assert parcel is not None
+            offered.add(parcel.key)
+            delivery.offered(now, episode_ended=rng.random() < 0.5)
+        if delivery.wait(now) == 0.0:
+            deliver(delivery, world, session, now)
+    for _ in range(3_000):
+        now += 1.0
+        if delivery.wait(now) is None:
+            break
+        deliver(delivery, world, session, now)
+    return world, outbox, offered
+
+
+def deliver(delivery: Delivery, world: World, session: Session, now: float) -> None:
+    request = delivery.request(session)
+    if request is None:
+        return
+    try:
+        reply = world.push(request)
+    except CallFailed as error:
+        delivery.failed(error, now)
+    else:
+        delivery.answered(reply, now)
+
+
+@pytest.mark.parametrize("seed", range(0, 500, 50))
+def test_nothing_is_lost_and_nothing_settled_is_sent_again(seed: int) -> None:
+    for each in range(seed, seed + 50):
+        world, outbox, offered = simulate(each)
+        assert outbox.backlog == 0, f"seed {each}"
+        assert world.stored.keys() | world.refused == offered, f"seed {each}"
+        assert outbox.drops.get("not_finite", 0) == len(world.refused), f"seed {each}"
+
+
+def test_a_request_has_one_epoch_and_one_schema() -> None:
+    outbox = Outbox(9, backlog=[Parcel(1, 0, b"a" * 40), Parcel(1, 1, b"b" * 40), Parcel(2, 0, b"b" * 40)])
+    delivery = Delivery(outbox, Pace(0.0, None, 1), random.Random(0))
+    session = Session("s", "learner", 1 << 16, 64)
+    found = []
+    while (request := delivery.request(session)) is not None:
+        found.append((request.epoch, request.schema_hash[:1], len(request.segments)))
+        reply = training_pb2.PushReply(acknowledged=to_ranges(s.sequence for s in request.segments))
+        delivery.answered(reply, 0.0)
+    assert found == [(1, b"a", 1), (1, b"b", 1), (2, b"b", 1)]
+
+
+def test_a_request_that_breaks_the_contract_is_counted_and_makes_way() -> None:
+    outbox = Outbox(9, backlog=[Parcel(1, 0, b"a" * 40)])
+    delivery = Delivery(outbox, Pace(0.0, None, 1), random.Random(0))
+    assert delivery.request(Session("s", "learner", 1 << 16, 64)) is not None
+    delivery.failed(CallFailed(Code.INVALID_ARGUMENT, "strange"), 0.0)
+    assert (outbox.backlog, dict(outbox.drops)) == (0, {"invalid_argument": 1})
+
+
+def test_what_no_message_can_hold_is_dropped_and_counted() -> None:
+    outbox = Outbox(9, backlog=[Parcel(1, 0, b"a" * 70_000), Parcel(1, 1, b"a" * 40)])
+    delivery = Delivery(outbox, Pace(0.0, None, 1), random.Random(0))
+    request = delivery.request(Session("s", "learner", 1 << 16, 64))
+    assert request is not None
+    assert [pushed.sequence for pushed in request.segments] == [1]
+    assert dict(outbox.drops) == {"too_large": 1}
+
+
+def test_experience_waits_for_company_but_not_for_long() -> None:
+    outbox = Outbox(9)
+    delivery = Delivery(outbox, Pace(interval=1.0, episodes=2, eager_bytes=1 << 20), random.Random(0))
+    assert delivery.wait(5.0) is None
+    outbox.offer(b"a" * 40)
+    delivery.offered(5.0, episode_ended=True)
+    assert delivery.wait(5.25) == 0.75
+    assert delivery.wait(6.0) == 0.0
+    outbox.offer(b"a" * 40)
+    delivery.offered(5.5, episode_ended=True)
+    assert delivery.wait(5.5) == 0.0

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.client.agents import SETTINGS, seen, steps
+
+from rl4sys.client import connect
+
+server = pytest.importorskip("rl4sys.server")
+
+
+@pytest.mark.slow
+def test_an_agent_learns_from_the_training_service(tmp_path: Path) -> None:
+    service = server.TrainingService(tmp_path, server.ServiceOptions(workers="threads"))
+    transport = server.InProcessTransport(service)
+    settings = SETTINGS | {"algorithm": {"name": "ppo", "epochs": 1}, "buffer": {"size": 200}, "timeout": 60}
+    try:
+        with connect(settings, transport=transport) as agent:
+            for _ in range(50):
+                with agent.episode() as episode:
+                    steps(episode, 100)
+                    episode.end(seen(100))
+                assert agent.flush()
+                if (agent.health().version or 0) >= 2:
+                    break
+            health = agent.health()
+        assert (health.version or 0) >= 2
+        assert health.drops == {}
+    finally:
+        service.drain(10.0)

@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from rl4sys.server import InProcessTransport, ServiceOptions, TrainingService
+
+THREADS = ServiceOptions(workers="threads", restart_seconds=0.01)
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Callable[..., InProcessTransport]]:
+    """Starts services over the same data directory, each after the last one was drained."""
+    services: list[TrainingService] = []
+
+    def start(options: ServiceOptions = THREADS) -> InProcessTransport:
+        for earlier in services:
+            earlier.drain()
+        services.append(TrainingService(tmp_path / "data", options))
+        return InProcessTransport(services[-1])
+
+    yield start
+    for service in services:
+        service.drain()

@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.server.clients import DQN, PPO, ScriptedClient, acknowledged, eventually, join_request
+from tests.server.loopback import StubTransport
+from tests.server.test_exactness import local_learner, wait_for_version
+
+from rl4sys.records import RecordReader, verify
+from rl4sys.server import InProcessTransport, ServiceOptions, TrainingService
+from rl4sys.server.entries import Entry
+from rl4sys.wire import FailureReason
+from rl4sys.wire.calls import CallFailed
+from rl4sys.wire.generated import status_pb2
+
+Serve = Callable[..., InProcessTransport]
+PROCESSES = ServiceOptions(workers="processes", restart_seconds=0.01)
+
+
+def learner_status(client: ScriptedClient) -> status_pb2.LearnerStatus:
+    return client.transport.status(status_pb2.StatusRequest(learner=client.joined.learner), 5.0).learners[0]
+
+
+def absurd_segment(client: ScriptedClient, sequence: int) -> bytes:
+    """Finite numbers, the square of which is not."""
+    from tests.server.clients import made_up_segment
+
+    from rl4sys.wire import encode_segment
+
+    segment = made_up_segment(client.spec, client.name, sequence, steps=32)
+    segment.reward[:] = 3e38
+    return encode_segment(client.form, segment)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_learner_that_keeps_failing_is_given_up_and_the_others_go_on(serve: Serve) -> None:
+    transport = serve()
+    bad, good = ScriptedClient(transport, join_request("bad")), ScriptedClient(transport, join_request("good"))
+    bad.push_bytes({0: absurd_segment(bad, 0)})
+    eventually(lambda: learner_status(bad).state == status_pb2.LEARNER_STATE_FAILED)
+    assert "no longer finite" in learner_status(bad).problem
+    assert learner_status(bad).restarts == 2
+    with pytest.raises(CallFailed, match="no longer finite") as failed:
+        transport.join(join_request("bad"), 5.0)
+    assert failed.value.failure.reason is FailureReason.LEARNER_FAILED
+    assert acknowledged(bad.push([1])) == [1]
+    good.push(range(4))
+    wait_for_version(good, 1)
+
+
+def test_a_killed_worker_is_replaced_and_the_weights_are_the_same(serve: Serve) -> None:
+    expected = local_learner(PPO, 24).store.newest
+    client = ScriptedClient(serve(PROCESSES), join_request("a"))
+    client.push(range(10))
+    learner = client.transport._service._learners.find("a")
+    assert learner is not None
+    assert learner.process is not None
+    os.kill(learner.process, signal.SIGKILL)
+    client.push(range(10, 24))
+    wait_for_version(client, expected.number)
+    assert learner_status(client).restarts == 1
+    np.testing.assert_array_equal(client.weights(), expected.blob)
+
+
+@pytest.mark.slow
+def test_a_storm_of_kills_changes_no_bit(serve: Serve) -> None:
+    often = (DQN[0], DQN[1] | {"checkpoint_frequency": 16})
+    total = 120
+    expected = local_learner(often, total).store.newest
+    client = ScriptedClient(serve(PROCESSES), join_request("a", often))
+    learner = client.transport._service._learners.find("a")
+    assert learner is not None
+    for first in range(0, total, 20):
+        reached = learner.version
+        client.push(range(first, first + 20))
+        # While it folds or saves what is new.
+        eventually(lambda reached=reached: learner.version > reached)
+        assert learner.process is not None
+        os.kill(learner.process, signal.SIGKILL)
+    wait_for_version(client, expected.number)
+    np.testing.assert_array_equal(client.weights(), expected.blob)
+    assert learner_status(client).restarts >= 4
+
+
+def test_the_ingest_side_imports_no_torch() -> None:
+    code = "import sys, rl4sys.server; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@contextmanager
+def server_process(data: Path) -> Iterator[tuple[subprocess.Popen[str], StubTransport]]:
+    """A server that is killed in the end, whatever happens."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "rl4sys.server", "--listen", "127.0.0.1:0", "--data", str(data)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        transport = StubTransport(int(process.stdout.readline().split()[1]))
+        yield process, transport
+        transport.close()
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+@pytest.mark.slow
+def test_kill_9_of_the_server_loses_nothing_acknowledged_and_trains_nothing_twice(tmp_path: Path) -> None:
+    total, sent, told = 60, 0, set[int]()
+    for end in (13, 27, 45):
+        with server_process(tmp_path) as (process, transport):
+            client = ScriptedClient(transport, join_request("a"))
+            # What was told before is told again, as a client does that never got the answer.
+            for sequence in range(max(0, sent - 3), end):
+                told |= set(acknowledged(client.push([sequence])))
+            sent = end
+            process.send_signal(signal.SIGKILL)
+    with server_process(tmp_path) as (process, transport):
+        client = ScriptedClient(transport, join_request("a"))
+        client.push(range(sent - 3, total))
+        expected = local_learner(PPO, total).store.newest
+        wait_for_version(client, expected.number)
+        np.testing.assert_array_equal(client.weights(), expected.blob)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=15) == 0
+    log = tmp_path / "learners" / "a" / "log"
+    reader = RecordReader(log, verify(log).start)
+    stored = [Entry.decode(record.payload).sequence for record in reader.read(1 << 30)]
+    reader.close()
+    assert told <= set(stored)
+    assert stored == list(range(total))
+
+
+@pytest.mark.slow
+def test_sigterm_drains_in_time_and_a_second_server_is_kept_out(tmp_path: Path) -> None:
+    with server_process(tmp_path) as (process, transport):
+        client = ScriptedClient(transport, join_request("a"))
+        client.push(range(20))
+        with pytest.raises(Exception, match="served by another process"):
+            TrainingService(tmp_path)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=10) == 0
+    assert len(list((tmp_path / "learners" / "a" / "checkpoints").glob("0*"))) == 1

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from rl4sys.server.entries import Entry
+from rl4sys.server.events import Event, Failed, Progress, Published, Ready, read_event, write_event
+
+EVENTS: list[Event] = [
+    Ready("{}", "{}", 1, 2, 3, b"\n\x00weights\n"),
+    Published(4, b"\n" * 9),
+    Progress(5, 6, 7, 8, None, {"too_old": 9}, {"loss": 0.5}),
+    Failed("it broke\nbadly", 3),
+]
+
+
+def test_events_come_back_from_a_pipe_as_they_were() -> None:
+    pipe = io.BytesIO()
+    for event in EVENTS:
+        write_event(pipe, event)
+    pipe.seek(0)
+    assert [read_event(pipe) for _ in EVENTS] == EVENTS
+    assert read_event(pipe) is None
+
+
+@pytest.mark.parametrize("cut", [1, 5, 60, 10_000])
+def test_an_event_that_was_cut_off_by_a_kill_is_no_event(cut: int) -> None:
+    pipe = io.BytesIO()
+    write_event(pipe, EVENTS[0])
+    whole = pipe.getvalue()
+    assert read_event(io.BytesIO(whole[: max(0, len(whole) - cut)])) is None
+
+
+def test_a_record_names_its_segment_and_keeps_its_bytes() -> None:
+    entry = Entry("client-é", 2**63 - 1, 5, 8, b"\x00segment")
+    assert Entry.decode(entry.encode()) == entry
