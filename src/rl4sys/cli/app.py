@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from rl4sys import __version__
-from rl4sys.cli import doctor, evaluate, plot, resume, train
+from rl4sys.cli import doctor, evaluate, plot, resume, serve, status, train
 
 app = typer.Typer(
     name="rl4sys",
@@ -21,6 +21,8 @@ app.command(name="train")(train.train)
 app.command(name="resume")(resume.resume)
 app.command(name="evaluate")(evaluate.evaluate)
 app.command(name="plot")(plot.plot)
+app.command(name="serve")(serve.serve)
+app.command(name="status")(status.status)
 app.command(name="doctor")(doctor.doctor)
 
 

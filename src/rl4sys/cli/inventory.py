@@ -12,6 +12,7 @@ from rl4sys import __version__
 
 _PARTS = (
     ("numpy", "numpy", "the client core", "pip install rl4sys"),
+    ("grpc", "grpcio", "talking to a training server", "pip install rl4sys"),
     ("zstandard", "zstandard", "model patches", "pip install rl4sys"),
     ("torch", "torch", "training", "pip install 'rl4sys[train]'"),
     ("gymnasium", "gymnasium", "environments", "pip install 'rl4sys[train]'"),

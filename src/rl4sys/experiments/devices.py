@@ -17,10 +17,10 @@ from rl4sys.policy import PolicySpec
 
 _log = logging.getLogger(__name__)
 
-_WORTH_IT = 1.25
+_WORTH_IT = 1.2
 """More threads must be this much faster: when another process wants the core, they become far slower."""
-_REPEATS = 5
-_IN_A_ROW = 6
+_REPEATS = 10
+_IN_A_ROW = 8
 
 
 class DeviceUnavailable(RuntimeError):
