@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from rl4sys.client import RL4SysTrajectory as RL4SysTrajectory
     from rl4sys.client import connect as connect
     from rl4sys.client import run_environment as run_environment
-    from rl4sys.experience import Ending as Ending
     from rl4sys.environments import register_environment as register_environment
+    from rl4sys.experience import Ending as Ending
     from rl4sys.experiments import train as train
     from rl4sys.networks import register_network as register_network
     from rl4sys.replay import register_buffer as register_buffer
