@@ -17,8 +17,10 @@ from rl4sys.policy import PolicySpec
 
 _log = logging.getLogger(__name__)
 
-_WORTH_IT = 1.2
+_WORTH_IT = 1.1
 """More threads must be this much faster: when another process wants the core, they become far slower."""
+_WORTH_SPLITTING = 4_000_000
+"""Multiplications per pass below which threads gain little even on a free machine, and so are not tried."""
 _REPEATS = 10
 _IN_A_ROW = 8
 
@@ -50,11 +52,11 @@ def choose_device(wanted: str, *, allow_fallback: bool = False) -> torch.device:
 
 def measure_threads(spec: PolicySpec, batch_size: int, *, cores: int) -> int:
     """The number of torch threads that trains a network like this one fastest, found by trying."""
-    if cores < 2:
+    network, parameters = from_spec(spec)
+    if cores < 2 or batch_size * parameters.layout.size < _WORTH_SPLITTING:
         return 1
     before = torch.get_num_threads()
     try:
-        network, parameters = from_spec(spec)
         orthogonal(parameters, {}, torch.Generator().manual_seed(0))
         rows = {
             array.name: torch.zeros(batch_size, *array.shape, dtype=getattr(torch, array.dtype))
