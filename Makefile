@@ -5,9 +5,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
 RUN := $(BIN)/python -m
+STORM ?= 1
+STORMS := tests/faults tests/hostile tests/records tests/checkpoints tests/client/test_delivery_simulation.py
+CPP_CODE := 'cpp/*.cpp' 'cpp/*.hpp' 'cpp/*.h' 'cpp/*.c' 'cpp/*.inc'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format test-learning bench docs proto clean
+.PHONY: help setup demo test check format test-learning test-faults bench docs proto clean cpp cpp-test cpp-sanitize
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  \033[1mmake %-14s\033[0m %s\n", $$1, $$2}'
@@ -24,8 +27,8 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,dev]'
 	@touch $(STAMP)
 
-demo: $(STAMP) ## Train PPO on LunarLander for about a minute, live; ends with a plot and a summary
-	@$(BIN)/python examples/demo.py
+demo: $(STAMP) ## A server and a Lunar Lander client that learns through it, live, in two minutes; ends with a plot
+	@$(BIN)/python examples/demo
 
 check: $(STAMP) ## Format, lint, types, layers and the fast tests: about a minute
 	@$(BIN)/ruff format --check --quiet . || { echo "Run: make format"; exit 1; }
@@ -33,17 +36,39 @@ check: $(STAMP) ## Format, lint, types, layers and the fast tests: about a minut
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo > /dev/null || { $(BIN)/lint-imports; exit 1; }
 	@$(BIN)/python proto/lint.py
-	@$(RUN) pytest -n 2 -m "not slow and not learning"
+	@! command -v clang-format > /dev/null || git ls-files -co --exclude-standard $(CPP_CODE) | \
+		xargs --no-run-if-empty clang-format --dry-run -Werror || { echo "Run: make format"; exit 1; }
+	@$(RUN) pytest -n 2 -m "not slow and not learning and not faults"
 
 format: $(STAMP) ## Put the code into its usual form
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
+	@! command -v clang-format > /dev/null || git ls-files -co --exclude-standard $(CPP_CODE) | \
+		xargs --no-run-if-empty clang-format -i
 
 test: check ## Everything that must pass before a change lands
-	@$(RUN) pytest -n 2 -m "slow and not learning"
+	@$(RUN) pytest -n 2 -m "slow and not learning and not faults"
+	@if cpp/packages.sh; then $(MAKE) --no-print-directory cpp-test; else echo "The C++ client was skipped."; fi
+
+cpp: ## Build the C++ client; as root, Debian's packages are installed first
+	@cpp/packages.sh
+	@cd cpp && cmake --preset release > /dev/null
+	@cd cpp && cmake --build --preset release
+
+cpp-test: cpp ## Build the C++ client and run its tests
+	@cd cpp && ctest --preset release
+
+cpp-sanitize: ## The C++ tests once more under the address, undefined-behaviour and thread sanitizers
+	@cpp/packages.sh
+	@cd cpp && for kind in asan tsan; do \
+		cmake --preset $$kind > /dev/null && cmake --build --preset $$kind && ctest --preset $$kind || exit 1; done
 
 test-learning: $(STAMP) ## Does it learn? The published scores that two cores can reach; about half an hour
 	@$(RUN) pytest -n 2 -m learning -s
+
+# The same tests as in `make test`, with far more trials.
+test-faults: $(STAMP) ## The long storms: kills, failpoints, simulations, partitions; hours, or STORM=0.01 for minutes
+	@RL4SYS_STORM=$(STORM) $(RUN) pytest -n 2 -m "not learning" $(wildcard $(STORMS))
 
 bench: $(STAMP) ## Compare with stable-baselines3 and with bare operations in the same run; about ten minutes
 	@$(BIN)/python benchmarks/run_all.py
@@ -57,4 +82,4 @@ proto: ## Write src/rl4sys/wire/generated from proto/, with the release that sui
 	@.venv-proto/bin/python proto/generate.py
 
 clean: ## Remove the virtual environments and caches
-	@rm -rf $(VENV) .venv-proto benchmarks/.venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) .venv-proto benchmarks/.venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache cpp/build

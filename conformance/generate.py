@@ -12,9 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import transcripts
 from head_cases import head_cases
 from noise_cases import noise_cases, same
 from op_cases import op_cases
+from patch_cases import patch_cases, patch_differences, write_patches
 from vectors import Case, differences, read, write
 
 VECTORS = Path(__file__).parent / "vectors"
@@ -31,6 +33,8 @@ def main() -> int:
         for name, cases in policies.items():
             write(VECTORS / name, cases)
         (VECTORS / "noise.json").write_text(json.dumps(noise, indent=1) + "\n")
+        transcripts.write(VECTORS / "transcripts.json")
+        write_patches(VECTORS / "patches", patch_cases())
         return 0
     problems = list(_problems(policies, noise))
     if problems:
@@ -45,6 +49,10 @@ def _problems(policies: dict[str, list[Case]], noise: dict[str, Any]) -> Iterato
             yield f"{name}: {difference}"
     if not same(json.loads((VECTORS / "noise.json").read_text()), noise):
         yield "noise: noise.json differs"
+    for difference in transcripts.differences(VECTORS / "transcripts.json"):
+        yield f"transcripts: {difference}"
+    for difference in patch_differences(VECTORS / "patches", patch_cases()):
+        yield f"patches: {difference}"
 
 
 if __name__ == "__main__":

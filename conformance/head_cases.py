@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -23,6 +23,7 @@ from rl4sys.policy import (
     BoxAction,
     DiscreteAction,
     Head,
+    Memory,
     MultiDiscreteAction,
     PolicySpec,
     ProgramBuilder,
@@ -32,6 +33,7 @@ from rl4sys.policy.spec import HeadKind, Setting
 
 ROWS = 10_000
 EPSILON = 0.375
+THETA = 0.25
 LOG_STD_LOW, LOG_STD_HIGH = -2.0, 0.5
 DISCRETE = DiscreteAction(5, start=2)
 SEVERAL = MultiDiscreteAction((2, 4, 3))
@@ -48,6 +50,7 @@ class Shown:
     mask: torch.Tensor
     noise: torch.Tensor
     weights: dict[str, torch.Tensor]
+    carry: torch.Tensor | None = None
 
 
 def head_cases() -> Iterator[Case]:
@@ -63,10 +66,13 @@ def head_cases() -> Iterator[Case]:
     yield _case("tanh_gaussian", ASYMMETRIC, "tanh_gaussian")
     yield _case("deterministic_box", UNBOUNDED, "deterministic")
     yield _case("deterministic_box_tanh", ASYMMETRIC, "deterministic", squash="tanh")
+    yield _case("tanh_gaussian_epsilon", ASYMMETRIC, "tanh_gaussian", epsilon=True)
+    yield _case("perturbed", ASYMMETRIC, "perturbed")
+    yield _case("perturbed_remembering", ASYMMETRIC, "perturbed", remembers=True)
 
 
-def _case(name: str, action: ActionSpec, kind: HeadKind, mask: str | None = None, **settings: Setting) -> Case:
-    spec = _policy(action, kind, mask, settings)
+def _case(name: str, action: ActionSpec, kind: HeadKind, mask: str | None = None, **options: Setting) -> Case:
+    spec = _policy(action, kind, mask, options)
     rng = np.random.RandomState(zlib.crc32(name.encode()))
     weights = {tensor.name: _fractions(rng, tensor.name, tensor.shape) for tensor in spec.program.tensors}
     sensor = rng.randint(0, 256, (ROWS, 4)).astype(np.uint8)
@@ -75,9 +81,12 @@ def _case(name: str, action: ActionSpec, kind: HeadKind, mask: str | None = None
     tensors = {name: torch.from_numpy(array) for name, array in weights.items()}
     scores = _scores(torch.from_numpy(sensor), tensors)
     allowed = _mask(rng, scores.shape, action) if mask else torch.ones(scores.shape, dtype=torch.bool)
-    expected = _expected(spec, Shown(scores, allowed, torch.from_numpy(noise), tensors))
+    carry = {m.name: _fractions(rng, m.name, (ROWS, *m.shape)) for m in spec.program.carry}
+    before = next(map(torch.from_numpy, carry.values()), None)
+    expected = _expected(spec, Shown(scores, allowed, torch.from_numpy(noise), tensors, before))
     arrays = {"weights": np.concatenate([array.ravel() for array in weights.values()])}
     arrays |= {"observation.sensor": sensor} | ({f"observation.{MASK}": allowed.numpy()} if mask else {})
+    arrays |= {f"carry.{name}": array for name, array in carry.items()}
     return Case(name, spec, arrays | {"noise": noise} | expected)
 
 
@@ -89,7 +98,8 @@ def _mask(rng: np.random.RandomState, shape: torch.Size, action: ActionSpec) -> 
     return mask
 
 
-def _policy(action: ActionSpec, kind: HeadKind, mask: str | None, settings: dict[str, Setting]) -> PolicySpec:
+def _policy(action: ActionSpec, kind: HeadKind, mask: str | None, options: dict[str, Setting]) -> PolicySpec:
+    settings = {name: value for name, value in options.items() if name == "squash"}
     width = {"discrete": 5, "multi_discrete": 9, "box": 2}[action.kind]
     masks = () if mask is None else (ArraySpec(MASK, "bool", (width,)),)
     builder = ProgramBuilder((ArraySpec("sensor", "uint8", (4,)), *masks))
@@ -105,7 +115,15 @@ def _policy(action: ActionSpec, kind: HeadKind, mask: str | None, settings: dict
         case "tanh_gaussian":
             inputs += (builder.linear(body, width, "log_std"),)
             settings = {"log_std_low": LOG_STD_LOW, "log_std_high": LOG_STD_HIGH}
-    return PolicySpec(action, builder.program(), Head(kind, inputs, tensors, mask, settings))
+            if options.get("epsilon"):
+                tensors = (builder.tensor("epsilon", 1),)
+        case "perturbed":
+            tensors = (builder.tensor("std", width), builder.tensor("epsilon", 1))
+    program = builder.program()
+    if options.get("remembers"):
+        program = replace(program, carry=(Memory("drift", (width,), "drift.next"),))
+        inputs, settings = (*inputs, "drift"), {"theta": THETA, "next": "drift.next"}
+    return PolicySpec(action, program, Head(kind, inputs, tensors, mask, settings))
 
 
 def _fractions(rng: np.random.RandomState, name: str, shape: tuple[int, ...]) -> Array:
@@ -131,7 +149,9 @@ def _expected(spec: PolicySpec, shown: Shown) -> dict[str, Array]:
         case "gaussian", _:
             return _gaussian(shown)
         case "tanh_gaussian", BoxAction() as box:
-            return _tanh_gaussian(shown, box)
+            return _sometimes_uniform(shown, box, _tanh_gaussian(shown, box))
+        case "perturbed", BoxAction() as box:
+            return _sometimes_uniform(shown, box, _perturbed(shown, box))
         case "deterministic", BoxAction() as box:
             scale, middle = _scale_and_middle(box)
             squash = spec.head.settings.get("squash") == "tanh"
@@ -185,9 +205,35 @@ def _tanh_gaussian(shown: Shown, box: BoxAction) -> dict[str, Array]:
     return _answer(torch.tanh(raw) * scale + middle, log_prob.sum(dim=1))
 
 
+def _perturbed(shown: Shown, box: BoxAction) -> dict[str, Array]:
+    """tanh(mean) + n, clipped to ±1 and stretched to the bounds; n = std · z, or (1 − θ) · (n before) + std · z."""
+    scale, middle = _scale_and_middle(box)
+    shift = shown.weights["std"].double() * _normal(shown.noise)
+    memory = {}
+    if shown.carry is not None:
+        shift = (1.0 - THETA) * shown.carry.double() + shift
+        memory = {"next_carry.drift": shift.float().numpy()}
+    return _answer((torch.tanh(shown.scores.double()) + shift).clamp(-1.0, 1.0) * scale + middle) | memory
+
+
+def _sometimes_uniform(shown: Shown, box: BoxAction, otherwise: dict[str, Array]) -> dict[str, Array]:
+    """Where the last number is below ε, number j of the action is low + u · (high − low), u being number 2j + 1."""
+    if "epsilon" not in shown.weights:
+        return otherwise
+    scale, middle = _scale_and_middle(box)
+    uniform = (2.0 * shown.noise.double()[:, 1:-1:2] - 1.0) * scale + middle
+    explores = shown.noise[:, -1] < shown.weights["epsilon"]
+    action = torch.where(explores[:, None], uniform, torch.from_numpy(otherwise["action"]).double())
+    if "extras.log_prob" not in otherwise:
+        return otherwise | _answer(action)
+    density = -torch.log(2.0 * scale).sum()
+    return _answer(action, torch.where(explores, density, torch.from_numpy(otherwise["extras.log_prob"]).double()))
+
+
 def _normal(noise: torch.Tensor) -> torch.Tensor:
-    """Box–Muller over neighbouring pairs: √(−2 ln(1 − u₀)) · cos(2π u₁), rounded to float32."""
-    first, second = noise.double()[:, 0::2], noise.double()[:, 1::2]
+    """Box–Muller over neighbouring pairs: √(−2 ln(1 − u₀)) · cos(2π u₁), rounded to float32; an odd last is left."""
+    even = noise.double()[:, : noise.shape[1] // 2 * 2]
+    first, second = even[:, 0::2], even[:, 1::2]
     return (torch.sqrt(-2.0 * torch.log(1.0 - first)) * torch.cos(2.0 * math.pi * second)).float().double()
 
 

@@ -33,16 +33,21 @@ def write(path: Path, cases: Iterable[Case]) -> None:
     """Write `path`.json and `path`.bin."""
     lines, data = [], bytearray()
     for case in cases:
-        entries = []
-        for name, array in case.arrays.items():
-            data += bytes(-len(data) % _ALIGNMENT)
-            entry = {"name": name, "dtype": array.dtype.name, "shape": array.shape, "offset": len(data)}
-            entries.append(entry)
-            data += np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()
+        entries = array_entries(case.arrays, data)
         lines.append(json.dumps({"name": case.name, "spec": json.loads(case.spec.to_json()), "arrays": entries}))
     index = f'{{"file": "{path.name}.bin", "cases": [\n' + ",\n".join(lines) + "\n]}\n"
     path.with_suffix(".json").write_text(index)
     path.with_suffix(".bin").write_bytes(data)
+
+
+def array_entries(arrays: Mapping[str, Array], data: bytearray) -> list[dict[str, Any]]:
+    """Append arrays to `data`, and say where they lie."""
+    entries = []
+    for name, array in arrays.items():
+        data += bytes(-len(data) % _ALIGNMENT)
+        entries.append({"name": name, "dtype": array.dtype.name, "shape": array.shape, "offset": len(data)})
+        data += np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()
+    return entries
 
 
 def read(path: Path) -> list[Case]:
@@ -53,10 +58,15 @@ def read(path: Path) -> list[Case]:
         Case(
             case["name"],
             PolicySpec.from_json(json.dumps(case["spec"])),
-            {entry["name"]: _array(data, entry) for entry in case["arrays"]},
+            read_arrays(data, case["arrays"]),
         )
         for case in index["cases"]
     ]
+
+
+def read_arrays(data: bytes, entries: Iterable[Mapping[str, Any]]) -> dict[str, Array]:
+    """The arrays that `array_entries` described."""
+    return {entry["name"]: _array(data, entry) for entry in entries}
 
 
 def _array(data: bytes, entry: Mapping[str, Any]) -> Array:

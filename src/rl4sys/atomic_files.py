@@ -6,13 +6,18 @@ import os
 import shutil
 from pathlib import Path
 
+from rl4sys.failpoints import failpoint
+
 
 def write_durably(path: Path, data: bytes) -> None:
     """Write a file and wait until it is on the disk. Not atomic: for files in a directory that nobody reads yet."""
+    failpoint("before file write")
     with path.open("wb") as file:
         file.write(data)
         file.flush()
+        failpoint("before file sync")
         os.fsync(file.fileno())
+    failpoint("after file sync")
 
 
 def replace_file(path: Path, data: bytes) -> None:
@@ -20,7 +25,9 @@ def replace_file(path: Path, data: bytes) -> None:
     aside = path.with_name(f".{path.name}.tmp")
     try:
         write_durably(aside, data)
+        failpoint("before file rename")
         aside.replace(path)
+        failpoint("after file rename")
     except BaseException:
         # A half-written file would only take space that may be what is missing.
         aside.unlink(missing_ok=True)
@@ -33,7 +40,9 @@ def replace_link(link: Path, target: str) -> None:
     aside = link.with_name(f".{link.name}.tmp")
     aside.unlink(missing_ok=True)
     aside.symlink_to(target)
+    failpoint("before link")
     aside.replace(link)
+    failpoint("after link")
 
 
 def publish_directory(aside: Path, final: Path) -> None:
@@ -46,14 +55,25 @@ def publish_directory(aside: Path, final: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
     if final.exists():
         final.rename(old)
+    failpoint("before directory rename")
     try:
         aside.rename(final)
+        failpoint("after directory rename")
     except OSError:
         if old.exists():
             old.rename(final)
         raise
     sync_directory(final.parent)
     shutil.rmtree(old, ignore_errors=True)
+
+
+def make_directory(path: Path) -> None:
+    """Create a directory with its parents, each on the disk under its name; one that exists is left as it is."""
+    if path.is_dir():
+        return
+    make_directory(path.parent)
+    path.mkdir(exist_ok=True)
+    sync_directory(path.parent)
 
 
 def sync_directory(path: Path) -> None:

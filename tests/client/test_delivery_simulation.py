@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pytest
+from tests.storms import scaled
 
 from rl4sys.client.delivery import HASH_BYTES, Delivery, Pace, Session
 from rl4sys.records import Outbox, OutboxLimits, Overflow, Parcel
@@ -94,9 +96,11 @@ def deliver(delivery: Delivery, world: World, session: Session, now: float) -> N
         delivery.answered(reply, now)
 
 
-@pytest.mark.parametrize("seed", range(0, 500, 50))
-def test_nothing_is_lost_and_nothing_settled_is_sent_again(seed: int) -> None:
-    for each in range(seed, seed + 50):
+@pytest.mark.parametrize("block", range(10))
+def test_nothing_is_lost_and_nothing_settled_is_sent_again(block: int, tally: Callable[[str, int], None]) -> None:
+    seeds = range(block, scaled(500, 20_000), 10)
+    tally("seeded simulations of the courier's core", len(seeds))
+    for each in seeds:
         world, outbox, offered = simulate(each)
         assert outbox.backlog == 0, f"seed {each}"
         assert world.stored.keys() | world.refused == offered, f"seed {each}"

@@ -8,7 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "conformance" / "README.md"])
+PAGES = sorted(
+    page
+    for place in (ROOT.glob("*.md"), *((ROOT / name).rglob("*.md") for name in ("docs", "examples", "conformance")))
+    for page in place
+)
 GUIDES = [ROOT / "README.md", ROOT / "docs" / "quickstart.md", ROOT / "docs" / "own_algorithm.md"]
 """Pages whose commands a reader types."""
 

@@ -18,6 +18,11 @@ DQN: Mapping[str, Any] = {
     "environment": {"name": "CartPole-v1", "num_envs": 2},
     "buffer": {"type": "prioritized", "size": 150},
 }
+OFF_POLICY: Mapping[str, Any] = {
+    "algorithm": {"batch_size": 16, "learning_starts": 50, "train_frequency": 8, "updates_per_step": 0.25},
+    "environment": {"num_envs": 2},
+    "buffer": {"type": "uniform", "size": 150},
+}
 SMALL: Mapping[str, Any] = {
     "network": {"actor": {"hidden_dims": [8]}, "critic": {"hidden_dims": [8]}},
     "training": {

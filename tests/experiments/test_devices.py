@@ -8,7 +8,8 @@ from threadpoolctl import ThreadpoolController
 
 from rl4sys.experience import ArraySpec
 from rl4sys.experiments import Run
-from rl4sys.experiments.devices import DeviceUnavailable, choose_device, measure_threads, threads_for
+from rl4sys.experiments.devices import measure_threads, threads_for
+from rl4sys.learning import DeviceUnavailable, choose_device
 from rl4sys.policy import DiscreteAction, Head, PolicySpec, ProgramBuilder
 
 from .runs import PPO, small

@@ -10,7 +10,10 @@ import pytest
 
 from rl4sys.experiments import Run
 
-from .runs import DQN, PPO, small
+from .runs import DQN, OFF_POLICY, PPO, small
+
+_SAC = {"algorithm__name": "sac"}
+_PENDULUM = {"environment__name": "Pendulum-v1"}
 
 CASES: dict[str, tuple[Mapping[str, Any], dict[str, Any]]] = {
     "ppo": (PPO, {"environment__normalize_obs": True, "environment__normalize_reward": True}),
@@ -19,6 +22,12 @@ CASES: dict[str, tuple[Mapping[str, Any], dict[str, Any]]] = {
     "ppo collecting meanwhile": (PPO, {"training__pipelined": True}),
     "dqn uniform": (DQN, {"buffer": {"type": "uniform", "size": 1_000}}),
     "dqn prioritized": (DQN, {"algorithm__n_step": 3, "algorithm__dueling": True}),
+    "sac": (OFF_POLICY, _SAC | _PENDULUM | {"environment__normalize_obs": True}),
+    "sac ensemble": (OFF_POLICY, _SAC | _PENDULUM | {"algorithm__ensemble": 4, "algorithm__target_subset": 2}),
+    "sac on choices": (OFF_POLICY, _SAC | {"environment__name": "CartPole-v1", "algorithm__policy_delay": 3}),
+    "td3": (OFF_POLICY, _PENDULUM | {"algorithm__name": "td3", "buffer__type": "prioritized"}),
+    "ddpg": (OFF_POLICY, _PENDULUM | {"algorithm__name": "ddpg", "algorithm__exploration": "ornstein_uhlenbeck"}),
+    "sac collecting meanwhile": (OFF_POLICY, _SAC | _PENDULUM | {"training__pipelined": True}),
 }
 
 

@@ -3,12 +3,14 @@ from __future__ import annotations
 import os
 import random
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.records.logs import read_all
+from tests.storms import scaled
 
-from rl4sys.records import RecordLog, RecordsDamaged, RecordsGone
+from rl4sys.records import Durability, RecordLog, RecordsDamaged, RecordsGone
 
 
 @pytest.fixture(autouse=True)
@@ -50,10 +52,14 @@ def damage(directory: Path, rng: random.Random) -> str:
     return f"{kind} {path.name}"
 
 
-def test_300_random_damages_are_each_detected_or_harmless(sound: tuple[Path, dict[int, bytes]], tmp_path: Path) -> None:
+def test_random_damages_are_each_detected_or_harmless(
+    sound: tuple[Path, dict[int, bytes]], tmp_path: Path, tally: Callable[[str, int], None]
+) -> None:
     directory, records = sound
     detected = 0
-    for seed in range(300):
+    trials = scaled(300, 10_000)
+    tally("damages of a log", trials)
+    for seed in range(trials):
         hurt = tmp_path / "hurt"
         shutil.copytree(directory, hurt)
         what = damage(hurt, random.Random(seed))
@@ -63,7 +69,7 @@ def test_300_random_damages_are_each_detected_or_harmless(sound: tuple[Path, dic
         except (RecordsDamaged, RecordsGone):
             detected += 1
         shutil.rmtree(hurt)
-    assert 150 < detected < 300
+    assert trials / 2 < detected < trials or trials < 30
 
 
 def test_with_an_old_committed_end_damage_before_a_later_commit_is_still_told_from_a_torn_tail(tmp_path: Path) -> None:
@@ -95,3 +101,21 @@ def test_whole_frames_behind_a_torn_one_are_cut_when_none_of_them_was_acknowledg
     log = RecordLog(tmp_path)
     assert (log.end, log.cut_bytes) == (1, 32 + 33)
     assert read_all(tmp_path) == {0: b"kept"}
+
+
+def test_what_a_log_that_does_not_wait_for_the_disk_has_lost_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = RecordLog(tmp_path, durability=Durability.OS)
+    log.append([b"kept", b"hurt", b"behind"])
+    log.commit()
+    log._lock.release()
+    path = tmp_path / "00000000000000000000.records"
+    contents = bytearray(path.read_bytes())
+    contents[24 + 32 + 30] ^= 1
+    path.write_bytes(contents)
+    again = RecordLog(tmp_path, durability=Durability.OS)
+    assert (again.end, again.lost) == (1, 2)
+    assert "lost its last 2 records" in caplog.text
+    again.close()
+    assert RecordLog(tmp_path).lost == 0

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rl4sys.experience import Array, ArraySpec, Ending, Segment, StreamKey
-from rl4sys.policy import COMPILERS, ActionSpec, DiscreteAction, PolicySpec
+from rl4sys.policy import COMPILERS, ActionSpec, BoxAction, DiscreteAction, PolicySpec
 from rl4sys.weights import apply_patch
 from rl4sys.wire import SegmentFormat, decode_patch, decode_policy, encode_action, encode_segment
 from rl4sys.wire.arrays import encode_array
@@ -26,7 +26,15 @@ DQN = (
     "DQN",
     SMALL | {"algorithm": {"learning_starts": 20, "batch_size": 8}, "buffer": {"size": 200}, "seed": 5},
 )
+_REPLAYED = SMALL | {"algorithm": {"learning_starts": 20, "batch_size": 8}, "buffer": {"size": 200}, "seed": 5}
+SAC, TD3 = ("SAC", _REPLAYED), ("TD3", _REPLAYED)
+DDPG = ("DDPG", _REPLAYED | {"algorithm": _REPLAYED["algorithm"] | {"exploration": "ornstein_uhlenbeck"}})
 HEADS = [number for number in policy_pb2.HeadKind.values() if number]
+
+
+def action_of(method: tuple[str, dict[str, Any]] | None) -> ActionSpec:
+    """What the made-up clients of an algorithm do: they turn two knobs for those that need continuous actions."""
+    return BoxAction((-1.0, 0.0), (2.0, 5.0)) if method in (SAC, TD3, DDPG) else ACTION
 
 
 def join_request(
@@ -34,14 +42,14 @@ def join_request(
     method: tuple[str, dict[str, Any]] | None = PPO,
     policy_id: str = "",
     observation: Iterable[ArraySpec] = OBSERVATION,
-    action: ActionSpec = ACTION,
+    action: ActionSpec | None = None,
 ) -> training_pb2.JoinRequest:
     request = training_pb2.JoinRequest(
         protocol=1,
         client=client,
         policy_id=policy_id,
         observation=[encode_array(spec) for spec in observation],
-        action=encode_action(action),
+        action=encode_action(action or action_of(method)),
         ops=sorted(COMPILERS),
         heads=HEADS,
         software="test",
@@ -63,11 +71,17 @@ def made_up_segment(
         version,
         Ending.TERMINATED if sequence % 2 else Ending.TRUNCATED,
         {"queue": rng.normal(size=(steps + 1, 3)).astype(np.float32)},
-        rng.integers(0, 2, steps),
+        _made_up_actions(rng, spec.action, steps),
         rng.normal(size=steps).astype(np.float32),
         {array.name: np.full(steps, -0.7, np.float32) for array in spec.noted},
-        {},
+        {memory.name: np.zeros(memory.shape, np.float32) for memory in spec.program.carry},
     )
+
+
+def _made_up_actions(rng: np.random.Generator, action: ActionSpec, steps: int) -> Array:
+    if isinstance(action, BoxAction):
+        return rng.uniform(action.low, action.high, (steps, action.size)).astype(np.float32)
+    return rng.integers(0, 2, steps)
 
 
 class ScriptedClient:

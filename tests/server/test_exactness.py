@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.server.clients import (
-    ACTION,
+    DDPG,
     DQN,
     OBSERVATION,
     PPO,
+    SAC,
+    TD3,
     ScriptedClient,
+    action_of,
     eventually,
     join_request,
     made_up_segment,
@@ -27,11 +30,11 @@ from rl4sys.wire.generated import status_pb2
 
 Serve = Callable[..., InProcessTransport]
 Method = tuple[str, dict[str, Any]]
-METHODS = pytest.mark.parametrize("method", [PPO, DQN], ids=["PPO", "DQN"])
+METHODS = pytest.mark.parametrize("method", [PPO, DQN, SAC, TD3, DDPG], ids=lambda method: method[0])
 
 
 def local_learner(method: Method, segments: int, client: str = "a") -> Learner:
-    setup = LearnerSetup(client, *method, OBSERVATION, ACTION, 1_000)
+    setup = LearnerSetup(client, *method, OBSERVATION, action_of(method), 1_000)
     learner = build_learner(resolve(*method), setup)
     for sequence in range(segments):
         learner.learn([made_up_segment(learner.algorithm.policies.explore, client, sequence)])

@@ -24,7 +24,7 @@ from rl4sys.wire import SegmentFormat
 
 INTEGERS = [f"{sign}int{bits}" for sign in ("u", "") for bits in (8, 16, 32, 64)]
 DTYPES = ["bool", "float16", "float32", "float64", *INTEGERS]
-HEADS = ["categorical", "epsilon_greedy", "gaussian", "tanh_gaussian", "deterministic"]
+HEADS = ["categorical", "epsilon_greedy", "gaussian", "tanh_gaussian", "deterministic", "perturbed"]
 
 texts = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
 shapes = st.lists(st.integers(0, 3), max_size=3).map(tuple)

@@ -71,3 +71,17 @@ class AlgorithmConfig(Config):
 
 ALGORITHMS: Registry[AlgorithmConfig] = Registry("algorithm", AlgorithmConfig)
 register_algorithm = ALGORITHMS.register
+
+
+def with_usual_buffer(values: Any) -> Any:
+    """The raw values of a config, whose buffer is the algorithm's usual one if it has no type.
+
+    What is not as it should be is passed on as it is, for validation to complain about.
+    """
+    if not isinstance(values, dict):
+        return values
+    algorithm, buffer = values.get("algorithm"), values.get("buffer") or {}
+    name = algorithm.get("name") if isinstance(algorithm, dict) else None
+    if not isinstance(name, str) or name not in ALGORITHMS or not isinstance(buffer, dict) or "type" in buffer:
+        return values
+    return {**values, "buffer": {"type": ALGORITHMS.type(name).buffers[0], **buffer}}

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from rl4sys.atomic_files import publish_directory, replace_link
+from rl4sys.atomic_files import make_directory, publish_directory, replace_link
 from rl4sys.checkpoints.files import (
     CheckpointDamaged,
     Chunk,
@@ -18,6 +18,7 @@ from rl4sys.checkpoints.files import (
 )
 from rl4sys.checkpoints.replay_chunks import ReplayChunks, ReplayRows
 from rl4sys.experience import Array
+from rl4sys.failpoints import failpoint
 from rl4sys.state import State
 
 
@@ -38,9 +39,11 @@ class Loaded:
 class Checkpoints:
     """The checkpoints of one run, oldest to newest, with `latest` and `best` pointing into them."""
 
-    def __init__(self, directory: Path, keep: int) -> None:
+    def __init__(self, directory: Path, keep: int, advice: str | None = None) -> None:
+        """`advice` says what to do when no checkpoint can be loaded; without it, to train anew."""
         self.directory = directory
         self._keep = keep
+        self._advice = advice or f"Train anew with: rl4sys train {directory.parent / 'config.yaml'}"
         self._replay = ReplayChunks(directory.parent / "replay")
 
     def steps(self) -> list[int]:
@@ -51,14 +54,17 @@ class Checkpoints:
 
     def save(self, step: int, state: State, replay: ReplayRows | None, *, best: bool = False) -> Path:
         """Write a checkpoint; the replay buffer adds only the rows that no earlier one has written."""
-        self.directory.mkdir(parents=True, exist_ok=True)
+        failpoint("before checkpoint")
+        make_directory(self.directory)
         chunks = self._replay.append(replay) if replay is not None else ()
+        failpoint("after replay rows")
         final = self._place(step)
         aside = final.with_name(f".{final.name}.tmp")
         shutil.rmtree(aside, ignore_errors=True)
         try:
             aside.mkdir()
             write_checkpoint(aside, Contents(step, state, chunks))
+            failpoint("after checkpoint files")
             publish_directory(aside, final)
         except BaseException:
             shutil.rmtree(aside, ignore_errors=True)
@@ -66,7 +72,9 @@ class Checkpoints:
         replace_link(self.directory / "latest", final.name)
         if best:
             replace_link(self.directory / "best", final.name)
+        failpoint("before checkpoint prune")
         self._prune(step)
+        failpoint("after checkpoint prune")
         return final
 
     def load(self, step: int | None = None) -> Loaded:
@@ -83,6 +91,10 @@ class Checkpoints:
         """Let `best` point to the checkpoint of a step, if there is one."""
         if self._place(step).is_dir() and self.best() != step:
             replace_link(self.directory / "best", self._place(step).name)
+
+    def written(self, step: int) -> float:
+        """When the checkpoint of a step was written, in seconds since 1970."""
+        return self._place(step).stat().st_mtime
 
     def best(self) -> int | None:
         """The step of the best checkpoint, if one was marked."""
@@ -124,10 +136,7 @@ class Checkpoints:
                 continue
             return Loaded(candidate, contents.state, contents.chunks, tuple(skipped))
         details = "".join(f"\n  {reason}" for reason in skipped)
-        raise NoCheckpoint(
-            f"No usable checkpoint in {self.directory}.{details}\n"
-            f"Train anew with: rl4sys train {self.directory.parent / 'config.yaml'}"
-        )
+        raise NoCheckpoint(f"No usable checkpoint in {self.directory}.{details}\n{self._advice}")
 
     def _prune(self, newest: int) -> None:
         """Keep the newest and the best. What lies beyond the newest is of a history that was given up."""

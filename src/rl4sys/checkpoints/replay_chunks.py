@@ -11,7 +11,7 @@ import numpy as np
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
-from rl4sys.atomic_files import replace_file
+from rl4sys.atomic_files import make_directory, replace_file
 from rl4sys.checkpoints.files import CheckpointDamaged, Chunk, checks_of
 from rl4sys.experience import Array
 
@@ -47,7 +47,7 @@ class ReplayChunks:
         held = [chunk for chunk in self._written if chunk["last"] > buffer.first]
         start = max(held[-1]["last"] if held else 0, buffer.first)
         if buffer.total > start:
-            self._directory.mkdir(parents=True, exist_ok=True)
+            make_directory(self._directory)
             rows = {name: np.asarray(array, order="C") for name, array in buffer.rows(start, buffer.total).items()}
             data = save_tensors(rows)
             name = f"{start:012d}-{buffer.total:012d}.safetensors"

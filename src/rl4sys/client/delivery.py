@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from rl4sys.client.retries import Backoff
+from rl4sys.client.retries import Backoff, asked_pause
 from rl4sys.records import Offer, Parcel
 from rl4sys.wire import RefusalReason, covered
 from rl4sys.wire.calls import CallFailed, Code
@@ -142,7 +142,7 @@ class Delivery:
             if refusal.sequence in sequences and self.outbox.refuse(epoch, refusal.sequence, _reason(refusal.reason)):
                 self.refusals.append(refusal.message)
         self._backoff.succeeded()
-        self._not_before = now + reply.retry_after_ms / 1000
+        self._not_before = now + asked_pause(reply.retry_after_ms)
         if not self._groups and self.outbox.in_flight:
             self.outbox.disconnected()
             # A server that leaves something out without asking for a pause must not be asked in a tight loop.
@@ -161,7 +161,7 @@ class Delivery:
                 self.outbox.refuse(*parcel.key, "invalid_argument")
             self.refusals.append(str(error))
         self._waiting_since = now
-        self._not_before = now + self._backoff.failed(error.failure.retry_after_ms / 1000)
+        self._not_before = now + self._backoff.failed(asked_pause(error.failure.retry_after_ms))
 
     def _is_due(self) -> bool:
         pace = self._pace

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import grpc
+from google.protobuf.message import Message
 
 from rl4sys.client.section import SettingsError
 from rl4sys.client.settings import ClientSettings, Tls
-from rl4sys.wire import Failure
+from rl4sys.wire import Failure, parse
 from rl4sys.wire.calls import CallFailed, Code, Watching
-from rl4sys.wire.generated import status_pb2, training_pb2, training_pb2_grpc, weights_pb2
+from rl4sys.wire.generated import status_pb2, training_pb2, weights_pb2
 
 _MESSAGE_BYTES = 4 << 20
 _OPTIONS = [
@@ -29,6 +31,11 @@ _OPTIONS = [
     ("grpc.max_reconnect_backoff_ms", 1_000),
     ("grpc.enable_retries", 0),
 ]
+_SERVICE = "/rl4sys.v1.Training/"
+_ANSWER_BYTES = _MESSAGE_BYTES + (64 << 10)
+_POLICY_BYTES = 512 << 10
+"""Of an answer to Join. An empty part of a policy takes two bytes of it, and seventy in memory."""
+_MOST_FIELDS = 1 << 16
 _CODES = {code.name: code for code in Code}
 
 R = TypeVar("R")
@@ -44,7 +51,7 @@ class GrpcTransport:
             self._channel = grpc.insecure_channel(address, _OPTIONS)
         else:
             self._channel = grpc.secure_channel(address, _credentials(settings.tls), _OPTIONS)
-        self._stub: Any = training_pb2_grpc.TrainingStub(self._channel)
+        self._stub = _Methods(self._channel)
 
     def join(self, request: training_pb2.JoinRequest, timeout: float) -> training_pb2.JoinReply:
         """Find or make the learner of a client."""
@@ -86,6 +93,34 @@ class GrpcTransport:
         except ValueError as error:
             # A channel that was closed meanwhile says so like this.
             raise CallFailed(Code.CANCELLED, str(error)) from error
+
+
+class _Methods:
+    """The methods of the service. An answer is read within bounds too: a few megabytes could else become a hundred."""
+
+    def __init__(self, channel: grpc.Channel) -> None:
+        self.Join = _unary(channel, "Join", training_pb2.JoinReply, most_bytes=_POLICY_BYTES)
+        self.Push = _unary(channel, "Push", training_pb2.PushReply)
+        self.Act = _unary(channel, "Act", training_pb2.ActReply)
+        self.Status = _unary(channel, "Status", status_pb2.StatusReply)
+        self.Pull = _stream(channel, "Pull", weights_pb2.PatchChunk)
+        self.Watch = _stream(channel, "Watch", training_pb2.NewVersion)
+
+
+def _unary(channel: grpc.Channel, name: str, reply: type[Message], most_bytes: int = _ANSWER_BYTES) -> Any:
+    return channel.unary_unary(_SERVICE + name, _serialize, partial(_read, reply, most_bytes))
+
+
+def _stream(channel: grpc.Channel, name: str, reply: type[Message]) -> Any:
+    return channel.unary_stream(_SERVICE + name, _serialize, partial(_read, reply, _ANSWER_BYTES))
+
+
+def _serialize(request: Message) -> bytes:
+    return request.SerializeToString()
+
+
+def _read(reply: type[Message], most_bytes: int, data: bytes) -> Message:
+    return parse(reply, data, most_bytes=most_bytes, most_fields=_MOST_FIELDS)
 
 
 class _Stream(Iterator[Any]):

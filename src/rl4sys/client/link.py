@@ -5,11 +5,20 @@ from __future__ import annotations
 import json
 import threading
 
-from rl4sys.client.delivery import Session
+from rl4sys.client.delivery import HASH_BYTES, Session
 from rl4sys.client.settings import ClientSettings
 from rl4sys.client.snapshot import Snapshot
-from rl4sys.policy import COMPILERS, PolicySpec
-from rl4sys.wire import PROTOCOL, SegmentFormat, decode_policy, encode_action
+from rl4sys.policy import COMPILERS, MASK, PolicySpec
+from rl4sys.wire import (
+    PROTOCOL,
+    ContractViolation,
+    Failure,
+    FailureReason,
+    SegmentFormat,
+    decode_policy,
+    encode_action,
+    require_decides,
+)
 from rl4sys.wire.arrays import encode_array
 from rl4sys.wire.calls import CallFailed, Code, Transport
 from rl4sys.wire.generated import policy_pb2, training_pb2
@@ -24,6 +33,7 @@ class Link:
     def __init__(self, transport: Transport, settings: ClientSettings, software: str) -> None:
         self._transport = transport
         self._request = join_request(settings, software)
+        self._settings = settings
         self._timeout = settings.timeout
         self._joining = threading.Lock()
         self._opened: Opened | None = None
@@ -37,7 +47,9 @@ class Link:
         """The session; joins if there is none. Raises `CallFailed`, or `ContractViolation` for a strange answer."""
         with self._joining:
             if self._opened is None:
-                self._opened = Opened(self._transport.join(self._request, self._timeout))
+                opened = Opened(self._transport.join(self._request, self._timeout))
+                _require_wanted(opened, self._settings)
+                self._opened = opened
             return self._opened
 
     def forget(self, session: Session) -> None:
@@ -51,6 +63,12 @@ class Opened:
     """An answer to Join, checked: the session, and the policy to act with."""
 
     def __init__(self, reply: training_pb2.JoinReply) -> None:
+        if reply.protocol != PROTOCOL:
+            raise CallFailed(
+                Code.FAILED_PRECONDITION,
+                f"The server speaks protocol {reply.protocol}; this client speaks {PROTOCOL}. Upgrade the older one.",
+                Failure(FailureReason.PROTOCOL),
+            )
         if not reply.HasField("explore"):
             raise CallFailed(
                 Code.UNIMPLEMENTED,
@@ -66,12 +84,30 @@ class Opened:
         self.spec: PolicySpec = decode_policy(reply.explore)
         self.form = SegmentFormat.from_message(reply.schema)
         self.schema_hash = reply.schema_hash
+        if self.form != SegmentFormat.of(self.spec) or len(self.schema_hash) != HASH_BYTES:
+            raise ContractViolation(
+                f"The schema of learner '{reply.learner}' is not that of its policy. Compare the versions of client "
+                f"and server, and report it."
+            )
+        require_decides(self.spec)
         self.version = reply.version
         self.max_steps = reply.limits.max_segment_steps or (1 << 16)
 
     def fits(self, snapshot: Snapshot) -> bool:
         """Whether weights that the client has belong to this policy."""
         return snapshot.spec == self.spec and snapshot.schema_hash == self.schema_hash
+
+
+def _require_wanted(opened: Opened, settings: ClientSettings) -> None:
+    """A policy for something else would fail or do harm in the middle of a decision. A mask may always be left out."""
+    spec = opened.spec
+    wanted, seen = ([one for one in group if one.name != MASK] for group in (settings.observation, spec.observation))
+    if (wanted and seen != wanted) or settings.action not in (None, spec.action):
+        raise ContractViolation(
+            f"The learner '{opened.session.learner}' answers with a policy that observes "
+            f"{', '.join(map(str, spec.observation))} and does {spec.action}, which is not what this client asked for. "
+            f"Compare the versions of client and server, and report it."
+        )
 
 
 def _most_segments(limits: training_pb2.Limits) -> int:

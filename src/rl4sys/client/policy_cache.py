@@ -14,7 +14,7 @@ from rl4sys.atomic_files import replace_file
 from rl4sys.client.snapshot import Snapshot
 from rl4sys.policy import PolicySpec, layout_of
 from rl4sys.weights.layout import FLOAT32
-from rl4sys.wire import SegmentFormat
+from rl4sys.wire import SegmentFormat, require_decides
 
 _log = logging.getLogger(__name__)
 _FORMAT = 1
@@ -41,6 +41,7 @@ class PolicyCache:
             spec = PolicySpec.from_json(raw["spec"])
             if len(blob) != 4 * layout_of(spec.program).size:
                 raise ValueError("its weights have another size than its policy")
+            require_decides(spec)
         except FileNotFoundError:
             return None
         except (OSError, KeyError, TypeError, ValueError) as error:

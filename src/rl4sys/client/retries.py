@@ -10,6 +10,8 @@ from rl4sys.wire.calls import CallFailed, Code
 
 _FIRST, _LONGEST = 0.1, 3.0
 """Seconds. The longest is short enough that a client has caught up within 5 s of a healed network."""
+_LONGEST_ASKED = 60.0
+"""Seconds that a server may ask for; one that names days is broken, and must not keep a client away for so long."""
 
 
 class Remedy(enum.Enum):
@@ -39,6 +41,11 @@ def remedy(error: CallFailed) -> Remedy:
     if error.code is Code.FAILED_PRECONDITION and error.failure.reason in _JOIN_AGAIN:
         return Remedy.JOIN
     return Remedy.STOP
+
+
+def asked_pause(retry_after_ms: int) -> float:
+    """Seconds that the server asks to wait, as far as it is believed."""
+    return min(_LONGEST_ASKED, retry_after_ms / 1000)
 
 
 class Backoff:

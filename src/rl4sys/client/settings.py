@@ -159,7 +159,8 @@ def _algorithm(section: Section) -> tuple[str, dict[str, Any]]:
         if (value := section.raw(switch)) is not None:
             parameters[switch] = value
     if parameters and not name:
-        raise SettingsError(f"Parameters {sorted(parameters)} are given without an algorithm; add algorithm.name.")
+        advice = "leave them to the experiment" if "experiment" in section else "add algorithm.name"
+        raise SettingsError(f"Parameters {sorted(parameters)} are given without an algorithm; {advice}.")
     if name and (seed := section.whole("seed")) is not None:
         parameters["seed"] = seed
     return name, parameters

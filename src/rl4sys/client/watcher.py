@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from rl4sys.client.link import Link, Opened
-from rl4sys.client.retries import Backoff, Remedy, remedy
+from rl4sys.client.retries import Backoff, Remedy, asked_pause, remedy
 from rl4sys.client.snapshot import Newest, Snapshot
 from rl4sys.client.tally import Tally
 from rl4sys.policy import layout_of
@@ -70,7 +70,7 @@ class Watcher:
                 if what is Remedy.JOIN and opened is not None:
                     self._link.forget(opened.session)
                 self._tally.failed(error)
-                pause = self._backoff.failed(error.failure.retry_after_ms / 1000)
+                pause = self._backoff.failed(asked_pause(error.failure.retry_after_ms))
             except _UNUSABLE as error:
                 self._tally.failed(error)
                 pause = self._backoff.failed()
@@ -121,7 +121,7 @@ class Watcher:
             self._pull(opened, snapshot)
             return
         try:
-            self._apply(opened, snapshot, iter((news.patch,)))
+            self._apply(opened, snapshot, iter((news.patch,)), news.version)
         except _UNUSABLE:
             self._tally.add("damaged_patches")
             self._pull(opened, None)
@@ -143,7 +143,13 @@ class Watcher:
                 raise
             self._pull(opened, None)
 
-    def _apply(self, opened: Opened, base: Snapshot | None, chunks: Iterator[weights_pb2.PatchChunk]) -> None:
+    def _apply(
+        self,
+        opened: Opened,
+        base: Snapshot | None,
+        chunks: Iterator[weights_pb2.PatchChunk],
+        target: int | None = None,
+    ) -> None:
         present = self._newest.snapshot
         same = present is not None and opened.fits(present)
         spec, form = (present.spec, present.form) if present is not None and same else (opened.spec, opened.form)
@@ -151,6 +157,8 @@ class Watcher:
         patch = decode_patch(chunks, size)
         if patch.base is not None and (base is None or patch.base != base.version):
             raise PatchMismatch(f"The patch starts from version {patch.base}, which is not at hand. Pull in full.")
+        if target is not None and patch.target != target:
+            raise PatchMismatch(f"The patch leads to version {patch.target}; {target} was announced. Pull in full.")
         weights = apply_patch(None if base is None else base.weights, patch, size)
         if not np.isfinite(weights).all():
             raise ContractViolation(

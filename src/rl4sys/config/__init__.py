@@ -5,6 +5,7 @@ from rl4sys.config.loading import Loaded, load, read
 from rl4sys.config.migrations import CONFIG_VERSION, MIGRATIONS, Migrations, migrate, migration
 from rl4sys.config.model import Config, parse
 from rl4sys.config.overrides import Overrides
+from rl4sys.config.packaged import packaged_configs
 from rl4sys.config.plugins import load_plugins
 from rl4sys.config.reference import reference
 from rl4sys.config.registry import Registry
@@ -24,6 +25,7 @@ __all__ = [
     "load_plugins",
     "migrate",
     "migration",
+    "packaged_configs",
     "parse",
     "read",
     "reference",

@@ -1,8 +1,8 @@
 """Runs: built from configs, saved, resumed, shown."""
 
+from rl4sys.config import packaged_configs
 from rl4sys.experiments.api import train
-from rl4sys.experiments.config import ExperimentConfig, load_experiment, packaged_configs
-from rl4sys.experiments.devices import DeviceUnavailable
+from rl4sys.experiments.config import ExperimentConfig, load_experiment
 from rl4sys.experiments.evaluating import Evaluated, evaluate_run
 from rl4sys.experiments.finding import find_run
 from rl4sys.experiments.loggers import LoggerUnavailable
@@ -13,6 +13,7 @@ from rl4sys.experiments.result import Result
 from rl4sys.experiments.run import NotSaved, Run
 from rl4sys.experiments.run_directory import RunBusy, RunDamaged, RunDirectory, RunNotFound
 from rl4sys.experiments.terminal import Screen, Terminal
+from rl4sys.learning import DeviceUnavailable
 
 __all__ = [
     "DeviceUnavailable",

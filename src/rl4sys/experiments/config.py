@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
-from rl4sys.algorithms import ALGORITHMS, AlgorithmConfig
-from rl4sys.config import CONFIG_VERSION, Config, ConfigError, Overrides, load_plugins, migrate, parse, read
+from rl4sys.algorithms import ALGORITHMS, AlgorithmConfig, with_usual_buffer
+from rl4sys.config import (
+    CONFIG_VERSION,
+    Config,
+    ConfigError,
+    Overrides,
+    load_plugins,
+    migrate,
+    packaged_configs,
+    parse,
+    read,
+)
 from rl4sys.environments import ENVIRONMENTS, EnvironmentConfig
 from rl4sys.networks import NETWORKS, NetworksConfig
 from rl4sys.replay import BUFFERS, BufferConfig, TrajectoryConfig
@@ -98,14 +107,7 @@ class ExperimentConfig(Config):
     @model_validator(mode="before")
     @classmethod
     def _complete_buffer(cls, values: Any) -> Any:
-        """Without a type, the buffer is of the algorithm's usual one."""
-        if not isinstance(values, dict):
-            return values
-        algorithm, buffer = values.get("algorithm"), values.get("buffer") or {}
-        name = algorithm.get("name") if isinstance(algorithm, dict) else None
-        if not isinstance(name, str) or name not in ALGORITHMS or not isinstance(buffer, dict) or "type" in buffer:
-            return values
-        return {**values, "buffer": {"type": ALGORITHMS.type(name).buffers[0], **buffer}}
+        return with_usual_buffer(values)
 
     def digest(self) -> str:
         """A hash of what decides what is learned, but for the seed: all but name, place, machine and loggers."""
@@ -116,12 +118,6 @@ class ExperimentConfig(Config):
         """The given name, or one made from algorithm and environment."""
         made = f"{ALGORITHMS.name_of(self.algorithm)}-{self.environment.name}"
         return (self.experiment.name or made).replace("/", "-").replace(":", "-")
-
-
-def packaged_configs() -> Path:
-    """The directory of the configs that come with RL4Sys."""
-    installed = Path(str(resources.files("rl4sys"))) / "configs"
-    return installed if installed.is_dir() else Path(__file__).parents[3] / "configs"
 
 
 def load_experiment(source: str | Path | Mapping[str, Any], overrides: Overrides = ()) -> ExperimentConfig:

@@ -1,10 +1,8 @@
-"""Where to compute, and with how many threads."""
+"""With how many threads to compute."""
 
 from __future__ import annotations
 
-import logging
 import os
-import re
 import time
 from collections.abc import Callable
 
@@ -15,39 +13,12 @@ from rl4sys.experiments.config import ExperimentConfig
 from rl4sys.networks import from_spec, orthogonal
 from rl4sys.policy import PolicySpec
 
-_log = logging.getLogger(__name__)
-
 _WORTH_IT = 1.1
 """More threads must be this much faster: when another process wants the core, they become far slower."""
 _WORTH_SPLITTING = 4_000_000
 """Multiplications per pass below which threads gain little even on a free machine, and so are not tried."""
 _REPEATS = 10
 _IN_A_ROW = 8
-
-
-class DeviceUnavailable(RuntimeError):
-    """The device that was asked for is not there."""
-
-
-def choose_device(wanted: str, *, allow_fallback: bool = False) -> torch.device:
-    """The device to compute on; `auto` takes a GPU if there is one."""
-    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if wanted == "auto":
-        return torch.device("cuda" if gpus else "cpu")
-    if not re.fullmatch(r"cpu|cuda(:\d+)?", wanted):
-        raise DeviceUnavailable(f"device: '{wanted}' is no device that RL4Sys knows; use auto, cpu, cuda or cuda:1.")
-    device = torch.device(wanted)
-    if device.type == "cpu" or (device.index or 0) < gpus:
-        return device
-    seen = f"only {gpus} CUDA GPU(s)" if gpus else "no CUDA GPU"
-    if not allow_fallback:
-        raise DeviceUnavailable(
-            f"device: '{wanted}' was asked for, but torch sees {seen} here. "
-            f"Go on with device=auto (or --allow-fallback), or install a CUDA build of torch."
-        )
-    instead = choose_device("auto")
-    _log.warning("device: torch sees %s here: computing on '%s' instead of '%s'.", seen, instead, wanted)
-    return instead
 
 
 def measure_threads(spec: PolicySpec, batch_size: int, *, cores: int) -> int:

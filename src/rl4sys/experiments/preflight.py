@@ -10,8 +10,8 @@ from rl4sys.config import ConfigError
 from rl4sys.environments import Grade
 from rl4sys.experiments.components import Components
 from rl4sys.experiments.config import ExperimentConfig
-from rl4sys.experiments.devices import choose_device
 from rl4sys.experiments.loggers import installed
+from rl4sys.learning import choose_device
 from rl4sys.replay import BUFFERS, OnceFresh, UnsuitableBuffer
 
 

@@ -1,11 +1,13 @@
 """Feeds segments to an algorithm, publishes versions, evaluates."""
 
+from rl4sys.learning.devices import DeviceUnavailable, choose_device
 from rl4sys.learning.evaluation import EndlessEpisode, Evaluation, evaluate
 from rl4sys.learning.learner import Buffer, Diverged, Learner
 from rl4sys.learning.normalizers import ObservationStatistics, RewardScale, RunningMoments
 
 __all__ = [
     "Buffer",
+    "DeviceUnavailable",
     "Diverged",
     "EndlessEpisode",
     "Evaluation",
@@ -13,5 +15,6 @@ __all__ = [
     "ObservationStatistics",
     "RewardScale",
     "RunningMoments",
+    "choose_device",
     "evaluate",
 ]

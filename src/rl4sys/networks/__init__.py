@@ -9,7 +9,9 @@ from rl4sys.networks.distributions import (
     masked,
     multi_categorical,
     tanh_gaussian_log_prob,
+    tanh_gaussian_sample,
 )
+from rl4sys.networks.ensemble import EnsembleProgram, stacked_parameters
 from rl4sys.networks.initialize import orthogonal, uniform_fan_in
 from rl4sys.networks.parameters import Parameters
 from rl4sys.networks.program import FUNCTIONS, TorchProgram, from_spec
@@ -17,6 +19,7 @@ from rl4sys.networks.program import FUNCTIONS, TorchProgram, from_spec
 __all__ = [
     "FUNCTIONS",
     "NETWORKS",
+    "EnsembleProgram",
     "Evaluation",
     "FlatAdam",
     "MlpConfig",
@@ -31,6 +34,8 @@ __all__ = [
     "multi_categorical",
     "orthogonal",
     "register_network",
+    "stacked_parameters",
     "tanh_gaussian_log_prob",
+    "tanh_gaussian_sample",
     "uniform_fan_in",
 ]

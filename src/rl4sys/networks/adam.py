@@ -30,9 +30,13 @@ class FlatAdam:
 
     def step(self, loss: torch.Tensor, lr: float | None = None) -> torch.Tensor:
         """Descend once along the gradient of the loss; returns the gradient's norm before clipping."""
-        gradient = self._parameters.gradient
-        gradient.zero_()
+        self._parameters.gradient.zero_()
         loss.backward()  # type: ignore[no-untyped-call]  # torch does not annotate it
+        return self.descend(lr)
+
+    def descend(self, lr: float | None = None) -> torch.Tensor:
+        """Descend once along the gradient that the parameters hold; returns its norm before clipping."""
+        gradient = self._parameters.gradient
         norm: torch.Tensor = torch.linalg.vector_norm(gradient)
         if self._max_norm is not None:
             gradient.mul_(torch.clamp(self._max_norm / (norm + 1e-6), max=1.0))

@@ -59,6 +59,16 @@ def tanh_gaussian_log_prob(
     return (base - correction).sum(-1)
 
 
+def tanh_gaussian_sample(
+    mean: torch.Tensor, log_std: torch.Tensor, noise: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """tanh(mean + exp(log_std) · noise) [B, d] and its log-density [B], differentiable by mean and log_std."""
+    raw = mean + torch.exp(log_std) * noise
+    correction = 2.0 * (math.log(2.0) - raw - F.softplus(-2.0 * raw))
+    log_prob = -(0.5 * noise.square() + log_std + 0.5 * _LOG_TWO_PI + correction).sum(-1)
+    return torch.tanh(raw), log_prob
+
+
 def sum_of(parts: list[torch.Tensor]) -> torch.Tensor:
     """The sum of tensors of one shape."""
     return torch.stack(parts).sum(0)

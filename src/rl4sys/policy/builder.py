@@ -25,6 +25,11 @@ class ProgramBuilder:
         """The shape of one row of a register."""
         return self._shapes[register]
 
+    def input(self, spec: ArraySpec) -> str:
+        """One more input, such as an action to be judged. Features that were made before do not contain it."""
+        self._inputs = (*self._inputs, spec)
+        return self._declare(spec.name, spec.shape)
+
     def tensor(self, name: str, *shape: int) -> str:
         """Declare a tensor, or refer to one that was declared with the same shape."""
         declared = self._tensors.setdefault(name, Tensor(name, shape))

@@ -35,9 +35,19 @@ def noise_size(spec: PolicySpec) -> int:
             return 1
         case "epsilon_greedy", _:
             return 2
-        case "gaussian" | "tanh_gaussian", BoxAction() as box:
+        case "gaussian", BoxAction() as box:
             return 2 * box.size
+        case "tanh_gaussian", BoxAction() as box:
+            return 2 * box.size + len(spec.head.tensors)
+        case "perturbed", BoxAction() as box:
+            return 2 * box.size + 1
     return 0
+
+
+def head_outputs(spec: PolicySpec, rows: int) -> dict[str, Array]:
+    """The registers that the head assigns: the next noise of a head whose noise has a memory."""
+    shapes = {memory.next: memory.shape for memory in spec.program.carry}
+    return {name: np.zeros((rows, *shapes[name]), np.float32) for name in spec.head.outputs}
 
 
 def compile_head(spec: PolicySpec, registers: Mapping[str, Array], tensors: Arrays) -> Decide:
@@ -63,7 +73,13 @@ def compile_head(spec: PolicySpec, registers: Mapping[str, Array], tensors: Arra
             return _gaussian(inputs[0], parameters[0])
         case "tanh_gaussian", BoxAction() as box:
             low, high = (number(head.settings, f"log_std_{end}", head.kind) for end in ("low", "high"))
-            return _tanh_gaussian(inputs[0], inputs[1], box, (np.float32(low), np.float32(high)))
+            sample = _tanh_gaussian(inputs[0], inputs[1], box, (np.float32(low), np.float32(high)))
+            return _sometimes_uniform(sample, box, parameters[0]) if parameters else sample
+        case "perturbed", BoxAction() as box:
+            std, epsilon = parameters
+            memory = [*inputs[1:], *(registers[name] for name in head.outputs)]
+            theta = np.float32(number(head.settings, "theta", head.kind)) if memory else np.float32(1.0)
+            return _sometimes_uniform(_perturbed(inputs[0], box, std, memory, theta), box, epsilon)
     raise ValueError(
         f"Head '{head.kind}' cannot produce {action.kind} actions. Choose an algorithm whose head fits the "
         f"environment's action space."
@@ -144,7 +160,8 @@ def _categorical_for_one(logits: Array, mask: Array | None) -> Decide:
         peak = max(scores)
         cumulative = list(accumulate([exp(score - peak) for score in scores]))
         total = cumulative[-1]
-        action = bisect_right(cumulative, total * noise.item())
+        # Weights or observations that overflow give NaN. It is less than nothing: the first choice, as in a batch.
+        action = bisect_right(cumulative, total * noise.item()) if total == total else 0
         log_prob = scores[action] - peak - log(total)
         return array((action,), np.int64), {"log_prob": array((log_prob,), np.float32)}
 
@@ -214,6 +231,48 @@ def _tanh_gaussian(mean: Array, log_std: Array, box: BoxAction, bounds: tuple[np
         gaussian = np.float32(0.5) * np.square(unit) + spread + _HALF_LOG_TWO_PI
         correction = two * (log_two - raw - softplus(-two * raw)) + log_scale
         return np.tanh(raw) * scale + middle, {"log_prob": -(gaussian + correction).sum(axis=1)}
+
+    return decide
+
+
+def _perturbed(mean: Array, box: BoxAction, std: Array, memory: list[Array], theta: np.float32) -> Decide:
+    """tanh(mean) plus noise, clipped to [−1, 1] and stretched to the bounds.
+
+    Without memory the noise is std · z; with it, the noise goes on from that of the last decision, pulled back to zero
+    by the share theta (an Ornstein–Uhlenbeck process).
+    """
+    scale, middle = _scale_and_middle(box)
+    one, keep = np.float32(1.0), np.float32(1.0) - theta
+
+    def decide(noise: Array) -> tuple[Array, Arrays]:
+        shift = std * normal(noise)
+        if memory:
+            before, following = memory
+            shift = keep * before + shift
+            np.copyto(following, shift)
+        return np.clip(np.tanh(mean) + shift, -one, one) * scale + middle, {}
+
+    return decide
+
+
+def _sometimes_uniform(otherwise: Decide, box: BoxAction, epsilon: Array) -> Decide:
+    """With probability ε anything within the bounds, each as likely as any other; else what the other head decides.
+
+    The last number says which. The others are pairs for normal numbers; the second of each pair, an angle, makes one
+    number of the uniform action.
+    """
+    scale, middle = _scale_and_middle(box)
+    log_prob, one, two = -np.log(np.float32(2.0) * scale).sum(dtype=np.float32), np.float32(1.0), np.float32(2.0)
+
+    def decide(noise: Array) -> tuple[Array, Arrays]:
+        action, extras = otherwise(noise[:, :-1])
+        exploring = noise[:, -1] < epsilon[0]
+        if exploring.any():
+            anything = (two * noise[:, 1:-1:2] - one) * scale + middle
+            np.copyto(action, anything, where=exploring[:, None])
+            for noted in extras.values():
+                np.copyto(noted, log_prob, where=exploring)
+        return action, extras
 
     return decide
 

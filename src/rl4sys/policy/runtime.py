@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rl4sys.experience import Array, Arrays, ArraySpec
-from rl4sys.policy.heads import Decide, compile_head, noise_size
+from rl4sys.policy.heads import Decide, compile_head, head_outputs, noise_size
 from rl4sys.policy.ops import COMPILERS, Thunk
 from rl4sys.policy.spec import PolicySpec, Program
 from rl4sys.weights import Layout
@@ -105,6 +105,7 @@ class _Plan:
             compiled = COMPILERS[op.kind](op, arrays, [tensors[name] for name in op.tensors])
             registers |= zip(op.outputs, compiled.outputs, strict=True)
             self._calls.append(compiled.run)
+        registers |= head_outputs(spec, rows)
         self._next = {memory.name: registers[memory.next] for memory in program.carry}
         self._decide: Decide = compile_head(spec, registers, tensors)
         # A shape is asked of its array once, not in every decision.

@@ -104,7 +104,7 @@ class Program:
     carry: tuple[Memory, ...] = ()
 
 
-HeadKind = Literal["categorical", "epsilon_greedy", "gaussian", "tanh_gaussian", "deterministic"]
+HeadKind = Literal["categorical", "epsilon_greedy", "gaussian", "tanh_gaussian", "deterministic", "perturbed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +112,8 @@ class Head:
     """How registers become an action.
 
     categorical(logits) · epsilon_greedy(values; epsilon) · gaussian(mean; log_std) ·
-    tanh_gaussian(mean, log_std) · deterministic(scores or mean). `mask` names the observation that says which
-    discrete choices are allowed.
+    tanh_gaussian(mean, log_std[; epsilon]) · deterministic(scores or mean) ·
+    perturbed(mean[, noise]; std, epsilon). `mask` names the observation that says which discrete choices are allowed.
     """
 
     kind: HeadKind
@@ -121,6 +121,12 @@ class Head:
     tensors: tuple[str, ...] = ()
     mask: str | None = None
     settings: Mapping[str, Setting] = field(default_factory=dict)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Registers that the head itself assigns, for memory to take up: the setting `next`, if there is one."""
+        following = self.settings.get("next")
+        return (following,) if isinstance(following, str) else ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
@@ -43,12 +44,14 @@ class Deduplication:
 
     def __init__(self) -> None:
         self._seen: dict[tuple[str, int], Sequences] = {}
+        self._epochs: Counter[str] = Counter()
 
     def add(self, client: str, epoch: int, sequence: int) -> bool:
         """Note a segment; False if it was noted before, so that it must not be trained on again."""
         sequences = self._seen.get((client, epoch))
         if sequences is None:
             sequences = self._seen[client, epoch] = Sequences()
+            self._epochs[client] += 1
         return sequences.add(sequence)
 
     def __contains__(self, key: tuple[str, int, int]) -> bool:
@@ -56,13 +59,21 @@ class Deduplication:
         sequences = self._seen.get((client, epoch))
         return sequences is not None and sequence in sequences
 
+    def knows_epoch(self, client: str, epoch: int) -> bool:
+        """Whether there is a segment of this life of a client."""
+        return (client, epoch) in self._seen
+
+    def epochs(self, client: str) -> int:
+        """How many lives of a client are remembered."""
+        return self._epochs[client]
+
     def state(self) -> dict[str, Any]:
         """Plain values that `restore` takes back; they go into a checkpoint beside the log position they belong to."""
         return {"seen": [[client, epoch, *sequences.bounds] for (client, epoch), sequences in self._seen.items()]}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Become what `state` described."""
-        self._seen = {}
+        self._seen, self._epochs = {}, Counter()
         for client, epoch, *bounds in state["seen"]:
             if len(bounds) % 2 or any(a >= b for a, b in pairwise(bounds)):
                 raise ValueError(
@@ -70,3 +81,4 @@ class Deduplication:
                     f"Rebuild the deduplication from the log instead."
                 )
             self._seen[client, epoch] = Sequences(bounds)
+            self._epochs[client] += 1

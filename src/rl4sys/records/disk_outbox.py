@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from rl4sys.failpoints import failpoint
 from rl4sys.records.durability import Durability
 from rl4sys.records.errors import LogBroken, LogFull, RecordsDamaged
 from rl4sys.records.files import Files
@@ -97,6 +98,7 @@ class DiskOutbox:
         offer = self._outbox.offer(payload)
         if offer.parcel is None:
             return offer
+        failpoint("before parcel")
         earlier = len(self._notes)
         self._note_settled(offer.evicted)
         try:
@@ -109,6 +111,7 @@ class DiskOutbox:
             self._outbox.refuse(*offer.parcel.key, "disk_failed")
             raise
         self._notes = []
+        failpoint("after parcel")
         self._places[offer.parcel.key] = numbers[earlier]
         self._tidy()
         return offer
@@ -160,17 +163,23 @@ class DiskOutbox:
         """
         with suppress(LogFull, LogBroken):
             if self._notes:
+                failpoint("before settlement")
                 self._append(self._notes)
                 self._notes = []
+                failpoint("after settlement")
             if self._log.size > 2 * max(self._outbox.limits.capacity_bytes, self.backlog_bytes) + 2 * self._file_bytes:
                 self._write_anew()
+        failpoint("before outbox prune")
         with suppress(LogBroken):
             self._log.prune(next(iter(self._places.values()), self._log.end))
+        failpoint("after outbox prune")
 
     def _write_anew(self) -> None:
         """Put every unsettled parcel at the end of the log: an old one keeps too many files."""
+        failpoint("before parcels anew")
         unsettled = self._outbox.unsettled()
         numbers = self._append([_encode(parcel) for parcel in unsettled])
+        failpoint("after parcels anew")
         self._places = {parcel.key: number for parcel, number in zip(unsettled, numbers, strict=True)}
 
     def _append(self, payloads: list[bytes]) -> range:

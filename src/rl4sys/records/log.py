@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,14 +13,16 @@ from rl4sys.records.files import Files
 from rl4sys.records.frames import HEADER_BYTES, encode_frame, file_name
 from rl4sys.records.recovery import create_file, recover
 
+_log = logging.getLogger(__name__)
+
 LOCK_NAME = "lock"
 
 
 class RecordLog:
     """A directory of record files with one writer. Not for several threads at once: `DurableLog` is.
 
-    Opening settles what a crash left behind: a torn tail is cut (`cut_bytes`), damage of acknowledged records raises
-    `RecordsDamaged`. A record is safe when `commit` has returned; until then a crash may take it back, always
+    Opening settles what a crash left behind: a torn tail is cut (`cut_bytes`, and `lost` of its records if readers could
+    see them already, which a commit to the disk rules out), damage of acknowledged records raises `RecordsDamaged`. A record is safe when `commit` has returned; until then a crash may take it back, always
     together with everything appended after it.
     """
 
@@ -49,6 +52,14 @@ class RecordLog:
         self._file_first, self._length = recovered.first, recovered.length
         self._end = self._committed = self._durable = recovered.end
         self.cut_bytes = recovered.cut_bytes
+        self.lost = recovered.lost
+        if self.lost:
+            _log.warning(
+                "%s has lost its last %d records, which were not on the disk yet: the machine stopped, or they are "
+                "damaged. Commit with durability fsync where that must not happen.",
+                directory,
+                self.lost,
+            )
 
     @property
     def first(self) -> int:

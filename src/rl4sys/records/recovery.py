@@ -31,7 +31,9 @@ class Recovered:
     length: int
     end: int
     cut_bytes: int
-    """A torn tail that was removed: written at the time of the crash, never acknowledged."""
+    """A torn tail that was removed: written at the time of the crash, never acknowledged as on the disk."""
+    lost: int
+    """Records of it that followers could already read: only where commits do not wait for the disk."""
     ends: CommittedEnd
 
 
@@ -58,7 +60,8 @@ def recover(directory: Path, files: Files) -> Recovered:
     except BaseException:
         file.close()
         raise
-    return Recovered(finished, file, firsts[-1], length, end, cut_bytes, ends)
+    lost = max(0, known.committed - end) if known else 0
+    return Recovered(finished, file, firsts[-1], length, end, cut_bytes, lost, ends)
 
 
 def create_file(directory: Path, files: Files, first: int) -> File:

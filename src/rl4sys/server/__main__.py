@@ -3,55 +3,61 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
+from rl4sys.config import ConfigError
 from rl4sys.records import Durability
-from rl4sys.server.options import DEFAULT_DATA, ImpossibleSetup, ServiceOptions
-from rl4sys.server.serving import DEFAULT_LISTEN, GrpcServer, ServerOptions, serve
+from rl4sys.server.config import load_config, server_options
+from rl4sys.server.logs import LogFormat, send_logs
+from rl4sys.server.options import DEFAULT_DATA, ImpossibleSetup
+from rl4sys.server.serving import DEFAULT_LISTEN, GrpcServer, serve
+from rl4sys.server.workers import WorkerKind
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the arguments and serve; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m rl4sys.server", description="Train policies of remote clients.")
-    parser.add_argument("--listen", default=DEFAULT_LISTEN, help="HOST:PORT or unix:PATH (default: %(default)s)")
-    parser.add_argument("--data", type=Path, default=DEFAULT_DATA, help="where learners live (default: %(default)s)")
-    parser.add_argument("--token-file", type=Path, help="lines of: TOKEN [expires=DATE] CLIENT-ID-PATTERN…")
-    parser.add_argument("--tls-cert", type=Path, help="the server's certificate (PEM)")
-    parser.add_argument("--tls-key", type=Path, help="its private key (PEM)")
-    parser.add_argument("--tls-client-ca", type=Path, help="clients must show a certificate of this authority (PEM)")
-    parser.add_argument("--insecure", action="store_true", help="listen beyond this machine without TLS or tokens")
-    parser.add_argument("--workers", choices=("processes", "threads"), default="processes", help="where learners run")
-    parser.add_argument(
-        "--durability",
-        choices=[each.value for each in Durability],
-        default=Durability.FSYNC.value,
-        help="what an acknowledgement survives: a power cut, a kill, or nothing (default: %(default)s)",
-    )
-    parser.add_argument("--debug", action="store_true", help="log more")
-    given = parser.parse_args(arguments)
-    logging.basicConfig(
-        level=logging.DEBUG if given.debug else logging.INFO,
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-    )
+    given = {name: value for name, value in vars(_parser().parse_args(arguments)).items() if value is not None}
+    path = given.pop("config", None)
     try:
-        options = ServerOptions(
-            given.listen,
-            given.data,
-            given.token_file,
-            given.tls_cert,
-            given.tls_key,
-            given.tls_client_ca,
-            given.insecure,
-            ServiceOptions(given.workers, Durability(given.durability)),
-        )
-        serve(options, _tell)
-    except ImpossibleSetup as error:
+        config = load_config(path, given)
+        options = server_options(config)
+        directory = None if config.durability is Durability.MEMORY else config.data
+        with send_logs(config.log_format, debug=config.debug, directory=directory):
+            serve(options, _tell)
+    except (ConfigError, ImpossibleSetup) as error:
         sys.stderr.write(f"{error}\n")
         return 2
     return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    """Every option that is not given is None, and leaves the word to the file."""
+    parser = argparse.ArgumentParser(prog="python -m rl4sys.server", description="Train policies of remote clients.")
+    parser.add_argument("--config", type=Path, help="a YAML or JSON file; options given here win over it")
+    parser.add_argument("--listen", help=f"HOST:PORT or unix:PATH (default: {DEFAULT_LISTEN})")
+    parser.add_argument("--data", type=Path, help=f"where learners live (default: {DEFAULT_DATA})")
+    parser.add_argument(
+        "--token-file", type=Path, help="lines of: TOKEN [expires=DATE] [policies=PATTERN,…] CLIENT-ID-PATTERN…"
+    )
+    parser.add_argument("--tls-cert", type=Path, help="the server's certificate (PEM)")
+    parser.add_argument("--tls-key", type=Path, help="its private key (PEM)")
+    parser.add_argument("--tls-client-ca", type=Path, help="clients must show a certificate of this authority (PEM)")
+    parser.add_argument(
+        "--insecure", action="store_true", default=None, help="listen beyond this machine without TLS or tokens"
+    )
+    parser.add_argument("--workers", choices=get_args(WorkerKind), help="where learners run (default: processes)")
+    parser.add_argument(
+        "--durability",
+        choices=[each.value for each in Durability],
+        help="what an acknowledgement survives: a power cut, a kill, or nothing (default: fsync)",
+    )
+    parser.add_argument("--metrics-port", type=int, help="serve metrics for Prometheus on this port")
+    parser.add_argument("--log-format", choices=get_args(LogFormat), help="how log lines look (default: text)")
+    parser.add_argument("--debug", action="store_true", default=None, help="log more")
+    return parser
 
 
 def _tell(server: GrpcServer) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import threading
 from weakref import WeakKeyDictionary
 
-from rl4sys.experience import StreamKey
-from rl4sys.policy import KeyedNoise, NoAllowedAction, NumpyPolicy
+import numpy as np
+
+from rl4sys.experience import Array, StreamKey
+from rl4sys.policy import Decision, KeyedNoise, NoAllowedAction, NumpyPolicy
 from rl4sys.server.failing import invalid, precondition, unavailable
 from rl4sys.server.hosting import Condition, HostedLearner
 from rl4sys.server.sessions import Session
@@ -62,7 +64,14 @@ class Deciding:
             version = learner.store.newest
             runtime.load(version)
             try:
-                decision = runtime.policy.act(question.observation, noise, question.carry)
+                with np.errstate(over="ignore", invalid="ignore"):
+                    decision = runtime.policy.act(question.observation, noise, question.carry)
             except NoAllowedAction as error:
                 raise invalid(str(error)) from error
+            if not all(np.isfinite(array).all() for array in _numbers(decision)):
+                raise invalid("The observation is so large that the policy's numbers overflow. Scale it.")
             return encode_decision(form, decision, version.number)
+
+
+def _numbers(decision: Decision) -> tuple[Array, ...]:
+    return decision.action, *decision.extras.values(), *decision.carry.values()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import BinaryIO, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,10 @@ class Ready:
     version: int
     position: int
     blob: bytes = b""
+    device: str = ""
+    """What it computes on."""
+    checkpoint_age: float | None = None
+    """Seconds since the checkpoint was written that it was restored from; None without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +84,22 @@ class Resolved:
     problem: str
 
 
-Event: TypeAlias = Ready | Published | Progress | Saved | Refused | Failed | Stopped | Resolved
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """A line for the host's log, with the time (in seconds since 1970) and the level of its making."""
+
+    time: float
+    level: int
+    logger: str
+    message: str
+    exception: str = ""
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+Event: TypeAlias = Ready | Published | Progress | Saved | Refused | Failed | Stopped | Resolved | Logged
 
 _KINDS: dict[str, type[Event]] = {
-    kind.__name__: kind for kind in (Ready, Published, Progress, Saved, Refused, Failed, Stopped, Resolved)
+    kind.__name__: kind for kind in (Ready, Published, Progress, Saved, Refused, Failed, Stopped, Resolved, Logged)
 }
 
 

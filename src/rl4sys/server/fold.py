@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import logging
 import math
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 from rl4sys.checkpoints import Checkpoints, NoCheckpoint, ReplayRows
 from rl4sys.experience import Segment
+from rl4sys.failpoints import failpoint
+from rl4sys.learning import choose_device
 from rl4sys.records import Record
 from rl4sys.replay import PrioritizedBuffer, UniformBuffer
 from rl4sys.seeding import Seeds
@@ -24,6 +27,7 @@ from rl4sys.wire import SegmentFormat, decode_segment
 _log = logging.getLogger(__name__)
 
 _KEPT_CHECKPOINTS = 2
+_ADVICE = "An older one is tried, then the log from its beginning. To keep this one, bring it back from a copy."
 _CURVE_STEPS = 1_000
 """Steps between two points of a curve."""
 
@@ -31,20 +35,28 @@ _CURVE_STEPS = 1_000
 class Fold:
     """Takes records one by one. How many come at once never changes the result, only their order does."""
 
-    def __init__(self, directory: Path, committed: int, tell: Callable[[Event], None]) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        committed: int,
+        tell: Callable[[Event], None],
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
         """Make the learner, or restore it from the newest good checkpoint that lies within the log."""
         self._setup = LearnerSetup.read(directory)
         self._config = resolve(self._setup.algorithm, self._setup.parameters)
-        self.learner = build_learner(self._config, self._setup)
+        self._device = choose_device(self._config.device, allow_fallback=True)
+        self.learner = build_learner(self._config, self._setup, self._device)
         self.position = 0
         """The number of the next record to take."""
-        self._tell = tell
+        self._tell, self._wall_clock = tell, wall_clock
         self._form = SegmentFormat.of(self.learner.algorithm.policies.explore)
         self._episodes = Episodes()
         self._unknown_version = 0
         self._metrics: dict[str, float] = {}
-        self._checkpoints = Checkpoints(directory / "checkpoints", _KEPT_CHECKPOINTS)
+        self._checkpoints = Checkpoints(directory / "checkpoints", _KEPT_CHECKPOINTS, _ADVICE)
         self._saved_at: int | None = None
+        self._checkpoint_age: float | None = None
         self._restore(committed)
         self._curves = Curves(directory / "tensorboard", self.learner.steps)
 
@@ -57,6 +69,8 @@ class Fold:
             noise_seed=Seeds(self._config.seed).integer("decisions"),
             version=newest.number,
             position=self.position,
+            device=str(self._device),
+            checkpoint_age=self._checkpoint_age,
             blob=newest.blob.tobytes(),
         )
 
@@ -82,6 +96,7 @@ class Fold:
         else:
             self._learn(segment)
         self.position = record.number + 1
+        failpoint("after offset")
         if _crossed(before, self.learner.steps, _CURVE_STEPS):
             self._curves.log(self.learner.steps, self._curve_points())
         if _crossed(before, self.learner.steps, self._config.checkpoint_frequency):
@@ -115,7 +130,9 @@ class Fold:
             "episodes": self._episodes.state(),
             "unknown_version": self._unknown_version,
         }
+        failpoint("before save")
         self._checkpoints.save(self.position, state, self._replay())
+        failpoint("after save")
         self._saved_at = self.position
         self._tell(Saved(self.position, self._checkpoints.steps()[0]))
 
@@ -125,13 +142,16 @@ class Fold:
 
     def _learn(self, segment: Segment) -> None:
         version = self.learner.store.latest
+        failpoint("before learn")
         metrics = self.learner.learn([segment])
+        failpoint("after learn")
         self._episodes.note(segment)
         if metrics:
             self._metrics = {name: float(value) for name, value in metrics.items() if math.isfinite(value)}
         newest = self.learner.store.newest
         if newest.number > version:
             self._tell(Published(newest.number, newest.blob.tobytes()))
+            failpoint("after version")
 
     def _restore(self, committed: int) -> None:
         self._checkpoints.tidy()
@@ -143,6 +163,7 @@ class Fold:
                 _log.warning("Learner %s passes over a damaged checkpoint: %s", self._setup.learner, error)
                 continue
             require(loaded.state, "position", "learner", "episodes", "unknown_version")
+            failpoint("before restore")
             self.learner.restore(loaded.state["learner"])
             if (replay := self._replay()) is not None:
                 for first, rows in self._checkpoints.replay_rows(loaded):
@@ -150,6 +171,8 @@ class Fold:
             self._episodes.restore(loaded.state["episodes"])
             self._unknown_version = int(loaded.state["unknown_version"])
             self.position = self._saved_at = int(loaded.state["position"])
+            self._checkpoint_age = max(0.0, self._wall_clock() - self._checkpoints.written(step))
+            failpoint("after restore")
             return
 
     def _replay(self) -> ReplayRows | None:

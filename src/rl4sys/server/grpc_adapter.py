@@ -1,12 +1,19 @@
-"""The service behind gRPC: bytes into messages, tokens into callers, failures into status codes. Nothing else."""
+"""The service behind gRPC: bytes into messages, tokens into callers, failures into status codes. Nothing else.
+
+What hundreds of clients do all the time, pushing and watching, runs as coroutines on one event loop; what may take a
+while runs in threads beside it.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Callable, Iterator
-from typing import NoReturn, TypeVar
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from concurrent.futures import Executor
+from typing import NoReturn, TypeAlias, TypeVar
 
 import grpc
+import grpc.aio
 from google.protobuf.message import Message
 
 from rl4sys.server.callers import Caller
@@ -24,13 +31,14 @@ _LONGEST_DETAILS = 3_000
 
 M = TypeVar("M", bound=Message)
 T = TypeVar("T")
+Context: TypeAlias = "grpc.aio.ServicerContext[bytes, bytes]"
 
 
 class GrpcAdapter:
-    """The handlers of `rl4sys.v1.Training`."""
+    """The handlers of `rl4sys.v1.Training`, for a server of `grpc.aio`."""
 
-    def __init__(self, service: TrainingService, tokens: TokenFile | None) -> None:
-        self._service, self._tokens = service, tokens
+    def __init__(self, service: TrainingService, tokens: TokenFile | None, threads: Executor) -> None:
+        self._service, self._tokens, self._threads = service, tokens, threads
         limits = service.options.limits
         self._most_bytes = limits.max_message_bytes
         self._most_segments = limits.max_push_segments
@@ -49,42 +57,60 @@ class GrpcAdapter:
             },
         )
 
-    def _join(self, data: bytes, context: grpc.ServicerContext) -> training_pb2.JoinReply:
+    async def _join(self, data: bytes, context: Context) -> training_pb2.JoinReply:
         caller = self._caller(context)
-        return self._service.join(_parsed(training_pb2.JoinRequest, data), caller)
+        return await self._apart(self._service.join, _parsed(training_pb2.JoinRequest, data), caller)
 
-    def _push(self, data: bytes, context: grpc.ServicerContext) -> training_pb2.PushReply:
+    async def _push(self, data: bytes, context: Context) -> training_pb2.PushReply:
         caller = self._caller(context)
         # A few more than are taken, so that the service can say how many they were.
         request = _parsed(training_pb2.PushRequest, data, self._most_bytes, 2 * self._most_segments + 16)
-        return self._service.push(request, caller)
+        return await self._service.push_soon(request, caller)
 
-    def _act(self, data: bytes, context: grpc.ServicerContext) -> training_pb2.ActReply:
+    async def _act(self, data: bytes, context: Context) -> training_pb2.ActReply:
         caller = self._caller(context)
-        return self._service.act(_parsed(training_pb2.ActRequest, data, self._most_bytes), caller)
+        return await self._apart(self._service.act, _parsed(training_pb2.ActRequest, data, self._most_bytes), caller)
 
-    def _status(self, data: bytes, context: grpc.ServicerContext) -> status_pb2.StatusReply:
+    async def _status(self, data: bytes, context: Context) -> status_pb2.StatusReply:
         caller = self._caller(context)
-        return self._service.status(_parsed(status_pb2.StatusRequest, data), caller)
+        return await self._apart(self._service.status, _parsed(status_pb2.StatusRequest, data), caller)
 
-    def _pull(self, data: bytes, context: grpc.ServicerContext) -> Iterator[weights_pb2.PatchChunk]:
+    async def _pull(self, data: bytes, context: Context) -> AsyncGenerator[weights_pb2.PatchChunk, None]:
         caller = self._caller(context)
-        yield from self._service.pull(_parsed(training_pb2.PullRequest, data), caller)
+        chunks = self._service.pull(_parsed(training_pb2.PullRequest, data), caller)
+        while (chunk := await self._apart(next, chunks, None)) is not None:
+            yield chunk
 
-    def _watch(self, data: bytes, context: grpc.ServicerContext) -> Iterator[training_pb2.NewVersion]:
+    async def _watch(self, data: bytes, context: Context) -> AsyncGenerator[training_pb2.NewVersion, None]:
         caller = self._caller(context)
         watching = self._service.watch(_parsed(training_pb2.WatchRequest, data), caller)
-        if not context.add_callback(watching.cancel):
-            # The call was over before it began.
-            watching.cancel()
-        yield from watching
+        loop, changed = asyncio.get_running_loop(), asyncio.Event()
 
-    def _caller(self, context: grpc.ServicerContext) -> Caller:
+        def tell() -> None:
+            loop.call_soon_threadsafe(changed.set)
+
+        end_telling = watching.tell(tell)
+        try:
+            while True:
+                changed.clear()
+                if watching.has_news():
+                    yield await self._apart(watching.news)
+                else:
+                    await changed.wait()
+        finally:
+            end_telling()
+            watching.cancel()
+
+    async def _apart(self, work: Callable[..., T], *arguments: object) -> T:
+        """Do what may take a while in a thread, so that others can push meanwhile."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
+
+    def _caller(self, context: Context) -> Caller:
         """First of all: who may not call learns nothing else."""
         if self._tokens is None:
             return Caller(peer=context.peer())
         try:
-            return self._tokens.authenticate(context.invocation_metadata(), context.peer())
+            return self._tokens.authenticate(context.invocation_metadata() or (), context.peer())
         except CallFailed as error:
             self._service.failed_calls[error.code.value] += 1
             raise
@@ -97,31 +123,35 @@ def _parsed(kind: type[M], data: bytes, most_bytes: int = 1 << 18, most_fields: 
         raise invalid(str(error)) from error
 
 
-def _unary(answer: Callable[[bytes, grpc.ServicerContext], Message]) -> grpc.RpcMethodHandler[bytes, bytes]:
-    def handle(data: bytes, context: grpc.ServicerContext) -> bytes:
+def _unary(answer: Callable[[bytes, Context], Awaitable[Message]]) -> grpc.RpcMethodHandler[bytes, bytes]:
+    async def handle(data: bytes, context: Context) -> bytes:
         try:
-            return answer(data, context).SerializeToString()
+            return (await answer(data, context)).SerializeToString()
         except Exception as error:  # whatever it is, the client gets a code that it knows
-            _abort(context, error)
+            await _abort(context, error)
 
     return grpc.unary_unary_rpc_method_handler(handle)
 
 
-def _stream(answer: Callable[[bytes, grpc.ServicerContext], Iterator[Message]]) -> grpc.RpcMethodHandler[bytes, bytes]:
-    def handle(data: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
+def _stream(answer: Callable[[bytes, Context], AsyncGenerator[Message, None]]) -> grpc.RpcMethodHandler[bytes, bytes]:
+    async def handle(data: bytes, context: Context) -> AsyncGenerator[bytes, None]:
+        messages = answer(data, context)
         try:
-            for message in answer(data, context):
+            async for message in messages:
                 yield message.SerializeToString()
         except Exception as error:  # as above
-            _abort(context, error)
+            await _abort(context, error)
+        finally:
+            await messages.aclose()
 
     return grpc.unary_stream_rpc_method_handler(handle)
 
 
-def _abort(context: grpc.ServicerContext, error: Exception) -> NoReturn:
+async def _abort(context: Context, error: Exception) -> NoReturn:
     if not isinstance(error, CallFailed):
         _log.error("A call failed in an unexpected way.", exc_info=error)
         error = CallFailed(Code.INTERNAL, "The server has a fault; its log says more. Report it.", Failure())
-    context.set_trailing_metadata((error.failure.to_metadata(),))
-    context.abort(grpc.StatusCode[error.code.value], str(error)[:_LONGEST_DETAILS])
+    await context.abort(
+        grpc.StatusCode[error.code.value], str(error)[:_LONGEST_DETAILS], (error.failure.to_metadata(),)
+    )
     raise AssertionError("abort always raises")

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
+import asyncio
+from collections.abc import AsyncIterator
 
 import grpc
+import grpc.aio
 from google.protobuf.message import DecodeError
 from google.protobuf.wrappers_pb2 import StringValue, UInt32Value
 
 _SERVICES = ("", "rl4sys.v1.Training")
 _SERVING, _NOT_SERVING, _SERVICE_UNKNOWN = 1, 2, 3
-_LOOK_SECONDS = 30.0
 
 
 class Health:
     """Tells load balancers and supervisors whether the server takes calls. It needs no token."""
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._status = _SERVING
+        """To be made and used within the event loop of the server."""
+        self._stopped = asyncio.Event()
 
     def stop(self) -> None:
         """Not serving from now on."""
-        with self._changed:
-            self._status = _NOT_SERVING
-            self._changed.notify_all()
+        self._stopped.set()
 
     def handler(self) -> grpc.GenericRpcHandler:
         """What to add to a server."""
@@ -37,22 +35,23 @@ class Health:
             },
         )
 
-    def _check(self, request: bytes, context: grpc.ServicerContext) -> bytes:
+    async def _check(self, request: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
         if _service(request) not in _SERVICES:
-            context.abort(grpc.StatusCode.NOT_FOUND, f"There are {', '.join(map(repr, _SERVICES))}.")
+            await context.abort(grpc.StatusCode.NOT_FOUND, f"There are {', '.join(map(repr, _SERVICES))}.")
         return _encode(self._status)
 
-    def _watch(self, request: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
+    async def _watch(self, request: bytes, context: object) -> AsyncIterator[bytes]:
         if _service(request) not in _SERVICES:
             yield _encode(_SERVICE_UNKNOWN)
             return
-        told = None
-        while context.is_active() and told != _NOT_SERVING:
-            if told != self._status:
-                told = self._status
-                yield _encode(told)
-            with self._changed:
-                self._changed.wait_for(lambda: self._status == _NOT_SERVING, _LOOK_SECONDS)
+        yield _encode(self._status)
+        if not self._stopped.is_set():
+            await self._stopped.wait()
+            yield _encode(self._status)
+
+    @property
+    def _status(self) -> int:
+        return _NOT_SERVING if self._stopped.is_set() else _SERVING
 
 
 def _service(request: bytes) -> str | None:

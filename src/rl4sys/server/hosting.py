@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from rl4sys.failpoints import failpoint
 from rl4sys.policy import PolicySpec
 from rl4sys.server.events import Event, Failed, Progress, Published, Ready, Refused, Resolved, Saved, Stopped
 from rl4sys.server.inbox import Inbox
 from rl4sys.server.options import ServiceOptions
 from rl4sys.server.restarts import Restarts
 from rl4sys.server.setups import LearnerSetup
+from rl4sys.server.starting import Turns
 from rl4sys.server.workers import ProcessWorker, ThreadWorker, Worker
 from rl4sys.weights import ModelStore, Patch, VersionGone
 from rl4sys.wire import SegmentFormat
@@ -45,6 +47,7 @@ class HostedLearner:
         directory: Path,
         options: ServiceOptions,
         clock: Callable[[], float],
+        turns: Turns,
     ) -> None:
         self.setup = LearnerSetup.read(directory)
         self.inbox = Inbox(directory, options.limits, options.durability, self._nudge, clock, options.files)
@@ -56,18 +59,24 @@ class HostedLearner:
         self.saved_at: float | None = None
         self.config = ""
         """In canonical form, once the worker was ready."""
+        self.device = ""
+        """What the worker computes on, once it was ready."""
         self.noise_seed = 0
         self.policy: PolicySpec | None = None
         self.form: SegmentFormat | None = None
         self.store: ModelStore | None = None
         self._directory, self._workers, self._clock = directory, options.workers, clock
         self._changed = threading.Condition()
+        self._told: list[Callable[[], None]] = []
         self._closing = False
         self._patching = threading.Lock()
         self._patches: OrderedDict[tuple[int | None, int], Patch] = OrderedDict()
         self._timer: threading.Timer | None = None
         self._worker: Worker | None = None
-        self._start()
+        self._turns, self._has_turn = turns, False
+        self.is_in_line = True
+        """Whether its worker has to wait until others have started."""
+        turns.ask(self._start)
 
     @property
     def name(self) -> str:
@@ -115,6 +124,20 @@ class HostedLearner:
         """Let all who wait look again."""
         with self._changed:
             self._changed.notify_all()
+            told = list(self._told)
+        for changed in told:
+            changed()
+
+    def tell(self, changed: Callable[[], None]) -> Callable[[], None]:
+        """Have `changed` called, by whatever thread, when those who wait are to look again; the result ends that."""
+        with self._changed:
+            self._told.append(changed)
+
+        def end() -> None:
+            with self._changed:
+                self._told.remove(changed)
+
+        return end
 
     def resolve(self, algorithm: str, parameters: Mapping[str, Any]) -> Resolved:
         """The canonical form of a config, by the learner's own worker."""
@@ -142,14 +165,31 @@ class HostedLearner:
             worker.end(timeout)
         self.inbox.close()
 
-    def _start(self) -> None:
+    def _start(self) -> bool:
+        """Start a worker, whose turn lasts until it has told how that went; false if there is no use for it."""
         with self._changed:
+            self.is_in_line = False
             if self._closing:
-                return
-            if self._workers == "threads":
-                self._worker = ThreadWorker(self._directory, self.inbox.files, self._hear)
-            else:
-                self._worker = ProcessWorker(self._directory, self._hear)
+                return False
+            self._has_turn = True
+            try:
+                self._worker = self._new_worker()
+                return True
+            except OSError as error:
+                problem = f"The worker could not be started: {error}"
+        self._hear(Failed(problem))
+        return True
+
+    def _new_worker(self) -> Worker:
+        if self._workers == "threads":
+            return ThreadWorker(self._directory, self.inbox.files, self._hear)
+        return ProcessWorker(self._directory, self._hear)
+
+    def _end_turn(self) -> None:
+        with self._changed:
+            had, self._has_turn = self._has_turn, False
+        if had:
+            self._turns.done()
 
     def _nudge(self) -> None:
         worker = self._worker
@@ -161,8 +201,10 @@ class HostedLearner:
         match event:
             case Ready():
                 self._note_ready(event)
+                self._end_turn()
             case Published():
                 self._publish(event.version, event.blob)
+                _log.debug("Version %d.", event.version, extra={"learner": self.name, "version": event.version})
             case Progress():
                 self.progress = event
                 self.restarts.note_progress(event.position)
@@ -171,29 +213,42 @@ class HostedLearner:
                 return
             case Saved():
                 self.saved_at = self._clock()
+                failpoint("before log prune")
                 self.inbox.prune(event.oldest)
+                failpoint("after log prune")
                 return
             case Refused():
                 self.condition, self.problem = Condition.REFUSED, event.problem
+                self._end_turn()
             case Failed():
                 self._note_failure(event)
+                self._end_turn()
             case Stopped():
                 self.condition = Condition.STOPPED
+                self._end_turn()
         self.announce()
 
     def _note_ready(self, ready: Ready) -> None:
         policy = PolicySpec.from_json(ready.policy)
         self.config, self.noise_seed, self.policy = ready.config, ready.noise_seed, policy
+        self.device = ready.device
+        if ready.checkpoint_age is not None:
+            self.saved_at = self._clock() - ready.checkpoint_age
         self.form = SegmentFormat.of(policy)
         # The version first: how many more may come is judged by what is not folded yet.
         self._publish(ready.version, ready.blob)
         self.restarts.note_progress(ready.position)
         self.inbox.folded(ready.position)
         self.condition = Condition.RUNNING
-        _log.info("Learner %s is ready at version %d, record %d.", self.name, ready.version, ready.position)
+        _log.info(
+            "Learner %s is ready at version %d, record %d, on %s.",
+            *(self.name, ready.version, ready.position, ready.device),
+            extra={"learner": self.name, "version": ready.version},
+        )
 
     def _publish(self, version: int, blob: bytes) -> None:
         """Keep a version. A worker that folds its log again repeats versions, to the bit: these are known."""
+        failpoint("before version store")
         flat = np.frombuffer(blob, "<f4")
         store = self.store
         if store is not None and version == store.latest + 1:
@@ -202,6 +257,7 @@ class HostedLearner:
             fresh = ModelStore(flat)
             fresh.restore({"latest": version, "blob": flat})
             self.store = fresh
+        failpoint("after version store")
 
     def _note_failure(self, failure: Failed) -> None:
         if self._closing:
@@ -212,10 +268,18 @@ class HostedLearner:
         delay = self.restarts.after_failure()
         if delay is None:
             self.condition = Condition.FAILED
-            _log.error("Learner %s FAILED and is not started again: %s", self.name, failure.problem)
+            _log.error(
+                "Learner %s FAILED and is not started again: %s",
+                *(self.name, failure.problem),
+                extra={"learner": self.name},
+            )
             return
         self.condition = Condition.STARTING
-        _log.warning("The worker of learner %s starts again in %.1f s: %s", self.name, delay, failure.problem)
+        _log.warning(
+            "The worker of learner %s starts again in %.1f s: %s",
+            *(self.name, delay, failure.problem),
+            extra={"learner": self.name},
+        )
         self._timer = threading.Timer(delay, self._start_again)
         self._timer.daemon = True
         self._timer.start()
@@ -224,4 +288,5 @@ class HostedLearner:
         old = self._worker
         if old is not None:
             old.end(1.0)
-        self._start()
+        self.is_in_line = True
+        self._turns.ask(self._start)

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from rl4sys.failpoints import failpoint
 from rl4sys.records import (
     Backlogged,
     Durability,
@@ -173,6 +174,7 @@ class Inbox:
         future.add_done_callback(partial(self._settle, fresh))
 
     def _settle(self, fresh: list[Entry], future: Future[range]) -> None:
+        failpoint("before acknowledgement")
         with self._lock:
             for entry in fresh:
                 del self._pending[entry.client, entry.epoch, entry.sequence]

@@ -9,13 +9,19 @@ from typing import Annotated, Any
 import torch
 from pydantic import Field, model_validator
 
-from rl4sys.algorithms import ALGORITHMS, AlgorithmConfig, Problem
+from rl4sys.algorithms import ALGORITHMS, AlgorithmConfig, Problem, with_usual_buffer
 from rl4sys.config import Config, ConfigError, parse
 from rl4sys.learning import Learner, ObservationStatistics, RewardScale
 from rl4sys.networks import NetworksConfig
+from rl4sys.policy import ActionSpec, BoxAction, DiscreteAction, MultiDiscreteAction, ProgramBuilder, layout_of
 from rl4sys.replay import BUFFERS, BufferConfig, TrajectoryConfig
 from rl4sys.seeding import Seeds
 from rl4sys.server.setups import LearnerSetup
+
+_CPU = torch.device("cpu")
+_MOST_WEIGHTS = 1 << 27
+"""Of one network: half a gigabyte, a few times over with gradients and moments."""
+_MOST_OPS = 1024
 
 
 class LearnerConfig(Config):
@@ -35,20 +41,16 @@ class LearnerConfig(Config):
     """Divide rewards by the deviation of the discounted return."""
     checkpoint_frequency: int = Field(20_000, ge=1)
     """Steps between two checkpoints. More write less, and take longer to catch up after a crash."""
-    threads: int = Field(1, ge=1)
+    device: str = Field("auto", pattern=r"^(auto|cpu|cuda(:\d{1,3})?)$")
+    """`auto` (a GPU if the server has one), `cpu`, `cuda` or `cuda:1`. Another one changes the last bits of the
+    weights. Where it is not there, what is there is taken, and the server's log says so."""
+    threads: int = Field(1, ge=1, le=256)
     """Threads that torch computes with. Another number changes the last bits of the weights."""
 
     @model_validator(mode="before")
     @classmethod
     def _complete_buffer(cls, values: Any) -> Any:
-        """Without a type, the buffer is of the algorithm's usual one."""
-        if not isinstance(values, dict):
-            return values
-        algorithm, buffer = values.get("algorithm"), values.get("buffer") or {}
-        name = algorithm.get("name") if isinstance(algorithm, dict) else None
-        if not isinstance(name, str) or name not in ALGORITHMS or not isinstance(buffer, dict) or "type" in buffer:
-            return values
-        return {**values, "buffer": {"type": ALGORITHMS.type(name).buffers[0], **buffer}}
+        return with_usual_buffer(values)
 
 
 def resolve(algorithm: str, parameters: Mapping[str, Any]) -> LearnerConfig:
@@ -67,14 +69,15 @@ def canonical(config: LearnerConfig) -> str:
     return json.dumps(config.model_dump(mode="json"), sort_keys=True)
 
 
-def build_learner(config: LearnerConfig, setup: LearnerSetup) -> Learner:
-    """The learner with fresh weights, on the CPU, from the seeds that a local experiment would use."""
+def build_learner(config: LearnerConfig, setup: LearnerSetup, device: torch.device = _CPU) -> Learner:
+    """The learner with fresh weights, from the seeds that a local experiment would use."""
+    _require_affordable(config, setup)
     seeds = Seeds(config.seed)
     problem = Problem(
         observation=setup.observation,
         action=setup.action,
         networks=config.network,
-        device=torch.device("cpu"),
+        device=device,
         seeds=Seeds(seeds.integer("algorithm")),
         standardize=config.normalize_obs,
     )
@@ -86,3 +89,28 @@ def build_learner(config: LearnerConfig, setup: LearnerSetup) -> Learner:
         observations=ObservationStatistics(algorithm.policies.explore.observation) if config.normalize_obs else None,
         rewards=RewardScale(config.algorithm.gamma) if config.normalize_reward else None,
     )
+
+
+def _require_affordable(config: LearnerConfig, setup: LearnerSetup) -> None:
+    """Clients may ask for anything: a network that would take the machine is refused before it takes any memory."""
+    for name, network in (("actor", config.network.actor), ("critic", config.network.critic)):
+        builder = ProgramBuilder(setup.observation)
+        body = network.body(builder, builder.features(standardize=config.normalize_obs), name)
+        builder.linear(body, _outputs(setup.action), f"{name}.last")
+        program = builder.program()
+        weights = layout_of(program).size
+        if weights > _MOST_WEIGHTS or len(program.ops) > _MOST_OPS:
+            raise ConfigError(
+                f"network.{name}: got a network of {weights} weights in {len(program.ops)} ops; a server trains up to "
+                f"{_MOST_WEIGHTS} weights in {_MOST_OPS} ops. Choose a smaller one, or observe less."
+            )
+
+
+def _outputs(action: ActionSpec) -> int:
+    match action:
+        case DiscreteAction(n=n):
+            return n
+        case MultiDiscreteAction(sizes=sizes):
+            return sum(sizes)
+        case BoxAction():
+            return action.size

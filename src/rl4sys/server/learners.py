@@ -17,6 +17,7 @@ from rl4sys.server.failing import exhausted, unavailable
 from rl4sys.server.hosting import HostedLearner
 from rl4sys.server.options import ImpossibleSetup, ServiceOptions
 from rl4sys.server.setups import LearnerSetup, is_learner
+from rl4sys.server.starting import Turns
 from rl4sys.wire import FailureReason
 
 _log = logging.getLogger(__name__)
@@ -34,6 +35,9 @@ class Learners:
 
     def __init__(self, data: Path | None, options: ServiceOptions, clock: Callable[[], float]) -> None:
         self._options, self._clock = options, clock
+        self._turns = Turns(options.limits.max_starting)
+        self.patience = threading.BoundedSemaphore(options.limits.max_waiting_joins)
+        """For those who wait until a learner has started."""
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         if data is None or options.durability is Durability.MEMORY:
             # What the log forgets with the process, checkpoints must forget too.
@@ -74,13 +78,7 @@ class Learners:
             known = self._learners.get(setup.learner)
             if known is not None:
                 return known
-            most = self._options.limits.max_learners
-            if len(self._learners) >= most:
-                raise exhausted(
-                    FailureReason.QUOTA,
-                    f"The server has {most} learners, and may have no more. Share one by policy_id, or remove some.",
-                    60_000,
-                )
+            self._require_room(setup.owner)
             try:
                 return self._host(self._make(setup))
             except (OSError, LogFull, LogBroken) as error:
@@ -115,6 +113,20 @@ class Learners:
         if self._temporary is not None:
             self._temporary.cleanup()
 
+    def _require_room(self, owner: str) -> None:
+        limits = self._options.limits
+        owned = sum(learner.setup.owner == owner for learner in self._learners.values()) if owner else 0
+        for whose, count, most in (
+            ("The server has", len(self._learners), limits.max_learners),
+            ("This token has made", owned, limits.max_learners_per_token),
+        ):
+            if count >= most:
+                raise exhausted(
+                    FailureReason.QUOTA,
+                    f"{whose} {count} learners, and no more are allowed. Share one by policy_id, or remove some.",
+                    60_000,
+                )
+
     def _make(self, setup: LearnerSetup) -> Path:
         directory = self._place / setup.learner
         # Without a setup and a log it is what a crash left of a learner that was never told of.
@@ -122,7 +134,7 @@ class Learners:
         directory.mkdir()
         setup.write(directory)
         sync_directory(self._place)
-        _log.info("Learner %s is made: %s.", setup.learner, setup.algorithm)
+        _log.info("Learner %s is made: %s.", setup.learner, setup.algorithm, extra={"learner": setup.learner})
         return directory
 
     def _continue(self, directory: Path) -> None:
@@ -133,7 +145,7 @@ class Learners:
             self.problems[directory.name] = f"{type(error).__name__}: {error}"
 
     def _host(self, directory: Path) -> HostedLearner:
-        learner = HostedLearner(directory, self._options, self._clock)
+        learner = HostedLearner(directory, self._options, self._clock, self._turns)
         self._learners[learner.name] = learner
         return learner
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rl4sys.records import Durability, Files
 from rl4sys.server.limits import ServiceLimits
+from rl4sys.server.offers import Offers
 from rl4sys.server.workers import WorkerKind
 
 
@@ -21,6 +22,8 @@ class ServiceOptions:
     workers: WorkerKind = "processes"
     durability: Durability = Durability.FSYNC
     limits: ServiceLimits = field(default_factory=ServiceLimits)
+    offers: Offers = field(default_factory=Offers)
+    """Experiments by name; each is tried before the service starts."""
     restart_seconds: float = 0.5
     """The delay before a failed worker is started again; it doubles with each failure in vain."""
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from concurrent.futures import wait
+from contextlib import suppress
+from functools import partial
 
 from rl4sys.records import LogBroken, LogClosed, LogFull
 from rl4sys.server.entries import Entry
 from rl4sys.server.failing import exhausted, invalid, unavailable
-from rl4sys.server.inbox import Offered, StorageFailed
+from rl4sys.server.inbox import StorageFailed
 from rl4sys.server.limits import ServiceLimits
 from rl4sys.server.sessions import Session
 from rl4sys.wire import FailureReason, RefusalReason, SegmentRefused, decode_segment, to_ranges
@@ -19,40 +22,69 @@ _LONGEST_REASON = 1_000
 _STORAGE_RETRY_MS = 1_000
 
 
-def push(session: Session, request: training_pb2.PushRequest, limits: ServiceLimits) -> training_pb2.PushReply:
-    """Store what can be stored, wait until it is safe, and say what became of each segment."""
-    facts = session.facts
-    _require_contract(request, limits)
-    facts.received_bytes += sum(len(pushed.segment) for pushed in request.segments)
-    accepted, known, refused = _examine(session, request, limits)
-    try:
-        offered = session.learner.inbox.offer(accepted)
-        _await(offered, limits)
-    except (StorageFailed, LogFull, LogBroken, LogClosed) as error:
-        raise unavailable(
-            f"Nothing was stored: {error} Keep the segments and send them again.",
-            FailureReason.STORAGE,
-            _STORAGE_RETRY_MS,
-        ) from error
-    acknowledged = [*known, *offered.repeated, *offered.stored]
-    for refusal in refused:
-        facts.refused[RefusalReason(refusal.reason).name] += 1
-    facts.repeated += len(known) + len(offered.repeated)
-    if offered.full is not None:
-        facts.delayed += 1
-        if not acknowledged and not refused:
-            raise exhausted(
-                offered.full,
-                f"The learner '{session.learner.name}' has as much waiting as it may have. Send again later.",
-                limits.retry_ms,
-            )
-    return training_pb2.PushReply(
-        acknowledged=to_ranges(acknowledged),
-        refused=refused,
-        repeated_segments=len(known) + len(offered.repeated),
-        retry_after_ms=limits.retry_ms if offered.full is not None else 0,
-        version=session.learner.version,
-    )
+class Push:
+    """Segments on their way to the disk. Wait until they are safe, by thread or coroutine, then ask for the reply."""
+
+    def __init__(self, session: Session, request: training_pb2.PushRequest, limits: ServiceLimits) -> None:
+        """Look at each segment, and hand what can be stored to the log."""
+        self._session, self._limits = session, limits
+        _require_contract(request, limits)
+        session.facts.received_bytes += sum(len(pushed.segment) for pushed in request.segments)
+        accepted, self._known, self._refused = _examine(session, request, limits)
+        try:
+            self._offered = session.learner.inbox.offer(accepted)
+        except StorageFailed as error:
+            raise _not_stored(error) from error
+
+    def wait(self) -> None:
+        """Return when everything is safe, or late."""
+        wait(self._offered.waiting, self._limits.commit_seconds)
+
+    async def settled(self) -> None:
+        """As `wait`, for a coroutine. One that is cancelled leaves the log alone: the segments may be safe already."""
+        loop = asyncio.get_running_loop()
+        told = [loop.create_future() for _ in self._offered.waiting]
+        for stored, waiter in zip(self._offered.waiting, told, strict=True):
+            stored.add_done_callback(partial(_tell, loop, waiter))
+        if told:
+            await asyncio.wait(told, timeout=self._limits.commit_seconds)
+
+    def reply(self) -> training_pb2.PushReply:
+        """What became of each segment; raises what befell the log."""
+        self._require_stored()
+        offered, facts, limits = self._offered, self._session.facts, self._limits
+        acknowledged = [*self._known, *offered.repeated, *offered.stored]
+        for refusal in self._refused:
+            facts.refused[RefusalReason(refusal.reason).name] += 1
+        repeated = len(self._known) + len(offered.repeated)
+        facts.repeated += repeated
+        if offered.full is not None:
+            facts.delayed += 1
+            if not acknowledged and not self._refused:
+                raise exhausted(
+                    offered.full,
+                    f"The learner '{self._session.learner.name}' has as much waiting as it may have. Send again later.",
+                    limits.retry_ms,
+                )
+        return training_pb2.PushReply(
+            acknowledged=to_ranges(acknowledged),
+            refused=self._refused,
+            repeated_segments=repeated,
+            retry_after_ms=limits.retry_ms if offered.full is not None else 0,
+            version=self._session.learner.version,
+        )
+
+    def _require_stored(self) -> None:
+        try:
+            for future in self._offered.waiting:
+                future.result(0)
+        except TimeoutError as error:
+            seconds = self._limits.commit_seconds
+            raise CallFailed(
+                Code.DEADLINE_EXCEEDED, f"The disk took more than {seconds} s. Send the segments again."
+            ) from error
+        except (LogFull, LogBroken, LogClosed) as error:
+            raise _not_stored(error) from error
 
 
 def _require_contract(request: training_pb2.PushRequest, limits: ServiceLimits) -> None:
@@ -114,15 +146,23 @@ def _validated(session: Session, pushed: training_pb2.PushedSegment, limits: Ser
     return segment.steps
 
 
-def _await(offered: Offered, limits: ServiceLimits) -> None:
-    """Return when everything on its way is safe; raise what befell it."""
-    done, late = wait(offered.waiting, limits.commit_seconds)
-    for future in done:
-        future.result()
-    if late:
-        raise CallFailed(
-            Code.DEADLINE_EXCEEDED, f"The disk took more than {limits.commit_seconds} s. Send the segments again."
-        )
+def _tell(loop: asyncio.AbstractEventLoop, waiter: asyncio.Future[None], _: object) -> None:
+    """Called by the thread that commits."""
+    with suppress(RuntimeError):  # the loop has ended with the server, and nobody waits there any more
+        loop.call_soon_threadsafe(_finish, waiter)
+
+
+def _finish(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
+
+
+def _not_stored(error: Exception) -> CallFailed:
+    return unavailable(
+        f"Nothing was stored: {error} Keep the segments and send them again.",
+        FailureReason.STORAGE,
+        _STORAGE_RETRY_MS,
+    )
 
 
 def _refusal(sequence: int, reason: RefusalReason, message: str) -> training_pb2.Refusal:

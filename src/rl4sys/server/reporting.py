@@ -20,6 +20,8 @@ from rl4sys.wire.calls import CallFailed, Code
 from rl4sys.wire.generated import status_pb2
 
 _CONNECTED_SECONDS = 60.0
+_MOST_CLIENTS = 10_000
+"""In one reply, which must fit a message."""
 _STATES = {
     Condition.STARTING: status_pb2.LEARNER_STATE_STARTING,
     Condition.REFUSED: status_pb2.LEARNER_STATE_FAILED,
@@ -38,28 +40,34 @@ class Reporting:
         self._began = clock()
         self._usage, self._rates = UsageMeter(clock), RateMeter(clock)
 
-    def status(self, learner: str, failed_calls: Counter[str], *, is_draining: bool) -> status_pb2.StatusReply:
+    def status(
+        self, learner: str, calls: Counter[tuple[str, str]], failed_calls: Counter[str], *, is_draining: bool
+    ) -> status_pb2.StatusReply:
         """All of the server, or what concerns one learner."""
         learners = [each for each in self._learners.all() if learner in ("", each.name)]
         unopened = {name: why for name, why in self._learners.problems.items() if learner in ("", name)}
         if learner and not learners and not unopened:
             names = ", ".join(each.name for each in self._learners.all()) or "none"
             raise CallFailed(Code.NOT_FOUND, f"There is no learner '{learner}'; there are: {names}.", Failure())
-        clients = [facts for facts in self._sessions.clients() if learner in ("", facts.learner.name)]
-        counts = Counter(facts.learner.name for facts in clients)
+        heard = [facts for facts in self._sessions.clients() if learner in ("", facts.learner.name)]
+        clients, unlisted = self._clients(learners, heard)
+        counts = Counter(facts.learner.name for facts in heard)
         reply = status_pb2.StatusReply(
-            server=self._server(clients, failed_calls, is_draining),
+            server=self._server(is_draining),
             learners=[self._learner(each, counts[each.name]) for each in learners],
-            clients=[self._client(facts) for facts in clients],
+            clients=clients,
         )
+        reply.server.connected_clients = len({client.client for client in clients if client.connected})
+        reply.server.unlisted_clients = unlisted
+        reply.server.failed_calls.update(failed_calls)
+        for (method, code), count in sorted(calls.items()):
+            reply.server.calls.add(method=method, code=code, count=count)
         for name, why in unopened.items():
             reply.learners.add(learner=name, state="LEARNER_STATE_FAILED", problem=why)
         return reply
 
-    def _server(
-        self, clients: list[ClientFacts], failed_calls: Counter[str], is_draining: bool
-    ) -> status_pb2.ServerStatus:
-        now, usage = self._clock(), self._usage.of(os.getpid())
+    def _server(self, is_draining: bool) -> status_pb2.ServerStatus:
+        usage = self._usage.of(os.getpid())
         problem = next((each.inbox.problem for each in self._learners.all() if each.inbox.problem), "")
         state = "DRAINING" if is_draining else "STORAGE_FAILED" if problem else "SERVING"
         return status_pb2.ServerStatus(
@@ -67,15 +75,29 @@ class Reporting:
             protocol=PROTOCOL,
             state=f"SERVER_STATE_{state}",
             problem=problem,
-            uptime_seconds=now - self._began,
+            uptime_seconds=self._clock() - self._began,
             durability=self._durability.value,
             cpu=usage.cpu,
+            cpu_seconds=usage.cpu_seconds,
             memory_bytes=usage.memory_bytes,
             data_bytes=_size(self._learners.data),
             disk_free_bytes=shutil.disk_usage(self._learners.data).free,
-            connected_clients=len({facts.client for facts in clients if now - facts.heard <= _CONNECTED_SECONDS}),
-            failed_calls=dict(failed_calls),
         )
+
+    def _clients(
+        self, learners: list[HostedLearner], heard: list[ClientFacts]
+    ) -> tuple[list[status_pb2.ClientStatus], int]:
+        """By name; and how many are left out. Those that have been heard of come before those that are remembered."""
+        known = {(facts.client, facts.learner.name) for facts in heard}
+        silent = [
+            ClientFacts(client, learner)
+            for learner in learners
+            for client in list(learner.inbox.stored.clients)
+            if (client, learner.name) not in known
+        ]
+        listed = (heard + silent)[:_MOST_CLIENTS]
+        listed.sort(key=lambda facts: (facts.client, facts.learner.name))
+        return [self._client(facts) for facts in listed], len(heard) + len(silent) - len(listed)
 
     def _learner(self, learner: HostedLearner, clients: int) -> status_pb2.LearnerStatus:
         segments, length = learner.inbox.queued()
@@ -98,6 +120,9 @@ class Reporting:
             cpu=usage.cpu if usage else 0.0,
             memory_bytes=usage.memory_bytes if usage else 0,
             log_bytes=learner.inbox.log_bytes,
+            stored_bytes=sum(counts.bytes for counts in stored),
+            cpu_seconds=usage.cpu_seconds if usage else 0.0,
+            device=learner.device,
         )
         progress = learner.progress
         if progress is not None:
@@ -113,15 +138,18 @@ class Reporting:
 
     def _client(self, facts: ClientFacts) -> status_pb2.ClientStatus:
         counts = facts.learner.inbox.stored.clients.get(facts.client, ClientCounts())
+        silent = self._clock() - (self._began if facts.heard is None else facts.heard)
         return status_pb2.ClientStatus(
             client=facts.client,
             learner=facts.learner.name,
             software=facts.software,
             peer=facts.peer,
-            silent_seconds=self._clock() - facts.heard,
+            silent_seconds=silent,
+            connected=facts.heard is not None and silent <= _CONNECTED_SECONDS,
             version=facts.version,
             stored_segments=counts.segments,
             stored_steps=counts.steps,
+            stored_bytes=counts.bytes,
             repeated_segments=facts.repeated,
             refused_segments=dict(facts.refused),
             delayed_pushes=facts.delayed,

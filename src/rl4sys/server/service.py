@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import Counter
@@ -14,7 +15,8 @@ from rl4sys.server.failing import draining, exhausted, unavailable
 from rl4sys.server.joining import agreed_protocol, find_learner, travelling_policy
 from rl4sys.server.learners import Learners
 from rl4sys.server.options import ServiceOptions
-from rl4sys.server.pushing import push
+from rl4sys.server.pushing import Push
+from rl4sys.server.quotas import Quotas
 from rl4sys.server.reporting import Reporting
 from rl4sys.server.sessions import Sessions
 from rl4sys.server.watching import ServiceWatching, pull
@@ -22,7 +24,10 @@ from rl4sys.wire import FailureReason
 from rl4sys.wire.calls import CallFailed, Code
 from rl4sys.wire.generated import status_pb2, training_pb2, weights_pb2
 
+_log = logging.getLogger(__name__)
+
 _LONGEST_SOFTWARE = 128
+_OK = "OK"
 
 
 class TrainingService:
@@ -37,8 +42,10 @@ class TrainingService:
         """Continue every learner in `data`; None keeps everything in a place that goes with the service."""
         self.options = options or ServiceOptions()
         self._limits = self.options.limits
+        self.options.offers.require_sound(self.options.workers)
         self._learners = Learners(data, self.options, clock)
-        self._sessions = Sessions(self._limits.max_sessions, clock)
+        self._sessions = Sessions(self._limits.max_sessions, self._limits.max_sessions_per_token, clock)
+        self._quotas = Quotas(self._limits, clock)
         self._deciding = Deciding(self._limits.max_act_rows)
         self._reporting = Reporting(self._learners, self._sessions, self.options.durability, clock)
         self._lock = threading.Lock()
@@ -47,24 +54,26 @@ class TrainingService:
         self._idle = threading.Condition(self._lock)
         self._draining = False
         self.failed_calls: Counter[str] = Counter()
-        """Calls that did not end in OK, by the name of their code."""
+        """Calls that did not end in OK, by the name of their code; also those that were turned away at the door."""
+        self.calls: Counter[tuple[str, str]] = Counter()
+        """Calls that ended, by method and the name of the code."""
 
     def join(self, request: training_pb2.JoinRequest, caller: Caller = ANYONE) -> training_pb2.JoinReply:
         """Find or make the learner of a client."""
-        with self._call():
+        with self._call("Join"):
             protocol = agreed_protocol(request)
-            if not caller.may_use(request.client):
-                raise CallFailed(
-                    Code.PERMISSION_DENIED,
-                    f"This token may not be used by client '{request.client[:128]}'. Use its own, or add its name to "
-                    f"the server's token file.",
-                )
-            learner = find_learner(request, self._learners, self._limits)
+            caller.require(request.client, request.policy_id)
+            learner = find_learner(request, self._learners, self.options, caller)
             if learner.policy is None or learner.form is None:
                 raise unavailable(f"The learner '{learner.name}' has no policy yet. Join again.")
             explore = travelling_policy(request, learner.policy)
             software = request.software[:_LONGEST_SOFTWARE]
-            session = self._sessions.open(request.client, learner, learner.form, software, caller.peer)
+            session = self._sessions.open(request.client, learner, learner.form, software, caller, request.policy_id)
+            _log.info(
+                "Client %s joined learner %s.",
+                *(session.client, learner.name),
+                extra={"client": session.client, "learner": learner.name, "version": learner.version},
+            )
             return training_pb2.JoinReply(
                 protocol=protocol,
                 learner=learner.name,
@@ -78,17 +87,26 @@ class TrainingService:
 
     def push(self, request: training_pb2.PushRequest, caller: Caller = ANYONE) -> training_pb2.PushReply:
         """Store segments; what the reply acknowledges is durable."""
-        with self._call():
-            return push(self._sessions.get(request.session, caller), request, self._limits)
+        with self._call("Push"):
+            push = self._begin_push(request, caller)
+            push.wait()
+            return push.reply()
+
+    async def push_soon(self, request: training_pb2.PushRequest, caller: Caller = ANYONE) -> training_pb2.PushReply:
+        """As `push`, for an event loop: other calls go on while the disk works."""
+        with self._call("Push"):
+            push = self._begin_push(request, caller)
+            await push.settled()
+            return push.reply()
 
     def pull(self, request: training_pb2.PullRequest, caller: Caller = ANYONE) -> Iterator[weights_pb2.PatchChunk]:
         """The patch to a newer version, in parts."""
-        with self._call():
+        with self._call("Pull"):
             yield from pull(self._sessions.get(request.session, caller), request)
 
     def watch(self, request: training_pb2.WatchRequest, caller: Caller = ANYONE) -> ServiceWatching:
         """New versions as they are published."""
-        with self._call():
+        with self._call("Watch"):
             session = self._sessions.get(request.session, caller)
             with self._lock:
                 if self._watchers >= self._limits.max_watchers:
@@ -102,12 +120,20 @@ class TrainingService:
 
     def act(self, request: training_pb2.ActRequest, caller: Caller = ANYONE) -> training_pb2.ActReply:
         """Decide on the server."""
-        with self._call():
+        with self._call("Act"):
             return self._deciding.act(self._sessions.get(request.session, caller), request)
 
     def status(self, request: status_pb2.StatusRequest, caller: Caller = ANYONE) -> status_pb2.StatusReply:
         """What the server is doing; also while it drains."""
-        return self._reporting.status(request.learner, self.failed_calls, is_draining=self._draining)
+        with self._lock:
+            self.calls["Status", _OK] += 1
+        return self.report(request.learner)
+
+    def report(self, learner: str = "") -> status_pb2.StatusReply:
+        """The same for who is no client: all of the server, or what concerns one learner."""
+        with self._lock:
+            calls, failed_calls = self.calls.copy(), self.failed_calls.copy()
+        return self._reporting.status(learner, calls, failed_calls, is_draining=self._draining)
 
     def drain(self, timeout: float = 10.0) -> None:
         """Take no more calls, finish those under way, checkpoint every learner, and let go. Again does nothing."""
@@ -127,8 +153,13 @@ class TrainingService:
     def __exit__(self, *_: object) -> None:
         self.drain()
 
-    def _call(self) -> _Call:
-        return _Call(self)
+    def _begin_push(self, request: training_pb2.PushRequest, caller: Caller) -> Push:
+        session = self._sessions.get(request.session, caller)
+        self._quotas.charge(session, request, caller)
+        return Push(session, request, self._limits)
+
+    def _call(self, method: str) -> _Call:
+        return _Call(self, method)
 
     def _begin(self) -> None:
         with self._lock:
@@ -136,9 +167,10 @@ class TrainingService:
                 raise draining()
             self._calls += 1
 
-    def _end(self, error: BaseException | None) -> None:
+    def _end(self, method: str, error: BaseException | None) -> None:
         with self._idle:
             self._calls -= 1
+            self.calls[method, _code(error)] += 1
             if isinstance(error, CallFailed):
                 self.failed_calls[error.code.value] += 1
             self._idle.notify_all()
@@ -160,11 +192,20 @@ class TrainingService:
 class _Call:
     """A call under way, for which draining waits."""
 
-    def __init__(self, service: TrainingService) -> None:
-        self._service = service
+    def __init__(self, service: TrainingService, method: str) -> None:
+        self._service, self._method = service, method
 
     def __enter__(self) -> None:
         self._service._begin()
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        self._service._end(error)
+        self._service._end(self._method, error)
+
+
+def _code(error: BaseException | None) -> str:
+    """How a call ended; who breaks off, a generator or a coroutine, raises what is no `Exception`."""
+    if error is None:
+        return _OK
+    if isinstance(error, CallFailed):
+        return error.code.value
+    return (Code.INTERNAL if isinstance(error, Exception) else Code.CANCELLED).value

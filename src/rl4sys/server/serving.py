@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import logging
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, TypeVar
 
 import grpc
+import grpc.aio
 
 from rl4sys.server.grpc_adapter import GrpcAdapter
 from rl4sys.server.health import Health
+from rl4sys.server.metrics_http import MetricsServer
 from rl4sys.server.options import DEFAULT_DATA, ImpossibleSetup, ServiceOptions
 from rl4sys.server.service import TrainingService
 from rl4sys.server.tokens import TokenFile
@@ -23,8 +28,12 @@ _log = logging.getLogger(__name__)
 
 DEFAULT_LISTEN = "127.0.0.1:50051"
 DRAIN_SECONDS = 10.0
-_CALL_THREADS = 64
-"""For calls that end; those who watch have threads of their own beside them."""
+_CALL_THREADS = 16
+"""For joining, pulling, deciding and packing patches; pushing and watching need none."""
+_CALLS = 1_024
+"""At once, besides those who watch; more are told to come again."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +51,8 @@ class ServerOptions:
     insecure: bool = False
     """Listen beyond this machine without TLS or tokens, on purpose."""
     service: ServiceOptions = field(default_factory=ServiceOptions)
+    metrics_port: int | None = None
+    """Where `serve` shows metrics over HTTP, on the host of `listen` (0: any free port); None for nowhere."""
 
     def __post_init__(self) -> None:
         if (self.tls_cert is None) != (self.tls_key is None) or (self.tls_client_ca and self.tls_cert is None):
@@ -55,39 +66,57 @@ class ServerOptions:
 
 
 class GrpcServer:
-    """A service that listens. It takes calls as soon as it is made."""
+    """A service that listens. It takes calls as soon as it is made, in an event loop in a thread of its own."""
 
     def __init__(self, options: ServerOptions) -> None:
-        tokens = TokenFile(_existing(options.token_file)) if options.token_file is not None else None
-        credentials = _credentials(options)
+        self._tokens = TokenFile(_existing(options.token_file)) if options.token_file is not None else None
+        self._credentials = _credentials(options)
         self.service = TrainingService(options.data, options.service)
-        self._health = Health()
-        limits = options.service.limits
-        threads = _CALL_THREADS + limits.max_watchers
-        self._server = grpc.server(
-            ThreadPoolExecutor(threads, thread_name_prefix="call"),
-            handlers=[GrpcAdapter(self.service, tokens).handler(), self._health.handler()],
-            options=_channel_options(limits.max_message_bytes),
-            maximum_concurrent_rpcs=threads,
-        )
+        self._threads = ThreadPoolExecutor(_CALL_THREADS, thread_name_prefix="call")
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="calls", daemon=True)
+        self._thread.start()
         try:
-            if credentials is None:
-                self.port = self._server.add_insecure_port(options.listen)
-            else:
-                self.port = self._server.add_secure_port(options.listen, credentials)
+            self.port = self._run(self._start(options))
         except RuntimeError as error:
+            self._close_loop()
             self.service.drain()
             raise ImpossibleSetup(
                 f"Cannot listen on {options.listen}: {error}. Another server may; choose another --listen."
             ) from error
-        self._server.start()
 
     def drain(self, timeout: float = DRAIN_SECONDS) -> None:
-        """Take no more calls, finish those under way, checkpoint all learners."""
-        self._health.stop()
-        stopped = self._server.stop(grace=timeout / 2)
+        """Refuse new calls with UNAVAILABLE, finish those under way, checkpoint all learners, then close the port."""
+        self._loop.call_soon_threadsafe(self._health.stop)
         self.service.drain(timeout * 0.9)
-        stopped.wait(timeout)
+        try:
+            self._run(self._server.stop(grace=timeout * 0.1))
+        finally:
+            self._close_loop()
+
+    async def _start(self, options: ServerOptions) -> int:
+        limits = options.service.limits
+        self._health = Health()
+        self._server = grpc.aio.server(
+            handlers=[GrpcAdapter(self.service, self._tokens, self._threads).handler(), self._health.handler()],
+            options=_channel_options(limits.max_message_bytes),
+            maximum_concurrent_rpcs=_CALLS + limits.max_watchers,
+        )
+        if self._credentials is None:
+            port = self._server.add_insecure_port(options.listen)
+        else:
+            port = self._server.add_secure_port(options.listen, self._credentials)
+        await self._server.start()
+        return port
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def _close_loop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._threads.shutdown(wait=False)
+        self._loop.close()
 
 
 def serve(options: ServerOptions, ready: Callable[[GrpcServer], None] | None = None) -> None:
@@ -98,15 +127,36 @@ def serve(options: ServerOptions, ready: Callable[[GrpcServer], None] | None = N
         server = GrpcServer(options)
         _log.info("Serving on %s, port %d, data in %s.", options.listen, server.port, options.data)
         try:
-            if ready is not None:
-                ready(server)
-            asked.wait()
+            with _metrics(options, server.service):
+                if ready is not None:
+                    ready(server)
+                asked.wait()
         finally:
             _log.info("Draining.")
             server.drain()
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def _metrics(options: ServerOptions, service: TrainingService) -> Iterator[None]:
+    """Show metrics meanwhile, if that is wanted; never beyond where the server itself listens."""
+    if options.metrics_port is None:
+        yield
+        return
+    host = "127.0.0.1" if options.listen.startswith("unix:") else _host(options.listen)
+    metrics = MetricsServer(host, options.metrics_port, service.report)
+    _log.info("Metrics on http://%s:%d/metrics.", f"[{host}]" if ":" in host else host, metrics.port)
+    if not _is_local(options.listen):
+        _log.warning(
+            "Metrics can be read from other machines, without TLS or a token: names, counts and returns. "
+            "Leave out --metrics-port where that is too much."
+        )
+    try:
+        yield
+    finally:
+        metrics.close()
 
 
 def _channel_options(max_message_bytes: int) -> list[tuple[str, int]]:
@@ -137,10 +187,14 @@ def _existing(path: Path) -> Path:
     return path
 
 
+def _host(listen: str) -> str:
+    return listen.rpartition(":")[0].strip("[]")
+
+
 def _is_local(listen: str) -> bool:
     if listen.startswith("unix:"):
         return True
-    host = listen.rpartition(":")[0].strip("[]")
+    host = _host(listen)
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -21,9 +21,10 @@ class ClientFacts:
 
     client: str
     learner: HostedLearner
-    software: str
-    peer: str
-    heard: float
+    software: str = ""
+    peer: str = ""
+    heard: float | None = None
+    """When it last called; None if it has not since the server started."""
     version: int | None = None
     repeated: int = 0
     delayed: int = 0
@@ -38,6 +39,10 @@ class Session:
     id: str
     facts: ClientFacts
     form: SegmentFormat
+    policy_id: str = ""
+    """That of a shared learner."""
+    token: str = ""
+    """Which token opened it."""
 
     @property
     def client(self) -> str:
@@ -51,28 +56,33 @@ class Session:
 
 
 class Sessions:
-    """The newest sessions; the longest unused give way, and their clients join again."""
+    """The newest sessions; the longest unused give way, and their clients join again.
 
-    def __init__(self, most: int, clock: Callable[[], float]) -> None:
-        self._most, self._clock = most, clock
+    A token that holds as many as it may gives up one of its own: it cannot end those of others.
+    """
+
+    def __init__(self, most: int, most_of_a_token: int, clock: Callable[[], float]) -> None:
+        self._most, self._most_of_a_token, self._clock = most, most_of_a_token, clock
         self._lock = threading.Lock()
         self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._of_token: dict[str, OrderedDict[str, None]] = {}
         self._facts: OrderedDict[tuple[str, str], ClientFacts] = OrderedDict()
 
-    def open(self, client: str, learner: HostedLearner, form: SegmentFormat, software: str, peer: str) -> Session:
+    def open(
+        self, client: str, learner: HostedLearner, form: SegmentFormat, software: str, caller: Caller, policy_id: str
+    ) -> Session:
         """A session for a client that may have others."""
         with self._lock:
             key = (client, learner.name)
             facts = self._facts.get(key)
-            if facts is None:
-                facts = self._facts[key] = ClientFacts(client, learner, software, peer, self._clock())
-            facts.software, facts.peer, facts.heard = software, peer, self._clock()
-            session = Session(secrets.token_urlsafe(18), facts, form)
-            self._sessions[session.id] = session
+            if facts is None or facts.learner is not learner:
+                facts = self._facts[key] = ClientFacts(client, learner)
+            facts.software, facts.peer, facts.heard = software, caller.peer, self._clock()
+            session = Session(secrets.token_urlsafe(18), facts, form, policy_id, caller.token)
+            self._keep(session)
             self._facts.move_to_end(key)
-            for kept in (self._sessions, self._facts):
-                if len(kept) > self._most:
-                    kept.popitem(last=False)
+            if len(self._facts) > self._most:
+                self._facts.popitem(last=False)
             return session
 
     def get(self, id: str, caller: Caller) -> Session:
@@ -83,13 +93,31 @@ class Sessions:
                 raise precondition(
                     FailureReason.UNKNOWN_SESSION, "The session is unknown to this server. Join again, then repeat."
                 )
-            if not caller.may_use(session.client):
-                raise CallFailed(
-                    Code.PERMISSION_DENIED, f"This token may not be used by client '{session.client}'. Use its own."
-                )
+            if not (caller.may_use(session.client) and caller.may_join(session.policy_id)):
+                # Whose session it is, is nobody else's business.
+                raise CallFailed(Code.PERMISSION_DENIED, "This token may not use this session. Join with it first.")
             self._sessions.move_to_end(id)
+            if session.token:
+                self._of_token[session.token].move_to_end(id)
             session.facts.heard = self._clock()
             return session
+
+    def _keep(self, session: Session) -> None:
+        self._sessions[session.id] = session
+        if session.token:
+            own = self._of_token.setdefault(session.token, OrderedDict())
+            own[session.id] = None
+            if len(own) > self._most_of_a_token:
+                self._forget(next(iter(own)))
+        if len(self._sessions) > self._most:
+            self._forget(next(iter(self._sessions)))
+
+    def _forget(self, id: str) -> None:
+        token = self._sessions.pop(id).token
+        if token:
+            del self._of_token[token][id]
+            if not self._of_token[token]:
+                del self._of_token[token]
 
     def clients(self) -> list[ClientFacts]:
         """All clients that were heard of, by name."""

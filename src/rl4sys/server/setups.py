@@ -33,6 +33,8 @@ class LearnerSetup:
     observation: tuple[ArraySpec, ...]
     action: ActionSpec
     max_segment_steps: int
+    owner: str = ""
+    """Which token had it made, as `Caller.token` names it; empty for none. It decides nothing about versions."""
 
     def write(self, directory: Path) -> None:
         """Put it on the disk, wholly or not at all."""
@@ -44,6 +46,7 @@ class LearnerSetup:
             "observation": [MessageToDict(encode_array(spec)) for spec in self.observation],
             "action": MessageToDict(encode_action(self.action)),
             "max_segment_steps": self.max_segment_steps,
+            "owner": self.owner,
         }
         replace_file(directory / _NAME, json.dumps(raw, indent=1).encode())
 
@@ -64,6 +67,8 @@ class LearnerSetup:
             decode_arrays("observation", observation),
             decode_action(ParseDict(raw["action"], policy_pb2.ActionSpec())),
             raw["max_segment_steps"],
+            # Learners of older servers have none.
+            raw.get("owner", ""),
         )
 
 

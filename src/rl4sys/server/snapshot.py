@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rl4sys.atomic_files import replace_file
+from rl4sys.failpoints import failpoint
 from rl4sys.records import Deduplication, RecordsDamaged
 
 _NAME = "stored.json"
@@ -45,6 +46,7 @@ class Stored:
 
     def write(self, directory: Path) -> None:
         """Put it on the disk, wholly or not at all."""
+        failpoint("before stored names")
         body = {
             "format": _FORMAT,
             "position": self.position,
@@ -52,6 +54,7 @@ class Stored:
             "clients": {name: [counts.segments, counts.steps, counts.bytes] for name, counts in self.clients.items()},
         }
         replace_file(directory / _NAME, json.dumps({"sha256": _seal(body), "body": body}).encode())
+        failpoint("after stored names")
 
     @classmethod
     def read(cls, directory: Path, first: int) -> Stored:

@@ -13,10 +13,11 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Usage(NamedTuple):
-    """A share of one core (1.0) since the last look, and resident bytes."""
+    """A share of one core (1.0) since the last look, resident bytes, and processor time in seconds since its start."""
 
     cpu: float
     memory_bytes: int
+    cpu_seconds: float
 
 
 class UsageMeter:
@@ -33,10 +34,11 @@ class UsageMeter:
             stat = Path(f"/proc/{process}/stat").read_text()
             memory = int(Path(f"/proc/{process}/statm").read_text().split()[1]) * _PAGE
         except (OSError, IndexError, ValueError):
-            return Usage(0.0, 0)
+            return Usage(0.0, 0, 0.0)
         # The name in parentheses may contain spaces; user and system time are fields 14 and 15.
         numbers = stat.rpartition(")")[2].split()
-        return Usage(self._share(process, (int(numbers[11]) + int(numbers[12])) / _TICKS), memory)
+        seconds = (int(numbers[11]) + int(numbers[12])) / _TICKS
+        return Usage(self._share(process, seconds), memory, seconds)
 
     def _share(self, process: int, seconds: float) -> float:
         now = self._clock()

@@ -53,35 +53,28 @@ class ServiceWatching:
     def __iter__(self) -> Iterator[training_pb2.NewVersion]:
         try:
             while not self._cancelled.is_set():
-                if self._is_draining():
-                    raise draining()
-                learner = self._session.learner
-                if learner.condition is Condition.FAILED:
-                    raise precondition(
-                        FailureReason.LEARNER_FAILED, f"The learner '{learner.name}' FAILED: {learner.problem}"
-                    )
-                if self._has_news():
-                    yield self._news()
+                if self.has_news():
+                    yield self.news()
                 else:
-                    learner.wait_for_change(self._is_over, _LOOK_SECONDS)
+                    self._session.learner.wait_for_change(self._is_over, _LOOK_SECONDS)
         finally:
             self.cancel()
 
-    def cancel(self) -> None:
-        """End the stream."""
-        if not self._cancelled.is_set():
-            self._cancelled.set()
-            self._left()
-            self._session.learner.announce()
+    def tell(self, changed: Callable[[], None]) -> Callable[[], None]:
+        """Have `changed` called by another thread whenever `has_news` is worth asking; call the result to end that."""
+        return self._session.learner.tell(changed)
 
-    def _has_news(self) -> bool:
-        return self._sent is None or self._session.learner.version > self._sent
+    def has_news(self) -> bool:
+        """Whether there is something to send; raises what ends the stream."""
+        if self._is_draining():
+            raise draining()
+        learner = self._session.learner
+        if learner.condition is Condition.FAILED:
+            raise precondition(FailureReason.LEARNER_FAILED, f"The learner '{learner.name}' FAILED: {learner.problem}")
+        return self._sent is None or learner.version > self._sent
 
-    def _is_over(self) -> bool:
-        failed = self._session.learner.condition is Condition.FAILED
-        return self._cancelled.is_set() or self._is_draining() or failed or self._has_news()
-
-    def _news(self) -> training_pb2.NewVersion:
+    def news(self) -> training_pb2.NewVersion:
+        """The newest version, with its patch if that is small enough; it takes as long as packing one does."""
         newest = self._sent = self._session.learner.version
         news = training_pb2.NewVersion(version=newest)
         if self._max_patch_bytes:
@@ -90,3 +83,15 @@ class ServiceWatching:
                 news.patch.CopyFrom(next(encode_patch(patch, max(1, len(patch.payload)))))
                 self._have = self._session.facts.version = newest
         return news
+
+    def cancel(self) -> None:
+        """End the stream."""
+        if not self._cancelled.is_set():
+            self._cancelled.set()
+            self._left()
+            self._session.learner.announce()
+
+    def _is_over(self) -> bool:
+        learner = self._session.learner
+        is_newer = self._sent is None or learner.version > self._sent
+        return self._cancelled.is_set() or self._is_draining() or learner.condition is Condition.FAILED or is_newer

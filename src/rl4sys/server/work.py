@@ -13,17 +13,20 @@ from pathlib import Path
 
 import torch
 
-from rl4sys.algorithms import UnsuitableActions
+from rl4sys.algorithms import UnsuitableActions, UnsuitableNetwork
 from rl4sys.config import ConfigError
-from rl4sys.records import Files, RecordReader
+from rl4sys.records import Files, RecordReader, RecordsGone
 from rl4sys.replay import UnsuitableBuffer
 from rl4sys.server.events import Event, Failed, Refused, Stopped
 from rl4sys.server.fold import Fold
+from rl4sys.server.logs import working_for
 
 _log = logging.getLogger(__name__)
 
 _BATCH_BYTES = 64 << 10
 """Records read at once: small, so that the host hears of progress often."""
+_TELL_SECONDS = 0.02
+"""At least between two reports of progress, which the host would hear after every push otherwise."""
 _IDLE_SECONDS = 0.25
 """A nudge comes with every commit; this is for one that was lost with its sender."""
 _PREDECESSOR_SECONDS = 20.0
@@ -53,14 +56,19 @@ class Control:
         """Whether it was asked to leave."""
         return self._stop.is_set()
 
-    def rest(self) -> None:
-        """Wait for a nudge; one that came before counts."""
-        self._wake.wait(_IDLE_SECONDS)
+    def rest(self, seconds: float = _IDLE_SECONDS) -> None:
+        """Wait for a nudge, but not for ever; one that came before counts."""
+        self._wake.wait(seconds)
         self._wake.clear()
 
 
 def work(directory: Path, files: Files | None, control: Control, tell: Callable[[Event], None]) -> None:
     """Fold until asked to stop. The last event says how it ended; whatever went wrong, the host hears of it."""
+    with working_for(directory.name):
+        _work(directory, files, control, tell)
+
+
+def _work(directory: Path, files: Files | None, control: Control, tell: Callable[[Event], None]) -> None:
     position = 0
     try:
         with _alone(directory / "worker.lock", control):
@@ -70,25 +78,38 @@ def work(directory: Path, files: Files | None, control: Control, tell: Callable[
                 reader.position = position = fold.position
                 # Each thread has its own count, so learners in one process do not disturb each other.
                 torch.set_num_threads(fold.threads)
+                # Before the host hears of weights: without its checkpoint, a learner whose log was pruned has none.
+                records = reader.read(_BATCH_BYTES)
                 tell(fold.ready())
+                told_at, is_told = time.monotonic(), True
                 while not control.is_stopping():
-                    records = reader.read(_BATCH_BYTES)
-                    if not records:
-                        control.rest()
-                        continue
                     for record in records:
-                        position = record.number
+                        position, is_told = record.number, False
                         fold.take(record)
                         if control.is_stopping():
                             break
-                    tell(fold.progress())
+                    if not is_told and time.monotonic() - told_at >= _TELL_SECONDS:
+                        tell(fold.progress())
+                        told_at, is_told = time.monotonic(), True
+                    if not records:
+                        control.rest(_IDLE_SECONDS if is_told else _TELL_SECONDS)
+                    records = reader.read(_BATCH_BYTES)
+                tell(fold.progress())
                 fold.save()
                 fold.close()
             finally:
                 reader.close()
         tell(Stopped())
-    except (ConfigError, UnsuitableActions, UnsuitableBuffer) as error:
+    except (ConfigError, UnsuitableActions, UnsuitableBuffer, UnsuitableNetwork) as error:
         tell(Refused(str(error)))
+    except RecordsGone as error:
+        _log.exception("The log of %s does not reach back to its checkpoint.", directory.name)
+        problem = (
+            f"{error} What it held was learned from and then removed, and no checkpoint that can be loaded goes that "
+            f"far. The log is kept. Bring {directory / 'checkpoints'} back from a copy, or move {directory} away to "
+            f"begin anew; then restart the server."
+        )
+        tell(Failed(problem, position))
     except Exception as error:
         _log.exception("The worker of %s failed.", directory.name)
         tell(Failed(f"{type(error).__name__}: {error}", position))

@@ -1,13 +1,12 @@
-"""The process of one learner: `python -m rl4sys.server.worker REQUESTS EVENTS DIRECTORY`.
+"""The process of one learner: `python -m rl4sys.server.worker REQUESTS EVENTS DIRECTORY LOG_LEVEL`.
 
-Requests are JSON lines on one pipe, events come back on another. It saves and leaves when asked to, and leaves at once,
-without saving, when its host is gone: a new host may already have started another worker.
+Requests are JSON lines on one pipe; events, log lines among them, come back on another. It saves and leaves when asked
+to, and leaves at once, without saving, when its host is gone: a new host may already have started another worker.
 """
 
 from __future__ import annotations
 
 import json
-import logging
 import os
 import signal
 import sys
@@ -19,14 +18,17 @@ from typing import IO
 from rl4sys.config import ConfigError
 from rl4sys.server.events import Event, Resolved, write_event
 from rl4sys.server.learner_config import canonical, resolve
+from rl4sys.server.logs import send_logs_to_host
 from rl4sys.server.work import Control, work
 
 _HOST_IS_GONE = 3
+_NICENESS = 10
+"""Whoever shares the machine goes first: a live system, and the server that acknowledges its experience."""
 
 
-def main(requests: int, events: int, directory: Path) -> None:
+def main(requests: int, events: int, directory: Path, log_level: int) -> None:
     """Work until asked to stop."""
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    os.nice(_NICENESS)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _leave_it_to_the_host)
     control, outgoing, writing = Control(), os.fdopen(events, "wb"), threading.Lock()
@@ -50,6 +52,7 @@ def main(requests: int, events: int, directory: Path) -> None:
         if not control.is_stopping():
             os._exit(_HOST_IS_GONE)
 
+    send_logs_to_host(tell, log_level)
     threading.Thread(target=obey, args=(os.fdopen(requests, "r"),), name="requests", daemon=True).start()
     work(directory, None, control, tell)
 
@@ -66,4 +69,4 @@ def _leave_it_to_the_host(number: int, frame: FrameType | None) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))
+    main(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]))

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from rl4sys.records import Files
-from rl4sys.server.events import Event, Failed, Refused, Resolved, Stopped, read_event
+from rl4sys.server.events import Event, Failed, Logged, Refused, Resolved, Stopped, read_event
+from rl4sys.server.logs import level, log_again
 
 WorkerKind = Literal["processes", "threads"]
 _RESOLVE_SECONDS = 30.0
@@ -86,11 +87,14 @@ class ProcessWorker:
     """A worker in a process of its own."""
 
     def __init__(self, directory: Path, listen: Callable[[Event], None]) -> None:
-        self._listen = listen
+        self._listen, self._learner = listen, directory.name
         request_end, requests = os.pipe()
         events, event_end = os.pipe()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "rl4sys.server.worker", str(request_end), str(event_end), str(directory)],
+            [
+                *(sys.executable, "-m", "rl4sys.server.worker"),
+                *map(str, (request_end, event_end, directory, level())),
+            ],
             pass_fds=(request_end, event_end),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -170,6 +174,9 @@ class ProcessWorker:
                 if isinstance(event, Resolved):
                     if (answer := self._answers.get(event.id)) is not None:
                         answer.set_result(event)
+                    continue
+                if isinstance(event, Logged):
+                    log_again(event, self._learner)
                     continue
                 last = event
                 if not isinstance(event, Stopped | Refused | Failed):

@@ -10,6 +10,7 @@ from rl4sys.wire.patches import decode_patch, encode_patch
 from rl4sys.wire.policies import decode_action, decode_policy, encode_action, encode_policy
 from rl4sys.wire.segments import decode_segment, encode_segment
 from rl4sys.wire.sequences import covered, to_ranges
+from rl4sys.wire.trials import require_decides
 
 PROTOCOL = 1
 """The protocol version that this package speaks."""
@@ -38,6 +39,7 @@ __all__ = [
     "encode_question",
     "encode_segment",
     "parse",
+    "require_decides",
     "require_name",
     "to_ranges",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from rl4sys.policy import (
@@ -24,7 +24,7 @@ from rl4sys.wire.errors import ContractViolation
 from rl4sys.wire.generated import policy_pb2
 from rl4sys.wire.programs import require_runnable
 
-MOST_PARTS = 1 << 16
+MOST_PARTS = 1 << 14
 """The most ops, tensors, settings or parts of an action."""
 
 _HEAD_NUMBERS: Mapping[HeadKind, policy_pb2.HeadKind] = {
@@ -33,6 +33,7 @@ _HEAD_NUMBERS: Mapping[HeadKind, policy_pb2.HeadKind] = {
     "gaussian": policy_pb2.HEAD_KIND_GAUSSIAN,
     "tanh_gaussian": policy_pb2.HEAD_KIND_TANH_GAUSSIAN,
     "deterministic": policy_pb2.HEAD_KIND_DETERMINISTIC,
+    "perturbed": policy_pb2.HEAD_KIND_PERTURBED,
 }
 _HEAD_KINDS = {number: kind for kind, number in _HEAD_NUMBERS.items()}
 _SMALLEST_INTEGER, _LARGEST_INTEGER = -(1 << 63), (1 << 63) - 1
@@ -129,9 +130,9 @@ def _encode_op(op: Op) -> policy_pb2.Op:
 def _decode_op(message: policy_pb2.Op) -> Op:
     return Op(
         require_label("An op", message.kind),
-        tuple(message.outputs),
-        tuple(message.inputs),
-        tuple(message.tensors),
+        tuple(_bounded("outputs", message.outputs)),
+        tuple(_bounded("inputs", message.inputs)),
+        tuple(_bounded("tensors", message.tensors)),
         _decode_settings(message.settings),
     )
 
@@ -152,8 +153,8 @@ def _decode_head(message: policy_pb2.Head) -> Head:
         )
     return Head(
         kind=_HEAD_KINDS[message.kind],
-        inputs=tuple(message.inputs),
-        tensors=tuple(message.tensors),
+        inputs=tuple(_bounded("inputs", message.inputs)),
+        tensors=tuple(_bounded("tensors", message.tensors)),
         mask=message.mask if message.HasField("mask") else None,
         settings=_decode_settings(message.settings),
     )
@@ -185,6 +186,8 @@ def _integer(name: str, value: int) -> int:
 
 
 def _decode_settings(settings: Mapping[str, policy_pb2.Setting]) -> dict[str, Setting]:
+    if len(settings) > MOST_PARTS:
+        raise ContractViolation(f"A policy has {len(settings)} settings; at most {MOST_PARTS} can travel.")
     # By name: the order of a map is lost on the wire.
     return {name: _decode_setting(name, settings[name]) for name in sorted(settings)}
 
@@ -201,9 +204,9 @@ def _decode_setting(name: str, message: policy_pb2.Setting) -> Setting:
         case "truth":
             value = message.truth
         case "integers":
-            value = list(message.integers.values)
+            value = list(_bounded("numbers", message.integers.values))
         case "reals":
-            value = list(message.reals.values)
+            value = list(_bounded("numbers", message.reals.values))
         case _:
             raise ContractViolation(f"Setting '{name}' has no value that this version knows. Upgrade the receiver.")
     numbers = value if isinstance(value, list) else [value]
@@ -212,8 +215,8 @@ def _decode_setting(name: str, message: policy_pb2.Setting) -> Setting:
     return value
 
 
-def _bounded(what: str, parts: Iterable[T]) -> list[T]:
-    listed = list(parts)
-    if len(listed) > MOST_PARTS:
-        raise ContractViolation(f"A policy has {len(listed)} {what}; at most {MOST_PARTS} can travel.")
-    return listed
+def _bounded(what: str, parts: Sequence[T]) -> Sequence[T]:
+    # Counted before they are listed: each part becomes a hundred bytes of Python.
+    if len(parts) > MOST_PARTS:
+        raise ContractViolation(f"A policy has {len(parts)} {what}; at most {MOST_PARTS} can travel.")
+    return parts

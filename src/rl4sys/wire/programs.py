@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from rl4sys.policy import PolicySpec
 from rl4sys.wire.errors import ContractViolation
 
-MOST_WEIGHTS = 1 << 31
-"""The most values of all tensors together: 8 GiB."""
+MOST_WEIGHTS = 1 << 27
+"""The most values of all tensors together: half a gigabyte."""
 
 
 def require_runnable(spec: PolicySpec) -> None:
@@ -28,8 +28,12 @@ def require_runnable(spec: PolicySpec) -> None:
         _require(op.kind, op.inputs, registers)
         _require(op.kind, op.tensors, tensors)
         _assign(op.outputs, registers)
-    _require("the memory", (memory.next for memory in program.carry), registers)
     _require("the head", head.inputs, registers)
+    following = [memory.next for memory in program.carry]
+    if not set(head.outputs) <= set(following):
+        raise _broken(f"the head assigns {list(head.outputs)}, which no memory takes up")
+    _assign(head.outputs, registers)
+    _require("the memory", following, registers)
     _require("the head", head.tensors, tensors)
     if head.mask is not None:
         _require("the mask", (head.mask,), {array.name for array in program.inputs})

@@ -1,4 +1,4 @@
 """Written by `make proto` from `proto/rl4sys/v1`: do not edit."""
 
-SOURCES_SHA256 = "2d007534d34cda6559df0a6b2600c529b758bb1cf943be302aeeac5f9d84ffda"
+SOURCES_SHA256 = "c981a5d7858de059b9c8671f2ece004a79e32c9b3fa97c06a8944f28d70fa54e"
 """Of the proto files that this code was made from."""

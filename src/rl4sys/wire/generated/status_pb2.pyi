@@ -55,7 +55,7 @@ class StatusReply(_message.Message):
     def __init__(self, server: _Optional[_Union[ServerStatus, _Mapping]] = ..., learners: _Optional[_Iterable[_Union[LearnerStatus, _Mapping]]] = ..., clients: _Optional[_Iterable[_Union[ClientStatus, _Mapping]]] = ...) -> None: ...
 
 class ServerStatus(_message.Message):
-    __slots__ = ("software", "protocol", "state", "problem", "uptime_seconds", "durability", "cpu", "memory_bytes", "data_bytes", "disk_free_bytes", "connected_clients", "failed_calls")
+    __slots__ = ("software", "protocol", "state", "problem", "uptime_seconds", "durability", "cpu", "memory_bytes", "data_bytes", "disk_free_bytes", "connected_clients", "failed_calls", "cpu_seconds", "calls", "unlisted_clients")
     class FailedCallsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -75,6 +75,9 @@ class ServerStatus(_message.Message):
     DISK_FREE_BYTES_FIELD_NUMBER: _ClassVar[int]
     CONNECTED_CLIENTS_FIELD_NUMBER: _ClassVar[int]
     FAILED_CALLS_FIELD_NUMBER: _ClassVar[int]
+    CPU_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    CALLS_FIELD_NUMBER: _ClassVar[int]
+    UNLISTED_CLIENTS_FIELD_NUMBER: _ClassVar[int]
     software: str
     protocol: int
     state: ServerState
@@ -87,10 +90,23 @@ class ServerStatus(_message.Message):
     disk_free_bytes: int
     connected_clients: int
     failed_calls: _containers.ScalarMap[str, int]
-    def __init__(self, software: _Optional[str] = ..., protocol: _Optional[int] = ..., state: _Optional[_Union[ServerState, str]] = ..., problem: _Optional[str] = ..., uptime_seconds: _Optional[float] = ..., durability: _Optional[str] = ..., cpu: _Optional[float] = ..., memory_bytes: _Optional[int] = ..., data_bytes: _Optional[int] = ..., disk_free_bytes: _Optional[int] = ..., connected_clients: _Optional[int] = ..., failed_calls: _Optional[_Mapping[str, int]] = ...) -> None: ...
+    cpu_seconds: float
+    calls: _containers.RepeatedCompositeFieldContainer[CallCount]
+    unlisted_clients: int
+    def __init__(self, software: _Optional[str] = ..., protocol: _Optional[int] = ..., state: _Optional[_Union[ServerState, str]] = ..., problem: _Optional[str] = ..., uptime_seconds: _Optional[float] = ..., durability: _Optional[str] = ..., cpu: _Optional[float] = ..., memory_bytes: _Optional[int] = ..., data_bytes: _Optional[int] = ..., disk_free_bytes: _Optional[int] = ..., connected_clients: _Optional[int] = ..., failed_calls: _Optional[_Mapping[str, int]] = ..., cpu_seconds: _Optional[float] = ..., calls: _Optional[_Iterable[_Union[CallCount, _Mapping]]] = ..., unlisted_clients: _Optional[int] = ...) -> None: ...
+
+class CallCount(_message.Message):
+    __slots__ = ("method", "code", "count")
+    METHOD_FIELD_NUMBER: _ClassVar[int]
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    method: str
+    code: str
+    count: int
+    def __init__(self, method: _Optional[str] = ..., code: _Optional[str] = ..., count: _Optional[int] = ...) -> None: ...
 
 class LearnerStatus(_message.Message):
-    __slots__ = ("learner", "algorithm", "state", "problem", "restarts", "version", "clients", "queued_segments", "queued_bytes", "stored_segments", "stored_steps", "learned_steps", "unused_steps", "episodes", "updates", "segments_per_second", "mean_return", "cpu", "memory_bytes", "log_bytes", "checkpoint_age_seconds", "metrics")
+    __slots__ = ("learner", "algorithm", "state", "problem", "restarts", "version", "clients", "queued_segments", "queued_bytes", "stored_segments", "stored_steps", "learned_steps", "unused_steps", "episodes", "updates", "segments_per_second", "mean_return", "cpu", "memory_bytes", "log_bytes", "checkpoint_age_seconds", "metrics", "stored_bytes", "cpu_seconds", "device")
     class UnusedStepsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -127,6 +143,9 @@ class LearnerStatus(_message.Message):
     LOG_BYTES_FIELD_NUMBER: _ClassVar[int]
     CHECKPOINT_AGE_SECONDS_FIELD_NUMBER: _ClassVar[int]
     METRICS_FIELD_NUMBER: _ClassVar[int]
+    STORED_BYTES_FIELD_NUMBER: _ClassVar[int]
+    CPU_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_FIELD_NUMBER: _ClassVar[int]
     learner: str
     algorithm: str
     state: LearnerState
@@ -149,10 +168,13 @@ class LearnerStatus(_message.Message):
     log_bytes: int
     checkpoint_age_seconds: float
     metrics: _containers.ScalarMap[str, float]
-    def __init__(self, learner: _Optional[str] = ..., algorithm: _Optional[str] = ..., state: _Optional[_Union[LearnerState, str]] = ..., problem: _Optional[str] = ..., restarts: _Optional[int] = ..., version: _Optional[int] = ..., clients: _Optional[int] = ..., queued_segments: _Optional[int] = ..., queued_bytes: _Optional[int] = ..., stored_segments: _Optional[int] = ..., stored_steps: _Optional[int] = ..., learned_steps: _Optional[int] = ..., unused_steps: _Optional[_Mapping[str, int]] = ..., episodes: _Optional[int] = ..., updates: _Optional[int] = ..., segments_per_second: _Optional[float] = ..., mean_return: _Optional[float] = ..., cpu: _Optional[float] = ..., memory_bytes: _Optional[int] = ..., log_bytes: _Optional[int] = ..., checkpoint_age_seconds: _Optional[float] = ..., metrics: _Optional[_Mapping[str, float]] = ...) -> None: ...
+    stored_bytes: int
+    cpu_seconds: float
+    device: str
+    def __init__(self, learner: _Optional[str] = ..., algorithm: _Optional[str] = ..., state: _Optional[_Union[LearnerState, str]] = ..., problem: _Optional[str] = ..., restarts: _Optional[int] = ..., version: _Optional[int] = ..., clients: _Optional[int] = ..., queued_segments: _Optional[int] = ..., queued_bytes: _Optional[int] = ..., stored_segments: _Optional[int] = ..., stored_steps: _Optional[int] = ..., learned_steps: _Optional[int] = ..., unused_steps: _Optional[_Mapping[str, int]] = ..., episodes: _Optional[int] = ..., updates: _Optional[int] = ..., segments_per_second: _Optional[float] = ..., mean_return: _Optional[float] = ..., cpu: _Optional[float] = ..., memory_bytes: _Optional[int] = ..., log_bytes: _Optional[int] = ..., checkpoint_age_seconds: _Optional[float] = ..., metrics: _Optional[_Mapping[str, float]] = ..., stored_bytes: _Optional[int] = ..., cpu_seconds: _Optional[float] = ..., device: _Optional[str] = ...) -> None: ...
 
 class ClientStatus(_message.Message):
-    __slots__ = ("client", "learner", "software", "peer", "silent_seconds", "version", "stored_segments", "stored_steps", "repeated_segments", "refused_segments", "delayed_pushes", "received_bytes", "segments_per_second")
+    __slots__ = ("client", "learner", "software", "peer", "silent_seconds", "version", "stored_segments", "stored_steps", "repeated_segments", "refused_segments", "delayed_pushes", "received_bytes", "segments_per_second", "stored_bytes", "connected")
     class RefusedSegmentsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -173,6 +195,8 @@ class ClientStatus(_message.Message):
     DELAYED_PUSHES_FIELD_NUMBER: _ClassVar[int]
     RECEIVED_BYTES_FIELD_NUMBER: _ClassVar[int]
     SEGMENTS_PER_SECOND_FIELD_NUMBER: _ClassVar[int]
+    STORED_BYTES_FIELD_NUMBER: _ClassVar[int]
+    CONNECTED_FIELD_NUMBER: _ClassVar[int]
     client: str
     learner: str
     software: str
@@ -186,4 +210,6 @@ class ClientStatus(_message.Message):
     delayed_pushes: int
     received_bytes: int
     segments_per_second: float
-    def __init__(self, client: _Optional[str] = ..., learner: _Optional[str] = ..., software: _Optional[str] = ..., peer: _Optional[str] = ..., silent_seconds: _Optional[float] = ..., version: _Optional[int] = ..., stored_segments: _Optional[int] = ..., stored_steps: _Optional[int] = ..., repeated_segments: _Optional[int] = ..., refused_segments: _Optional[_Mapping[str, int]] = ..., delayed_pushes: _Optional[int] = ..., received_bytes: _Optional[int] = ..., segments_per_second: _Optional[float] = ...) -> None: ...
+    stored_bytes: int
+    connected: bool
+    def __init__(self, client: _Optional[str] = ..., learner: _Optional[str] = ..., software: _Optional[str] = ..., peer: _Optional[str] = ..., silent_seconds: _Optional[float] = ..., version: _Optional[int] = ..., stored_segments: _Optional[int] = ..., stored_steps: _Optional[int] = ..., repeated_segments: _Optional[int] = ..., refused_segments: _Optional[_Mapping[str, int]] = ..., delayed_pushes: _Optional[int] = ..., received_bytes: _Optional[int] = ..., segments_per_second: _Optional[float] = ..., stored_bytes: _Optional[int] = ..., connected: bool = ...) -> None: ...

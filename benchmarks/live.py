@@ -1,0 +1,338 @@
+"""What learning costs a live system: a client in this process, a real server and its learner in others.
+
+Run `python benchmarks/live.py`. LunarLander-v3, PPO with its usual settings (64×64), everything on this machine.
+
+- loop: steps per second of the environment with the agent deciding and recording while the server trains, as a share of
+  the bare loop (`env.step(env.action_space.sample())`), the two alternating;
+- decision: microseconds of `episode.act` in that loop, then with the server hung (stopped), killed, and replaced by one
+  that answers garbage;
+- paced: what the agent adds to a system that computes for about a millisecond between two decisions;
+- experience: the share of what was pushed that the learner used, and why the rest was not;
+- bytes: of a step on its way to the server, and of a model update on its way back, for two actors; resident memory of a
+  client without an environment.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import perf_counter, perf_counter_ns
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+import rl4sys
+from rl4sys.client import Agent
+from rl4sys.client.grpc_transport import GrpcTransport
+from rl4sys.client.settings import load_settings
+from rl4sys.wire.generated import status_pb2
+from serving import Serving, serving
+
+ACTORS = {"8→32→16→8→4": [32, 16, 8], "8→64→64→4": [64, 64]}
+GARBAGE = bytes(range(256)) * 64
+CLIENT_ALONE = """
+import resource, sys
+import numpy as np
+import rl4sys
+settings = {"client_id": "alone", "server": sys.argv[1], "algorithm": "PPO", "observation": 8, "action": 4}
+with rl4sys.connect(settings) as agent:
+    row = np.zeros(8, np.float32)
+    for _ in range(20):
+        with agent.episode() as episode:
+            for _ in range(200):
+                episode.act(row)
+                episode.reward(1.0)
+            episode.end(row)
+    agent.flush()
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+
+
+class Counting(GrpcTransport):
+    """Counts the bytes of messages both ways."""
+
+    pushed = 0
+    updates: list[int]
+
+    def __init__(self, settings: Any) -> None:
+        super().__init__(settings)
+        self.updates = []
+
+    def push(self, request: Any, timeout: float) -> Any:
+        self.pushed += request.ByteSize()
+        return super().push(request, timeout)
+
+    def watch(self, request: Any) -> Any:
+        return _CountedWatching(super().watch(request), self.updates)
+
+
+class _CountedWatching:
+    def __init__(self, watching: Any, updates: list[int]) -> None:
+        self._watching, self._updates = watching, updates
+
+    def __iter__(self) -> Iterator[Any]:
+        for news in self._watching:
+            self._updates.append(news.ByteSize())
+            yield news
+
+    def cancel(self) -> None:
+        self._watching.cancel()
+
+
+@contextmanager
+def connected(address: str, name: str, hidden: list[int] | None = None) -> Iterator[tuple[Agent, Counting]]:
+    """An agent that learns from scratch."""
+    values: dict[str, Any] = {"client_id": name, "server": address, "algorithm": "PPO", "observation": 8, "action": 4}
+    values["timeout"] = 60.0
+    if hidden is not None:
+        values["network"] = {"actor": {"hidden_dims": hidden}}
+    settings = load_settings(values)
+    transport = Counting(settings)
+    try:
+        with rl4sys.connect(settings, transport=transport) as agent:
+            yield agent, transport
+    finally:
+        transport.close()
+
+
+def bare(env: gymnasium.Env[Any, Any], steps: int) -> float:
+    """Seconds of a loop that chooses at random."""
+    begin = perf_counter()
+    env.reset()
+    for _ in range(steps):
+        _, _, terminated, truncated, _ = env.step(env.action_space.sample())
+        if terminated or truncated:
+            env.reset()
+    return perf_counter() - begin
+
+
+def deciding(agent: Agent, env: gymnasium.Env[Any, Any], steps: int, times: list[int]) -> float:
+    """Seconds of the same loop with the agent; the time of each decision is noted."""
+    begin = perf_counter()
+    observation, _ = env.reset()
+    episode = agent.episode()
+    for _ in range(steps):
+        start = perf_counter_ns()
+        action = episode.act(observation)
+        times.append(perf_counter_ns() - start)
+        observation, reward, terminated, truncated, _ = env.step(action)
+        episode.reward(float(reward))
+        if terminated or truncated:
+            episode.end(observation, rl4sys.Ending.TERMINATED if terminated else rl4sys.Ending.TRUNCATED)
+            observation, _ = env.reset()
+            episode = agent.episode()
+    episode.end(observation, rl4sys.Ending.TRUNCATED)
+    return perf_counter() - begin
+
+
+def decision_times(times: list[int]) -> dict[str, float]:
+    steady = np.array(times[len(times) // 10 :]) / 1000
+    return {"median µs": float(np.median(steady)), "p99 µs": float(np.percentile(steady, 99)), "max µs": steady.max()}
+
+
+def loops(agent: Agent, server: Serving, steps: int, rounds: int) -> dict[str, Any]:
+    env = gymnasium.make("LunarLander-v3")
+    env.action_space.seed(0)
+    env.reset(seed=0)
+    deciding(agent, env, steps // 4, [])
+    times: list[int] = []
+    alone, together = [], []
+    cpu = server.cpu_seconds()
+    for _ in range(rounds):
+        alone.append(bare(env, steps))
+        together.append(deciding(agent, env, steps, times))
+    cpu = server.cpu_seconds() - cpu
+    return {
+        "bare steps/s": steps / float(np.median(alone)),
+        "share of the bare loop": float(np.median(alone)) / float(np.median(together)),
+        "µs of server CPU per step": cpu / (steps * rounds) * 1e6,
+        "decision": decision_times(times),
+    }
+
+
+def disturbed(agent: Agent, steps: int) -> dict[str, float]:
+    env = gymnasium.make("LunarLander-v3")
+    env.reset(seed=1)
+    times: list[int] = []
+    deciding(agent, env, steps, times)
+    return decision_times(times)
+
+
+def paced(agent: Agent, decisions: int) -> dict[str, float]:
+    """The same computation with and without a decision after it, alternating in blocks."""
+    work = _work_of(0.001)
+    observation = np.zeros(8, np.float32)
+    block, without, with_agent = 100, 0.0, 0.0
+    for _ in range(decisions // block):
+        begin = perf_counter()
+        for _ in range(block):
+            work()
+        middle = perf_counter()
+        episode = agent.episode()
+        for _ in range(block):
+            work()
+            episode.act(observation)
+            episode.reward(0.0)
+        episode.end(observation, rl4sys.Ending.TRUNCATED)
+        without += middle - begin
+        with_agent += perf_counter() - middle
+    return {
+        "computation ms": without / decisions * 1000,
+        "added µs": (with_agent - without) / decisions * 1e6,
+        "overhead %": (with_agent / without - 1) * 100,
+    }
+
+
+def _work_of(seconds: float) -> Callable[[], int]:
+    count = 1_000
+    while True:
+        begin = perf_counter()
+        sum(range(count))
+        if perf_counter() - begin > seconds / 2:
+            break
+        count *= 2
+    begin = perf_counter()
+    for _ in range(20):
+        sum(range(count))
+    count = int(count * seconds / ((perf_counter() - begin) / 20))
+    return lambda: sum(range(count))
+
+
+def used(agent: Agent, server: Serving) -> dict[str, Any]:
+    """The share of pushed steps that were learned from, once the learner has taken in all of them."""
+    agent.flush(60.0)
+    transport = GrpcTransport(load_settings({"client_id": "status", "server": server.address}))
+    try:
+        while True:
+            (learner,) = [
+                each
+                for each in transport.status(status_pb2.StatusRequest(), 10.0).learners
+                if each.learner == agent.settings.client_id
+            ]
+            if learner.queued_segments == 0:
+                break
+            time.sleep(0.2)
+    finally:
+        transport.close()
+    return {
+        "stored steps": learner.stored_steps,
+        "used %": 100 * learner.learned_steps / learner.stored_steps,
+        "unused": dict(learner.unused_steps),
+        "updates": learner.updates,
+    }
+
+
+@contextmanager
+def garbage_on(port: int) -> Iterator[None]:
+    """Whoever connects gets bytes that mean nothing."""
+    listener = socket.create_server(("127.0.0.1", port))
+    listener.settimeout(0.1)
+    over = threading.Event()
+
+    def answer() -> None:
+        while not over.is_set():
+            try:
+                connection, _ = listener.accept()
+            except TimeoutError:
+                continue
+            with connection:
+                connection.settimeout(1.0)
+                try:
+                    connection.sendall(GARBAGE)
+                except OSError:
+                    continue
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        listener.close()
+
+
+def update_bytes(server: Serving, hidden: list[int], versions: int = 8) -> float:
+    """The mean size of a new version, as it comes along with the news."""
+    env = gymnasium.make("LunarLander-v3")
+    env.reset(seed=2)
+    with connected(server.address, f"actor-{'-'.join(map(str, hidden))}", hidden) as (agent, transport):
+        while len(transport.updates) < versions + 1:
+            deciding(agent, env, 2_000, [])
+        # The first one is a full copy.
+        return float(np.mean(transport.updates[1:]))
+
+
+def measure(steps: int, rounds: int) -> dict[str, Any]:
+    results: dict[str, Any] = {}
+    with serving() as server, connected(server.address, "lander") as (agent, transport):
+        results["loop"] = loops(agent, server, steps, rounds)
+        results["experience"] = used(agent, server)
+        results["paced"] = paced(agent, min(3_000, steps))
+        results["wire"] = {"bytes per step": transport.pushed / agent.health().decisions}
+        for name, hidden in ACTORS.items():
+            results["wire"][f"bytes per update, {name}"] = update_bytes(server, hidden)
+        alone = subprocess.run(
+            [sys.executable, "-c", CLIENT_ALONE, server.address], capture_output=True, text=True, check=True
+        )
+        results["memory"] = {"client alone, MB": float(alone.stdout)}
+        normal = disturbed(agent, steps)
+        os.kill(server.process.pid, signal.SIGSTOP)
+        hung = disturbed(agent, steps)
+        os.kill(server.process.pid, signal.SIGCONT)
+        agent.flush(30.0)
+        again = disturbed(agent, steps)
+        server.process.kill()
+        server.process.wait()
+        killed = disturbed(agent, steps)
+        with garbage_on(server.port):
+            garbage = disturbed(agent, steps)
+        results["decisions"] = {
+            "server answers": normal,
+            "server hung": hung,
+            "server answers again": again,
+            "server killed": killed,
+            "server sends garbage": garbage,
+        }
+    return results
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--steps", type=int, default=20_000, help="of each loop")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    options = parser.parse_args()
+    results = measure(options.steps, options.rounds)
+    if options.json:
+        print(json.dumps(results, indent=2))
+        return
+    decisions = results.pop("decisions")
+    for part, numbers in results.items():
+        print(part)
+        for name, value in numbers.items():
+            print(f"  {name:36}{value:12,.2f}" if isinstance(value, int | float) else f"  {name:36}{value}")
+    print(f"{'episode.act':24}{'median µs':>12}{'p99 µs':>12}{'max µs':>12}")
+    for name, times in decisions.items():
+        print(f"  {name:22}" + "".join(f"{value:12.1f}" for value in times.values()))
+    normal = min(decisions["server answers"]["p99 µs"], decisions["server answers again"]["p99 µs"])
+    worst = max(decisions[name]["p99 µs"] for name in ("server hung", "server killed", "server sends garbage"))
+    print(f"worst p99 without a server / normal p99: {worst / normal:.2f} (target 1.2)")
+    print(
+        "targets: ≥ 0.65 of the bare loop; ≤ 10 µs of server CPU per step; median ≤ 30 µs, p99 ≤ 150 µs; paced ≤ 4 %;"
+    )
+    print("         ≥ 90 % used; ≤ 60 bytes per step; ≤ 3 KB per update of 8→32→16→8→4; ≤ 80 MB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+"""An actor without chance of its own, and the noise that lets it explore: what DDPG and TD3 act with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+import torch
+from pydantic import Field
+
+from rl4sys.algorithms.critics import set_statistics
+from rl4sys.algorithms.off_policy import OffPolicyConfig, TensorMap
+from rl4sys.algorithms.problem import Policies, Problem, Progress, without_memory
+from rl4sys.experience import Array
+from rl4sys.networks import EnsembleProgram, FlatAdam, Parameters, uniform_fan_in
+from rl4sys.policy import BoxAction, Head, Memory, PolicySpec, Program, ProgramBuilder
+from rl4sys.policy.spec import Setting
+from rl4sys.state import State, require
+
+_STD, _EPSILON, _NOISE = "exploration.std", "exploration.epsilon", "exploration.noise"
+
+
+class DeterministicConfig(OffPolicyConfig):
+    """Settings of algorithms that explore by adding noise to what they think best."""
+
+    lr: float = Field(1e-3, gt=0)
+    """Step size of Adam for the actor. Higher learns faster and breaks sooner."""
+    exploration: Literal["gaussian", "ornstein_uhlenbeck"] = "gaussian"
+    """Noise that is new in every step, or that goes on from the last one: smoother, for systems with inertia."""
+    exploration_std: float = Field(0.1, ge=0)
+    """Deviation of the noise in each step, as a share of half the range of actions. More explores more."""
+    exploration_theta: float = Field(0.15, gt=0, le=1)
+    """Share by which Ornstein–Uhlenbeck noise returns to zero in each step. Less wanders longer."""
+
+
+class DeterministicActor:
+    """The network that acts, its target, its optimizer, and the two policies over its weights."""
+
+    def __init__(self, problem: Problem, box: BoxAction, config: DeterministicConfig) -> None:
+        self.policies, program = _policies(problem, box, config)
+        self._output = self.policies.exploit.head.inputs[0]
+        self._learning_starts, self._polyak = config.learning_starts, config.polyak
+        self.parameters = Parameters(program.tensors, problem.device)
+        statistics = (name for name in self.parameters.views if name.endswith((".mean", ".scale")))
+        self.parameters.freeze(_STD, _EPSILON, *statistics)
+        uniform_fan_in(self.parameters, problem.torch_generator("init"))
+        self.parameters.set(_STD, torch.full((box.size,), config.exploration_std))
+        self.targets = self.parameters.copy()
+        self._online = EnsembleProgram(program, self.parameters.views)
+        self._target = EnsembleProgram(program, self.targets.views)
+        self._adam = FlatAdam(self.parameters, lr=config.lr, epsilon=1e-8, max_norm=config.max_grad_norm)
+
+    def advance(self, progress: Progress) -> None:
+        """Act at random until learning starts. The share of random actions is a weight of the policy: it travels."""
+        with torch.no_grad():
+            self.parameters.views[_EPSILON].fill_(float(progress.steps <= self._learning_starts))
+
+    def action(self, observation: TensorMap) -> torch.Tensor:
+        """What the actor thinks best, in [−1, 1], to be trained."""
+        return torch.tanh(self._online(observation)[self._output])
+
+    def target(self, observation: TensorMap) -> torch.Tensor:
+        """What its target thinks best, in [−1, 1]."""
+        with torch.no_grad():
+            return torch.tanh(self._target(observation)[self._output])
+
+    def descend(self, loss: torch.Tensor) -> torch.Tensor:
+        """One step of Adam along the gradient of the loss; returns the gradient's norm."""
+        return self._adam.step(loss)
+
+    def follow(self) -> None:
+        """Move the target a little towards the actor."""
+        self.targets.flat.lerp_(self.parameters.flat, self._polyak)
+
+    def standardize(self, name: str, mean: Array, scale: Array) -> None:
+        """Use these statistics of one observation from now on, in the target too."""
+        for parameters in (self.parameters, self.targets):
+            set_statistics(parameters, name, mean, scale)
+
+    def weights(self) -> Array:
+        """The flat weights of the acting policy."""
+        return self.parameters.flat.cpu().numpy()
+
+    def state(self) -> State:
+        """Actor, target and optimizer."""
+        return {
+            "parameters": self.parameters.flat.cpu().numpy().copy(),
+            "targets": self.targets.flat.cpu().numpy().copy(),
+            "adam": self._adam.state(),
+        }
+
+    def restore(self, state: State) -> None:
+        """Continue exactly where `state` was taken."""
+        require(state, "parameters", "targets", "adam")
+        self.parameters.flat.copy_(torch.from_numpy(state["parameters"]))
+        self.targets.flat.copy_(torch.from_numpy(state["targets"]))
+        self._adam.restore(state["adam"])
+
+
+def _policies(problem: Problem, box: BoxAction, config: DeterministicConfig) -> tuple[Policies, Program]:
+    """The two policies, and the program to train. The exploring one remembers its noise if that goes on."""
+    builder = ProgramBuilder(problem.observation)
+    features = builder.features(standardize=problem.standardize)
+    mean = builder.linear(problem.networks.actor.body(builder, features, "actor"), box.size, "actor.action")
+    builder.tensor(_STD, box.size)
+    builder.tensor(_EPSILON, 1)
+    program = without_memory(builder.program())
+    exploring = program
+    inputs: tuple[str, ...] = (mean,)
+    settings: dict[str, Setting] = {}
+    if config.exploration == "ornstein_uhlenbeck":
+        following = f"{_NOISE}.next"
+        exploring = replace(program, carry=(Memory(_NOISE, (box.size,), following),))
+        inputs, settings = (mean, _NOISE), {"theta": config.exploration_theta, "next": following}
+    explore = Head("perturbed", inputs, (_STD, _EPSILON), settings=settings)
+    exploit = Head("deterministic", (mean,), settings={"squash": "tanh"})
+    return Policies(PolicySpec(box, exploring, explore), PolicySpec(box, program, exploit)), program

@@ -1,0 +1,161 @@
+"""Runs one program for several members at once, each with weights of its own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+import torch.nn.functional as F
+
+from rl4sys.networks.dense import FUSED, Chain, Layer
+from rl4sys.networks.initialize import uniform_fan_in
+from rl4sys.networks.parameters import Parameters
+from rl4sys.networks.program import FUNCTIONS, TensorMap
+from rl4sys.policy import Op, Program, Tensor, UnknownOp
+from rl4sys.policy.spec import number
+
+Registers = dict[str, torch.Tensor]
+Step = Callable[[Registers], None]
+
+_ELEMENTWISE = ("tanh", "relu", "sigmoid", "silu", "gelu", "elu", "softplus", "leaky_relu", "add")
+
+
+class EnsembleProgram:
+    """A program whose fully connected layers run as chains, all members in one multiplication.
+
+    A tensor with one axis more than the program declares holds a value for each member, and what is computed from it
+    has a leading axis of members. Without any such tensor this is a program like any other, only faster.
+    """
+
+    def __init__(self, program: Program, tensors: Mapping[str, torch.Tensor]) -> None:
+        unknown = sorted({op.kind for op in program.ops} - FUNCTIONS.keys())
+        if unknown:
+            raise UnknownOp(f"Torch lacks the ops {unknown}; add them to rl4sys.networks.FUNCTIONS.")
+        declared = {tensor.name: len(tensor.shape) for tensor in program.tensors}
+        self._tensors = tensors
+        self._stacked_tensors = {name for name, axes in declared.items() if tensors[name].ndim > axes}
+        self._stacked_registers: set[str] = set()
+        self._readers = Counter(name for op in program.ops for name in op.inputs)
+        self._steps = self._compile(list(program.ops))
+
+    def __call__(self, inputs: TensorMap) -> Registers:
+        """All registers, by name. Those in the middle of a chain are left out."""
+        registers = dict(inputs)
+        for step in self._steps:
+            step(registers)
+        return registers
+
+    def _compile(self, ops: list[Op]) -> list[Step]:
+        steps: list[Step] = []
+        place = 0
+        while place < len(ops):
+            taken = self._chain_at(ops, place)
+            op = ops[place]
+            if taken:
+                steps.append(self._chain(ops[place : place + taken]))
+            else:
+                steps.append(self._single(op))
+            place += max(1, taken)
+        return steps
+
+    def _chain_at(self, ops: Sequence[Op], place: int) -> int:
+        """How many ops from here on make one chain; none if there is no layer to begin with.
+
+        A concatenation that only a layer reads belongs to it: what is joined need not all be differentiated.
+        """
+        end = place
+        if ops[end].kind == "concat" and end + 1 < len(ops) and self._only_reader(ops[end], ops[end + 1]):
+            end += 1
+        if not _is_layer(ops[end]):
+            return 0
+        while end + 1 < len(ops) and self._only_reader(ops[end], ops[end + 1]):
+            following = ops[end + 1]
+            if not (_is_layer(following) or (following.kind in FUSED and _is_layer(ops[end]))):
+                break
+            end += 1
+        return end + 1 - place
+
+    def _only_reader(self, op: Op, reader: Op) -> bool:
+        return reader.inputs == op.outputs and self._readers[op.outputs[0]] == 1
+
+    def _chain(self, ops: Sequence[Op]) -> Step:
+        inputs, output = ops[0].inputs, ops[-1].outputs[0]
+        layers: list[Layer] = []
+        for op in ops:
+            if _is_layer(op):
+                layers.append(Layer(self._tensors[op.tensors[0]], self._tensors[op.tensors[1]], None))
+            elif op.kind in FUSED:
+                layers[-1] = layers[-1]._replace(activation=op.kind)
+        self._note(ops, output)
+        chain = Chain(layers)
+
+        def run(registers: Registers) -> None:
+            registers[output] = chain([registers[name] for name in inputs])
+
+        return run
+
+    def _single(self, op: Op) -> Step:
+        function, tensors = FUNCTIONS[op.kind], [self._tensors[name] for name in op.tensors]
+        is_stacked = [name in self._stacked_registers for name in op.inputs]
+        owned = [name in self._stacked_tensors for name in op.tensors]
+        self._note([op], *op.outputs)
+        if not any((*is_stacked, *owned)) or op.kind in _ELEMENTWISE:
+
+            def run(registers: Registers) -> None:
+                outputs = function(op, [registers[name] for name in op.inputs], tensors)
+                registers |= zip(op.outputs, outputs, strict=True)
+
+            return run
+        if op.kind == "layer_norm" and all((*is_stacked, *owned)):
+            return self._layer_norm(op)
+
+        def run_members(registers: Registers) -> None:
+            inputs = [registers[name] for name in op.inputs]
+            count = next(a.shape[0] for a, own in zip((*inputs, *tensors), (*is_stacked, *owned), strict=True) if own)
+            members = []
+            for member in range(count):
+                own_inputs = [a[member] if own else a for a, own in zip(inputs, is_stacked, strict=True)]
+                own_tensors = [t[member] if own else t for t, own in zip(tensors, owned, strict=True)]
+                members.append(function(op, own_inputs, own_tensors))
+            registers |= {name: torch.stack(each) for name, *each in zip(op.outputs, *members, strict=True)}
+
+        return run_members
+
+    def _layer_norm(self, op: Op) -> Step:
+        gain, bias = (self._tensors[name] for name in op.tensors)
+        epsilon = number(op.settings, "epsilon", "op 'layer_norm'")
+
+        def run(registers: Registers) -> None:
+            x = registers[op.inputs[0]]
+            level = F.layer_norm(x, x.shape[-1:], eps=epsilon)
+            registers[op.outputs[0]] = torch.addcmul(bias.unsqueeze(1), level, gain.unsqueeze(1))
+
+        return run
+
+    def _note(self, ops: Sequence[Op], *outputs: str) -> None:
+        """Remember whether these ops give each member a result of its own."""
+        reads = {name for op in ops for name in op.inputs}
+        weights = {name for op in ops for name in op.tensors}
+        if reads & self._stacked_registers or weights & self._stacked_tensors:
+            self._stacked_registers.update(outputs)
+
+
+def _is_layer(op: Op) -> bool:
+    return op.kind == "linear" and len(op.tensors) == 2
+
+
+def stacked_parameters(
+    program: Program, members: int, shared: Sequence[str], device: torch.device, generator: torch.Generator
+) -> Parameters:
+    """Parameters with a leading axis of members for every tensor but the shared ones, each member drawn apart."""
+    tensors = [t if t.name in shared else Tensor(t.name, (members, *t.shape)) for t in program.tensors]
+    parameters = Parameters(tensors, device)
+    parameters.freeze(*shared)
+    single = Parameters(program.tensors, torch.device("cpu"))
+    for member in range(members):
+        uniform_fan_in(single, generator)
+        with torch.no_grad():
+            for name, view in single.views.items():
+                (parameters.views[name] if name in shared else parameters.views[name][member]).copy_(view)
+    return parameters

@@ -1,0 +1,67 @@
+"""Actors, critics and targets in float64 numpy, for comparison with SAC, TD3 and DDPG."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from rl4sys.algorithms import ALGORITHMS, Problem
+from rl4sys.algorithms.critics import Critics
+from rl4sys.experience import Array, Transitions
+from rl4sys.policy import ActionSpec, BoxAction
+from rl4sys.weights import Layout
+
+from .problems import problem, transitions
+from .reference import Weights, named, network
+
+ASYMMETRIC = BoxAction((-1.0, -0.5), (3.0, 0.25))
+ROWS = 12
+
+
+def built(name: str, action: ActionSpec = ASYMMETRIC, *, masked: bool = False, **config: Any) -> Any:
+    """The algorithm of this name for a small problem, with steps too small to move anything unless told otherwise."""
+    settings = {"lr": 1e-12, "critic_lr": 1e-12, "gamma": 0.9, "learning_starts": 0} | config
+    return ALGORITHMS.parse({"name": name, **settings}).build(asked(action, masked=masked))
+
+
+def asked(action: ActionSpec = ASYMMETRIC, *, masked: bool = False) -> Problem:
+    return problem(action, masked=masked)
+
+
+def moments(action: ActionSpec = ASYMMETRIC, *, masked: bool = False) -> Transitions:
+    """A batch whose continuous actions reach beyond the bounds now and then."""
+    return transitions(asked(action, masked=masked), ROWS)
+
+
+def scaled(action: Array, box: BoxAction = ASYMMETRIC) -> Array:
+    """Actions in [−1, 1]."""
+    low, high = np.array(box.low), np.array(box.high)
+    return np.clip(2.0 * (action - low) / (high - low) - 1.0, -1.0, 1.0)
+
+
+def judged(layout: Layout, flat: Array, observation: Array, action: Array | None = None) -> Array:
+    """The values [n, B] of all critics, or [n, B, k] where they judge all choices."""
+    x = observation if action is None else np.concatenate([observation, action], axis=1)
+    stacked = named(layout, flat)
+    members = len(stacked["critic.value.weight"])
+    found = np.stack([network(member(stacked, m), "critic", "critic.value", x) for m in range(members)])
+    return found if action is None else found[..., 0]
+
+
+def member(stacked: Weights, number: int) -> dict[str, Array]:
+    return {name: tensor[number] for name, tensor in stacked.items()}
+
+
+def with_other_targets(critics: Critics) -> Array:
+    """Moves the targets away from the critics; returns the flat targets."""
+    state = dict(critics.state())
+    rng = np.random.default_rng(5)
+    state["targets"] = state["targets"] + rng.normal(0, 0.3, len(state["targets"])).astype(np.float32)
+    critics.restore(state)
+    return np.asarray(state["targets"])
+
+
+def ending(batch: Transitions, discount: float) -> Transitions:
+    return replace(batch, discount=np.full(len(batch), discount, np.float32))

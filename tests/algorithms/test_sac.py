@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from rl4sys.algorithms import Progress, SACConfig, UnsuitableActions
+from rl4sys.experience import Array, Transitions
+from rl4sys.policy import BoxAction, NumpyPolicy, layout_of
+
+from .actor_critic import ASYMMETRIC, ROWS, asked, built, ending, judged, moments, scaled, with_other_targets
+from .problems import MULTI, problem
+from .reference import Weights, gradient, named, network
+
+ALPHA = 0.3
+
+
+def sampled(weights: Weights, observation: Array, noise: Array) -> tuple[Array, Array]:
+    """Squashed actions and their log-densities, with the correction in its textbook form."""
+    mean, log_std = (network(weights, "actor", f"actor.{part}", observation) for part in ("mean", "log_std"))
+    raw = mean + np.exp(log_std) * noise
+    density = -0.5 * noise**2 - log_std - 0.5 * math.log(2 * math.pi) - np.log(1.0 - np.tanh(raw) ** 2)
+    return np.tanh(raw), density.sum(axis=1)
+
+
+def noises() -> tuple[Array, Array]:
+    """The numbers of the first update: those of the next actions, then those of the actor's own."""
+    generator = asked().torch_generator("samples")
+    first, second = (torch.randn((ROWS, 2), generator=generator).double().numpy() for _ in range(2))
+    return first, second
+
+
+def weights_of(algorithm: object) -> Weights:
+    return named(algorithm.parameters.layout, algorithm.state()["parameters"])  # type: ignore[attr-defined]
+
+
+def targets(algorithm: object, flat_targets: Array, batch: Transitions) -> Array:
+    """r + γ d (min Q_target(s′, a′) − α log π(a′ | s′)) (eq. 3 and 5)."""
+    following = batch.next_observation["observation"]
+    action, log_prob = sampled(weights_of(algorithm), following, noises()[0])
+    layout = algorithm.critics.parameters.layout  # type: ignore[attr-defined]
+    value = judged(layout, flat_targets, following, action).min(axis=0)
+    return np.asarray(batch.reward + 0.9 * batch.discount * (value - ALPHA * log_prob))
+
+
+def test_the_gradient_of_the_critics_is_that_of_the_paper() -> None:
+    algorithm = built("sac", temperature=ALPHA)
+    batch, layout = moments(), algorithm.critics.parameters.layout
+    target = targets(algorithm, with_other_targets(algorithm.critics), batch)
+    flat = algorithm.critics.state()["parameters"]
+
+    def errors(weights: Weights) -> Array:
+        joined = np.concatenate([t.ravel() for t in weights.values()])
+        return judged(layout, joined, batch.observation["observation"], scaled(batch.action)) - target
+
+    _, feedback = algorithm.update(batch)
+    expected = gradient(lambda w: float((0.5 * errors(w) ** 2 * batch.weight).mean(axis=1).sum()), layout, flat)
+    np.testing.assert_allclose(algorithm.critics.parameters.gradient.numpy(), expected, rtol=2e-5, atol=2e-6)
+    np.testing.assert_allclose(feedback["priority"], np.abs(errors(named(layout, flat))).mean(axis=0), atol=1e-5)
+
+
+@pytest.mark.parametrize("objective", ["min", "mean"])
+def test_the_gradient_of_the_actor_is_that_of_the_paper(objective: str) -> None:
+    algorithm = built("sac", temperature=ALPHA, actor_objective=objective, ensemble=3)
+    batch, noise = moments(), noises()[1]
+    observation = batch.observation["observation"]
+    layout, flat = algorithm.parameters.layout, algorithm.state()["parameters"]
+    critics, critic_layout = algorithm.critics.state()["parameters"], algorithm.critics.parameters.layout
+
+    def loss(weights: Weights) -> float:
+        action, log_prob = sampled(weights, observation, noise)
+        values = judged(critic_layout, critics, observation, action)
+        return float((ALPHA * log_prob - getattr(np, objective)(values, axis=0)).mean())
+
+    metrics, _ = algorithm.update(batch)
+    found = algorithm.parameters.gradient.numpy()
+    np.testing.assert_allclose(found, gradient(loss, layout, flat), rtol=2e-5, atol=2e-6)
+    assert metrics["actor_loss"] == pytest.approx(loss(named(layout, flat)), abs=1e-5)
+
+
+def test_nothing_follows_a_termination_but_a_truncation_is_followed() -> None:
+    batch = moments()
+    algorithm = built("sac", temperature=ALPHA)
+    layout, flat = algorithm.critics.parameters.layout, algorithm.critics.state()["parameters"]
+    q = judged(layout, flat, batch.observation["observation"], scaled(batch.action))
+    target = targets(algorithm, flat, ending(batch, 1.0))
+    at_end = algorithm.update(ending(batch, 0.0)).feedback["priority"]
+    going_on = built("sac", temperature=ALPHA).update(ending(batch, 1.0)).feedback["priority"]
+    np.testing.assert_allclose(at_end, np.abs(q - batch.reward).mean(axis=0), atol=1e-5)
+    np.testing.assert_allclose(going_on, np.abs(q - target).mean(axis=0), atol=1e-5)
+
+
+@pytest.mark.parametrize(("wanted", "direction"), [(5.0, 1.0), (-50.0, -1.0)])
+def test_the_temperature_rises_while_entropy_is_wanted_and_falls_while_there_is_too_much(
+    wanted: float, direction: float
+) -> None:
+    algorithm = built("sac", target_entropy=wanted, temperature_lr=0.01)
+    found = [algorithm.update(moments()).metrics["temperature"] for _ in range(5)]
+    assert found[0] == pytest.approx(1.0)
+    # Adam's first steps are as long as its step size, whatever the gradient.
+    assert found[1] == pytest.approx(math.exp(direction * 0.01), rel=1e-4)
+    assert np.all(np.diff(found) * direction > 0)
+
+
+def test_a_fixed_temperature_stays() -> None:
+    algorithm = built("sac", temperature=0.2)
+    found = [algorithm.update(moments()).metrics["temperature"] for _ in range(3)]
+    assert found == pytest.approx([0.2] * 3)
+
+
+def test_targets_follow_the_critics_by_their_share() -> None:
+    algorithm = built("sac", polyak=0.25, critic_lr=0.01)
+    before = with_other_targets(algorithm.critics)
+    algorithm.update(moments())
+    state = algorithm.critics.state()
+    np.testing.assert_allclose(state["targets"], 0.75 * before + 0.25 * state["parameters"], atol=1e-7)
+
+
+def test_a_delayed_actor_rests_between_its_updates() -> None:
+    algorithm = built("sac", policy_delay=3, lr=0.01, critic_lr=0.01)
+    moved = []
+    for _ in range(6):
+        before = algorithm.state()["parameters"]
+        algorithm.update(moments())
+        moved.append(not np.array_equal(before, algorithm.state()["parameters"]))
+    assert moved == [False, False, True, False, False, True]
+
+
+def test_a_subset_of_the_critics_makes_the_target() -> None:
+    config = SACConfig(ensemble=5, target_subset=2)
+    noise = built("sac")._noise
+    values = torch.arange(5.0)[:, None].expand(5, 3)
+    lowest = [config.pessimistic(values, noise)[0].item() for _ in range(300)]
+    # The lowest of two different numbers below five is k in 4 − k of 10 draws.
+    np.testing.assert_allclose(np.bincount(np.array(lowest, int), minlength=5) / 300, [0.4, 0.3, 0.2, 0.1, 0], atol=0.1)
+
+
+@pytest.mark.parametrize(("steps", "expected"), [(0, 1.0), (100, 1.0), (101, 0.0)])
+def test_the_policy_acts_at_random_until_learning_starts(steps: int, expected: float) -> None:
+    algorithm = built("sac", learning_starts=100)
+    algorithm.advance(Progress(steps, None))
+    views = layout_of(algorithm.policies.explore.program).views(algorithm.policy_weights())
+    assert views["epsilon"].tolist() == [expected]
+
+
+def test_the_policy_that_travels_samples_what_the_learner_samples() -> None:
+    algorithm = built("sac")
+    algorithm.advance(Progress(1))
+    observation = moments().observation["observation"]
+    policy = NumpyPolicy(algorithm.policies.explore, algorithm.policy_weights())
+    uniform = np.random.default_rng(0).random((ROWS, 5)).astype(np.float32)
+    decision = policy.act({"observation": observation}, uniform)
+    normal = np.sqrt(-2 * np.log1p(-uniform[:, 0:4:2].astype(float))) * np.cos(2 * np.pi * uniform[:, 1:4:2])
+    action, log_prob = sampled(weights_of(algorithm), observation, normal)
+    np.testing.assert_allclose(scaled(decision.action), action, atol=1e-5)
+    # The density that travels is in the units of the environment.
+    np.testing.assert_allclose(decision.extras["log_prob"], log_prob - np.log([2.0, 0.375]).sum(), atol=1e-4)
+
+
+def test_the_best_action_is_the_squashed_mean() -> None:
+    algorithm = built("sac")
+    observation = moments().observation["observation"]
+    policy = NumpyPolicy(algorithm.policies.exploit, algorithm.policy_weights())
+    found = policy.act({"observation": observation}, np.zeros((ROWS, 0), np.float32)).action
+    mean = network(weights_of(algorithm), "actor", "actor.mean", observation)
+    np.testing.assert_allclose(scaled(found), np.tanh(mean), atol=1e-6)
+
+
+def test_critics_of_an_ensemble_start_apart_and_a_seed_repeats_them() -> None:
+    first, again = (built("sac", ensemble=3).critics.parameters for _ in range(2))
+    assert torch.equal(first.flat, again.flat)
+    weight = first.views["critic.0.weight"]
+    assert not torch.equal(weight[0], weight[1])
+    assert not torch.equal(weight[1], weight[2])
+
+
+def test_statistics_of_observations_reach_critics_and_targets() -> None:
+    algorithm = SACConfig().build(problem(ASYMMETRIC, standardize=True))
+    mean, scale = np.full(3, 2.0, np.float32), np.full(3, 0.5, np.float32)
+    algorithm.standardize("observation", mean, scale)
+    for parameters in (algorithm.parameters, algorithm.critics.parameters, algorithm.critics.targets):
+        assert parameters.views["observation.mean"].tolist() == mean.tolist()
+        assert parameters.views["observation.scale"].tolist() == scale.tolist()
+    algorithm.update(moments())
+    assert algorithm.critics.parameters.views["observation.mean"].tolist() == mean.tolist()
+
+
+def test_several_choices_at_once_are_refused_with_advice() -> None:
+    with pytest.raises(UnsuitableActions, match=r"SAC cannot choose multi_discrete actions.*algorithm\.name=ppo"):
+        SACConfig().build(asked(MULTI))
+
+
+@pytest.mark.parametrize("bounds", [((-math.inf,), (1.0,)), ((0.0,), (math.inf,)), ((1.0,), (1.0,))])
+@pytest.mark.parametrize("name", ["sac", "td3", "ddpg"])
+def test_bounds_that_nothing_can_be_stretched_to_are_refused(
+    name: str, bounds: tuple[tuple[float], tuple[float]]
+) -> None:
+    with pytest.raises(UnsuitableActions, match=r"number 0 of this environment's action has the bounds.*RescaleAction"):
+        built(name, BoxAction(*bounds))
+
+
+def test_settings_that_contradict_each_other_are_refused() -> None:
+    with pytest.raises(ValueError, match="target_subset is 3, but ensemble has only 2 critics"):
+        SACConfig(target_subset=3)
+    with pytest.raises(ValueError, match=r"temperature is -1\.0; expected auto"):
+        SACConfig(temperature=-1.0)
+
+
+def test_windows_of_several_steps_discount_what_follows_them_by_their_length() -> None:
+    one = moments()
+    reward = np.stack([one.reward, np.zeros(ROWS, np.float32)], axis=1)
+    two = replace(one, reward=reward, span=np.full(ROWS, 2))
+    single, double = (built("sac", temperature=ALPHA, gamma=g).update(b).metrics for g, b in ((0.81, one), (0.9, two)))
+    assert double["critic_loss"] == pytest.approx(single["critic_loss"], rel=1e-5)

@@ -1,0 +1,45 @@
+"""What a run of the tests tried, for the table at its end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+FIGURE = "figure"
+
+
+@pytest.fixture
+def tally(request: pytest.FixtureRequest) -> Callable[[str, int], None]:
+    """Say at the beginning of a test how many trials of which figure it makes; if it fails, that is a violation."""
+
+    def note(figure: str, trials: int) -> None:
+        request.node.user_properties.append((FIGURE, [figure, trials]))
+
+    return note
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    if "RL4SYS_STORM" not in os.environ:
+        return
+    rows: dict[str, list[int]] = {}
+    for outcome in ("passed", "failed"):
+        for report in terminalreporter.stats.get(outcome, ()):
+            if report.when != "call":
+                continue
+            for name, value in report.user_properties:
+                if name == FIGURE:
+                    row = rows.setdefault(value[0], [0, 0])
+                    row[0] += value[1]
+                    row[1] += outcome == "failed"
+    if not rows:
+        return
+    width = max(map(len, rows))
+    terminalreporter.write_line("")
+    terminalreporter.write_line(f"{'figure':<{width}}  {'trials':>9}  violations")
+    for figure, (trials, violations) in sorted(rows.items()):
+        said = f"0 of {trials}: fewer than {3 / max(trials, 1):.2g} each at 95 %" if not violations else str(violations)
+        terminalreporter.write_line(f"{figure:<{width}}  {trials:>9,}  {said}")
+    terminalreporter.write_line("0 of N means < 3/N at 95 %.")

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from rl4sys.experience import ArraySpec
+from rl4sys.networks import EnsembleProgram, MlpConfig, Parameters, TorchProgram, stacked_parameters
+from rl4sys.policy import Program, ProgramBuilder
+
+ROWS, MEMBERS = 7, 3
+BODIES = {
+    "relu": MlpConfig(hidden_dims=(5, 4), activation="relu"),
+    "tanh": MlpConfig(hidden_dims=(5, 4), activation="tanh"),
+    "silu": MlpConfig(hidden_dims=(5, 4), activation="silu"),
+    "layer norm": MlpConfig(hidden_dims=(5, 4), activation="relu", layer_norm=True),
+    "no hidden layer": MlpConfig(hidden_dims=()),
+}
+
+
+def critic(body: MlpConfig) -> tuple[Program, str]:
+    builder = ProgramBuilder((ArraySpec("seen", "float32", (3,)), ArraySpec("picture", "uint8", (2, 2))))
+    features = builder.features(standardize=True)
+    action = builder.input(ArraySpec("action", "float32", (2,)))
+    joined = builder.op("concat", (features, action), (9,))
+    value = builder.linear(body.body(builder, joined, "critic"), 1, "critic.value")
+    return builder.program(), value
+
+
+def made(body: MlpConfig) -> tuple[Program, str, Parameters]:
+    program, value = critic(body)
+    shared = ["seen.mean", "seen.scale"]
+    parameters = stacked_parameters(program, MEMBERS, shared, torch.device("cpu"), torch.Generator().manual_seed(1))
+    parameters.set("seen.mean", torch.tensor([0.5, -1.0, 2.0]))
+    return program, value, parameters
+
+
+def shown() -> dict[str, torch.Tensor]:
+    generator = torch.Generator().manual_seed(2)
+    return {
+        "seen": torch.randn(ROWS, 3, generator=generator),
+        "picture": torch.randint(0, 255, (ROWS, 2, 2), generator=generator, dtype=torch.uint8),
+        "action": torch.randn(ROWS, 2, generator=generator).requires_grad_(),
+    }
+
+
+def alone(program: Program, stacked: Parameters, member: int) -> Parameters:
+    """One member as plain parameters."""
+    single = Parameters(program.tensors, torch.device("cpu"))
+    single.freeze("seen.mean", "seen.scale")
+    for name, view in single.views.items():
+        source = stacked.views[name]
+        single.set(name, (source[member] if source.ndim > view.ndim else source).detach())
+    return single
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_every_member_computes_and_learns_as_if_it_were_alone(name: str) -> None:
+    program, value, parameters = made(BODIES[name])
+    factors = torch.arange(1.0, MEMBERS + 1.0)[:, None]
+    together, inputs = EnsembleProgram(program, parameters.views), shown()
+    found = together(inputs)[value].squeeze(-1)
+    (found.square() * factors).sum().backward()
+    by_action = inputs["action"].grad
+    expected_by_action = torch.zeros(ROWS, 2)
+    for member in range(MEMBERS):
+        single, own = alone(program, parameters, member), shown()
+        expected = TorchProgram(program, single)(own)[value].squeeze(-1)
+        torch.testing.assert_close(found[member], expected)
+        (expected.square() * factors[member]).sum().backward()
+        expected_by_action += own["action"].grad
+        for tensor, view in single.views.items():
+            if view.requires_grad:
+                torch.testing.assert_close(parameters.views[tensor].grad[member], view.grad, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(by_action, expected_by_action, rtol=1e-4, atol=1e-5)
+
+
+def test_frozen_members_pass_on_gradients_and_keep_none() -> None:
+    program, value, parameters = made(BODIES["relu"])
+    frozen = {name: view.detach() for name, view in parameters.views.items()}
+    inputs = shown()
+    EnsembleProgram(program, frozen)(inputs)[value].sum().backward()
+    assert inputs["action"].grad.abs().sum() > 0
+    assert not parameters.gradient.any()
+
+
+def test_gradients_add_up_over_two_passes() -> None:
+    program, value, parameters = made(BODIES["relu"])
+    together = EnsembleProgram(program, parameters.views)
+    together(shown())[value].sum().backward()
+    once = parameters.gradient.clone()
+    together(shown())[value].sum().backward()
+    torch.testing.assert_close(parameters.gradient, 2.0 * once)
+
+
+def test_a_result_that_was_written_over_is_not_differentiated() -> None:
+    program, value, parameters = made(BODIES["relu"])
+    together = EnsembleProgram(program, parameters.views)
+    early = together(shown())[value].sum()
+    together(shown())
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        early.backward()
+
+
+def test_batches_of_different_sizes_may_follow_each_other() -> None:
+    program, value, parameters = made(BODIES["tanh"])
+    together = EnsembleProgram(program, parameters.views)
+    with torch.no_grad():
+        whole = together(shown())[value].clone()
+        part = together({name: array[:3] for name, array in shown().items()})[value].clone()
+        torch.testing.assert_close(part, whole[:, :3])
+        torch.testing.assert_close(together(shown())[value], whole)
