@@ -40,6 +40,6 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     terminalreporter.write_line("")
     terminalreporter.write_line(f"{'figure':<{width}}  {'trials':>9}  violations")
     for figure, (trials, violations) in sorted(rows.items()):
-        said = f"0 of {trials}: fewer than {3 / max(trials, 1):.2g} each at 95 %" if not violations else str(violations)
+        said = f"0, which means < {3 / max(trials, 1):.2g} at 95 %" if not violations else f"at least {violations}"
         terminalreporter.write_line(f"{figure:<{width}}  {trials:>9,}  {said}")
     terminalreporter.write_line("0 of N means < 3/N at 95 %.")

@@ -166,3 +166,34 @@ def test_first_weights_are_orthogonal_with_small_choices() -> None:
     assert np.linalg.norm(found["critic.value.weight"]) == pytest.approx(1.0, rel=1e-5)
     assert not any(array.any() for name, array in found.items() if name.endswith("bias"))
     assert found["log_std"] == pytest.approx([-0.7])
+
+
+def test_actor_and_critic_may_have_step_sizes_of_their_own() -> None:
+    algorithm = ppo(lr=0.01, critic_lr=0.03, epochs=1, minibatch_size=1000)
+    before, size = weights(algorithm), algorithm.policy_weights().size
+    algorithm.update(fixed_batch(problem()))
+    moved = np.abs(weights(algorithm) - before)
+    # The first step of Adam moves every weight by the step size, nearly.
+    assert moved[:size].max() == pytest.approx(0.01, rel=0.02)
+    assert moved[size:].max() == pytest.approx(0.03, rel=0.02)
+
+
+def test_a_critic_with_passes_of_its_own_learns_on_after_the_policy_was_left() -> None:
+    algorithm = ppo(lr=0.02, epochs=20, critic_epochs=3, minibatch_size=16, target_kl=0.01)
+    twin = ppo(lr=0.02, epochs=20, critic_epochs=4, minibatch_size=16, target_kl=0.01)
+    batch, size = own_batch(algorithm, problem()), algorithm.policy_weights().size
+    metrics, _ = algorithm.update(batch)
+    twin.update(batch)
+    assert metrics["epochs"] < 20
+    assert np.array_equal(weights(algorithm)[:size], weights(twin)[:size])
+    assert not np.array_equal(weights(algorithm)[size:], weights(twin)[size:])
+
+
+def test_two_optimizers_continue_where_they_were() -> None:
+    algorithm = ppo(critic_lr=0.02, critic_epochs=2, epochs=1, minibatch_size=8)
+    algorithm.update(fixed_batch(problem()))
+    twin = ppo(critic_lr=0.02, critic_epochs=2, epochs=1, minibatch_size=8)
+    twin.restore(algorithm.state())
+    for one in (algorithm, twin):
+        one.update(fixed_batch(problem()))
+    assert np.array_equal(weights(algorithm), weights(twin))

@@ -91,20 +91,28 @@ def test_the_flat_original_file_means_what_it_says(tmp_path: Path) -> None:
     assert settings.parameters == {
         "algorithm": {
             "lr": 0.0003,
+            "critic_lr": 0.001,
             "clip_ratio": 0.2,
             "gamma": 0.99,
             "gae_lambda": 0.95,
             "epochs": 80,
             "minibatch_size": 512,
+            "episodes_per_update": 256,
             "target_kl": None,
         },
-        "buffer": {"size": 25_600},
+        "buffer": {"size": 256_000},
         "seed": 7,
     }
     assert (settings.max_segment_length, settings.send_frequency, settings.send_interval) == (1000, 10, 1.0)
     assert (settings.server, settings.seed) == ("localhost:50051", 7)
-    assert len(settings.notes) == 1
-    assert "vf_lr" in settings.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("second", "first", "name"), [("vf_lr", "pi_lr", "critic_lr"), ("train_v_iters", "train_pi_iters", "critic_epochs")]
+)
+def test_equal_settings_of_actor_and_critic_need_no_second_optimizer(second: str, first: str, name: str) -> None:
+    assert name not in load_settings(with_parameters(**{first: 0.5, second: 0.5})).parameters["algorithm"]
+    assert load_settings(with_parameters(**{first: 0.5, second: 0.25})).parameters["algorithm"][name] == 0.25
 
 
 def test_the_original_file_in_sections_means_what_it_says() -> None:
@@ -114,15 +122,11 @@ def test_the_original_file_in_sections_means_what_it_says() -> None:
     chosen = settings.parameters["algorithm"]
     assert (chosen["lr"], chosen["minibatch_size"], chosen["epochs"]) == (0.0003, 64, 10)
     assert (settings.timeout, settings.observation, settings.action) == (10, (), None)
-    assert settings.notes == ()
 
 
-@pytest.mark.parametrize("name", ["luna_conf.json", "luna_conf_sections.json"])
-def test_the_reference_files_load_unmodified(name: str) -> None:
-    path = Path(__file__).parents[3] / "shared" / "reference" / name
-    if not path.exists():
-        pytest.skip("the reference files are not part of the project")
-    settings = load_settings(path)
+@pytest.mark.parametrize("values", [FLAT, SECTIONS], ids=["flat", "sections"])
+def test_what_an_original_file_asks_for_is_what_the_algorithm_takes(values: dict[str, Any]) -> None:
+    settings = load_settings(values)
     assert settings.algorithm == "ppo"
     ALGORITHMS.type("ppo").model_validate(settings.parameters["algorithm"])
 

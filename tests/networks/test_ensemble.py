@@ -101,6 +101,28 @@ def test_a_result_that_was_written_over_is_not_differentiated() -> None:
         early.backward()
 
 
+@pytest.mark.parametrize("name", BODIES)
+def test_a_pass_without_autograd_finds_the_same_gradients(name: str) -> None:
+    program, value, parameters = made(BODIES[name])
+    together, inputs = EnsembleProgram(program, parameters.views), shown()
+    together(inputs)[value].square().sum().backward()
+    expected, by_action = parameters.gradient.clone(), inputs["action"].grad
+    parameters.gradient.zero_()
+    run = together.forward(shown(), ("action",))
+    found = run.backward({value: 2.0 * run.registers[value]})
+    torch.testing.assert_close(parameters.gradient, expected, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(found["action"], by_action, rtol=1e-4, atol=1e-5)
+
+
+def test_a_pass_that_was_written_over_is_not_differentiated() -> None:
+    program, value, parameters = made(BODIES["relu"])
+    together = EnsembleProgram(program, parameters.views)
+    early = together.forward(shown())
+    together(shown())
+    with pytest.raises(RuntimeError, match="Another run has written over this one"):
+        early.backward({value: torch.ones(MEMBERS, ROWS, 1)})
+
+
 def test_batches_of_different_sizes_may_follow_each_other() -> None:
     program, value, parameters = made(BODIES["tanh"])
     together = EnsembleProgram(program, parameters.views)

@@ -117,3 +117,14 @@ def test_a_partly_filled_batch_survives_a_restore() -> None:
     (expected,), (got,) = whole.due(), resumed.due()
     assert_equal(got, expected)
     assert resumed.counts == whole.counts
+
+
+def test_a_batch_may_wait_for_ended_episodes_but_not_beyond_its_steps() -> None:
+    buffer = TrajectoryBuffer(OnceFresh(steps=7, max_age=9, episodes=2))
+    buffer.add(segment(2))
+    buffer.add(segment(1, start=2, ending=Ending.TERMINATED))
+    assert list(buffer.due()) == []
+    buffer.add(segment(1, episode=1, ending=Ending.TRUNCATED))
+    assert [int(batch.acted.sum()) for batch in buffer.due()] == [4]
+    buffer.add(segment(7, episode=2))
+    assert [int(batch.acted.sum()) for batch in buffer.due()] == [7]

@@ -107,7 +107,10 @@ def test_both_commands_serve_a_file_in_a_process_without_torch(program: list[str
             assert acknowledged(client.push(range(3))) == [0, 1, 2]
         finally:
             server.terminate()
-            out, err = server.communicate(timeout=30)
+            try:
+                out, err = server.communicate(timeout=60)
+            finally:
+                server.kill()
     assert (server.returncode, out) == (0, "")
     imported = (tmp_path / str(server.pid)).read_text().split()
     assert "rl4sys.server.service" in imported

@@ -2,16 +2,44 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 
 from rl4sys.algorithms.off_policy import OffPolicyConfig, TensorMap
 from rl4sys.algorithms.problem import Problem, without_memory
 from rl4sys.experience import Array, ArraySpec
-from rl4sys.networks import EnsembleProgram, FlatAdam, Parameters, stacked_parameters
+from rl4sys.networks import EnsembleProgram, FlatAdam, Parameters, Pass, Workspace, stacked_parameters
 from rl4sys.policy import BoxAction, DiscreteAction, Program, ProgramBuilder
 from rl4sys.state import State, require
 
 _ACTION = "critic.action"
+
+
+class Regression(NamedTuple):
+    """What a step of the critics found."""
+
+    loss: torch.Tensor
+    value: torch.Tensor
+    """The mean of all values."""
+    error: torch.Tensor
+    """[n, B]: values minus target."""
+
+    def priority(self) -> Array:
+        """[B]: how surprising each transition was, for prioritized replay."""
+        return self.error.abs().mean(0).cpu().numpy()
+
+
+class Judgement:
+    """What critics say about an action: values [n, B]."""
+
+    def __init__(self, run: Pass, output: str) -> None:
+        self._pass, self._output = run, output
+        self.values = run.registers[output].squeeze(-1)
+
+    def slope(self, share: torch.Tensor) -> torch.Tensor:
+        """How the sum of share · values changes with the action: [B, d] for a share [n, B]."""
+        return self._pass.backward({self._output: share.unsqueeze(-1)})[_ACTION]
 
 
 class Critics:
@@ -28,34 +56,54 @@ class Critics:
         self.targets = self.parameters.copy()
         frozen = {name: view.detach() for name, view in self.parameters.views.items()}
         first = {name: view if name in shared else view[:1] for name, view in frozen.items()}
-        self._online = EnsembleProgram(program, self.parameters.views)
-        self._frozen = EnsembleProgram(program, frozen)
-        self._first = EnsembleProgram(program, first)
-        self._target = EnsembleProgram(program, self.targets.views)
+        workspace = Workspace()
+        self._online, self._frozen, self._first, self._target = (
+            EnsembleProgram(program, tensors, workspace)
+            for tensors in (self.parameters.views, frozen, first, self.targets.views)
+        )
         self._polyak = config.polyak
         lr = config.lr if config.critic_lr is None else config.critic_lr
         self._adam = FlatAdam(self.parameters, lr=lr, epsilon=1e-8, max_norm=config.max_grad_norm)
 
-    def values(self, observation: TensorMap, action: torch.Tensor | None = None) -> torch.Tensor:
-        """What the critics say, to be trained."""
-        return self._run(self._online, observation, action)
+    def judge(self, observation: TensorMap, action: torch.Tensor) -> Judgement:
+        """What all critics say about an action, to be differentiated by it."""
+        return Judgement(self._forward(self._frozen, observation, action, (_ACTION,)), self._output)
 
-    def judge(self, observation: TensorMap, action: torch.Tensor | None = None) -> torch.Tensor:
-        """What the critics say, to be differentiated by the action only."""
-        return self._run(self._frozen, observation, action)
+    def judge_first(self, observation: TensorMap, action: torch.Tensor) -> Judgement:
+        """What the first critic says about an action, to be differentiated by it."""
+        return Judgement(self._forward(self._first, observation, action, (_ACTION,)), self._output)
 
-    def judge_first(self, observation: TensorMap, action: torch.Tensor) -> torch.Tensor:
-        """What the first critic says [B], to be differentiated by the action only."""
-        return self._run(self._first, observation, action)[0]
+    def judge_choices(self, observation: TensorMap) -> torch.Tensor:
+        """What all critics say about every choice: [n, B, k]."""
+        return self._run(self._frozen, observation, None)
 
     def target(self, observation: TensorMap, action: torch.Tensor | None = None) -> torch.Tensor:
         """What the targets say; nothing is differentiated."""
         with torch.no_grad():
             return self._run(self._target, observation, action)
 
-    def descend(self, loss: torch.Tensor) -> torch.Tensor:
-        """One step of Adam along the gradient of the loss; returns the gradient's norm."""
-        return self._adam.step(loss)
+    def regress(
+        self, observation: TensorMap, action: torch.Tensor, target: torch.Tensor, weight: torch.Tensor
+    ) -> Regression:
+        """One step along the gradient of half the weighted mean squared error of each critic, summed over critics.
+
+        The action is a vector [B, d], or the number of a choice [B].
+        """
+        chooses = action.ndim == 1
+        run = self._forward(self._online, observation, None if chooses else action)
+        every = run.registers[self._output]
+        if chooses:
+            place = action.expand(len(every), -1).unsqueeze(-1)
+            values = every.gather(-1, place).squeeze(-1)
+        else:
+            values = every.squeeze(-1)
+        error = values - target
+        gradient = error * (weight / len(weight))
+        spread = gradient.unsqueeze(-1)
+        self.parameters.gradient.zero_()
+        run.backward({self._output: torch.zeros_like(every).scatter_(-1, place, spread) if chooses else spread})
+        self._adam.descend()
+        return Regression(torch.dot(error.flatten(), gradient.flatten()) * 0.5, values.mean(), error)
 
     def follow(self) -> None:
         """Move the targets a little towards the critics."""
@@ -81,15 +129,19 @@ class Critics:
         self.targets.flat.copy_(torch.from_numpy(state["targets"]))
         self._adam.restore(state["adam"])
 
+    def _forward(
+        self,
+        program: EnsembleProgram,
+        observation: TensorMap,
+        action: torch.Tensor | None,
+        differentiate: tuple[str, ...] = (),
+    ) -> Pass:
+        return program.forward(observation if action is None else {**observation, _ACTION: action}, differentiate)
+
     def _run(self, program: EnsembleProgram, observation: TensorMap, action: torch.Tensor | None) -> torch.Tensor:
         if action is None:
             return program(observation)[self._output]
         return program({**observation, _ACTION: action})[self._output].squeeze(-1)
-
-
-def squared_error(values: torch.Tensor, target: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-    """Half the weighted mean squared error of each critic, summed over critics: values [n, B], the others [B]."""
-    return 0.5 * ((values - target).square() * weight).mean(1).sum()
 
 
 def set_statistics(parameters: Parameters, name: str, mean: Array, scale: Array) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from rl4sys.algorithms.critics import Critics, squared_error
+from rl4sys.algorithms.critics import Critics
 from rl4sys.algorithms.deterministic import DeterministicActor, DeterministicConfig
 from rl4sys.algorithms.off_policy import ActionScale, Moments, bounded_box
 from rl4sys.algorithms.problem import Problem, Progress, Update
@@ -44,17 +44,14 @@ class DDPG:
         next_action = self.actor.target(moments.next_observation)
         next_value = self.critics.target(moments.next_observation, next_action)[0]
         target = moments.reward + moments.bootstrap * next_value
-        value = self.critics.values(moments.observation, self._scale.scaled(moments.action))
-        critic_loss = squared_error(value, target, moments.weight)
-        self.critics.descend(critic_loss)
-        actor_loss = -self.critics.judge_first(moments.observation, self.actor.action(moments.observation)).mean()
-        self.actor.descend(actor_loss)
+        action = self._scale.scaled(moments.action)
+        found = self.critics.regress(moments.observation, action, target, moments.weight)
+        actor_loss = self.actor.climb(moments.observation, self.critics)
         self.critics.follow()
         self.actor.follow()
-        value = value.detach()
-        facts = torch.stack([critic_loss.detach(), value.mean(), actor_loss.detach()]).tolist()
+        facts = torch.stack([found.loss, found.value, actor_loss]).tolist()
         metrics = dict(zip(("critic_loss", "q", "actor_loss"), facts, strict=True))
-        return Update(metrics, {"priority": (value[0] - target).abs().cpu().numpy()})
+        return Update(metrics, {"priority": found.priority()})
 
     def standardize(self, name: str, mean: Array, scale: Array) -> None:
         """Use these statistics of one observation from now on, everywhere."""

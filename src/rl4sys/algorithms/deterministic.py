@@ -8,7 +8,7 @@ from typing import Literal
 import torch
 from pydantic import Field
 
-from rl4sys.algorithms.critics import set_statistics
+from rl4sys.algorithms.critics import Critics, set_statistics
 from rl4sys.algorithms.off_policy import OffPolicyConfig, TensorMap
 from rl4sys.algorithms.problem import Policies, Problem, Progress, without_memory
 from rl4sys.experience import Array
@@ -55,18 +55,21 @@ class DeterministicActor:
         with torch.no_grad():
             self.parameters.views[_EPSILON].fill_(float(progress.steps <= self._learning_starts))
 
-    def action(self, observation: TensorMap) -> torch.Tensor:
-        """What the actor thinks best, in [−1, 1], to be trained."""
-        return torch.tanh(self._online(observation)[self._output])
-
     def target(self, observation: TensorMap) -> torch.Tensor:
         """What its target thinks best, in [−1, 1]."""
         with torch.no_grad():
             return torch.tanh(self._target(observation)[self._output])
 
-    def descend(self, loss: torch.Tensor) -> torch.Tensor:
-        """One step of Adam along the gradient of the loss; returns the gradient's norm."""
-        return self._adam.step(loss)
+    def climb(self, observation: TensorMap, critics: Critics) -> torch.Tensor:
+        """One step that raises what the first critic says about this actor's actions; returns minus its mean."""
+        run = self._online.forward(observation)
+        action = torch.tanh(run.registers[self._output])
+        judgement = critics.judge_first(observation, action)
+        slope = judgement.slope(torch.full_like(judgement.values, -1.0 / len(action)))
+        self.parameters.gradient.zero_()
+        run.backward({self._output: slope * (1.0 - action.square())})
+        self._adam.descend()
+        return -judgement.values.mean()
 
     def follow(self) -> None:
         """Move the target a little towards the actor."""

@@ -10,9 +10,11 @@ import numpy as np
 import torch
 from pydantic import Field
 
-from rl4sys.algorithms.problem import Policies, Problem, Progress, Update, without_memory
+from rl4sys.algorithms.actor_and_critic import actor_and_critic
+from rl4sys.algorithms.problem import Problem, Progress, Update
 from rl4sys.algorithms.registry import AlgorithmConfig, register_algorithm
 from rl4sys.algorithms.returns import explained_variance, generalized_advantage
+from rl4sys.algorithms.surrogate import clipped_surrogate, squared_error
 from rl4sys.experience import Array, Sequences
 from rl4sys.networks import (
     Evaluation,
@@ -24,20 +26,11 @@ from rl4sys.networks import (
     multi_categorical,
     orthogonal,
 )
-from rl4sys.policy import (
-    BoxAction,
-    DiscreteAction,
-    Head,
-    MultiDiscreteAction,
-    PolicySpec,
-    Program,
-    ProgramBuilder,
-    layout_of,
-)
+from rl4sys.policy import BoxAction, DiscreteAction, MultiDiscreteAction, layout_of
 from rl4sys.replay import OnceFresh
 from rl4sys.state import State, generator_state, require, restore_generator
 
-_FACTS = ("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction")
+_FACTS = ("policy_loss", "entropy", "approx_kl", "clip_fraction")
 _APPROX_KL = _FACTS.index("approx_kl")
 
 
@@ -47,16 +40,22 @@ class PPOConfig(AlgorithmConfig):
 
     lr: float = Field(3e-4, gt=0)
     """Step size of Adam. Higher learns faster and breaks sooner."""
+    critic_lr: float | None = Field(None, gt=0)
+    """Step size of the critic, if it is to differ; actor and critic then have an optimizer each."""
     anneal_lr: bool = True
-    """Lower the step size linearly to zero over the run."""
+    """Lower the step sizes linearly to zero over the run."""
     gae_lambda: float = Field(0.95, ge=0, le=1)
     """Weight of long returns in advantages. Higher trusts rewards more than the critic."""
     clip_ratio: float = Field(0.2, gt=0, lt=1)
     """How far the new policy may move from the old one per batch before the gradient stops."""
     epochs: int = Field(10, ge=1)
     """Passes over each batch. More use the data better, up to where the clip holds everything back."""
+    critic_epochs: int | None = Field(None, ge=1)
+    """Passes of the critic, if they are to differ; actor and critic then have an optimizer each."""
     minibatch_size: int = Field(256, ge=1)
     """Steps per gradient step."""
+    episodes_per_update: int | None = Field(None, ge=1)
+    """If set, an update comes as soon as this many episodes have ended, and with a full buffer at the latest."""
     value_coef: float = Field(0.5, ge=0)
     """Weight of the critic's loss."""
     entropy_coef: float = Field(0.0, ge=0)
@@ -66,7 +65,7 @@ class PPOConfig(AlgorithmConfig):
     max_grad_norm: float = Field(0.5, gt=0)
     """Longer gradients are shortened to this length."""
     target_kl: float | None = Field(None, gt=0)
-    """If set, a batch is left early once the policy has moved 1.5 times this far."""
+    """If set, the policy is left alone for the rest of a batch once it has moved 1.5 times this far."""
     normalize_advantage: bool = True
     """Give the advantages of each minibatch zero mean and unit variance."""
     log_std_init: float = 0.0
@@ -83,8 +82,8 @@ class PPOConfig(AlgorithmConfig):
         return PPO(self, problem)
 
     def pace(self, buffer_size: int) -> OnceFresh:
-        """Each batch once, when the buffer is full."""
-        return OnceFresh(buffer_size, self.max_age)
+        """Each batch once, when the buffer is full or enough episodes have ended."""
+        return OnceFresh(buffer_size, self.max_age, self.episodes_per_update)
 
     def update_size(self) -> int:
         """Rows in one gradient step."""
@@ -122,7 +121,7 @@ class PPO:
         self._problem = problem
         self._progress = Progress()
         self._shuffle = problem.seeds.generator("shuffle")
-        self.policies, actor, critic = _programs(problem)
+        self.policies, actor, critic = actor_and_critic(problem)
         self.parameters = Parameters((*actor.tensors, *critic.tensors), problem.device)
         self._policy_size = layout_of(actor).size
         self.parameters.freeze(*(name for name in self.parameters.views if name.endswith((".mean", ".scale"))))
@@ -133,37 +132,85 @@ class PPO:
         self._critic = TorchProgram(critic, self.parameters)
         self._actor_output = self.policies.explore.head.inputs[0]
         self._critic_output = critic.ops[-1].outputs[0]
-        self._adam = FlatAdam(self.parameters, lr=config.lr, epsilon=1e-5, max_norm=config.max_grad_norm)
+        self._adam, self._critic_adam = self._optimizers()
 
     def advance(self, progress: Progress) -> None:
         """Take note of how far the run has come."""
         self._progress = progress
 
+    def _optimizers(self) -> tuple[FlatAdam, FlatAdam | None]:
+        """One for all, which is faster; or one for the actor and one for the critic, where they differ."""
+        config, whole = self._config, self.parameters
+        if config.critic_lr is None and config.critic_epochs is None:
+            return FlatAdam(whole, lr=config.lr, epsilon=1e-5, max_norm=config.max_grad_norm), None
+        actor, critic = (whole.part(slice(*ends)) for ends in ((0, self._policy_size), (self._policy_size, None)))
+        return (
+            FlatAdam(actor, lr=config.lr, epsilon=1e-5, max_norm=config.max_grad_norm),
+            FlatAdam(critic, lr=config.critic_lr or config.lr, epsilon=1e-5, max_norm=config.max_grad_norm),
+        )
+
     def update(self, batch: Sequences) -> Update:
         """Several epochs of the clipped surrogate objective over one batch (eq. 7 and 9)."""
-        config = self._config
         rollout, metrics = self._prepare(batch)
-        lr = config.lr * (1.0 - self._progress.fraction) if config.anneal_lr else config.lr
+        left = 1.0 - self._progress.fraction if self._config.anneal_lr else 1.0
+        if self._critic_adam is None:
+            metrics |= self._learn_together(rollout, left)
+        else:
+            metrics |= self._learn_apart(rollout, left, self._critic_adam)
+        return Update(metrics | {"lr": self._config.lr * left}, {})
+
+    def _learn_together(self, rollout: _Rollout, left: float) -> dict[str, float]:
+        """Actor and critic in one step of one optimizer; `left` is the share of the step size that annealing leaves."""
+        config = self._config
         per_epoch = -(-len(rollout.action) // config.minibatch_size)
         facts: list[torch.Tensor] = []
         taken, norm = 0, torch.zeros(())
-        for minibatch in self._minibatches(rollout):
+        for minibatch in self._minibatches(rollout, config.epochs):
             # Only the last epoch is reported, so that the others need not compute what nobody looks at.
             watched = config.target_kl is not None or taken >= (config.epochs - 1) * per_epoch
-            loss, fact = self._loss(minibatch, watched)
+            policy_loss, fact = self._policy_loss(minibatch, watched)
+            value_loss = self._value_loss(minibatch)
             if fact is not None:
-                facts.append(fact)
-                if config.target_kl is not None and float(fact[_APPROX_KL]) > 1.5 * config.target_kl:
+                facts.append(torch.cat([fact, value_loss.detach()[None]]))
+                if self._is_too_far(fact):
                     break
-            norm = self._adam.step(loss, lr)
+            norm = self._adam.step(policy_loss + config.value_coef * value_loss, config.lr * left)
             taken += 1
         means = torch.stack(facts[-per_epoch:]).mean(0).tolist()
-        metrics |= dict(zip(_FACTS, means, strict=True))
-        return Update(metrics | {"gradient_norm": float(norm), "epochs": taken / per_epoch, "lr": lr}, {})
+        named = dict(zip((*_FACTS, "value_loss"), means, strict=True))
+        return named | {"gradient_norm": float(norm), "epochs": taken / per_epoch}
 
-    def _minibatches(self, rollout: _Rollout) -> Iterator[_Rollout]:
+    def _learn_apart(self, rollout: _Rollout, left: float, critic_adam: FlatAdam) -> dict[str, float]:
+        """First the actor, until it is through or too far from where it was; then the critic."""
+        config = self._config
+        per_epoch = -(-len(rollout.action) // config.minibatch_size)
+        facts: list[torch.Tensor] = []
+        taken, norm = 0, torch.zeros(())
+        for minibatch in self._minibatches(rollout, config.epochs):
+            loss, fact = self._policy_loss(minibatch, watched=True)
+            assert fact is not None
+            facts.append(fact)
+            if self._is_too_far(fact):
+                break
+            norm = self._adam.step(loss, config.lr * left)
+            taken += 1
+        errors: list[torch.Tensor] = []
+        critic_lr = (config.critic_lr or config.lr) * left
+        for minibatch in self._minibatches(rollout, config.critic_epochs or config.epochs):
+            error = self._value_loss(minibatch)
+            errors.append(error.detach())
+            critic_adam.step(error, critic_lr)
+        named = dict(zip(_FACTS, torch.stack(facts[-per_epoch:]).mean(0).tolist(), strict=True))
+        value_loss = float(torch.stack(errors[-per_epoch:]).mean())
+        return named | {"value_loss": value_loss, "gradient_norm": float(norm), "epochs": taken / per_epoch}
+
+    def _is_too_far(self, fact: torch.Tensor) -> bool:
+        target = self._config.target_kl
+        return target is not None and float(fact[_APPROX_KL]) > 1.5 * target
+
+    def _minibatches(self, rollout: _Rollout, epochs: int) -> Iterator[_Rollout]:
         """Every row once per epoch, in an order drawn anew."""
-        for _ in range(self._config.epochs):
+        for _ in range(epochs):
             yield from rollout.shuffled(self._shuffle.permutation(len(rollout.action)), self._config.minibatch_size)
 
     def _prepare(self, batch: Sequences) -> tuple[_Rollout, dict[str, float]]:
@@ -204,18 +251,15 @@ class PPO:
         bound = np.float32(math.log(self._config.max_importance))
         return proximal, np.exp(np.minimum(proximal - behaviour, bound))
 
-    def _loss(self, rows: _Rollout, watched: bool) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """The loss of a minibatch, and, where somebody looks, what it was made of."""
+    def _policy_loss(self, rows: _Rollout, watched: bool) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """The actor's loss over a minibatch, and, where somebody looks, the facts about it."""
         config = self._config
-        proximal, weight, advantage, outcome, old = rows.columns.unbind(1)
+        proximal, weight, advantage = rows.columns[:, :3].unbind(1)
         if config.normalize_advantage and len(advantage) > 1:
             deviation, mean = torch.std_mean(advantage)
             advantage = (advantage - mean) / (deviation + 1e-8)
         log_prob, entropy = self._evaluate(rows.observation, rows.action)
-        value = self._value(rows.observation)
-        policy_loss = clipped_surrogate(log_prob - proximal, advantage, weight, config.clip_ratio)
-        value_loss = squared_error(value, outcome, old, config.clip_value)
-        loss = policy_loss + config.value_coef * value_loss
+        loss = surrogate = clipped_surrogate(log_prob - proximal, advantage, weight, config.clip_ratio)
         mean_entropy = entropy.mean()
         if config.entropy_coef:
             loss = loss - config.entropy_coef * mean_entropy
@@ -226,7 +270,11 @@ class PPO:
             ratio = log_ratio.exp()
             approx_kl = (ratio - 1.0 - log_ratio).mean()
             clipped = ((ratio - 1.0).abs() > config.clip_ratio).float().mean()
-            return loss, torch.stack([policy_loss, value_loss, mean_entropy, approx_kl, clipped])
+            return loss, torch.stack([surrogate, mean_entropy, approx_kl, clipped])
+
+    def _value_loss(self, rows: _Rollout) -> torch.Tensor:
+        outcome, old = rows.columns[:, 3:].unbind(1)
+        return squared_error(self._value(rows.observation), outcome, old, self._config.clip_value)
 
     def _evaluate(self, observation: dict[str, torch.Tensor], action: torch.Tensor) -> Evaluation:
         output = self._actor(observation)[self._actor_output]
@@ -253,61 +301,21 @@ class PPO:
 
     def state(self) -> State:
         """Everything that the next update depends on."""
-        return {
+        state = {
             "parameters": self.parameters.flat.cpu().numpy().copy(),
             "adam": self._adam.state(),
             "shuffle": generator_state(self._shuffle),
         }
+        return state if self._critic_adam is None else state | {"critic_adam": self._critic_adam.state()}
 
     def restore(self, state: State) -> None:
         """Continue exactly where `state` was taken."""
-        require(state, "parameters", "adam", "shuffle")
+        require(state, "parameters", "adam", "shuffle", *(["critic_adam"] if self._critic_adam is not None else []))
         self.parameters.flat.copy_(torch.from_numpy(state["parameters"]))
         self._adam.restore(state["adam"])
+        if self._critic_adam is not None:
+            self._critic_adam.restore(state["critic_adam"])
         restore_generator(self._shuffle, state["shuffle"])
-
-
-def clipped_surrogate(
-    log_ratio: torch.Tensor, advantage: torch.Tensor, weight: torch.Tensor, clip_ratio: float
-) -> torch.Tensor:
-    """−E[w · min(r·A, clip(r, 1 ± ε)·A)] (eq. 7), with w correcting for the age of the data."""
-    ratio = torch.exp(log_ratio)
-    clipped = torch.clamp(ratio, 1.0 - clip_ratio, 1.0 + clip_ratio)
-    return -(weight * torch.minimum(ratio * advantage, clipped * advantage)).mean()
-
-
-def squared_error(
-    value: torch.Tensor, outcome: torch.Tensor, old: torch.Tensor, clip_value: float | None
-) -> torch.Tensor:
-    """Half the mean squared error; with a clip, the worse of the moved and the held-back prediction."""
-    error = (value - outcome).square()
-    if clip_value is not None:
-        held_back = old + torch.clamp(value - old, -clip_value, clip_value)
-        error = torch.maximum(error, (held_back - outcome).square())
-    return 0.5 * error.mean()
-
-
-def _programs(problem: Problem) -> tuple[Policies, Program, Program]:
-    """The two policies over one actor program, that program, and the critic's."""
-    builder = ProgramBuilder(problem.observation)
-    features = builder.features(standardize=problem.standardize)
-    body = problem.networks.actor.body(builder, features, "actor")
-    match problem.action:
-        case DiscreteAction(n=n):
-            head = Head("categorical", (builder.linear(body, n, "actor.action"),), mask=problem.mask)
-        case MultiDiscreteAction(sizes=sizes):
-            head = Head("categorical", (builder.linear(body, sum(sizes), "actor.action"),), mask=problem.mask)
-        case BoxAction(size=size):
-            mean = builder.linear(body, size, "actor.action")
-            head = Head("gaussian", (mean,), (builder.tensor("log_std", size),))
-    actor = builder.program()
-    greedy = Head("deterministic", head.inputs, mask=head.mask)
-    policies = Policies(PolicySpec(problem.action, actor, head), PolicySpec(problem.action, actor, greedy))
-
-    builder = ProgramBuilder(problem.observation)
-    features = builder.features(standardize=problem.standardize)
-    builder.linear(problem.networks.critic.body(builder, features, "critic"), 1, "critic.value")
-    return policies, without_memory(actor), without_memory(builder.program())
 
 
 def _rows(array: Array, shape: tuple[int, ...]) -> Array:

@@ -7,7 +7,7 @@ from typing import Literal
 import torch
 from pydantic import Field, model_validator
 
-from rl4sys.algorithms.critics import Critics, set_statistics, squared_error
+from rl4sys.algorithms.critics import Critics, set_statistics
 from rl4sys.algorithms.off_policy import (
     ActionScale,
     Moments,
@@ -19,13 +19,19 @@ from rl4sys.algorithms.off_policy import (
 from rl4sys.algorithms.problem import Policies, Problem, Progress, Update, without_memory
 from rl4sys.algorithms.registry import Algorithm, register_algorithm
 from rl4sys.algorithms.sac_discrete import DiscreteSAC
-from rl4sys.algorithms.temperature import FACTS, FixedTemperature, LearnedTemperature
+from rl4sys.algorithms.temperature import Temperature
 from rl4sys.experience import Array, Transitions
-from rl4sys.networks import EnsembleProgram, FlatAdam, Parameters, tanh_gaussian_sample, uniform_fan_in
+from rl4sys.networks import (
+    LOG_STD_HIGH,
+    LOG_STD_LOW,
+    EnsembleProgram,
+    FlatAdam,
+    Parameters,
+    TanhGaussianSample,
+    uniform_fan_in,
+)
 from rl4sys.policy import BoxAction, DiscreteAction, Head, PolicySpec, Program, ProgramBuilder
 from rl4sys.state import State, require
-
-LOG_STD_LOW, LOG_STD_HIGH = -20.0, 2.0
 
 
 @register_algorithm("sac")
@@ -65,11 +71,11 @@ class SACConfig(OffPolicyConfig):
             return DiscreteSAC(self, problem)
         return SAC(self, problem)
 
-    def build_temperature(self, device: torch.device) -> FixedTemperature | LearnedTemperature:
+    def build_temperature(self) -> Temperature:
         """The temperature, fixed or learned."""
         if self.temperature != "auto":
-            return FixedTemperature(self.temperature, device)
-        return LearnedTemperature(self.initial_temperature, self.temperature_lr or self.lr, device)
+            return Temperature(self.temperature, None)
+        return Temperature(self.initial_temperature, self.temperature_lr or self.lr)
 
     def pessimistic(self, values: torch.Tensor, noise: SampledNoise) -> torch.Tensor:
         """The lowest of the values [n, …] over all critics, or over a few that are drawn (REDQ, eq. 2)."""
@@ -77,9 +83,13 @@ class SACConfig(OffPolicyConfig):
             values = values[noise.choice(self.ensemble, self.target_subset)]
         return values.amin(0)
 
-    def believed(self, values: torch.Tensor) -> torch.Tensor:
-        """What the actor believes of the values [n, …]."""
-        return values.amin(0) if self.actor_objective == "min" else values.mean(0)
+    def believed(self, values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """What the actor believes of the values [n, …], and the share that each critic has in it."""
+        if self.actor_objective == "mean":
+            return values.mean(0), torch.full_like(values, 1.0 / self.ensemble)
+        lowest = values.amin(0)
+        share = (values == lowest).to(values.dtype)
+        return lowest, share / share.sum(0)
 
 
 class SAC:
@@ -100,8 +110,7 @@ class SAC:
         self._actor = EnsembleProgram(program, self.parameters.views)
         self._adam = FlatAdam(self.parameters, lr=config.lr, epsilon=1e-8, max_norm=config.max_grad_norm)
         self.critics = Critics(problem, config, config.ensemble)
-        self._temperature = config.build_temperature(problem.device)
-        self._actor_facts = torch.zeros(2)
+        self._temperature = config.build_temperature()
         self.advance(Progress())
 
     def advance(self, progress: Progress) -> None:
@@ -114,36 +123,43 @@ class SAC:
         config, alpha = self._config, self._temperature.value
         moments = Moments.of(batch, config.gamma, self._problem.device)
         with torch.no_grad():
-            next_action, next_log_prob = self._sample(moments.next_observation, len(batch))
-            next_value = config.pessimistic(self.critics.target(moments.next_observation, next_action), self._noise)
-            target = moments.reward + moments.bootstrap * (next_value - alpha * next_log_prob)
-        value = self.critics.values(moments.observation, self._scale.scaled(moments.action))
-        critic_loss = squared_error(value, target, moments.weight)
-        self.critics.descend(critic_loss)
+            registers = self._actor(moments.next_observation)
+            mean, log_std = registers[self._mean], registers[self._log_std]
+            following = TanhGaussianSample.of(mean, log_std, self._noise.normal(*mean.shape))
+            next_values = self.critics.target(moments.next_observation, following.action)
+            next_value = config.pessimistic(next_values, self._noise) - alpha * following.log_prob
+            target = moments.reward + moments.bootstrap * next_value
+        action = self._scale.scaled(moments.action)
+        found = self.critics.regress(moments.observation, action, target, moments.weight)
+        facts = [found.loss, found.value]
         self._updates += 1
-        if self._updates % config.policy_delay == 0:
-            self._actor_facts = self._improve(moments.observation, len(batch))
+        improves = self._updates % config.policy_delay == 0
+        if improves:
+            facts += self._improve(moments.observation)
         self.critics.follow()
-        value = value.detach()
-        facts = torch.stack([critic_loss.detach(), value.mean(), alpha])
-        metrics = dict(zip(FACTS, torch.cat([facts, self._actor_facts]).tolist(), strict=True))
-        return Update(metrics, {"priority": (value - target).abs().mean(0).cpu().numpy()})
+        return Update(
+            self._temperature.metrics(torch.stack(facts).tolist(), adapts=improves), {"priority": found.priority()}
+        )
 
-    def _improve(self, observation: TensorMap, count: int) -> torch.Tensor:
-        """One step of the actor, then of the temperature; returns the actor's loss and the entropy."""
-        action, log_prob = self._sample(observation, count)
-        value = self._config.believed(self.critics.judge(observation, action))
-        loss = (self._temperature.value * log_prob - value).mean()
-        self._adam.step(loss)
-        entropy = -log_prob.detach().mean()
-        self._temperature.adapt(entropy - self._target_entropy)
-        return torch.stack([loss.detach(), entropy])
+    def _improve(self, observation: TensorMap) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """One step of the actor; returns its loss, the entropy, and how much of it is more than wanted.
 
-    def _sample(self, observation: TensorMap, count: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Actions in [−1, 1] with their log-densities there: the target entropy must not depend on units."""
-        registers = self._actor(observation)
-        mean, log_std = registers[self._mean], registers[self._log_std].clamp(LOG_STD_LOW, LOG_STD_HIGH)
-        return tanh_gaussian_sample(mean, log_std, self._noise.normal(count, mean.shape[1]))
+        The gradient of α log π(a) − Q(a), with a = tanh(raw) and raw = mean + std · noise, by hand: log π changes with
+        raw by 2a, and a by 1 − a².
+        """
+        alpha, run = self._temperature.value, self._actor.forward(observation)
+        mean, log_std = run.registers[self._mean], run.registers[self._log_std]
+        sample = TanhGaussianSample.of(mean, log_std, self._noise.normal(*mean.shape))
+        action = sample.action
+        judgement = self.critics.judge(observation, action)
+        value, share = self._config.believed(judgement.values)
+        by_raw = (2.0 * alpha * action - judgement.slope(share) * (1.0 - action.square())) / len(action)
+        by_log_std = (by_raw * sample.spread - alpha / len(action)) * (log_std == sample.log_std)
+        self.parameters.gradient.zero_()
+        run.backward({self._mean: by_raw, self._log_std: by_log_std})
+        self._adam.descend()
+        entropy = -sample.log_prob.mean()
+        return -(alpha * entropy + value.mean()), entropy, entropy - self._target_entropy
 
     def standardize(self, name: str, mean: Array, scale: Array) -> None:
         """Use these statistics of one observation from now on, everywhere."""
@@ -158,7 +174,6 @@ class SAC:
         """Everything that the next update depends on."""
         return {
             "updates": self._updates,
-            "actor_facts": self._actor_facts.tolist(),
             "parameters": self.parameters.flat.cpu().numpy().copy(),
             "adam": self._adam.state(),
             "critics": self.critics.state(),
@@ -168,9 +183,8 @@ class SAC:
 
     def restore(self, state: State) -> None:
         """Continue exactly where `state` was taken."""
-        require(state, "updates", "actor_facts", "parameters", "adam", "critics", "temperature", "noise")
+        require(state, "updates", "parameters", "adam", "critics", "temperature", "noise")
         self._updates = state["updates"]
-        self._actor_facts = torch.tensor(state["actor_facts"])
         self.parameters.flat.copy_(torch.from_numpy(state["parameters"]))
         self._adam.restore(state["adam"])
         self.critics.restore(state["critics"])

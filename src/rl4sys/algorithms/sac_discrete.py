@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 import torch
 import torch.nn.functional as F
 
-from rl4sys.algorithms.critics import Critics, set_statistics, squared_error
+from rl4sys.algorithms.critics import Critics, set_statistics
 from rl4sys.algorithms.off_policy import Moments, SampledNoise, TensorMap
 from rl4sys.algorithms.problem import Policies, Problem, Progress, Update, without_memory
-from rl4sys.algorithms.temperature import FACTS
 from rl4sys.experience import Array, Transitions
 from rl4sys.networks import EnsembleProgram, FlatAdam, Parameters, masked, uniform_fan_in
 from rl4sys.policy import DiscreteAction, Head, PolicySpec, Program, ProgramBuilder, layout_of
@@ -39,8 +38,7 @@ class DiscreteSAC:
         self._actor = EnsembleProgram(program, self.parameters.views)
         self._adam = FlatAdam(self.parameters, lr=config.lr, epsilon=1e-8, max_norm=config.max_grad_norm)
         self.critics = Critics(problem, config, config.ensemble)
-        self._temperature = config.build_temperature(problem.device)
-        self._actor_facts = torch.zeros(2)
+        self._temperature = config.build_temperature()
         self.advance(Progress())
 
     def advance(self, progress: Progress) -> None:
@@ -52,41 +50,44 @@ class DiscreteSAC:
         config, alpha = self._config, self._temperature.value
         moments = Moments.of(batch, config.gamma, self._problem.device)
         with torch.no_grad():
-            log_probs, allowed = self._log_probs(moments.next_observation)
+            logits = self._actor(moments.next_observation)[self._logits]
+            log_probs, allowed = self._log_probs(logits, moments.next_observation)
             next_values = config.pessimistic(self.critics.target(moments.next_observation), self._noise)
             next_value = expected(log_probs, next_values - alpha * log_probs, allowed)
             target = moments.reward + moments.bootstrap * next_value
-        chosen = moments.action.expand(config.ensemble, -1).unsqueeze(-1)
-        value = self.critics.values(moments.observation).gather(-1, chosen).squeeze(-1)
-        critic_loss = squared_error(value, target, moments.weight)
-        self.critics.descend(critic_loss)
+        found = self.critics.regress(moments.observation, moments.action, target, moments.weight)
+        facts = [found.loss, found.value]
         self._updates += 1
-        if self._updates % config.policy_delay == 0:
-            self._actor_facts = self._improve(moments.observation)
+        improves = self._updates % config.policy_delay == 0
+        if improves:
+            facts += self._improve(moments.observation)
         self.critics.follow()
-        value = value.detach()
-        facts = torch.stack([critic_loss.detach(), value.mean(), alpha])
-        metrics = dict(zip(FACTS, torch.cat([facts, self._actor_facts]).tolist(), strict=True))
-        return Update(metrics, {"priority": (value - target).abs().mean(0).cpu().numpy()})
+        return Update(
+            self._temperature.metrics(torch.stack(facts).tolist(), adapts=improves), {"priority": found.priority()}
+        )
 
-    def _improve(self, observation: TensorMap) -> torch.Tensor:
-        """One step of the actor, then of the temperature; returns the actor's loss and the entropy."""
+    def _improve(self, observation: TensorMap) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """One step of the actor; returns its loss, the entropy, and how much of it is more than wanted."""
         with torch.no_grad():
-            values = self._config.believed(self.critics.judge(observation))
-        log_probs, allowed = self._log_probs(observation)
+            values, _ = self._config.believed(self.critics.judge_choices(observation))
+        run = self._actor.forward(observation)
+        logits = run.registers[self._logits].detach().requires_grad_()
+        log_probs, allowed = self._log_probs(logits, observation)
         loss = expected(log_probs, self._temperature.value * log_probs - values, allowed).mean()
-        self._adam.step(loss)
+        (by_logits,) = torch.autograd.grad(loss, logits)
+        self.parameters.gradient.zero_()
+        run.backward({self._logits: by_logits})
+        self._adam.descend()
         with torch.no_grad():
             entropy = -expected(log_probs, log_probs, allowed)
             choices = torch.full_like(entropy, values.shape[-1]) if allowed is None else allowed.sum(-1)
             wanted = self._config.entropy_fraction * choices.clamp(min=1).log()
-            self._temperature.adapt((entropy - wanted).mean())
-        return torch.stack([loss.detach(), entropy.mean()])
+        return loss.detach(), entropy.mean(), (entropy - wanted).mean()
 
-    def _log_probs(self, observation: TensorMap) -> tuple[torch.Tensor, torch.Tensor | None]:
+    def _log_probs(self, logits: torch.Tensor, observation: TensorMap) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Logarithms of the probabilities of all choices [B, n], and the mask, if there is one."""
         mask = observation[self._problem.mask] if self._problem.mask else None
-        return F.log_softmax(masked(self._actor(observation)[self._logits], mask), dim=-1), mask
+        return F.log_softmax(masked(logits, mask), dim=-1), mask
 
     def standardize(self, name: str, mean: Array, scale: Array) -> None:
         """Use these statistics of one observation from now on, everywhere."""
@@ -110,7 +111,6 @@ class DiscreteSAC:
         """Everything that the next update depends on."""
         return {
             "updates": self._updates,
-            "actor_facts": self._actor_facts.tolist(),
             "parameters": self.parameters.flat.cpu().numpy().copy(),
             "adam": self._adam.state(),
             "critics": self.critics.state(),
@@ -120,9 +120,8 @@ class DiscreteSAC:
 
     def restore(self, state: State) -> None:
         """Continue exactly where `state` was taken."""
-        require(state, "updates", "actor_facts", "parameters", "adam", "critics", "temperature", "noise")
+        require(state, "updates", "parameters", "adam", "critics", "temperature", "noise")
         self._updates = state["updates"]
-        self._actor_facts = torch.tensor(state["actor_facts"])
         self.parameters.flat.copy_(torch.from_numpy(state["parameters"]))
         self._adam.restore(state["adam"])
         self.critics.restore(state["critics"])

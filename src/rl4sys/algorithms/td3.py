@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from pydantic import Field
 
-from rl4sys.algorithms.critics import Critics, squared_error
+from rl4sys.algorithms.critics import Critics
 from rl4sys.algorithms.deterministic import DeterministicActor, DeterministicConfig
 from rl4sys.algorithms.off_policy import ActionScale, Moments, SampledNoise, TensorMap, bounded_box
 from rl4sys.algorithms.problem import Problem, Progress, Update
@@ -56,20 +56,16 @@ class TD3:
         moments = Moments.of(batch, self._config.gamma, self._problem.device)
         next_value = self.critics.target(moments.next_observation, self._smoothed(moments.next_observation)).amin(0)
         target = moments.reward + moments.bootstrap * next_value
-        value = self.critics.values(moments.observation, self._scale.scaled(moments.action))
-        critic_loss = squared_error(value, target, moments.weight)
-        self.critics.descend(critic_loss)
+        action = self._scale.scaled(moments.action)
+        found = self.critics.regress(moments.observation, action, target, moments.weight)
         self._updates += 1
         if self._updates % self._config.policy_delay == 0:
-            loss = -self.critics.judge_first(moments.observation, self.actor.action(moments.observation)).mean()
-            self.actor.descend(loss)
-            self._actor_loss = loss.detach()
+            self._actor_loss = self.actor.climb(moments.observation, self.critics)
             self.critics.follow()
             self.actor.follow()
-        value = value.detach()
-        facts = torch.stack([critic_loss.detach(), value.mean(), self._actor_loss]).tolist()
+        facts = torch.stack([found.loss, found.value, self._actor_loss]).tolist()
         metrics = dict(zip(("critic_loss", "q", "actor_loss"), facts, strict=True))
-        return Update(metrics, {"priority": (value - target).abs().mean(0).cpu().numpy()})
+        return Update(metrics, {"priority": found.priority()})
 
     def _smoothed(self, observation: TensorMap) -> torch.Tensor:
         """The target's action with clipped noise, within [−1, 1] (eq. 14)."""

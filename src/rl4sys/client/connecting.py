@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,8 +13,6 @@ from rl4sys.client.settings import ClientSettings, load_settings
 from rl4sys.client.transports import transport_for
 from rl4sys.records import fresh_epoch
 from rl4sys.wire.calls import Transport
-
-_log = logging.getLogger(__name__)
 
 
 class ConnectError(ConnectionError):
@@ -33,8 +30,6 @@ def connect(
     (`cache: DIR`) or with `fallback`, which is called with each observation, and keeps trying in the background.
     """
     settings = load_settings(config)
-    for note in settings.notes:
-        _log.warning("%s", note)
     epoch = fresh_epoch()
     # Microseconds since 1970: larger at every start, whatever the clock's small corrections.
     start = Start(epoch, time.time_ns() // 1000, epoch if settings.seed is None else settings.seed, time.monotonic)

@@ -2,12 +2,11 @@
 
 Every documented name keeps its meaning, with these rules where the engine counts differently:
 
-- `pi_lr` is the step size (`lr`) of all networks, since they share one optimizer. A `vf_lr` that differs is noted.
-- `train_pi_iters` are passes over each batch (`epochs`), for actor and critic alike. A `train_v_iters` that differs is
-  noted.
+- `pi_lr` and `vf_lr` are the step sizes of actor and critic (`lr`, `critic_lr`), `train_pi_iters` and `train_v_iters`
+  their passes over each batch (`epochs`, `critic_epochs`). Where both are equal, one optimizer serves both networks.
 - `batch_size` is the size of one gradient step: PPO's `minibatch_size`.
-- `traj_per_epoch` trajectories are gathered before each update. The engine counts steps, so a trajectory counts as a
-  tenth of `max_traj_length`: the buffer holds `traj_per_epoch · max_traj_length / 10` steps, at least one batch.
+- `traj_per_epoch` trajectories are gathered before each update (`episodes_per_update`); the buffer has room for as many
+  of `max_traj_length`.
 - `max_traj_length` is the most steps that are sent in one piece (`max_segment_length`).
 - `act_dim` is the number of choices for PPO and DQN, and the size of a vector within ±`act_limit` for DDPG, TD3, SAC.
 - `send_frequency` trajectories are sent together, but none waits longer than a second.
@@ -22,7 +21,15 @@ from rl4sys.client.section import Section, SettingsError, did_you_mean
 
 _ON_POLICY, _CONTINUOUS = ("ppo",), ("ddpg", "td3", "sac")
 _ALGORITHMS = ("ppo", "dqn", *_CONTINUOUS)
-_RENAMED = {"learning_rate": "lr", "lam": "gae_lambda", "pi_lr": "lr", "train_pi_iters": "epochs", "q_lr": "lr"}
+_RENAMED = {
+    "learning_rate": "lr",
+    "lam": "gae_lambda",
+    "pi_lr": "lr",
+    "vf_lr": "critic_lr",
+    "train_pi_iters": "epochs",
+    "train_v_iters": "critic_epochs",
+    "q_lr": "lr",
+}
 _SECTIONS = ("algorithm_parameters", "network_architecture", "training", "communication")
 _FLAT = ("algorithm_name", "train_server_address", "max_traj_length", "act_limit", "type")
 _OTHER_LONGEST = 1000
@@ -30,8 +37,9 @@ _OTHER_LONGEST = 1000
 
 # fmt: off
 PPO_NAMES = (
-    "gamma", "lr", "anneal_lr", "gae_lambda", "clip_ratio", "epochs", "minibatch_size", "value_coef", "entropy_coef",
-    "clip_value", "max_grad_norm", "target_kl", "normalize_advantage", "log_std_init", "max_age", "max_importance",
+    "gamma", "lr", "critic_lr", "anneal_lr", "gae_lambda", "clip_ratio", "epochs", "critic_epochs", "minibatch_size",
+    "episodes_per_update", "value_coef", "entropy_coef", "clip_value", "max_grad_norm", "target_kl",
+    "normalize_advantage", "log_std_init", "max_age", "max_importance",
 )
 DQN_NAMES = (
     "gamma", "lr", "anneal_lr", "batch_size", "train_frequency", "gradient_steps", "learning_starts",
@@ -47,8 +55,8 @@ def is_original(values: Mapping[str, Any]) -> bool:
     return any(name in values for name in (*_SECTIONS, *_FLAT))
 
 
-def translate(values: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The same in our shape, and notes about what could not be taken literally."""
+def translate(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The same in our shape."""
     top = Section(values)
     name = (top.text("algorithm_name") or top.text("algorithm") or "PPO").lower()
     if name not in _ALGORITHMS:
@@ -57,7 +65,6 @@ def translate(values: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...
     communication, network = top.section("communication"), top.section("network_architecture")
     _require_kind(top, name)
     longest = top.whole("max_traj_length", least=1)
-    notes: list[str] = []
     ours: dict[str, Any] = {
         "client_id": top.raw("client_id"),
         "server": communication.text("server_address") or top.text("train_server_address"),
@@ -70,70 +77,44 @@ def translate(values: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...
     }
     if ours["send_frequency"] is not None:
         ours["send_interval"] = 1.0
-    algorithm, buffer = _parameters(parameters, training, name, longest or _OTHER_LONGEST, notes)
+    algorithm, buffer = _parameters(parameters, training, name, longest or _OTHER_LONGEST)
     ours |= {"algorithm": {"name": name, **algorithm}, "buffer": buffer or None}
     # What the original files did not have may be added to them: a token, an outbox, a cache.
     ours |= communication.rest() | top.rest()
-    return {key: value for key, value in ours.items() if value is not None}, tuple(notes)
+    return {key: value for key, value in ours.items() if value is not None}
 
 
 def _parameters(
-    parameters: Section, training: Section, name: str, longest: int, notes: list[str]
+    parameters: Section, training: Section, name: str, longest: int
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The parameters of the algorithm and of its buffer."""
     trajectories = parameters.whole("traj_per_epoch", least=1) or training.whole("traj_per_epoch", least=1)
     batch = training.whole("batch_size", parameters.whole("batch_size", least=1), least=1)
     found: dict[str, Any] = {}
     for part in (parameters, training):
-        _note_second(part, "vf_lr", "pi_lr", "step size", notes)
-        _note_second(part, "train_v_iters", "train_pi_iters", "number of passes", notes)
         for key, value in part.rest().items():
             found[_RENAMED.get(key, key)] = value
+    for first, second in (("lr", "critic_lr"), ("epochs", "critic_epochs")):
+        if second in found and found[second] == found.get(first):
+            del found[second]
     if batch is not None:
         found["minibatch_size" if name in _ON_POLICY else "batch_size"] = batch
     buffer: dict[str, Any] = {}
     size = found.pop("buffer_size", None)
-    if size is None and trajectories is not None and name in _ON_POLICY:
-        size = max(batch or 1, trajectories * max(1, longest // 10))
+    if trajectories is not None and name in _ON_POLICY:
+        found["episodes_per_update"] = trajectories
+        size = size or max(batch or 1, trajectories * longest)
     if size is not None:
         buffer["size"] = size
     _require_known(name, found)
     return found, buffer
 
 
-def _note_second(part: Section, second: str, first: str, what: str, notes: list[str]) -> None:
-    """Actor and critic have one `what`: the first name gives it, the second only if the first is absent."""
-    value = part.number(second)
-    if value is None:
-        return
-    meant = part.number(first)
-    if meant is None:
-        raise SettingsError(
-            f"{part.where}.{second} is given without {first}. Give {first}: it counts for both networks."
-        )
-    # Reading it here must not hide it from the parameters.
-    part.unread(first)
-    if value != meant:
-        notes.append(
-            f"{second} is {value:g} and {first} is {meant:g}, but actor and critic share one {what}: "
-            f"{first} counts for both."
-        )
-
-
 def _require_known(name: str, found: Mapping[str, Any]) -> None:
     known = _KNOWN.get(name)
     for key in found if known else ():
         if known and key not in known:
-            words = [
-                *known,
-                *_RENAMED,
-                "traj_per_epoch",
-                "vf_lr",
-                "train_v_iters",
-                "input_size",
-                "act_dim",
-                "buffer_size",
-            ]
+            words = [*known, *_RENAMED, "traj_per_epoch", "input_size", "act_dim", "buffer_size"]
             raise SettingsError(
                 f"algorithm_parameters.{key}: {name.upper()} has no such parameter{did_you_mean(key, words)}. "
                 f"Known: {', '.join(sorted(words))}."

@@ -64,10 +64,6 @@ class Section:
         """The names and values below one name; empty where it is absent."""
         return Section(self.raw(name, {}), self._place(name))
 
-    def unread(self, name: str) -> None:
-        """Let `rest` have a value that was only looked at."""
-        self._read.discard(name)
-
     def rest(self) -> dict[str, Any]:
         """Everything that was not read yet, which counts as read from now on."""
         rest = {name: value for name, value in self._values.items() if name not in self._read}

@@ -74,8 +74,6 @@ class ClientSettings:
     """Episodes after whose end experience is sent sooner than that."""
     seed: int | None = None
     """Of the policy's chance and of the learner. Absent: the policy's is another one at every start."""
-    notes: tuple[str, ...] = ()
-    """What of an older file could not be taken literally; `connect` logs each as a warning."""
 
 
 def load_settings(source: str | Path | Mapping[str, Any] | ClientSettings) -> ClientSettings:
@@ -93,9 +91,8 @@ def load_settings(source: str | Path | Mapping[str, Any] | ClientSettings) -> Cl
 
 def parse_settings(values: Mapping[str, Any], directory: Path = Path()) -> ClientSettings:
     """Typed settings; relative paths are below `directory`."""
-    notes: tuple[str, ...] = ()
     if is_original(values):
-        values, notes = translate(values)
+        values = translate(values)
     section = Section(values)
     tls = section.section("tls") if "tls" in section else None
     algorithm, parameters = _algorithm(section)
@@ -125,7 +122,6 @@ def parse_settings(values: Mapping[str, Any], directory: Path = Path()) -> Clien
         send_interval=section.number("send_interval", 0.05) or 0.0,
         send_frequency=section.whole("send_frequency", None, 1),
         seed=section.whole("seed"),
-        notes=notes,
     )
     section.finish()
     if tls:

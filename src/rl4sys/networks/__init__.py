@@ -2,22 +2,28 @@
 
 from rl4sys.networks.adam import FlatAdam
 from rl4sys.networks.config import NETWORKS, MlpConfig, NetworkConfig, NetworksConfig, register_network
+from rl4sys.networks.dense import Workspace
 from rl4sys.networks.distributions import (
+    LOG_STD_HIGH,
+    LOG_STD_LOW,
     Evaluation,
+    TanhGaussianSample,
     categorical,
     gaussian,
     masked,
     multi_categorical,
     tanh_gaussian_log_prob,
-    tanh_gaussian_sample,
 )
 from rl4sys.networks.ensemble import EnsembleProgram, stacked_parameters
 from rl4sys.networks.initialize import orthogonal, uniform_fan_in
 from rl4sys.networks.parameters import Parameters
+from rl4sys.networks.passes import Pass
 from rl4sys.networks.program import FUNCTIONS, TorchProgram, from_spec
 
 __all__ = [
     "FUNCTIONS",
+    "LOG_STD_HIGH",
+    "LOG_STD_LOW",
     "NETWORKS",
     "EnsembleProgram",
     "Evaluation",
@@ -26,7 +32,10 @@ __all__ = [
     "NetworkConfig",
     "NetworksConfig",
     "Parameters",
+    "Pass",
+    "TanhGaussianSample",
     "TorchProgram",
+    "Workspace",
     "categorical",
     "from_spec",
     "gaussian",
@@ -36,6 +45,5 @@ __all__ = [
     "register_network",
     "stacked_parameters",
     "tanh_gaussian_log_prob",
-    "tanh_gaussian_sample",
     "uniform_fan_in",
 ]

@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from rl4sys.networks.parameters import Parameters
+from rl4sys.networks.parameters import Parameters, Part
 from rl4sys.state import State, require
 
 _FIRST_DECAY, _SECOND_DECAY = 0.9, 0.999
@@ -18,7 +18,7 @@ class FlatAdam:
     On one contiguous vector plain calls beat torch's own optimizer, which spends most of its time on bookkeeping.
     """
 
-    def __init__(self, parameters: Parameters, *, lr: float, epsilon: float, max_norm: float | None) -> None:
+    def __init__(self, parameters: Parameters | Part, *, lr: float, epsilon: float, max_norm: float | None) -> None:
         self._parameters = parameters
         self._lr = lr
         self._epsilon = epsilon
@@ -32,16 +32,20 @@ class FlatAdam:
         """Descend once along the gradient of the loss; returns the gradient's norm before clipping."""
         self._parameters.gradient.zero_()
         loss.backward()  # type: ignore[no-untyped-call]  # torch does not annotate it
-        return self.descend(lr)
-
-    def descend(self, lr: float | None = None) -> torch.Tensor:
-        """Descend once along the gradient that the parameters hold; returns its norm before clipping."""
-        gradient = self._parameters.gradient
-        norm: torch.Tensor = torch.linalg.vector_norm(gradient)
-        if self._max_norm is not None:
-            gradient.mul_(torch.clamp(self._max_norm / (norm + 1e-6), max=1.0))
-        self._descend(gradient, self._lr if lr is None else lr)
+        norm: torch.Tensor = torch.linalg.vector_norm(self._parameters.gradient)
+        self._clip(norm)
+        self._descend(self._parameters.gradient, self._lr if lr is None else lr)
         return norm
+
+    def descend(self) -> None:
+        """Descend once along the gradient that the parameters hold."""
+        if self._max_norm is not None:
+            self._clip(torch.linalg.vector_norm(self._parameters.gradient))
+        self._descend(self._parameters.gradient, self._lr)
+
+    def _clip(self, norm: torch.Tensor) -> None:
+        if self._max_norm is not None:
+            self._parameters.gradient.mul_(torch.clamp(self._max_norm / (norm + 1e-6), max=1.0))
 
     def _descend(self, gradient: torch.Tensor, lr: float) -> None:
         """Algorithm 1 of the paper, in its more efficient order (end of section 2)."""

@@ -1,8 +1,8 @@
 """Chains of fully connected layers, with their backward pass written out.
 
-Autograd makes every intermediate result anew, and on wide layers the fresh memory costs more than the arithmetic on it.
-Here hidden layers lie in buffers that are used again, gradients go straight to where the optimizer reads them, and what
-nobody asks for (gradients of frozen weights, of observations) is not computed.
+Autograd makes every intermediate result anew and keeps books about it. Here hidden layers lie in buffers that are used
+again, gradients go straight to where the optimizer reads them, and what nobody asks for (gradients of frozen weights,
+of observations) is not computed.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import torch
 
 FUSED = ("relu", "tanh")
 """Activations whose derivative follows from their result."""
+_NARROW = 32
+"""Products with at most this many columns are several times faster the other way round: (wᵀ · xᵀ)ᵀ."""
 
 
 class Layer(NamedTuple):
@@ -24,41 +26,59 @@ class Layer(NamedTuple):
     activation: str | None
 
 
+class Workspace:
+    """Memory for hidden layers and their gradients, shared by chains that take turns: what is used again is near."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[tuple[str, int, tuple[int, ...]], torch.Tensor] = {}
+
+    def array(self, use: str, number: int, shape: tuple[int, ...], like: torch.Tensor) -> torch.Tensor:
+        """The array of this use, number and shape; its numbers are whatever was left there."""
+        found = self._arrays.get((use, number, shape))
+        if found is None:
+            found = self._arrays[use, number, shape] = like.new_empty(shape)
+        return found
+
+
 class Chain:
     """Layers one after the other, over rows [B, …] or, with several members, [n, B, …].
 
-    A result is valid until the next call, and may be differentiated once: the buffers are this chain's own. Autograd
-    notices, and raises, if a result is differentiated too late.
+    A result is valid, and can be differentiated, until another chain of the same workspace runs: autograd notices, and
+    raises, if that comes too late. A last layer without an activation has memory of its own, and stays valid.
     """
 
-    def __init__(self, layers: Sequence[Layer]) -> None:
-        self._layers = list(layers)
+    def __init__(self, layers: Sequence[Layer], workspace: Workspace) -> None:
         self._tensors = [tensor for layer in layers for tensor in (layer.weight, layer.bias)]
-        self._is_stacked = self._layers[0].weight.ndim == 3
-        self._buffers: dict[int, _Buffers] = {}
+        self._is_stacked = layers[0].weight.ndim == 3
+        self._trains = any(tensor.requires_grad for tensor in self._tensors)
+        self._layers = [_PreparedLayer(layer, trains=self._trains) for layer in layers]
+        self._hidden = len(layers) - (layers[-1].activation is None)
+        self._workspace = workspace
+        self._multiply = torch.bmm if self._is_stacked else torch.mm
 
     def __call__(self, parts: Sequence[torch.Tensor]) -> torch.Tensor:
         """The result for inputs that stand side by side: parts [B, i₁], [B, i₂], … or with a leading member axis."""
-        if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (*parts, *self._tensors)):
+        if torch.is_grad_enabled() and (self._trains or any(part.requires_grad for part in parts)):
             result: torch.Tensor = _Differentiable.apply(self, len(parts), *parts, *self._tensors)  # type: ignore[no-untyped-call]  # torch does not annotate it
             return result
-        return self.run(parts)[-1].detach()
+        with torch.no_grad():
+            return self.run(parts)[-1].detach()
 
     def run(self, parts: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """The input and the result of every layer."""
-        members = self._layers[0].weight.shape[0]
-        if len({part.ndim for part in parts}) > 1:
-            parts = [part if part.ndim == 3 else part.expand(members, *part.shape) for part in parts]
-        x = parts[0] if len(parts) == 1 else torch.cat(list(parts), dim=-1)
+        """The input and the result of every layer; autograd must be off."""
+        members = self._layers[0].members
+        if self._is_stacked and len(parts) > 1 and any(part.ndim == 3 for part in parts):
+            parts = [part if part.ndim == 3 else part.expand(*members, *part.shape) for part in parts]
+        x = parts[0] if len(parts) == 1 else torch.cat(tuple(parts), -1)
         rows = x.shape[-2]
         if self._is_stacked and x.ndim == 2:
-            x = x.expand(members, *x.shape)
-        values, buffers = [x], self._buffers_for(rows, x)
-        for layer, out in zip(self._layers, buffers.results, strict=True):
-            if self._is_stacked:
-                torch.baddbmm(layer.bias.unsqueeze(1), values[-1], layer.weight, out=out)
-            else:
-                torch.addmm(layer.bias, values[-1], layer.weight, out=out)
+            x = x.expand(*members, *x.shape)
+        values = [x]
+        add_product = torch.baddbmm if self._is_stacked else torch.addmm
+        for place, layer in enumerate(self._layers):
+            shape = (*layer.members, rows, layer.width)
+            out = self._workspace.array("result", place, shape, x) if place < self._hidden else layer.result(rows, x)
+            add_product(layer.bias, values[-1], layer.weight, out=out)
             if layer.activation == "relu":
                 out.clamp_min_(0.0)
             elif layer.activation == "tanh":
@@ -66,57 +86,77 @@ class Chain:
             values.append(out)
         return values
 
-    def backward(
-        self, values: Sequence[torch.Tensor], gradient: torch.Tensor, *, trains: bool, into_input: bool
-    ) -> Any:
+    def _backward(self, values: Sequence[torch.Tensor], gradient: torch.Tensor) -> torch.Tensor:
         """From the gradient of the result: adds to those of the weights; returns that of the first layer's sum."""
-        multiply = torch.bmm if self._is_stacked else torch.mm
-        results = self._buffers[gradient.shape[-2]].gradients
+        rows = gradient.shape[-2]
         for place in range(len(self._layers) - 1, -1, -1):
-            layer, own = self._layers[place], results[place]
+            layer = self._layers[place]
             if layer.activation is not None:
+                own = self._workspace.array("gradient", place % 2, (*layer.members, rows, layer.width), gradient)
                 _DERIVATIVES[layer.activation](gradient, values[place + 1], own)
                 gradient = own
-            if trains:
-                self._add_gradients(layer, values[place], gradient)
+            if self._trains:
+                layer.add_gradients(values[place], gradient)
             if place > 0:
-                gradient = multiply(gradient, layer.weight.transpose(-1, -2), out=results[place - 1])
-        return gradient if into_input else None
+                shape = (*layer.members, rows, self._layers[place - 1].width)
+                out = self._workspace.array("gradient", (place - 1) % 2, shape, gradient)
+                gradient = self._multiply(gradient, layer.transposed, out=out)
+        return gradient
 
-    def part_gradient(self, gradient: torch.Tensor, first: int, last: int, is_shared: bool) -> torch.Tensor:
+    def differentiate(
+        self,
+        values: Sequence[torch.Tensor],
+        gradient: torch.Tensor,
+        parts: Sequence[torch.Tensor],
+        needed: Sequence[bool],
+    ) -> list[torch.Tensor | None]:
+        """From the gradient of the result: adds to those of the weights, returns those of the parts that are needed."""
+        summed = self._backward(values, gradient)
+        found: list[torch.Tensor | None] = []
+        first = 0
+        for part, is_needed in zip(parts, needed, strict=True):
+            last = first + part.shape[-1]
+            found.append(self._part_gradient(summed, first, last, part.ndim == 2) if is_needed else None)
+            first = last
+        return found
+
+    def _part_gradient(self, gradient: torch.Tensor, first: int, last: int, is_shared: bool) -> torch.Tensor:
         """The gradient of the inputs from column `first` to `last`, summed over members where they share the input."""
-        columns = self._layers[0].weight[..., first:last, :].transpose(-1, -2)
-        found = torch.matmul(gradient, columns)
-        return found.sum(0) if self._is_stacked and is_shared else found
+        found = torch.matmul(self._layers[0].weight[..., first:last, :], gradient.transpose(-1, -2))
+        return (found.sum(0) if self._is_stacked and is_shared else found).transpose(-1, -2)
 
-    def _add_gradients(self, layer: Layer, x: torch.Tensor, gradient: torch.Tensor) -> None:
-        weight_gradient, bias_gradient = layer.weight.grad, layer.bias.grad
-        if weight_gradient is None or bias_gradient is None:
-            raise RuntimeError("A chain trains tensors of `Parameters`, whose gradients exist from the beginning.")
-        if self._is_stacked:
-            weight_gradient.baddbmm_(x.transpose(1, 2), gradient)
+
+class _PreparedLayer:
+    """A layer as the passes want it: views made once, since the memory of parameters never moves."""
+
+    def __init__(self, layer: Layer, *, trains: bool) -> None:
+        self.members, self.width = tuple(layer.weight.shape[:-2]), layer.weight.shape[-1]
+        self.weight, self.bias = layer.weight.detach(), layer.bias.detach()
+        if self.members:
+            self.bias = self.bias.unsqueeze(1)
+        self.transposed = self.weight.transpose(-1, -2)
+        self.activation = layer.activation
+        if trains and (layer.weight.grad is None or layer.bias.grad is None):
+            raise ValueError("A chain trains tensors of `Parameters`, whose gradients exist from the beginning.")
+        self._weight_gradient, self._bias_gradient = layer.weight.grad, layer.bias.grad
+
+    def result(self, rows: int, like: torch.Tensor) -> torch.Tensor:
+        """Fresh memory for a result. That of a narrow layer lies column by column: so torch turns the product round."""
+        if self.members or self.width > _NARROW:
+            return like.new_empty((*self.members, rows, self.width))
+        return like.new_empty((self.width, rows)).t()
+
+    def add_gradients(self, x: torch.Tensor, gradient: torch.Tensor) -> None:
+        """Add to the gradients of weight and bias, given the input of the layer and the gradient of its sum."""
+        assert self._weight_gradient is not None
+        assert self._bias_gradient is not None
+        if self.members:
+            self._weight_gradient.baddbmm_(x.transpose(1, 2), gradient)
+        elif self.width <= _NARROW:
+            self._weight_gradient.add_(torch.mm(gradient.t(), x).t())
         else:
-            weight_gradient.addmm_(x.t(), gradient)
-        bias_gradient.add_(gradient.sum(-2))
-
-    def _buffers_for(self, rows: int, like: torch.Tensor) -> _Buffers:
-        buffers = self._buffers.get(rows)
-        if buffers is None:
-            # One size at a time: the sizes of batches rarely change.
-            self._buffers = {rows: (buffers := _Buffers.allocate(self._layers, rows, like))}
-        return buffers
-
-
-class _Buffers(NamedTuple):
-    """Results and gradients of every layer, for one number of rows."""
-
-    results: list[torch.Tensor]
-    gradients: list[torch.Tensor]
-
-    @classmethod
-    def allocate(cls, layers: Sequence[Layer], rows: int, like: torch.Tensor) -> _Buffers:
-        shapes = [(*layer.weight.shape[:-2], rows, layer.weight.shape[-1]) for layer in layers]
-        return cls(*([like.new_empty(shape) for shape in shapes] for _ in range(2)))
+            self._weight_gradient.addmm_(x.t(), gradient)
+        self._bias_gradient.add_(gradient.sum(-2))
 
 
 class _Differentiable(torch.autograd.Function):
@@ -124,26 +164,18 @@ class _Differentiable(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, chain: Chain, count: int, *tensors: torch.Tensor) -> torch.Tensor:
-        parts = tensors[:count]
-        values = chain.run(parts)
-        ctx.chain, ctx.parts = chain, [(part.shape[-1], part.ndim == 2) for part in parts]
-        ctx.save_for_backward(*values)
+        ctx.chain, ctx.count = chain, count
+        values = chain.run(tensors[:count])
+        ctx.save_for_backward(*tensors[:count], *values)
         return values[-1].detach()
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        needed = ctx.needs_input_grad[2:]
-        count = len(ctx.parts)
-        into_input, trains = any(needed[:count]), any(needed[count:])
-        gradient = ctx.chain.backward(ctx.saved_tensors, gradients[0], trains=trains, into_input=into_input)
-        found: list[torch.Tensor | None] = []
-        first = 0
-        for (width, is_shared), wanted in zip(ctx.parts, needed, strict=False):
-            last = first + width
-            found.append(ctx.chain.part_gradient(gradient, first, last, is_shared) if wanted else None)
-            first = last
+        parts, values = ctx.saved_tensors[: ctx.count], ctx.saved_tensors[ctx.count :]
+        needed = ctx.needs_input_grad[2 : 2 + ctx.count]
+        found = ctx.chain.differentiate(values, gradients[0], parts, needed)
         # Gradients of weights are where they belong already.
-        return (None, None, *found, *(None for _ in needed[count:]))
+        return (None, None, *found, *(None for _ in ctx.needs_input_grad[2 + ctx.count :]))
 
 
 def _relu_derivative(gradient: torch.Tensor, result: torch.Tensor, out: torch.Tensor) -> None:

@@ -9,6 +9,8 @@ import torch
 import torch.nn.functional as F
 
 _LOG_TWO_PI = math.log(2.0 * math.pi)
+LOG_STD_LOW, LOG_STD_HIGH = -20.0, 2.0
+"""Bounds of the logarithm of a squashed Gaussian's deviation."""
 
 
 class Evaluation(NamedTuple):
@@ -59,14 +61,29 @@ def tanh_gaussian_log_prob(
     return (base - correction).sum(-1)
 
 
-def tanh_gaussian_sample(
-    mean: torch.Tensor, log_std: torch.Tensor, noise: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """tanh(mean + exp(log_std) · noise) [B, d] and its log-density [B], differentiable by mean and log_std."""
-    raw = mean + torch.exp(log_std) * noise
-    correction = 2.0 * (math.log(2.0) - raw - F.softplus(-2.0 * raw))
-    log_prob = -(0.5 * noise.square() + log_std + 0.5 * _LOG_TWO_PI + correction).sum(-1)
-    return torch.tanh(raw), log_prob
+class TanhGaussianSample(NamedTuple):
+    """Samples of a squashed Gaussian, with what their gradients need: [B, d], but for `log_prob`."""
+
+    action: torch.Tensor
+    """In [−1, 1]."""
+    log_prob: torch.Tensor
+    """[B]: log-densities in that range."""
+    log_std: torch.Tensor
+    """Kept within its bounds."""
+    spread: torch.Tensor
+    """std · noise: how far a sample lies from the mean, before it is squashed."""
+
+    @classmethod
+    def of(cls, mean: torch.Tensor, log_std: torch.Tensor, noise: torch.Tensor) -> TanhGaussianSample:
+        """tanh(mean + std · noise), with the correction of the density in its stable form."""
+        log_std = log_std.clamp(LOG_STD_LOW, LOG_STD_HIGH)
+        spread = torch.exp(log_std).mul_(noise)
+        raw = mean + spread
+        # log 2 − x − softplus(−2x), twice, is 2 log 2 − 2x − 2 softplus(−2x).
+        correction = F.softplus(-2.0 * raw).add_(raw).mul_(-2.0)
+        terms = noise.square().mul_(0.5).add_(log_std).add_(correction)
+        log_prob = -(terms.sum(-1) + mean.shape[-1] * (0.5 * _LOG_TWO_PI + 2.0 * math.log(2.0)))
+        return cls(torch.tanh(raw), log_prob, log_std, spread)
 
 
 def sum_of(parts: list[torch.Tensor]) -> torch.Tensor:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 import torch.nn.functional as F
 
-from rl4sys.networks.dense import FUSED, Chain, Layer
+from rl4sys.networks.dense import FUSED, Chain, Layer, Workspace
 from rl4sys.networks.initialize import uniform_fan_in
 from rl4sys.networks.parameters import Parameters
+from rl4sys.networks.passes import AutogradPass, ChainStep, DensePass, Pass, Registers, Step
 from rl4sys.networks.program import FUNCTIONS, TensorMap
 from rl4sys.policy import Op, Program, Tensor, UnknownOp
 from rl4sys.policy.spec import number
-
-Registers = dict[str, torch.Tensor]
-Step = Callable[[Registers], None]
 
 _ELEMENTWISE = ("tanh", "relu", "sigmoid", "silu", "gelu", "elu", "softplus", "leaky_relu", "add")
 
@@ -28,16 +26,21 @@ class EnsembleProgram:
     has a leading axis of members. Without any such tensor this is a program like any other, only faster.
     """
 
-    def __init__(self, program: Program, tensors: Mapping[str, torch.Tensor]) -> None:
+    def __init__(
+        self, program: Program, tensors: Mapping[str, torch.Tensor], workspace: Workspace | None = None
+    ) -> None:
+        """Programs that take turns may share a workspace."""
         unknown = sorted({op.kind for op in program.ops} - FUNCTIONS.keys())
         if unknown:
             raise UnknownOp(f"Torch lacks the ops {unknown}; add them to rl4sys.networks.FUNCTIONS.")
         declared = {tensor.name: len(tensor.shape) for tensor in program.tensors}
         self._tensors = tensors
+        self._workspace = workspace or Workspace()
         self._stacked_tensors = {name for name, axes in declared.items() if tensors[name].ndim > axes}
         self._stacked_registers: set[str] = set()
         self._readers = Counter(name for op in program.ops for name in op.inputs)
         self._steps = self._compile(list(program.ops))
+        self._is_dense = self._computes_by_chains(program)
 
     def __call__(self, inputs: TensorMap) -> Registers:
         """All registers, by name. Those in the middle of a chain are left out."""
@@ -45,6 +48,30 @@ class EnsembleProgram:
         for step in self._steps:
             step(registers)
         return registers
+
+    def forward(self, inputs: TensorMap, differentiate: Sequence[str] = ()) -> Pass:
+        """Run the program so that the gradients of its weights, or of some inputs, can follow."""
+        if not self._is_dense:
+            return AutogradPass(self, inputs, differentiate)
+        registers, tape = dict(inputs), []
+        with torch.no_grad():
+            for step in self._steps:
+                if isinstance(step, ChainStep):
+                    tape.append((step, step.run(registers)))
+                else:
+                    step(registers)
+        return DensePass(registers, tape, differentiate)
+
+    def _computes_by_chains(self, program: Program) -> bool:
+        """Whether nothing but chains comes after the first weight that is learned, so that autograd is not needed."""
+        learned = {name for step in self._steps if isinstance(step, ChainStep) for name in step.tensors}
+        others = {name for op in program.ops for name in op.tensors} - learned
+        after: set[str] = set()
+        for op in program.ops:
+            if set(op.tensors) & learned or set(op.inputs) & after:
+                after.update(op.outputs)
+        chained = {name for step in self._steps if isinstance(step, ChainStep) for name in step.registers}
+        return after <= chained and not any(self._tensors[name].requires_grad for name in others)
 
     def _compile(self, ops: list[Op]) -> list[Step]:
         steps: list[Step] = []
@@ -88,12 +115,9 @@ class EnsembleProgram:
             elif op.kind in FUSED:
                 layers[-1] = layers[-1]._replace(activation=op.kind)
         self._note(ops, output)
-        chain = Chain(layers)
-
-        def run(registers: Registers) -> None:
-            registers[output] = chain([registers[name] for name in inputs])
-
-        return run
+        tensors = frozenset(name for op in ops for name in op.tensors)
+        registers = frozenset(name for op in ops for name in op.outputs)
+        return ChainStep(Chain(layers, self._workspace), inputs, output, tensors, registers)
 
     def _single(self, op: Op) -> Step:
         function, tensors = FUNCTIONS[op.kind], [self._tensors[name] for name in op.tensors]

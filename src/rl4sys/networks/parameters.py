@@ -8,12 +8,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import torch
 from torch import nn
 
 from rl4sys.policy import Tensor
 from rl4sys.weights import Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A stretch of flat parameters, for an optimizer of its own."""
+
+    flat: torch.Tensor
+    gradient: torch.Tensor
 
 
 class Parameters:
@@ -47,6 +56,10 @@ class Parameters:
         """Write a tensor that is not learned."""
         with torch.no_grad():
             self.views[name].copy_(value)
+
+    def part(self, stretch: slice) -> Part:
+        """Views of a stretch and its gradient."""
+        return Part(self.flat[stretch], self.gradient[stretch])
 
     def copy(self) -> Parameters:
         """An equal set of parameters that nothing trains, for targets."""

@@ -21,9 +21,10 @@ LOCK_NAME = "lock"
 class RecordLog:
     """A directory of record files with one writer. Not for several threads at once: `DurableLog` is.
 
-    Opening settles what a crash left behind: a torn tail is cut (`cut_bytes`, and `lost` of its records if readers could
-    see them already, which a commit to the disk rules out), damage of acknowledged records raises `RecordsDamaged`. A record is safe when `commit` has returned; until then a crash may take it back, always
-    together with everything appended after it.
+    Opening settles what a crash left behind: a torn tail is cut (`cut_bytes`; of its records, `lost` could already be
+    read, which a commit to the disk rules out), damage of acknowledged records raises `RecordsDamaged`. A record is
+    safe when `commit` has returned; until then a crash may take it back, always together with everything appended
+    after it.
     """
 
     def __init__(

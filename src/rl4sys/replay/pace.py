@@ -14,10 +14,12 @@ class OnceFresh:
     """A batch is due when this many steps are held. More make gradients steadier and updates rarer."""
     max_age: int
     """Segments of policies older than this many versions are counted and not used."""
+    episodes: int | None = None
+    """If set, a batch is due as soon as this many episodes have ended, and with `steps` at the latest."""
 
     def __post_init__(self) -> None:
-        if self.steps < 1 or self.max_age < 0:
-            raise ValueError(f"{self}: choose steps ≥ 1 and max_age ≥ 0.")
+        if self.steps < 1 or self.max_age < 0 or (self.episodes is not None and self.episodes < 1):
+            raise ValueError(f"{self}: choose steps ≥ 1, max_age ≥ 0 and, if any, episodes ≥ 1.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,9 +34,16 @@ class TrajectoryBuffer:
 
     def due(self) -> Iterator[Sequences]:
         """One batch with everything that is held, if that is enough; the buffer is empty afterwards."""
-        if self._steps >= self._pace.steps:
+        if self._is_due():
             held, self._held, self._steps = self._held, [], 0
             yield _assemble(held)
+
+    def _is_due(self) -> bool:
+        if self._steps >= self._pace.steps:
+            return True
+        if self._pace.episodes is None:
+            return False
+        return sum(held.segment.ending is not Ending.CONTINUES for held in self._held) >= self._pace.episodes
 
     def annotate(self, ids: Array, feedback: Mapping[str, Array]) -> None:
         """Nothing to note: what was handed over does not come back."""

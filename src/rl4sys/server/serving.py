@@ -28,6 +28,7 @@ _log = logging.getLogger(__name__)
 
 DEFAULT_LISTEN = "127.0.0.1:50051"
 DRAIN_SECONDS = 10.0
+_SIGNAL_SECONDS = 0.5
 _CALL_THREADS = 16
 """For joining, pulling, deciding and packing patches; pushing and watching need none."""
 _CALLS = 1_024
@@ -130,7 +131,9 @@ def serve(options: ServerOptions, ready: Callable[[GrpcServer], None] | None = N
             with _metrics(options, server.service):
                 if ready is not None:
                     ready(server)
-                asked.wait()
+                while not asked.wait(_SIGNAL_SECONDS):
+                    # The kernel may hand a signal to a thread of some library, which does not wake this one.
+                    continue
         finally:
             _log.info("Draining.")
             server.drain()

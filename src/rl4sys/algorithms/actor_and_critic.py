@@ -1,0 +1,29 @@
+"""The programs of an actor that explores by its own distribution, and of a critic that values what is observed."""
+
+from __future__ import annotations
+
+from rl4sys.algorithms.problem import Policies, Problem, without_memory
+from rl4sys.policy import BoxAction, DiscreteAction, Head, MultiDiscreteAction, PolicySpec, Program, ProgramBuilder
+
+
+def actor_and_critic(problem: Problem) -> tuple[Policies, Program, Program]:
+    """The two policies over one actor program, that program, and the critic's."""
+    builder = ProgramBuilder(problem.observation)
+    features = builder.features(standardize=problem.standardize)
+    body = problem.networks.actor.body(builder, features, "actor")
+    match problem.action:
+        case DiscreteAction(n=n):
+            head = Head("categorical", (builder.linear(body, n, "actor.action"),), mask=problem.mask)
+        case MultiDiscreteAction(sizes=sizes):
+            head = Head("categorical", (builder.linear(body, sum(sizes), "actor.action"),), mask=problem.mask)
+        case BoxAction(size=size):
+            mean = builder.linear(body, size, "actor.action")
+            head = Head("gaussian", (mean,), (builder.tensor("log_std", size),))
+    actor = builder.program()
+    greedy = Head("deterministic", head.inputs, mask=head.mask)
+    policies = Policies(PolicySpec(problem.action, actor, head), PolicySpec(problem.action, actor, greedy))
+
+    builder = ProgramBuilder(problem.observation)
+    features = builder.features(standardize=problem.standardize)
+    builder.linear(problem.networks.critic.body(builder, features, "critic"), 1, "critic.value")
+    return policies, without_memory(actor), without_memory(builder.program())

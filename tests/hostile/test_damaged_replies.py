@@ -1,0 +1,118 @@
+"""Answers that were damaged on purpose: the agent goes on acting, with weights that were published, and tells of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from time import monotonic
+
+import numpy as np
+import pytest
+from tests.client.agents import agent_on, seen
+from tests.client.fake_server import FakeServer, small_policy, some_weights
+from tests.client.waiting import until
+from tests.hostile.lying_server import LyingServer, digest
+from tests.storms import scaled
+
+from rl4sys.client import Agent, ConnectError, retries
+from rl4sys.wire.generated import training_pb2
+
+_SECONDS = 60.0
+
+
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two attempts an agent waits; here not for long."""
+    monkeypatch.setattr(retries, "_FIRST", 0.0002)
+    monkeypatch.setattr(retries, "_LONGEST", 0.001)
+    monkeypatch.setattr(retries, "_LONGEST_ASKED", 0.001)
+
+
+def ahead(agent: Agent, server: LyingServer) -> bool:
+    """Whether the server has given its weights a number that it will reach in years: it then gets no more questions."""
+    return (agent.health().version or 0) > server.store.latest
+
+
+def live(kind: str, seed: int, lies: int) -> int:
+    """One life of an agent with a lying server; the lies that it was told."""
+    server = LyingServer(kind, seed)
+    try:
+        agent = agent_on(server, timeout=30, fallback=lambda observation: 0)
+    except ConnectError:
+        # A server that refuses is believed.
+        return sum(server.lies.values())
+    with agent:
+        deadline = monotonic() + _SECONDS
+        while sum(server.lies.values()) < lies and agent.health().stopped is None and not ahead(agent, server):
+            assert monotonic() < deadline, (kind, seed, server.lies, agent.health())
+            with agent.episode() as episode:
+                for step in range(20):
+                    assert episode.act(seen(step)) in range(4)
+                    episode.reward(1.0)
+                episode.end(seen(20))
+            if kind == "join":
+                server.restart()
+            snapshot = agent._newest.snapshot
+            assert snapshot is None or digest(snapshot.weights) in server.digests, (kind, seed, server.lies)
+        health = agent.health()
+        if kind in ("news", "pull"):
+            assert health.damaged_patches > 0 or health.last_error
+        server.honest()
+        if health.stopped is None and not ahead(agent, server):
+            server.learn()
+            until(lambda: agent.health().version == server.store.latest, 30.0)
+        for thread in agent._threads:
+            assert thread.is_alive() or agent.health().stopped is not None
+        assert "died" not in (agent.health().last_error or ""), (kind, seed, agent.health().last_error)
+    return sum(server.lies.values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["join", "push", "pull", "news", "failure"])
+def test_an_agent_lives_with_a_lying_server(kind: str, tally: Callable[[str, int], None]) -> None:
+    count = scaled(1_000, 100_000)
+    tally("mutated replies", count)
+    told, seed = 0, 0
+    while told < count:
+        told += max(1, live(kind, seed, min(200, count - told)))
+        seed += 1
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("kind", ["tanh", "relu"])
+def test_weights_so_large_that_they_overflow_do_not_end_a_decision(kind: str) -> None:
+    server = FakeServer(small_policy(kind=kind))
+    server.publish(np.float32(3e38) * np.sign(some_weights(server.spec)))
+    with agent_on(server) as agent, agent.episode() as episode:
+        assert agent.health().version == 1
+        assert all(episode.act(seen(step)) in range(4) for step in range(50))
+
+
+def test_a_policy_whose_parts_contradict_each_other_is_never_acted_with() -> None:
+    server = FakeServer()
+    tensors = tuple(dataclasses.replace(t, shape=t.shape[::-1]) for t in server.spec.program.tensors)
+    server.spec = dataclasses.replace(
+        server.spec, program=dataclasses.replace(server.spec.program, tensors=tensors[:-2])
+    )
+    with pytest.raises(ConnectError, match="Compare the versions"):
+        agent_on(server, timeout=0.5)
+
+
+@pytest.mark.parametrize("changes", [{"schema_hash": b"short"}, {"protocol": 3}])
+def test_an_answer_that_breaks_the_contract_is_refused_in_words(changes: dict[str, object]) -> None:
+    server = FakeServer()
+    honest = server.join
+
+    def join(request: training_pb2.JoinRequest, timeout: float) -> training_pb2.JoinReply:
+        reply = honest(request, timeout)
+        for name, value in changes.items():
+            setattr(reply, name, value)
+        return reply
+
+    server.join = join  # type: ignore[method-assign]
+    with pytest.raises(ConnectError, match=r"Compare the versions|Upgrade"):
+        agent_on(server, timeout=0.5)
+
+
+def test_a_server_that_asks_for_a_pause_of_weeks_is_not_believed() -> None:
+    assert retries.asked_pause(2**32 - 1) <= 60.0
