@@ -19,6 +19,7 @@ from rl4sys.cli import status as command
 from rl4sys.cli.app import app
 from rl4sys.cli.server_tables import clients, facts, learners, summary
 from rl4sys.server import GrpcServer, InProcessTransport, ServerOptions
+from rl4sys.server.callers import Caller
 from rl4sys.wire.calls import CallFailed, Code
 from rl4sys.wire.generated import status_pb2
 
@@ -189,3 +190,20 @@ def test_watching_in_a_terminal_writes_over_what_was_there(
     out = capsys.readouterr().out
     assert "look 3" in out
     assert "\x1b[1A" in out
+
+
+def test_a_token_sees_the_learners_and_clients_that_it_may_use_and_no_others(serve: Serve) -> None:
+    service = serve()._service
+    mine, other = Caller(("mine-*",)), Caller(("other",), policies=("fleet",))
+    for name, policy_id, caller in (("mine-1", "", mine), ("other", "fleet", other), ("other", "", other)):
+        ScriptedClient(InProcessTransport(service, caller), join_request(name, policy_id=policy_id)).push([0])
+    seen = status(InProcessTransport(service, mine))
+    assert [each.learner for each in seen.learners] == ["mine-1"]
+    assert [each.client for each in seen.clients] == ["mine-1"]
+    assert sorted(each.learner for each in status(InProcessTransport(service, other)).learners) == [
+        "other",
+        "shared~fleet",
+    ]
+    with pytest.raises(CallFailed, match=r"there are: mine-1\.") as failed:
+        InProcessTransport(service, mine).status(status_pb2.StatusRequest(learner="other"), 5.0)
+    assert failed.value.code is Code.NOT_FOUND

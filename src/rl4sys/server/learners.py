@@ -23,11 +23,17 @@ from rl4sys.wire import FailureReason
 _log = logging.getLogger(__name__)
 
 _STORAGE_RETRY_MS = 1_000
+_SHARED = "shared~"
 
 
 def learner_name(client: str, policy_id: str) -> str:
     """Which learner a client trains: that of its policy_id, or its own. No client's name contains a tilde."""
-    return f"shared~{policy_id}" if policy_id else client
+    return f"{_SHARED}{policy_id}" if policy_id else client
+
+
+def shared_policy(learner: str) -> str | None:
+    """The policy_id that a learner was made for; None where it belongs to one client."""
+    return learner.removeprefix(_SHARED) if learner.startswith(_SHARED) else None
 
 
 class Learners:

@@ -10,8 +10,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 from rl4sys.records import Durability
+from rl4sys.server.callers import Caller
 from rl4sys.server.hosting import Condition, HostedLearner
-from rl4sys.server.learners import Learners
+from rl4sys.server.learners import Learners, shared_policy
 from rl4sys.server.sessions import ClientFacts, Sessions
 from rl4sys.server.snapshot import ClientCounts
 from rl4sys.server.usage import RateMeter, UsageMeter
@@ -19,6 +20,7 @@ from rl4sys.wire import PROTOCOL, Failure
 from rl4sys.wire.calls import CallFailed, Code
 from rl4sys.wire.generated import status_pb2
 
+_SOFTWARE = f"rl4sys/{version('rl4sys')}"
 _CONNECTED_SECONDS = 60.0
 _MOST_CLIENTS = 10_000
 """In one reply, which must fit a message."""
@@ -41,16 +43,25 @@ class Reporting:
         self._usage, self._rates = UsageMeter(clock), RateMeter(clock)
 
     def status(
-        self, learner: str, calls: Counter[tuple[str, str]], failed_calls: Counter[str], *, is_draining: bool
+        self,
+        learner: str,
+        calls: Counter[tuple[str, str]],
+        failed_calls: Counter[str],
+        caller: Caller,
+        *,
+        is_draining: bool,
     ) -> status_pb2.StatusReply:
-        """All of the server, or what concerns one learner."""
-        learners = [each for each in self._learners.all() if learner in ("", each.name)]
-        unopened = {name: why for name, why in self._learners.problems.items() if learner in ("", name)}
+        """All of the server, or what concerns one learner; of both, what is the caller's business."""
+        seen = [each for each in self._learners.all() if _may_see(caller, each.name)]
+        learners = [each for each in seen if learner in ("", each.name)]
+        problems = self._learners.problems.items()
+        unopened = {name: why for name, why in problems if learner in ("", name) and _may_see(caller, name)}
         if learner and not learners and not unopened:
-            names = ", ".join(each.name for each in self._learners.all()) or "none"
+            names = ", ".join(each.name for each in seen) or "none"
             raise CallFailed(Code.NOT_FOUND, f"There is no learner '{learner}'; there are: {names}.", Failure())
         heard = [facts for facts in self._sessions.clients() if learner in ("", facts.learner.name)]
-        clients, unlisted = self._clients(learners, heard)
+        heard = [facts for facts in heard if caller.may_use(facts.client)]
+        clients, unlisted = self._clients(learners, heard, caller)
         counts = Counter(facts.learner.name for facts in heard)
         reply = status_pb2.StatusReply(
             server=self._server(is_draining),
@@ -71,7 +82,7 @@ class Reporting:
         problem = next((each.inbox.problem for each in self._learners.all() if each.inbox.problem), "")
         state = "DRAINING" if is_draining else "STORAGE_FAILED" if problem else "SERVING"
         return status_pb2.ServerStatus(
-            software=f"rl4sys/{version('rl4sys')}",
+            software=_SOFTWARE,
             protocol=PROTOCOL,
             state=f"SERVER_STATE_{state}",
             problem=problem,
@@ -85,7 +96,7 @@ class Reporting:
         )
 
     def _clients(
-        self, learners: list[HostedLearner], heard: list[ClientFacts]
+        self, learners: list[HostedLearner], heard: list[ClientFacts], caller: Caller
     ) -> tuple[list[status_pb2.ClientStatus], int]:
         """By name; and how many are left out. Those that have been heard of come before those that are remembered."""
         known = {(facts.client, facts.learner.name) for facts in heard}
@@ -93,7 +104,7 @@ class Reporting:
             ClientFacts(client, learner)
             for learner in learners
             for client in list(learner.inbox.stored.clients)
-            if (client, learner.name) not in known
+            if (client, learner.name) not in known and caller.may_use(client)
         ]
         listed = (heard + silent)[:_MOST_CLIENTS]
         listed.sort(key=lambda facts: (facts.client, facts.learner.name))
@@ -156,6 +167,12 @@ class Reporting:
             received_bytes=facts.received_bytes,
             segments_per_second=self._rates.of(f"client {facts.client} of {facts.learner.name}", counts.segments),
         )
+
+
+def _may_see(caller: Caller, learner: str) -> bool:
+    """A learner of its own is named after its client."""
+    policy_id = shared_policy(learner)
+    return caller.may_use(learner) if policy_id is None else caller.may_join(policy_id)
 
 
 def _running(queued: int) -> status_pb2.LearnerState:

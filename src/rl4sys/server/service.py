@@ -127,13 +127,13 @@ class TrainingService:
         """What the server is doing; also while it drains."""
         with self._lock:
             self.calls["Status", _OK] += 1
-        return self.report(request.learner)
+        return self.report(request.learner, caller)
 
-    def report(self, learner: str = "") -> status_pb2.StatusReply:
-        """The same for who is no client: all of the server, or what concerns one learner."""
+    def report(self, learner: str = "", caller: Caller = ANYONE) -> status_pb2.StatusReply:
+        """The same, not counted as a call: all of the server, or what concerns one learner."""
         with self._lock:
             calls, failed_calls = self.calls.copy(), self.failed_calls.copy()
-        return self._reporting.status(learner, calls, failed_calls, is_draining=self._draining)
+        return self._reporting.status(learner, calls, failed_calls, caller, is_draining=self._draining)
 
     def drain(self, timeout: float = 10.0) -> None:
         """Take no more calls, finish those under way, checkpoint every learner, and let go. Again does nothing."""

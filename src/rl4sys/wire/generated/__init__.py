@@ -1,4 +1,4 @@
 """Written by `make proto` from `proto/rl4sys/v1`: do not edit."""
 
-SOURCES_SHA256 = "c981a5d7858de059b9c8671f2ece004a79e32c9b3fa97c06a8944f28d70fa54e"
+SOURCES_SHA256 = "aa5d2906b28a05c089b77b68bd856059a5e8308bcdf48eb02c43516b9a54dbcf"
 """Of the proto files that this code was made from."""

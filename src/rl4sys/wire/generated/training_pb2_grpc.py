@@ -160,7 +160,7 @@ class TrainingServicer(object):
 
     def Status(self, request, context):
         """What the server is doing, for people and their dashboards. Needs a token, where the server asks for one, but no
-        session.
+        session. A token sees the clients and the learners that it may use, and those alone.
         NOT_FOUND             there is no such learner.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
