@@ -67,12 +67,12 @@ def publish_directory(aside: Path, final: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def make_directory(path: Path) -> None:
+def make_directory(path: Path, mode: int = 0o777) -> None:
     """Create a directory with its parents, each on the disk under its name; one that exists is left as it is."""
     if path.is_dir():
         return
     make_directory(path.parent)
-    path.mkdir(exist_ok=True)
+    path.mkdir(mode, exist_ok=True)
     sync_directory(path.parent)
 
 

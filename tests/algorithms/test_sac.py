@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from rl4sys.algorithms import Progress, SACConfig, UnsuitableActions
+from rl4sys.algorithms import ALGORITHMS, Progress, SACConfig, UnsuitableActions
 from rl4sys.experience import Array, Transitions
 from rl4sys.policy import BoxAction, NumpyPolicy, layout_of
 
@@ -186,6 +186,19 @@ def test_statistics_of_observations_reach_critics_and_targets() -> None:
         assert parameters.views["observation.scale"].tolist() == scale.tolist()
     algorithm.update(moments())
     assert algorithm.critics.parameters.views["observation.mean"].tolist() == mean.tolist()
+
+
+@pytest.mark.parametrize("name", ["critic", "actor", "exploration", "epsilon", "action"])
+@pytest.mark.parametrize("algorithm", ["sac", "td3", "ddpg"])
+def test_an_observation_may_be_called_what_our_tensors_are_called(algorithm: str, name: str) -> None:
+    known = problem(ASYMMETRIC, standardize=True)
+    renamed = replace(known, observation=(replace(known.observation[0], name=name),))
+    learner = ALGORITHMS.parse({"name": algorithm}).build(renamed)
+    learner.standardize(name, np.ones(3, np.float32), np.ones(3, np.float32))
+    batch = moments()
+    seen, following = ({name: part["observation"]} for part in (batch.observation, batch.next_observation))
+    metrics, _ = learner.update(replace(batch, observation=seen, next_observation=following))
+    assert np.isfinite(list(metrics.values())).all()
 
 
 def test_several_choices_at_once_are_refused_with_advice() -> None:

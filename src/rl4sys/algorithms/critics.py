@@ -50,7 +50,8 @@ class Critics:
 
     def __init__(self, problem: Problem, config: OffPolicyConfig, count: int) -> None:
         program, self._output = _program(problem)
-        shared = [tensor.name for tensor in program.tensors if not tensor.name.startswith("critic.")]
+        statistics = {f"{spec.name}.{part}" for spec in problem.observation for part in ("mean", "scale")}
+        shared = [tensor.name for tensor in program.tensors if tensor.name in statistics]
         generator = problem.torch_generator("critics")
         self.parameters = stacked_parameters(program, count, shared, problem.device, generator)
         self.targets = self.parameters.copy()

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from rl4sys.atomic_files import sync_directory
+from rl4sys.atomic_files import make_directory, sync_directory
 from rl4sys.records import Durability, LogBroken, LogFull
 from rl4sys.server.failing import exhausted, unavailable
 from rl4sys.server.hosting import HostedLearner
@@ -52,8 +52,8 @@ class Learners:
         self.data = data
         self._place = data / "learners"
         # Observations of live systems are nobody else's business.
-        data.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._place.mkdir(exist_ok=True)
+        make_directory(data, mode=0o700)
+        make_directory(self._place)
         self._lock_file = _hold(data / "lock")
         self._lock = threading.Lock()
         self._learners: dict[str, HostedLearner] = {}

@@ -13,6 +13,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any, Literal
 
+from rl4sys.atomic_files import make_directory
 from rl4sys.server.events import Logged
 
 LogFormat = Literal["text", "json"]
@@ -33,7 +34,7 @@ def send_logs(format: LogFormat, *, debug: bool, directory: Path | None) -> Iter
     before = root.handlers[:], root.level, ours.level
     handlers: list[logging.Handler] = [logging.StreamHandler(sys.stderr)]
     if directory is not None:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_directory(directory, mode=0o700)
         handlers.append(RotatingFileHandler(directory / FILE, maxBytes=_FILE_BYTES, backupCount=_OLD_FILES, delay=True))
     for handler in handlers:
         handler.setFormatter(_Json() if format == "json" else logging.Formatter(_TEXT))
