@@ -73,7 +73,7 @@ test-faults: $(STAMP) ## The long storms: kills, failpoints, simulations, partit
 bench: $(STAMP) ## Compare with stable-baselines3 and with bare operations in the same run; about ten minutes
 	@$(BIN)/python benchmarks/run_all.py
 
-docs: $(STAMP) ## Write docs/configuration.md from the docstrings of the configs
+docs: $(STAMP) ## Write docs/configuration.md and docs/server.md from the docstrings of the configs
 	@$(BIN)/python docs/write_reference.py
 
 proto: ## Write src/rl4sys/wire/generated from proto/, with the release that suits protobuf 6 and 7

@@ -54,7 +54,7 @@ def steps_locally(seed: int, directory: Path) -> int:
         "training.total_timesteps": MOST_STEPS,
         "training.log_frequency": BUFFER,
         "training.eval_frequency": 0,
-        "training.checkpoint_frequency": 0,
+        "training.checkpoint_frequency": MOST_STEPS,
         "logging.tensorboard": False,
     }
     watch = Watch()

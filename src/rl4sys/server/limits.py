@@ -47,8 +47,8 @@ class ServiceLimits(Config):
     """Of the whole server; the longest unused gives way, and its client joins again."""
     max_sessions_per_token: int = Field(8_192, ge=1)
     """That one token may hold; its own longest unused gives way."""
-    max_watchers: int = Field(512, ge=1)
-    """Clients that are told of new versions at the same time. Each takes a thread."""
+    max_watchers: int = Field(4_096, ge=1)
+    """Clients that are told of new versions at the same time."""
     max_act_rows: int = Field(4_096, ge=1)
     """Decisions asked for in one call."""
     parameters_bytes: int = Field(64 << 10, ge=1)
