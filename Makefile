@@ -47,8 +47,8 @@ format: $(STAMP) ## Put the code into its usual form
 		xargs --no-run-if-empty clang-format -i
 
 test: check ## Everything that must pass before a change lands
+	@if cpp/packages.sh; then $(MAKE) --no-print-directory cpp-test; else echo "The C++ client is left out."; fi
 	@$(RUN) pytest -n 2 -m "slow and not learning and not faults"
-	@if cpp/packages.sh; then $(MAKE) --no-print-directory cpp-test; else echo "The C++ client was skipped."; fi
 
 cpp: ## Build the C++ client; as root, Debian's packages are installed first
 	@cpp/packages.sh
@@ -67,8 +67,9 @@ test-learning: $(STAMP) ## Does it learn? The published scores that two cores ca
 	@$(RUN) pytest -n 2 -m learning -s
 
 # The same tests as in `make test`, with far more trials.
-test-faults: $(STAMP) ## The long storms: kills, failpoints, simulations, partitions; hours, or STORM=0.01 for minutes
+test-faults: $(STAMP) ## The long storms: kills, partitions, sanitizers, …; hours, or STORM=0.01 for minutes
 	@RL4SYS_STORM=$(STORM) $(RUN) pytest -n 2 -m "not learning" $(wildcard $(STORMS))
+	@if cpp/packages.sh; then $(MAKE) --no-print-directory cpp-sanitize; else echo "The C++ client is left out."; fi
 
 bench: $(STAMP) ## Compare with stable-baselines3 and with bare operations in the same run; about ten minutes
 	@$(BIN)/python benchmarks/run_all.py

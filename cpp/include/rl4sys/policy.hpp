@@ -1,0 +1,93 @@
+/// @file
+/// Runs a policy program: the same decisions as numpy and torch, without either.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rl4sys/noise.hpp"
+#include "rl4sys/policy_spec.hpp"
+#include "rl4sys/weights.hpp"
+
+namespace rl4sys {
+
+namespace detail {
+class Plan;
+}
+
+/// How a decision ended. Anything but `Decided` leaves the decision without an action.
+enum class Outcome : std::uint8_t {
+    Decided = 0,
+    /// The action mask forbids every choice of a group.
+    NothingAllowed = 1,
+    /// The scores or the action are NaN or infinite: so were the observation or the weights.
+    NotFinite = 2,
+    /// An observation that an `embed` op reads is no row of its table.
+    IndexOutOfRange = 3,
+};
+
+/// What to tell people about an outcome.
+const char* describe(Outcome outcome) noexcept;
+
+/// What a policy chose for one row. The pointers belong to the policy and are valid until its next decision.
+struct Decision {
+    Outcome outcome = Outcome::Decided;
+    /// `Policy::action_size()` choices counted from 0; null for box actions.
+    const std::int64_t* choices = nullptr;
+    /// `Policy::action_size()` numbers; null for discrete actions. Not clipped to the bounds.
+    const float* numbers = nullptr;
+    /// Meaningful if `PolicySpec::noted()` has it, else 0.
+    float log_prob = 0.0F;
+    /// The memory afterwards, `Policy::carry_size()` values; null for a policy without memory.
+    const float* carry = nullptr;
+};
+
+/// The ops that this runtime has, by name; a client lists them when it joins.
+const std::vector<std::string>& known_ops();
+
+/// The heads that this runtime has; a client lists them when it joins.
+const std::vector<HeadKind>& known_heads();
+
+/// A policy that acts for one row at a time. Not for two threads at once: give each its own.
+///
+/// The constructor checks the whole spec, so that a decision needs no checks and allocates nothing.
+class Policy {
+public:
+    /// @throws BadPolicy if the spec cannot be run, UnknownOp if it needs another runtime,
+    ///         LayoutMismatch if there are more or fewer weights than it needs.
+    Policy(PolicySpec spec, SharedWeights weights);
+    Policy(Policy&&) noexcept;
+    Policy& operator=(Policy&&) noexcept;
+    ~Policy();
+
+    const PolicySpec& spec() const noexcept;
+    /// How many weights the policy has.
+    std::size_t weight_count() const noexcept;
+    /// How many uniform numbers one decision takes.
+    std::size_t noise_size() const noexcept;
+    /// How many choices or numbers one action has.
+    std::size_t action_size() const noexcept;
+    /// How many floats its memory has: all arrays of the carry, one after the other.
+    std::size_t carry_size() const noexcept;
+
+    /// Use these weights from the next decision on: a pointer is exchanged, nothing is copied.
+    /// @throws LayoutMismatch if there are more or fewer than the policy has.
+    void load(SharedWeights weights);
+    const SharedWeights& weights() const noexcept;
+
+    /// Decide for one row. Allocates nothing and blocks on nothing.
+    /// @param observation one pointer for each of `spec().program.inputs`, to one row as it travels: values of the
+    ///        stated type in C order, without regard to alignment.
+    /// @param noise `noise_size()` uniform numbers; may be null if that is 0.
+    /// @param carry `carry_size()` values; null for the memory of a policy that has seen nothing yet. May be what
+    ///        the last decision returned.
+    Decision decide(const void* const* observation, const float* noise, const float* carry = nullptr) noexcept;
+
+private:
+    std::unique_ptr<detail::Plan> plan_;
+};
+
+}  // namespace rl4sys

@@ -1,0 +1,135 @@
+/**
+ * @file
+ * The client for C and for languages that can call C. Functions return a status; `rl4sys_last_error` has the words.
+ *
+ * Handles may be used by any thread. What is said of `Agent` and `Episode` in agent.hpp holds here too: `rl4sys_act`
+ * never waits for the network and never fails because the server is away.
+ */
+#ifndef RL4SYS_H
+#define RL4SYS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct rl4sys_agent rl4sys_agent;
+typedef struct rl4sys_episode rl4sys_episode;
+
+typedef enum rl4sys_status {
+    RL4SYS_OK = 0,
+    /** The settings cannot be used. */
+    RL4SYS_BAD_SETTINGS = 1,
+    /** There is no policy to act with: the server is away or refuses, and nothing stands in for it. */
+    RL4SYS_NOT_CONNECTED = 2,
+    /** An observation, mask, reward or another argument is not what is expected. */
+    RL4SYS_BAD_ARGUMENT = 3,
+    /** The mask forbids every choice. */
+    RL4SYS_NOTHING_ALLOWED = 4,
+    /** The episode is over, or the agent is closed. */
+    RL4SYS_ENDED = 5,
+    /** Not done in time. */
+    RL4SYS_TIMEOUT = 6,
+    /** The process was forked after connecting. */
+    RL4SYS_FORKED = 7,
+    /** Something else. */
+    RL4SYS_FAILED = 8
+} rl4sys_status;
+
+typedef enum rl4sys_ending { RL4SYS_TERMINATED = 1, RL4SYS_TRUNCATED = 2 } rl4sys_ending;
+
+/** The types of values in arrays; the numbers are those of the wire. */
+typedef enum rl4sys_type {
+    RL4SYS_BOOL = 1,
+    RL4SYS_UINT8 = 2,
+    RL4SYS_UINT16 = 3,
+    RL4SYS_UINT32 = 4,
+    RL4SYS_UINT64 = 5,
+    RL4SYS_INT8 = 6,
+    RL4SYS_INT16 = 7,
+    RL4SYS_INT32 = 8,
+    RL4SYS_INT64 = 9,
+    RL4SYS_FLOAT32 = 11,
+    RL4SYS_FLOAT64 = 12
+} rl4sys_type;
+
+/** One array of an observation. Where there is only one, its name may be NULL. */
+typedef struct rl4sys_array {
+    const char* name;
+    const void* data;
+    size_t size; /**< Values, not bytes. */
+    rl4sys_type type;
+} rl4sys_array;
+
+/** What was decided. */
+typedef struct rl4sys_action {
+    int64_t choice;         /**< The first of `choices`. */
+    const int64_t* choices; /**< NULL where actions are numbers. Valid until the episode's next decision. */
+    const float* numbers;   /**< NULL where actions are choices. Valid until the episode's next decision. */
+    size_t size;            /**< Choices or numbers. */
+    int64_t decision;       /**< The id of this decision, for rewards that come late. */
+    int is_fallback;        /**< Whether the fallback decided. */
+} rl4sys_action;
+
+/** The state of an agent at one moment; see health.hpp. */
+typedef struct rl4sys_health {
+    int connected;
+    int64_t version; /**< -1 before the first policy. */
+    double age;      /**< Seconds since that version arrived; -1 before the first. */
+    uint64_t decisions;
+    uint64_t fallback_decisions;
+    uint64_t open_episodes;
+    uint64_t backlog;
+    uint64_t backlog_bytes;
+    uint64_t acknowledged;
+    uint64_t drops; /**< Of all reasons together; `rl4sys_drops` has each. */
+    uint64_t late_rewards;
+    uint64_t damaged_patches;
+    int stopped; /**< Whether nothing is sent or received any more. */
+} rl4sys_health;
+
+/** Decides while there is no policy yet. Returns a choice. */
+typedef int64_t (*rl4sys_fallback)(const rl4sys_array* observation, size_t arrays, void* context);
+
+/** What went wrong in this thread's last call that did not return RL4SYS_OK. Valid until its next such call. */
+const char* rl4sys_last_error(void);
+
+/** Connect with the settings of a JSON file. `fallback` may be NULL. */
+rl4sys_status rl4sys_connect(const char* config_path, rl4sys_fallback fallback, void* context, rl4sys_agent** agent);
+/** Connect with settings in JSON; relative paths are below the working directory. */
+rl4sys_status rl4sys_connect_json(const char* settings, rl4sys_fallback fallback, void* context, rl4sys_agent** agent);
+/** Send what is sealed, and wait until the server has it. */
+rl4sys_status rl4sys_flush(rl4sys_agent* agent, double timeout);
+rl4sys_status rl4sys_get_health(const rl4sys_agent* agent, rl4sys_health* health);
+/** How many segments were dropped for this reason, such as "overflow_oldest". */
+uint64_t rl4sys_drops(const rl4sys_agent* agent, const char* reason);
+/** End what is open as truncated, send what there is for up to `timeout` seconds, stop, and free the agent.
+ *  Episodes must still be freed, before or after. NULL is allowed. */
+void rl4sys_close(rl4sys_agent* agent, double timeout);
+
+/** A new episode. Free it with `rl4sys_episode_free`, which ends it as truncated if nobody did. */
+rl4sys_status rl4sys_episode_begin(rl4sys_agent* agent, rl4sys_episode** episode);
+void rl4sys_episode_free(rl4sys_episode* episode);
+
+/** The action for one array of float32; `mask` (0: forbidden) may be NULL. */
+rl4sys_status rl4sys_act(rl4sys_episode* episode, const float* observation, size_t size, const uint8_t* mask,
+                         size_t mask_size, rl4sys_action* action);
+/** The action for arrays by name; a mask is the array "action_mask". */
+rl4sys_status rl4sys_act_arrays(rl4sys_episode* episode, const rl4sys_array* observation, size_t arrays,
+                                rl4sys_action* action);
+/** Add to the reward of the latest decision. */
+rl4sys_status rl4sys_reward(rl4sys_episode* episode, double value);
+/** Add to the reward of the decision with this id. */
+rl4sys_status rl4sys_reward_decision(rl4sys_episode* episode, double value, int64_t decision);
+/** The episode is over. `observation` is what followed the last action; NULL if it was not observed. */
+rl4sys_status rl4sys_end(rl4sys_episode* episode, const float* observation, size_t size, rl4sys_ending ending);
+rl4sys_status rl4sys_end_arrays(rl4sys_episode* episode, const rl4sys_array* observation, size_t arrays,
+                                rl4sys_ending ending);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

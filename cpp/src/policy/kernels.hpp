@@ -1,0 +1,54 @@
+/// @file
+/// The arithmetic of the ops, compiled once for every machine and once for those with AVX2 and FMA.
+#pragma once
+
+#include <cstddef>
+
+namespace rl4sys::detail {
+
+/// From `count` values to as many; `from` and `to` are the same or do not overlap.
+using Elementwise = void (*)(const float* from, float* to, std::size_t count);
+
+/// One implementation of all kernels. Arrays are float32, need no alignment, and results overlap no argument
+/// unless said otherwise.
+struct Kernels {
+    const char* name;
+    /// result[j] = bias[j] + sum over i of x[i] * weight[i * outputs + j]; `bias` may be null.
+    void (*linear)(const float* x, std::size_t inputs, const float* weight, const float* bias, float* result,
+                   std::size_t outputs);
+    /// result[f * stride] = bias[f] + sum over i of x[i] * rows[f * inputs + i].
+    void (*dot_rows)(const float* x, std::size_t inputs, const float* rows, const float* bias, float* result,
+                     std::size_t stride, std::size_t count);
+    Elementwise tanh;
+    Elementwise relu;
+    Elementwise sigmoid;
+    Elementwise silu;
+    Elementwise gelu;
+    Elementwise elu;
+    Elementwise softplus;
+    void (*leaky_relu)(const float* x, float slope, float* result, std::size_t count);
+    void (*scale)(const float* x, float factor, float offset, float* result, std::size_t count);
+    void (*add)(const float* first, const float* second, float* result, std::size_t count);
+    void (*standardize)(const float* x, const float* mean, const float* scale, float clip, float* result,
+                        std::size_t count);
+    /// Over one axis of `count` values.
+    void (*layer_norm)(const float* x, const float* gain, const float* bias, float epsilon, float* result,
+                       std::size_t count);
+    void (*rms_norm)(const float* x, const float* gain, float epsilon, float* result, std::size_t count);
+    /// The gates after both products (3 * size values each), in the order reset, update, new.
+    void (*gru)(const float* from_input, const float* from_hidden, const float* hidden, float* next, std::size_t size);
+    /// The gates after both products (4 * size values each), in the order input, forget, cell, output.
+    void (*lstm)(const float* from_input, const float* from_hidden, const float* cell, float* next_hidden,
+                 float* next_cell, std::size_t size);
+};
+
+/// For every machine.
+const Kernels& baseline_kernels() noexcept;
+
+/// For machines with AVX2 and FMA; null where this one, or this build, lacks them.
+const Kernels* avx2_kernels() noexcept;
+
+/// The fastest that this machine can run.
+const Kernels& best_kernels() noexcept;
+
+}  // namespace rl4sys::detail

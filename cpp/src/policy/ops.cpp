@@ -1,0 +1,396 @@
+#include "policy/ops.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "policy/compiler.hpp"
+#include "policy/elements.hpp"
+
+namespace rl4sys::detail {
+namespace {
+
+/// An op on its way to a step: its registers and tensors by number, checked.
+class OpReader {
+public:
+    OpReader(Compiler& compiler, const Op& op, std::string who) : compiler_(compiler), op_(op), who_(std::move(who)) {}
+
+    /// Refuses the op unless it has as many parts as its kind needs.
+    void expect(std::size_t inputs, std::size_t tensors, std::size_t outputs = 1) const {
+        if (op_.inputs.size() == inputs && op_.tensors.size() == tensors && op_.outputs.size() == outputs) return;
+        fail("has " + std::to_string(op_.inputs.size()) + " inputs, " + std::to_string(op_.tensors.size()) +
+             " tensors and " + std::to_string(op_.outputs.size()) + " outputs; expected " + std::to_string(inputs) +
+             ", " + std::to_string(tensors) + " and " + std::to_string(outputs));
+    }
+    /// A copy: registers that are assigned later leave it as it is.
+    Register floats(std::size_t index) { return compiler_.floats(op_.inputs[index], who_); }
+    Register vector(std::size_t index) {
+        const Register x = floats(index);
+        require_axes(x.shape, 1, op_.inputs[index]);
+        return x;
+    }
+    Register raw(std::size_t index) const { return compiler_.find(op_.inputs[index], who_); }
+    std::size_t tensor(std::size_t index, const Shape& shape) const {
+        return compiler_.tensor(op_.tensors[index], shape, who_);
+    }
+    const Shape& tensor_shape(std::size_t index, std::size_t axes) const {
+        const Shape& shape = compiler_.tensor_shape(op_.tensors[index], who_);
+        require_axes(shape, axes, op_.tensors[index]);
+        return shape;
+    }
+    std::size_t output(Shape shape, std::size_t index = 0) {
+        return compiler_.assign(op_.outputs[index], std::move(shape)).at;
+    }
+    void alias(const Register& x, Shape shape) { compiler_.alias(op_.outputs[0], x, std::move(shape)); }
+    std::size_t scratch(std::size_t values) { return compiler_.scratch(values); }
+    float real(const char* name) const { return static_cast<float>(number(op_.settings, name, who_)); }
+    std::size_t whole(const char* name, std::size_t least) const {
+        const double value = number(op_.settings, name, who_);
+        if (value != std::trunc(value) || value < static_cast<double>(least) || value > 65536.0) {
+            fail("has the setting " + std::string(name) + " = " + std::to_string(value) +
+                 "; expected a whole number from " + std::to_string(least) + " to 65536");
+        }
+        return static_cast<std::size_t>(value);
+    }
+    const Op& op() const { return op_; }
+    [[noreturn]] void fail(const std::string& problem) const { refuse(who_, problem); }
+
+private:
+    void require_axes(const Shape& shape, std::size_t axes, const std::string& name) const {
+        if (shape.size() == axes) return;
+        fail("reads '" + name + "' of shape " + to_string(shape) + "; expected " + std::to_string(axes) +
+             (axes == 1 ? " axis" : " axes"));
+    }
+
+    Compiler& compiler_;
+    const Op& op_;
+    std::string who_;
+};
+
+Step compile_linear(OpReader& op) {
+    if (op.op().tensors.size() != 1) op.expect(1, 2);
+    op.expect(1, op.op().tensors.size());
+    const Register x = op.vector(0);
+    if (x.type != ElementType::Float32) {
+        op.fail("reads '" + op.op().inputs[0] + "' of " + std::string(element_name(x.type)) +
+                "; pass it through 'scale' before");
+    }
+    const std::uint32_t outputs = op.tensor_shape(0, 2)[1];
+    const std::size_t weight = op.tensor(0, {x.shape[0], outputs});
+    const std::size_t out = op.output({outputs});
+    const std::size_t from = x.at, inputs = x.values;
+    if (op.op().tensors.size() == 1) {
+        return [=](Frame& f) {
+            f.kernels->linear(f.registers + from, inputs, f.weights + weight, nullptr, f.registers + out, outputs);
+        };
+    }
+    const std::size_t bias = op.tensor(1, {outputs});
+    return [=](Frame& f) {
+        f.kernels->linear(f.registers + from, inputs, f.weights + weight, f.weights + bias, f.registers + out, outputs);
+    };
+}
+
+template <Elementwise Kernels::*Kernel>
+Step compile_elementwise(OpReader& op) {
+    op.expect(1, 0);
+    const Register x = op.floats(0);
+    const std::size_t from = x.at, out = op.output(x.shape), count = x.values;
+    return [=](Frame& f) { (f.kernels->*Kernel)(f.registers + from, f.registers + out, count); };
+}
+
+Step compile_leaky_relu(OpReader& op) {
+    op.expect(1, 0);
+    const float slope = op.real("slope");
+    const Register x = op.floats(0);
+    const std::size_t from = x.at, out = op.output(x.shape), count = x.values;
+    return [=](Frame& f) { f.kernels->leaky_relu(f.registers + from, slope, f.registers + out, count); };
+}
+
+Step compile_scale(OpReader& op) {
+    op.expect(1, 0);
+    const float factor = op.real("factor"), offset = op.real("offset");
+    const Register x = op.floats(0);
+    const std::size_t from = x.at, out = op.output(x.shape), count = x.values;
+    return [=](Frame& f) { f.kernels->scale(f.registers + from, factor, offset, f.registers + out, count); };
+}
+
+Step compile_add(OpReader& op) {
+    op.expect(2, 0);
+    const Register first = op.floats(0), second = op.floats(1);
+    if (first.shape != second.shape) {
+        op.fail("adds shapes " + to_string(first.shape) + " and " + to_string(second.shape) + "; expected equal ones");
+    }
+    const std::size_t a = first.at, b = second.at, out = op.output(first.shape), count = first.values;
+    return [=](Frame& f) { f.kernels->add(f.registers + a, f.registers + b, f.registers + out, count); };
+}
+
+Step compile_standardize(OpReader& op) {
+    op.expect(1, 2);
+    const float clip = op.real("clip");
+    const Register x = op.floats(0);
+    const std::size_t mean = op.tensor(0, x.shape), scale = op.tensor(1, x.shape);
+    const std::size_t from = x.at, out = op.output(x.shape), count = x.values;
+    return [=](Frame& f) {
+        f.kernels->standardize(f.registers + from, f.weights + mean, f.weights + scale, clip, f.registers + out, count);
+    };
+}
+
+/// The length of the last axis, over which norms are taken.
+std::uint32_t last_axis(const OpReader& op, const Register& x) {
+    if (x.shape.empty() || x.shape.back() == 0) {
+        op.fail("reads a register of shape " + to_string(x.shape) + "; expected values along a last axis");
+    }
+    return x.shape.back();
+}
+
+Step compile_layer_norm(OpReader& op) {
+    op.expect(1, 2);
+    const float epsilon = op.real("epsilon");
+    const Register x = op.floats(0);
+    const std::uint32_t last = last_axis(op, x);
+    const std::size_t gain = op.tensor(0, {last}), bias = op.tensor(1, {last});
+    const std::size_t from = x.at, out = op.output(x.shape), count = x.values;
+    return [=](Frame& f) {
+        for (std::size_t at = 0; at < count; at += last) {
+            f.kernels->layer_norm(f.registers + from + at, f.weights + gain, f.weights + bias, epsilon,
+                                  f.registers + out + at, last);
+        }
+    };
+}
+
+Step compile_rms_norm(OpReader& op) {
+    op.expect(1, 1);
+    const float epsilon = op.real("epsilon");
+    const Register x = op.floats(0);
+    const std::uint32_t last = last_axis(op, x);
+    const std::size_t gain = op.tensor(0, {last});
+    const std::size_t from = x.at, out = op.output(x.shape), count = x.values;
+    return [=](Frame& f) {
+        for (std::size_t at = 0; at < count; at += last) {
+            f.kernels->rms_norm(f.registers + from + at, f.weights + gain, epsilon, f.registers + out + at, last);
+        }
+    };
+}
+
+/// Lengths and places of one convolution.
+struct Convolution {
+    std::size_t channels, height, width;
+    std::size_t tall, wide;
+    std::size_t stride, padding;
+    std::size_t filters, rows, columns;
+    std::size_t from, padded, window, out, kernel, bias;
+
+    std::size_t padded_height() const { return height + 2 * padding; }
+    std::size_t padded_width() const { return width + 2 * padding; }
+    std::size_t window_values() const { return channels * tall * wide; }
+};
+
+void convolve(const Convolution& c, Frame& f) {
+    // The border of `padded` is zero from the start and stays so.
+    for (std::size_t row = 0; row < c.channels * c.height; ++row) {
+        const std::size_t channel = row / c.height, y = row % c.height;
+        const std::size_t at = (channel * c.padded_height() + y + c.padding) * c.padded_width() + c.padding;
+        std::memcpy(f.registers + c.padded + at, f.registers + c.from + row * c.width, c.width * sizeof(float));
+    }
+    const std::size_t positions = c.rows * c.columns;
+    for (std::size_t position = 0; position < positions; ++position) {
+        const std::size_t top = position / c.columns * c.stride, left = position % c.columns * c.stride;
+        float* window = f.registers + c.window;
+        for (std::size_t channel = 0; channel < c.channels; ++channel) {
+            for (std::size_t y = 0; y < c.tall; ++y, window += c.wide) {
+                const std::size_t at = (channel * c.padded_height() + top + y) * c.padded_width() + left;
+                std::memcpy(window, f.registers + c.padded + at, c.wide * sizeof(float));
+            }
+        }
+        f.kernels->dot_rows(f.registers + c.window, c.window_values(), f.weights + c.kernel, f.weights + c.bias,
+                            f.registers + c.out + position, positions, c.filters);
+    }
+}
+
+Step compile_conv2d(OpReader& op) {
+    op.expect(1, 2);
+    const Register x = op.floats(0);
+    if (x.shape.size() != 3) op.fail("reads an image of shape " + to_string(x.shape) + "; expected three axes");
+    const Shape kernel = op.tensor_shape(0, 4);
+    Convolution c{};
+    c.channels = x.shape[0], c.height = x.shape[1], c.width = x.shape[2];
+    c.filters = kernel[0], c.tall = kernel[2], c.wide = kernel[3];
+    c.stride = op.whole("stride", 1), c.padding = op.whole("padding", 0);
+    if (kernel[1] != x.shape[0]) {
+        op.fail("has a kernel for " + std::to_string(kernel[1]) + " channels, but its image has " +
+                std::to_string(x.shape[0]));
+    }
+    if (c.tall == 0 || c.wide == 0 || c.tall > c.padded_height() || c.wide > c.padded_width()) {
+        op.fail("has a kernel of shape " + to_string(kernel) + ", which does not fit into its image of shape " +
+                to_string(x.shape) + " with padding " + std::to_string(c.padding));
+    }
+    c.rows = (c.padded_height() - c.tall) / c.stride + 1;
+    c.columns = (c.padded_width() - c.wide) / c.stride + 1;
+    c.kernel = op.tensor(0, kernel), c.bias = op.tensor(1, {kernel[0]});
+    const Shape padded{x.shape[0], static_cast<std::uint32_t>(c.padded_height()),
+                       static_cast<std::uint32_t>(c.padded_width())};
+    c.from = x.at, c.padded = op.scratch(value_count(padded)), c.window = op.scratch(c.window_values());
+    c.out = op.output({kernel[0], static_cast<std::uint32_t>(c.rows), static_cast<std::uint32_t>(c.columns)});
+    return [c](Frame& f) { convolve(c, f); };
+}
+
+Step compile_flatten(OpReader& op) {
+    op.expect(1, 0);
+    const Register x = op.raw(0);
+    op.alias(x, {static_cast<std::uint32_t>(x.values)});
+    return {};
+}
+
+Step compile_concat(OpReader& op) {
+    op.expect(op.op().inputs.size(), 0);
+    struct Part {
+        std::size_t from, values;
+    };
+    std::vector<Part> parts;
+    std::uint64_t total = 0;
+    for (std::size_t index = 0; index < op.op().inputs.size(); ++index) {
+        const Register x = op.vector(index);
+        parts.push_back({x.at, x.values});
+        total += x.values;
+        if (total > most_register_values) op.fail("joins more values than a register can have");
+    }
+    if (parts.empty()) op.fail("joins nothing; expected two inputs or more");
+    const std::size_t out = op.output({static_cast<std::uint32_t>(total)});
+    return [parts = std::move(parts), out](Frame& f) {
+        float* to = f.registers + out;
+        for (const Part& part : parts) {
+            std::memcpy(to, f.registers + part.from, part.values * sizeof(float));
+            to += part.values;
+        }
+    };
+}
+
+/// Places of a recurrent op: both products are made first, then the gates.
+struct Recurrent {
+    std::size_t x, inputs, hidden, size, gates;
+    std::size_t input_weight, hidden_weight, input_bias, hidden_bias;
+    std::size_t from_input, from_hidden;
+
+    void multiply(Frame& f) const {
+        f.kernels->linear(f.registers + x, inputs, f.weights + input_weight, f.weights + input_bias,
+                          f.registers + from_input, gates * size);
+        f.kernels->linear(f.registers + hidden, size, f.weights + hidden_weight, f.weights + hidden_bias,
+                          f.registers + from_hidden, gates * size);
+    }
+};
+
+Recurrent read_recurrent(OpReader& op, std::uint32_t gates) {
+    const Register x = op.vector(0), hidden = op.vector(1);
+    const std::uint64_t width = std::uint64_t{gates} * hidden.values;
+    if (width > most_register_values) op.fail("has a memory of " + std::to_string(hidden.values) + " values");
+    const auto columns = static_cast<std::uint32_t>(width);
+    Recurrent r{};
+    r.x = x.at, r.inputs = x.values, r.hidden = hidden.at, r.size = hidden.values, r.gates = gates;
+    r.input_weight = op.tensor(0, {x.shape[0], columns}), r.hidden_weight = op.tensor(1, {hidden.shape[0], columns});
+    r.input_bias = op.tensor(2, {columns}), r.hidden_bias = op.tensor(3, {columns});
+    r.from_input = op.scratch(columns), r.from_hidden = op.scratch(columns);
+    return r;
+}
+
+Step compile_gru(OpReader& op) {
+    op.expect(2, 4);
+    const Recurrent r = read_recurrent(op, 3);
+    const std::size_t out = op.output({static_cast<std::uint32_t>(r.size)});
+    return [=](Frame& f) {
+        r.multiply(f);
+        f.kernels->gru(f.registers + r.from_input, f.registers + r.from_hidden, f.registers + r.hidden,
+                       f.registers + out, r.size);
+    };
+}
+
+Step compile_lstm(OpReader& op) {
+    op.expect(3, 4, 2);
+    const Recurrent r = read_recurrent(op, 4);
+    const Register cell = op.vector(2);
+    if (cell.values != r.size) op.fail("has a hidden memory and a cell of different lengths");
+    const Shape shape = cell.shape;
+    const std::size_t next_hidden = op.output(shape, 0), next_cell = op.output(shape, 1), from = cell.at;
+    return [=](Frame& f) {
+        r.multiply(f);
+        f.kernels->lstm(f.registers + r.from_input, f.registers + r.from_hidden, f.registers + from,
+                        f.registers + next_hidden, f.registers + next_cell, r.size);
+    };
+}
+
+Step compile_embed(OpReader& op) {
+    op.expect(1, 1);
+    const Register indices = op.raw(0);
+    const Shape table = op.tensor_shape(0, 2);
+    const std::uint64_t total = static_cast<std::uint64_t>(indices.values) * table[1];
+    if (total > most_register_values) op.fail("looks up more values than a register can have");
+    const std::size_t weight = op.tensor(0, table), out = op.output({static_cast<std::uint32_t>(total)});
+    const std::size_t rows = table[0], width = table[1], count = indices.values;
+    return [=](Frame& f) {
+        for (std::size_t i = 0; i < count; ++i) {
+            // What came as whole numbers is read as such: float32 has only 24 bits.
+            const std::int64_t index = indices.input ? index_at(f.observation[*indices.input], indices.type, i)
+                                                     : whole_part(f.registers[indices.at + i]);
+            float* to = f.registers + out + i * width;
+            if (index < 0 || static_cast<std::uint64_t>(index) >= rows) {
+                f.outcome = Outcome::IndexOutOfRange;
+                std::memset(to, 0, width * sizeof(float));
+                continue;
+            }
+            std::memcpy(to, f.weights + weight + static_cast<std::size_t>(index) * width, width * sizeof(float));
+        }
+    };
+}
+
+using Compile = Step (*)(OpReader&);
+
+const std::map<std::string, Compile>& compilers() {
+    static const std::map<std::string, Compile> table{
+        {"linear", compile_linear},
+        {"tanh", compile_elementwise<&Kernels::tanh>},
+        {"relu", compile_elementwise<&Kernels::relu>},
+        {"sigmoid", compile_elementwise<&Kernels::sigmoid>},
+        {"silu", compile_elementwise<&Kernels::silu>},
+        {"gelu", compile_elementwise<&Kernels::gelu>},
+        {"elu", compile_elementwise<&Kernels::elu>},
+        {"softplus", compile_elementwise<&Kernels::softplus>},
+        {"leaky_relu", compile_leaky_relu},
+        {"standardize", compile_standardize},
+        {"layer_norm", compile_layer_norm},
+        {"rms_norm", compile_rms_norm},
+        {"conv2d", compile_conv2d},
+        {"flatten", compile_flatten},
+        {"concat", compile_concat},
+        {"add", compile_add},
+        {"scale", compile_scale},
+        {"gru", compile_gru},
+        {"lstm", compile_lstm},
+        {"embed", compile_embed},
+    };
+    return table;
+}
+
+}  // namespace
+
+bool knows_op(const std::string& kind) {
+    return compilers().count(kind) != 0;
+}
+
+Step compile_op(Compiler& compiler, const Op& op, const std::string& who) {
+    OpReader reader(compiler, op, who);
+    return compilers().at(op.kind)(reader);
+}
+
+}  // namespace rl4sys::detail
+
+namespace rl4sys {
+
+const std::vector<std::string>& known_ops() {
+    static const std::vector<std::string> names = [] {
+        std::vector<std::string> all;
+        for (const auto& entry : detail::compilers()) all.push_back(entry.first);
+        return all;
+    }();
+    return names;
+}
+
+}  // namespace rl4sys

@@ -1,0 +1,164 @@
+#include "policy/plan.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "policy/elements.hpp"
+#include "policy/ops.hpp"
+
+namespace rl4sys::detail {
+namespace {
+
+void require_bounded(const char* what, std::size_t count) {
+    if (count > most_parts) {
+        refuse("it", "has " + std::to_string(count) + " " + what + "; at most " + std::to_string(most_parts) +
+                         " are allowed");
+    }
+}
+
+void require_known_ops(const Program& program) {
+    std::string unknown;
+    for (const Op& op : program.ops) {
+        if (!knows_op(op.kind)) unknown += (unknown.empty() ? "'" : ", '") + op.kind.substr(0, 64) + "'";
+        if (unknown.size() > 1024) break;
+    }
+    if (!unknown.empty()) {
+        throw UnknownOp("This runtime lacks the ops " + unknown + "; upgrade rl4sys, or decide on the server.");
+    }
+}
+
+std::size_t checked_size(const DiscreteAction& action) {
+    if (action.n < 1) refuse("its action", "has " + std::to_string(action.n) + " choices; expected at least one");
+    return 1;
+}
+
+std::size_t checked_size(const MultiDiscreteAction& action) {
+    require_bounded("parts of an action", action.sizes.size());
+    if (action.sizes.empty()) refuse("its action", "has no parts; expected at least one");
+    for (const std::int64_t size : action.sizes) checked_size(DiscreteAction{size});
+    return action.sizes.size();
+}
+
+std::size_t checked_size(const BoxAction& action) {
+    require_bounded("bounds", action.low.size());
+    bool right = !action.low.empty() && action.low.size() == action.high.size();
+    // A NaN is never at most anything, so this refuses it too.
+    for (std::size_t i = 0; right && i < action.low.size(); ++i) right = action.low[i] <= action.high[i];
+    if (!right) {
+        refuse("its action", "has " + std::to_string(action.low.size()) + " lower and " +
+                                 std::to_string(action.high.size()) +
+                                 " upper bounds; expected as many of both, at least one, and no lower bound above its "
+                                 "upper one");
+    }
+    return action.low.size();
+}
+
+Layout checked_layout(const Program& program) {
+    require_bounded("inputs", program.inputs.size());
+    require_bounded("ops", program.ops.size());
+    require_bounded("tensors", program.tensors.size());
+    require_bounded("memories", program.carry.size());
+    try {
+        return Layout(program.tensors);
+    } catch (const std::invalid_argument& error) {
+        throw BadPolicy(std::string("The policy cannot be run: ") + error.what());
+    }
+}
+
+}  // namespace
+
+Plan::Plan(PolicySpec spec, SharedWeights weights, const Kernels& kernels)
+    : spec_(std::move(spec)), layout_(checked_layout(spec_.program)), kernels_(kernels) {
+    require_known_ops(spec_.program);
+    try {
+        compile();
+    } catch (const BadPolicy&) {
+        throw;
+    } catch (const std::invalid_argument& error) {
+        throw BadPolicy(std::string("The policy cannot be run: ") + error.what());
+    }
+    load(std::move(weights));
+}
+
+void Plan::compile() {
+    action_size_ = std::visit([](const auto& action) { return checked_size(action); }, spec_.action);
+    Compiler compiler(spec_, layout_);
+    for (std::size_t index = 0; index < spec_.program.ops.size(); ++index) {
+        const Op& op = spec_.program.ops[index];
+        Step step = compile_op(compiler, op, "op " + std::to_string(index) + " '" + op.kind + "'");
+        if (step) steps_.push_back(std::move(step));
+    }
+    // Before the memories: it may assign a register that one of them takes up.
+    head_ = compile_head(compiler);
+    std::size_t carry = 0;
+    for (const Memory& memory : spec_.program.carry) {
+        const std::string who = "the memory '" + memory.name + "'";
+        const Register before = compiler.find(memory.name, who), after = compiler.floats(memory.next, who);
+        if (before.shape != after.shape) {
+            refuse(who, "has shape " + to_string(before.shape) + " but takes the value of '" + memory.next +
+                            "' of shape " + to_string(after.shape));
+        }
+        if (before.values > 0) memories_.push_back({before.values, before.at, after.at});
+        carry += before.values;
+    }
+    for (std::size_t index = 0; index < spec_.program.inputs.size(); ++index) {
+        if (!compiler.read_as_floats()[index]) continue;
+        const ArraySpec& input = spec_.program.inputs[index];
+        conversions_.push_back({index, input.values(), compiler.find(input.name, "it").at, input.type});
+    }
+    // At least one, so that there is an address even for nothing.
+    registers_.resize(compiler.register_values() + 1);
+    next_carry_.resize(carry);
+    if (std::holds_alternative<BoxAction>(spec_.action)) {
+        numbers_.resize(action_size_);
+    } else {
+        choices_.resize(action_size_);
+    }
+}
+
+void Plan::load(SharedWeights weights) {
+    if (weights == nullptr || weights->size() != layout_.size()) {
+        throw LayoutMismatch("The policy has " + std::to_string(layout_.size()) + " weights; got " +
+                             (weights == nullptr ? "none" : std::to_string(weights->size())) +
+                             ". The weights belong to another architecture.");
+    }
+    weights_ = std::move(weights);
+}
+
+Decision Plan::decide(const void* const* observation, const float* noise, const float* carry) noexcept {
+    static constexpr float nothing = 0.0F;
+    const float* weights = weights_->empty() ? &nothing : weights_->data();
+    Frame frame{&kernels_, weights, observation, registers_.data(), Outcome::Decided};
+    for (const Conversion& conversion : conversions_) {
+        to_floats(observation[conversion.input], conversion.type, frame.registers + conversion.at, conversion.values);
+    }
+    for (const Recall& memory : memories_) {
+        if (carry == nullptr) {
+            std::memset(frame.registers + memory.at, 0, memory.values * sizeof(float));
+        } else {
+            std::memcpy(frame.registers + memory.at, carry, memory.values * sizeof(float));
+            carry += memory.values;
+        }
+    }
+    for (const Step& step : steps_) step(frame);
+    Answer answer{choices_.data(), numbers_.data(), 0.0F};
+    const Outcome decided = head_(frame, noise, answer);
+    Decision decision;
+    decision.outcome = frame.outcome == Outcome::Decided ? decided : frame.outcome;
+    if (decision.outcome != Outcome::Decided) return decision;
+    decision.choices = choices_.empty() ? nullptr : choices_.data();
+    decision.numbers = numbers_.empty() ? nullptr : numbers_.data();
+    decision.log_prob = answer.log_prob;
+    if (!memories_.empty()) {
+        float* to = next_carry_.data();
+        for (const Recall& memory : memories_) {
+            std::memcpy(to, frame.registers + memory.next, memory.values * sizeof(float));
+            to += memory.values;
+        }
+        decision.carry = next_carry_.data();
+    }
+    return decision;
+}
+
+}  // namespace rl4sys::detail

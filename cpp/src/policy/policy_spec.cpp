@@ -1,0 +1,77 @@
+#include "rl4sys/policy_spec.hpp"
+
+#include <cstddef>
+
+namespace rl4sys {
+namespace {
+
+std::size_t box_size(const ActionSpec& action) noexcept {
+    const auto* box = std::get_if<BoxAction>(&action);
+    return box == nullptr ? 0 : box->low.size();
+}
+
+}  // namespace
+
+ArraySpec action_array(const ActionSpec& action) {
+    if (const auto* several = std::get_if<MultiDiscreteAction>(&action)) {
+        return {"action", ElementType::Int64, {static_cast<std::uint32_t>(several->sizes.size())}};
+    }
+    if (const auto* box = std::get_if<BoxAction>(&action)) {
+        return {"action", ElementType::Float32, {static_cast<std::uint32_t>(box->low.size())}};
+    }
+    return {"action", ElementType::Int64, {}};
+}
+
+std::vector<ArraySpec> PolicySpec::noted() const {
+    switch (head.kind) {
+        case HeadKind::Categorical:
+        case HeadKind::Gaussian:
+        case HeadKind::TanhGaussian: return {{"log_prob", ElementType::Float32, {}}};
+        case HeadKind::EpsilonGreedy:
+        case HeadKind::Deterministic:
+        case HeadKind::Perturbed: break;
+    }
+    return {};
+}
+
+std::vector<ArraySpec> PolicySpec::carry_arrays() const {
+    std::vector<ArraySpec> arrays;
+    for (const Memory& memory : program.carry) arrays.push_back({memory.name, ElementType::Float32, memory.shape});
+    return arrays;
+}
+
+std::string_view head_name(HeadKind kind) noexcept {
+    switch (kind) {
+        case HeadKind::Categorical: return "categorical";
+        case HeadKind::EpsilonGreedy: return "epsilon_greedy";
+        case HeadKind::Gaussian: return "gaussian";
+        case HeadKind::TanhGaussian: return "tanh_gaussian";
+        case HeadKind::Deterministic: return "deterministic";
+        case HeadKind::Perturbed: return "perturbed";
+    }
+    return "unknown";
+}
+
+std::optional<std::string> Head::output() const {
+    const auto next = settings.find("next");
+    if (kind != HeadKind::Perturbed || next == settings.end()) return std::nullopt;
+    const auto* name = std::get_if<std::string>(&next->second);
+    return name == nullptr ? std::nullopt : std::optional<std::string>(*name);
+}
+
+std::size_t noise_size(const PolicySpec& spec) noexcept {
+    switch (spec.head.kind) {
+        case HeadKind::Categorical:
+            if (const auto* several = std::get_if<MultiDiscreteAction>(&spec.action)) return several->sizes.size();
+            return 1;
+        case HeadKind::EpsilonGreedy: return 2;
+        case HeadKind::Gaussian: return 2 * box_size(spec.action);
+        // The last number says whether to take any action within the bounds.
+        case HeadKind::TanhGaussian: return 2 * box_size(spec.action) + spec.head.tensors.size();
+        case HeadKind::Perturbed: return 2 * box_size(spec.action) + 1;
+        case HeadKind::Deterministic: break;
+    }
+    return 0;
+}
+
+}  // namespace rl4sys

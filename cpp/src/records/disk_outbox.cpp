@@ -1,0 +1,204 @@
+#include "records/disk_outbox.hpp"
+
+#include <algorithm>
+#include <random>
+#include <string_view>
+
+#include "records/bytes.hpp"
+
+namespace rl4sys::records {
+namespace {
+
+constexpr unsigned char is_parcel = 1;
+constexpr unsigned char is_settled = 2;
+constexpr std::size_t parcel_bytes = 17;
+constexpr std::size_t settled_bytes = 25;
+
+std::string encode(const Parcel& parcel) {
+    std::string record;
+    record.reserve(parcel_bytes + parcel.payload->size());
+    put(record, is_parcel, 1);
+    put64(record, parcel.key.epoch);
+    put64(record, parcel.key.sequence);
+    record.append(*parcel.payload);
+    return record;
+}
+
+std::string encode_settled(std::uint64_t epoch, std::uint64_t begin, std::uint64_t end) {
+    std::string record;
+    put(record, is_settled, 1);
+    put64(record, epoch);
+    put64(record, begin);
+    put64(record, end);
+    return record;
+}
+
+}  // namespace
+
+std::uint64_t fresh_epoch() {
+    std::random_device device;
+    return (std::uint64_t{device()} << 32 | device()) >> 1;
+}
+
+DiskOutbox::DiskOutbox(const Path& directory, std::uint64_t epoch, OutboxLimits limits, std::size_t file_bytes,
+                       std::shared_ptr<Files> files)
+    : file_bytes_(file_bytes), log_(directory, file_bytes, std::move(files)) {
+    outbox_ = std::make_unique<Outbox>(epoch, limits, fold());
+}
+
+Offer DiskOutbox::offer(std::string payload) {
+    Offer offer = outbox_->offer(std::move(payload));
+    if (!offer.parcel) {
+        return offer;
+    }
+    const ParcelKey key = offer.parcel->key;
+    const std::size_t earlier = notes_.size();
+    note_settled(offer.evicted);
+    // Evictions last: if a crash tears this append, nothing has made way for nothing.
+    std::vector<std::string> records(notes_.begin(), notes_.begin() + static_cast<std::ptrdiff_t>(earlier));
+    records.push_back(encode(*offer.parcel));
+    records.insert(records.end(), notes_.begin() + static_cast<std::ptrdiff_t>(earlier), notes_.end());
+    try {
+        places_.put(key, log_.append(records) + earlier);
+    } catch (const LogFull&) {
+        outbox_->refuse(key, "disk_full");
+        return {Verdict::Dropped, std::nullopt, std::move(offer.evicted)};
+    } catch (const LogBroken&) {
+        outbox_->refuse(key, "disk_failed");
+        throw;
+    }
+    notes_.clear();
+    tidy();
+    return offer;
+}
+
+bool DiskOutbox::acknowledge(ParcelKey key) {
+    const bool was_here = outbox_->acknowledge(key);
+    if (was_here) {
+        settled(key);
+    }
+    return was_here;
+}
+
+bool DiskOutbox::refuse(ParcelKey key, const std::string& reason) {
+    const bool was_here = outbox_->refuse(key, reason);
+    if (was_here) {
+        settled(key);
+    }
+    return was_here;
+}
+
+std::size_t DiskOutbox::close() {
+    log_.close();
+    return 0;
+}
+
+void DiskOutbox::settled(ParcelKey key) {
+    places_.remove(key);
+    notes_.push_back(encode_settled(key.epoch, key.sequence, key.sequence + 1));
+    tidy();
+}
+
+void DiskOutbox::note_settled(const std::vector<Parcel>& parcels) {
+    // Neighbours are noted together.
+    for (std::size_t first = 0; first < parcels.size();) {
+        std::size_t last = first;
+        const ParcelKey begin = parcels[first].key;
+        while (last < parcels.size() && parcels[last].key == ParcelKey{begin.epoch, begin.sequence + (last - first)}) {
+            places_.remove(parcels[last].key);
+            ++last;
+        }
+        notes_.push_back(encode_settled(begin.epoch, begin.sequence, begin.sequence + (last - first)));
+        first = last;
+    }
+}
+
+void DiskOutbox::tidy() {
+    // What a failing disk forgets here is sent once more after a restart, and ignored by the server as a repeat; the
+    // next offer tells of the failure.
+    try {
+        if (!notes_.empty()) {
+            log_.append(notes_);
+            notes_.clear();
+        }
+        const std::size_t kept = std::max(outbox_->limits().capacity_bytes, backlog_bytes());
+        if (log_.size() > 2 * kept + 2 * file_bytes_) {
+            write_anew();
+        }
+    } catch (const LogFull&) {    // NOLINT(bugprone-empty-catch): the notes are kept for the next attempt.
+    } catch (const LogBroken&) {  // NOLINT(bugprone-empty-catch)
+    }
+    try {
+        log_.prune(places_.oldest(log_.end()));
+    } catch (const LogBroken&) {  // NOLINT(bugprone-empty-catch)
+    }
+}
+
+void DiskOutbox::write_anew() {
+    // An old parcel keeps too many files: every unsettled one goes to the end of the log.
+    const std::vector<Parcel> parcels = outbox_->unsettled();
+    std::vector<std::string> records;
+    std::transform(parcels.begin(), parcels.end(), std::back_inserter(records), encode);
+    std::uint64_t number = log_.append(records);
+    places_.clear();
+    for (const Parcel& parcel : parcels) {
+        places_.put(parcel.key, number++);
+    }
+}
+
+std::vector<Parcel> DiskOutbox::fold() {
+    std::list<Parcel> parcels;
+    std::unordered_map<ParcelKey, std::list<Parcel>::iterator, ParcelKeyHash> found;
+    log_.read_all([&](std::uint64_t number, std::string_view record) {
+        const int kind = record.empty() ? 0 : static_cast<unsigned char>(record[0]);
+        if (kind == is_parcel && record.size() >= parcel_bytes) {
+            const ParcelKey key{get64(record, 1), get64(record, 9)};
+            // Written anew: the parcel keeps its turn, and its place is the new one, in the order of the places.
+            places_.put(key, number);
+            if (found.find(key) == found.end()) {
+                parcels.push_back({key, std::make_shared<const std::string>(record.substr(parcel_bytes))});
+                found[key] = std::prev(parcels.end());
+            }
+        } else if (kind == is_settled && record.size() == settled_bytes) {
+            const std::uint64_t epoch = get64(record, 1);
+            const std::uint64_t end = get64(record, 17);
+            for (std::uint64_t sequence = get64(record, 9); sequence < end; ++sequence) {
+                if (const auto parcel = found.find({epoch, sequence}); parcel != found.end()) {
+                    parcels.erase(parcel->second);
+                    found.erase(parcel);
+                }
+                places_.remove({epoch, sequence});
+            }
+        } else {
+            throw RecordsDamaged(
+                "Record " + std::to_string(number) +
+                " of the outbox is neither a parcel nor a settlement. It was written by a newer version "
+                "or is no outbox: use that version, or choose another directory.");
+        }
+    });
+    return {parcels.begin(), parcels.end()};
+}
+
+void DiskOutbox::Places::put(ParcelKey key, std::uint64_t number) {
+    remove(key);
+    order_.emplace_back(key, number);
+    found_[key] = std::prev(order_.end());
+}
+
+void DiskOutbox::Places::remove(ParcelKey key) {
+    if (const auto place = found_.find(key); place != found_.end()) {
+        order_.erase(place->second);
+        found_.erase(place);
+    }
+}
+
+void DiskOutbox::Places::clear() {
+    order_.clear();
+    found_.clear();
+}
+
+std::uint64_t DiskOutbox::Places::oldest(std::uint64_t otherwise) const {
+    return order_.empty() ? otherwise : order_.front().second;
+}
+
+}  // namespace rl4sys::records

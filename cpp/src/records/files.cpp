@@ -1,0 +1,174 @@
+#include "records/files.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "records/errors.hpp"
+
+namespace rl4sys::records {
+namespace {
+
+/// An open descriptor, closed with its owner.
+class Descriptor {
+public:
+    Descriptor(const Path& path, int flags) : path_(path), number_(::open(path.c_str(), flags | O_CLOEXEC, 0600)) {
+        if (number_ < 0) {
+            throw FileError(errno, path.string());
+        }
+    }
+    ~Descriptor() { ::close(number_); }
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+
+    int number() const { return number_; }
+    [[noreturn]] void fail() const { throw FileError(errno, path_.string()); }
+
+private:
+    Path path_;
+    int number_;
+};
+
+class DiskFile : public File {
+public:
+    DiskFile(const Path& path, int flags) : descriptor_(path, flags) {}
+
+    std::size_t size() const override {
+        struct stat status {};
+        if (::fstat(descriptor_.number(), &status) != 0) {
+            descriptor_.fail();
+        }
+        return static_cast<std::size_t>(status.st_size);
+    }
+
+    std::string read(std::size_t offset, std::size_t length) const override {
+        std::string data(length, '\0');
+        std::size_t done = 0;
+        while (done < length) {
+            const ssize_t got =
+                ::pread(descriptor_.number(), data.data() + done, length - done, static_cast<off_t>(offset + done));
+            if (got < 0 && errno != EINTR) {
+                descriptor_.fail();
+            }
+            if (got == 0) {
+                break;
+            }
+            done += got > 0 ? static_cast<std::size_t>(got) : 0;
+        }
+        data.resize(done);
+        return data;
+    }
+
+    void write(std::size_t offset, std::string_view data) override {
+        std::size_t done = 0;
+        // A disk that fills up takes a part first and says why only when asked again.
+        while (done < data.size()) {
+            const ssize_t put = ::pwrite(descriptor_.number(), data.data() + done, data.size() - done,
+                                         static_cast<off_t>(offset + done));
+            if (put < 0 && errno != EINTR) {
+                descriptor_.fail();
+            }
+            done += put > 0 ? static_cast<std::size_t>(put) : 0;
+        }
+    }
+
+    void truncate(std::size_t length) override {
+        if (::ftruncate(descriptor_.number(), static_cast<off_t>(length)) != 0) {
+            descriptor_.fail();
+        }
+    }
+
+    void sync() override {
+        if (::fdatasync(descriptor_.number()) != 0) {
+            descriptor_.fail();
+        }
+    }
+
+private:
+    Descriptor descriptor_;
+};
+
+/// An flock: the kernel releases it when the process dies, however it dies.
+class DiskLock : public Lock {
+public:
+    explicit DiskLock(const Path& path) : descriptor_(path, O_RDWR | O_CREAT) {
+        if (::flock(descriptor_.number(), LOCK_EX | LOCK_NB) != 0) {
+            if (errno != EWOULDBLOCK) {
+                descriptor_.fail();
+            }
+            throw LogInUse(path.parent_path().string() +
+                           " is open for writing elsewhere. Close that writer, or choose another directory.");
+        }
+    }
+
+private:
+    Descriptor descriptor_;
+};
+
+}  // namespace
+
+std::vector<std::string> DiskFiles::names(const Path& directory) const {
+    std::vector<std::string> found;
+    std::error_code error;
+    for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
+         entry.increment(error)) {
+        found.push_back(entry->path().filename().string());
+    }
+    if (error) {
+        throw FileError(error.value(), directory.string());
+    }
+    return found;
+}
+
+void DiskFiles::make_directory(const Path& directory) {
+    if (directory.empty() || std::filesystem::is_directory(directory)) {
+        return;
+    }
+    make_directory(directory.parent_path());
+    if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
+        throw FileError(errno, directory.string());
+    }
+    sync_directory(directory.parent_path());
+}
+
+std::unique_ptr<File> DiskFiles::create(const Path& path) {
+    return std::make_unique<DiskFile>(path, O_RDWR | O_CREAT | O_TRUNC);
+}
+
+std::unique_ptr<File> DiskFiles::open(const Path& path) {
+    return std::make_unique<DiskFile>(path, O_RDWR);
+}
+
+std::unique_ptr<File> DiskFiles::open_to_read(const Path& path) const {
+    return std::make_unique<DiskFile>(path, O_RDONLY);
+}
+
+void DiskFiles::rename(const Path& source, const Path& target) {
+    if (::rename(source.c_str(), target.c_str()) != 0) {
+        throw FileError(errno, source.string());
+    }
+}
+
+void DiskFiles::remove(const Path& path) {
+    if (::unlink(path.c_str()) != 0) {
+        throw FileError(errno, path.string());
+    }
+}
+
+void DiskFiles::sync_directory(const Path& directory) {
+    const Path named = directory.empty() ? Path(".") : directory;
+    const Descriptor descriptor(named, O_RDONLY | O_DIRECTORY);
+    if (::fsync(descriptor.number()) != 0) {
+        descriptor.fail();
+    }
+}
+
+std::unique_ptr<Lock> DiskFiles::lock(const Path& path) {
+    return std::make_unique<DiskLock>(path);
+}
+
+}  // namespace rl4sys::records

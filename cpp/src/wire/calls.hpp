@@ -1,0 +1,199 @@
+/// The calls that a client makes, whatever carries them: gRPC, or something in a test.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rl4sys/arrays.hpp"
+#include "rl4sys/policy_spec.hpp"
+#include "rl4sys/weights.hpp"
+#include "wire/errors.hpp"
+#include "wire/segment_format.hpp"
+
+namespace rl4sys::wire {
+
+/// The protocol version that this client speaks.
+inline constexpr std::uint32_t protocol = 1;
+
+/// How a call failed, by the numbers of the gRPC status codes.
+enum class Code : std::uint8_t {
+    Cancelled = 1,
+    Unknown = 2,
+    InvalidArgument = 3,
+    DeadlineExceeded = 4,
+    NotFound = 5,
+    PermissionDenied = 7,
+    ResourceExhausted = 8,
+    FailedPrecondition = 9,
+    Unimplemented = 12,
+    Internal = 13,
+    Unavailable = 14,
+    Unauthenticated = 16,
+};
+
+/// What happened, for programs. The numbers are those of the proto.
+enum class FailureReason : std::uint8_t {
+    Unspecified = 0,
+    UnknownSession = 1,
+    Protocol = 2,
+    MissingOps = 3,
+    OtherLearner = 4,
+    LearnerFailed = 5,
+    InboxFull = 6,
+    Quota = 7,
+    Storage = 8,
+    Draining = 9,
+    VersionGone = 10,
+    Schema = 11,
+    AlgorithmForbidden = 12,
+};
+
+/// Details of a failed call.
+struct Failure {
+    FailureReason reason = FailureReason::Unspecified;
+    std::uint32_t retry_after_ms = 0;  ///< 0: as long as the client's own back-off says.
+};
+
+/// A call did not end in OK: the code and the failure are for programs, the message is for people.
+class CallFailed : public std::runtime_error {
+public:
+    CallFailed(Code call_code, const std::string& message, Failure details = {})
+        : std::runtime_error(message), code(call_code), failure(details) {}
+
+    Code code;
+    Failure failure;
+};
+
+/// Who wants to learn, and how.
+struct JoinRequest {
+    std::string client;
+    std::string policy_id;
+    std::string algorithm;  ///< Empty where an experiment is named, or nothing.
+    std::string parameters_json;
+    std::string experiment;
+    std::vector<ArraySpec> observation;
+    std::optional<ActionSpec> action;
+    std::vector<std::string> ops;
+    std::vector<HeadKind> heads;
+    std::string software;
+};
+
+/// What the server takes; 0 where it did not say.
+struct Limits {
+    std::uint32_t max_message_bytes = 0;
+    std::uint32_t max_segment_steps = 0;
+    std::uint32_t max_push_segments = 0;
+    std::uint32_t max_outstanding_segments = 0;
+};
+
+/// The session that was opened.
+struct JoinReply {
+    std::uint32_t protocol = wire::protocol;
+    std::string learner;
+    std::string session;
+    SegmentFormat schema;
+    std::string schema_hash;
+    std::optional<PolicySpec> explore;  ///< Absent when the policy cannot travel.
+    std::uint64_t version = 0;
+    Limits limits;
+};
+
+struct PushedSegment {
+    std::uint64_t sequence = 0;
+    std::string segment;
+};
+
+/// Segments of one epoch, all of one schema.
+struct PushRequest {
+    std::string session;
+    std::uint64_t epoch = 0;
+    std::string schema_hash;
+    std::vector<PushedSegment> segments;
+};
+
+/// Sequence numbers `first` to `last`, both included.
+struct SequenceRange {
+    std::uint64_t first = 0;
+    std::uint64_t last = 0;
+};
+
+/// A segment that is refused for ever.
+struct Refusal {
+    std::uint64_t sequence = 0;
+    std::string reason;  ///< Such as "not_finite"; "refused" for one that this version does not know.
+    std::string message;
+};
+
+/// What became of the segments of one Push. Those in neither list are sent again.
+struct PushReply {
+    std::vector<SequenceRange> acknowledged;
+    std::vector<Refusal> refused;
+    std::uint32_t retry_after_ms = 0;
+    std::uint64_t version = 0;
+};
+
+struct PullRequest {
+    std::string session;
+    std::optional<std::uint64_t> have;
+};
+
+struct WatchRequest {
+    std::string session;
+    std::uint64_t have = 0;
+    std::uint32_t max_patch_bytes = 0;
+};
+
+/// What a patch is, without its payload.
+struct PatchHeader {
+    std::optional<std::uint64_t> base;
+    std::uint64_t target = 0;
+    int encoding = 0;
+    std::uint64_t size = 0;
+    std::string sha256;
+    std::uint64_t payload_bytes = 0;
+};
+
+/// A part of a patch; the first has the header.
+struct PatchChunk {
+    std::optional<PatchHeader> header;
+    std::string payload;
+};
+
+/// A version was published.
+struct NewVersion {
+    std::uint64_t version = 0;
+    std::optional<PatchChunk> patch;
+};
+
+/// Messages of one call.
+template <typename Message>
+class Stream {
+public:
+    virtual ~Stream() = default;
+    /// Wait for the next message; nothing at the end, or once cancelled. @throws CallFailed when the server is lost.
+    virtual std::optional<Message> next() = 0;
+    /// End the stream; any thread may do so.
+    virtual void cancel() noexcept = 0;
+};
+
+/// Carries calls to a training service. Every method may be called from any thread and throws `CallFailed`, or
+/// `ContractViolation` for a strange answer.
+class Transport {
+public:
+    virtual ~Transport() = default;
+    virtual JoinReply join(const JoinRequest& request, double timeout) = 0;
+    virtual PushReply push(const PushRequest& request, double timeout) = 0;
+    /// The patch to a newer version, in parts.
+    virtual std::unique_ptr<Stream<PatchChunk>> pull(const PullRequest& request, double timeout) = 0;
+    /// New versions as they are published. Keepalive, not a deadline, ends it when the server is gone.
+    virtual std::unique_ptr<Stream<NewVersion>> watch(const WatchRequest& request) = 0;
+    /// Let go of the connection; calls that are on their way fail as `Cancelled`, and so do later ones.
+    virtual void close() noexcept = 0;
+};
+
+}  // namespace rl4sys::wire

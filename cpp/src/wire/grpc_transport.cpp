@@ -1,0 +1,247 @@
+// The only file that includes gRPC's headers: they take longer to compile than everything else together.
+#include "wire/grpc_transport.hpp"
+
+#include <grpcpp/grpcpp.h>
+#include <rl4sys/v1/training.grpc.pb.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <mutex>
+#include <set>
+#include <sstream>
+#include <utility>
+
+#include "wire/messages.hpp"
+
+namespace rl4sys::wire {
+namespace {
+
+constexpr int message_bytes = (4 << 20) + (64 << 10);
+
+grpc::ChannelArguments channel_arguments() {
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 20'000);
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
+    // A watch may be silent for hours, and is how a half-open connection is noticed.
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+    arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+    arguments.SetMaxSendMessageSize(message_bytes);
+    arguments.SetMaxReceiveMessageSize(message_bytes);
+    // The courier decides when to try again; a connection may be tried a little sooner than that.
+    arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
+    arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1'000);
+    arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+    // Agents of one process do not share a connection: closing one must not disturb another.
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    return arguments;
+}
+
+std::string contents(const std::optional<std::filesystem::path>& path) {
+    if (!path) {
+        return "";
+    }
+    std::ifstream file(*path, std::ios::binary);
+    std::ostringstream text;
+    if (!file || !(text << file.rdbuf())) {
+        throw SettingsError("tls: " + path->string() + " cannot be read: " + std::strerror(errno) + ".");
+    }
+    return text.str();
+}
+
+std::shared_ptr<grpc::ChannelCredentials> credentials(const std::optional<Tls>& tls) {
+    if (!tls) {
+        return grpc::InsecureChannelCredentials();
+    }
+    if (tls->cert.has_value() != tls->key.has_value()) {
+        throw SettingsError("tls: cert and key go together; give both or neither.");
+    }
+    grpc::SslCredentialsOptions options;
+    options.pem_root_certs = contents(tls->ca);
+    options.pem_private_key = contents(tls->key);
+    options.pem_cert_chain = contents(tls->cert);
+    return grpc::SslCredentials(options);
+}
+
+Code code_of(grpc::StatusCode code) {
+    switch (code) {
+        case grpc::StatusCode::CANCELLED: return Code::Cancelled;
+        case grpc::StatusCode::INVALID_ARGUMENT: return Code::InvalidArgument;
+        case grpc::StatusCode::DEADLINE_EXCEEDED: return Code::DeadlineExceeded;
+        case grpc::StatusCode::NOT_FOUND: return Code::NotFound;
+        case grpc::StatusCode::PERMISSION_DENIED: return Code::PermissionDenied;
+        case grpc::StatusCode::UNAUTHENTICATED: return Code::Unauthenticated;
+        case grpc::StatusCode::RESOURCE_EXHAUSTED: return Code::ResourceExhausted;
+        case grpc::StatusCode::FAILED_PRECONDITION: return Code::FailedPrecondition;
+        case grpc::StatusCode::UNIMPLEMENTED: return Code::Unimplemented;
+        case grpc::StatusCode::UNKNOWN:
+        case grpc::StatusCode::INTERNAL: return Code::Internal;
+        // What a proxy or a broken peer answers is a fault of the connection, not of the request.
+        default: return Code::Unavailable;
+    }
+}
+
+/// Say in our words what gRPC answered.
+void require_ok(const grpc::Status& status, const grpc::ClientContext& context) {
+    if (status.ok()) {
+        return;
+    }
+    Failure failure;
+    const auto& metadata = context.GetServerTrailingMetadata();
+    if (const auto entry = metadata.find(failure_metadata); entry != metadata.end()) {
+        failure = failure_from_metadata({entry->second.data(), entry->second.length()});
+    }
+    const std::string message = status.error_message();
+    throw CallFailed(code_of(status.error_code()),
+                     message.empty() ? "code " + std::to_string(status.error_code()) : message, failure);
+}
+
+/// The calls that are on their way, so that closing can cancel them.
+class OpenCalls {
+public:
+    void add(grpc::ClientContext& context) {
+        const std::lock_guard lock(mutex_);
+        if (closed_) {
+            throw CallFailed(Code::Cancelled, "The connection was closed.");
+        }
+        contexts_.insert(&context);
+    }
+
+    void remove(grpc::ClientContext& context) {
+        const std::lock_guard lock(mutex_);
+        contexts_.erase(&context);
+    }
+
+    void close() {
+        const std::lock_guard lock(mutex_);
+        closed_ = true;
+        for (grpc::ClientContext* context : contexts_) {
+            context->TryCancel();
+        }
+    }
+
+private:
+    std::mutex mutex_;
+    std::set<grpc::ClientContext*> contexts_;
+    bool closed_ = false;
+};
+
+/// One call: its context, known to `OpenCalls` for as long as it lives.
+class Call {
+public:
+    Call(std::shared_ptr<OpenCalls> open, const std::string& token) : open_(std::move(open)) {
+        if (!token.empty()) {
+            context_.AddMetadata("authorization", "Bearer " + token);
+        }
+        open_->add(context_);
+    }
+    ~Call() { open_->remove(context_); }
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+    void expire_in(double seconds) {
+        const auto length =
+            std::chrono::duration_cast<std::chrono::system_clock::duration>(std::chrono::duration<double>(seconds));
+        context_.set_deadline(std::chrono::system_clock::now() + length);
+    }
+    grpc::ClientContext& context() { return context_; }
+
+private:
+    std::shared_ptr<OpenCalls> open_;
+    grpc::ClientContext context_;
+};
+
+/// Messages of one call that streams.
+template <typename Wire, typename Message>
+class GrpcStream final : public Stream<Message> {
+public:
+    GrpcStream(std::unique_ptr<Call> call, std::unique_ptr<grpc::ClientReader<Wire>> reader)
+        : call_(std::move(call)), reader_(std::move(reader)) {}
+
+    ~GrpcStream() override {
+        if (!finished_) {
+            call_->context().TryCancel();
+            reader_->Finish();
+        }
+    }
+
+    std::optional<Message> next() override {
+        Wire message;
+        if (!finished_ && reader_->Read(&message)) {
+            return from_message(std::move(message));
+        }
+        if (!std::exchange(finished_, true)) {
+            const grpc::Status status = reader_->Finish();
+            if (!cancelled_) {
+                require_ok(status, call_->context());
+            }
+        }
+        return std::nullopt;
+    }
+
+    void cancel() noexcept override {
+        cancelled_ = true;
+        call_->context().TryCancel();
+    }
+
+private:
+    std::unique_ptr<Call> call_;
+    std::unique_ptr<grpc::ClientReader<Wire>> reader_;
+    std::atomic<bool> cancelled_ = false;
+    bool finished_ = false;
+};
+
+class GrpcTransport final : public Transport {
+public:
+    explicit GrpcTransport(const ClientSettings& settings)
+        : token_(settings.token),
+          stub_(v1::Training::NewStub(
+              grpc::CreateCustomChannel(settings.server, credentials(settings.tls), channel_arguments()))) {}
+
+    JoinReply join(const JoinRequest& request, double timeout) override {
+        v1::JoinReply reply;
+        Call call(open_, token_);
+        call.expire_in(timeout);
+        require_ok(stub_->Join(&call.context(), to_message(request), &reply), call.context());
+        return from_message(reply);
+    }
+
+    PushReply push(const PushRequest& request, double timeout) override {
+        v1::PushReply reply;
+        Call call(open_, token_);
+        call.expire_in(timeout);
+        require_ok(stub_->Push(&call.context(), to_message(request), &reply), call.context());
+        return from_message(reply);
+    }
+
+    std::unique_ptr<Stream<PatchChunk>> pull(const PullRequest& request, double timeout) override {
+        auto call = std::make_unique<Call>(open_, token_);
+        call->expire_in(timeout);
+        auto reader = stub_->Pull(&call->context(), to_message(request));
+        return std::make_unique<GrpcStream<v1::PatchChunk, PatchChunk>>(std::move(call), std::move(reader));
+    }
+
+    std::unique_ptr<Stream<NewVersion>> watch(const WatchRequest& request) override {
+        auto call = std::make_unique<Call>(open_, token_);
+        auto reader = stub_->Watch(&call->context(), to_message(request));
+        return std::make_unique<GrpcStream<v1::NewVersion, NewVersion>>(std::move(call), std::move(reader));
+    }
+
+    void close() noexcept override { open_->close(); }
+
+private:
+    std::string token_;
+    std::shared_ptr<OpenCalls> open_ = std::make_shared<OpenCalls>();
+    std::unique_ptr<v1::Training::Stub> stub_;
+};
+
+}  // namespace
+
+std::shared_ptr<Transport> grpc_transport(const ClientSettings& settings) {
+    return std::make_shared<GrpcTransport>(settings);
+}
+
+}  // namespace rl4sys::wire

@@ -1,0 +1,158 @@
+#include "wire/messages.hpp"
+
+#include <utility>
+
+#include "wire/policies.hpp"
+
+namespace rl4sys::wire {
+namespace {
+
+constexpr std::size_t most_failure_bytes = 4096;
+
+std::string reason_of(v1::RefusalReason reason) {
+    switch (reason) {
+        case v1::REFUSAL_REASON_SCHEMA: return "schema";
+        case v1::REFUSAL_REASON_MALFORMED: return "malformed";
+        case v1::REFUSAL_REASON_TOO_LARGE: return "too_large";
+        case v1::REFUSAL_REASON_NOT_FINITE: return "not_finite";
+        case v1::REFUSAL_REASON_OUT_OF_RANGE: return "out_of_range";
+        case v1::REFUSAL_REASON_UNKNOWN_VERSION: return "unknown_version";
+        default: return "refused";
+    }
+}
+
+PatchHeader header_of(const v1::PatchHeader& message) {
+    PatchHeader header;
+    if (message.has_base()) {
+        header.base = message.base();
+    }
+    header.target = message.target();
+    header.encoding = static_cast<int>(message.encoding());
+    header.size = message.size();
+    header.sha256 = message.sha256();
+    header.payload_bytes = message.payload_bytes();
+    return header;
+}
+
+}  // namespace
+
+v1::JoinRequest to_message(const JoinRequest& request) {
+    v1::JoinRequest message;
+    message.set_protocol(protocol);
+    message.set_client(request.client);
+    message.set_policy_id(request.policy_id);
+    if (!request.algorithm.empty()) {
+        message.mutable_algorithm()->set_name(request.algorithm);
+        message.mutable_algorithm()->set_parameters_json(request.parameters_json);
+    } else if (!request.experiment.empty()) {
+        message.set_experiment(request.experiment);
+    }
+    for (const ArraySpec& spec : request.observation) {
+        *message.add_observation() = encode_array(spec);
+    }
+    if (request.action) {
+        *message.mutable_action() = encode_action(*request.action);
+    }
+    for (const std::string& op : request.ops) {
+        message.add_ops(op);
+    }
+    for (const HeadKind head : request.heads) {
+        message.add_heads(static_cast<v1::HeadKind>(head));
+    }
+    message.set_software(request.software);
+    return message;
+}
+
+v1::PushRequest to_message(const PushRequest& request) {
+    v1::PushRequest message;
+    message.set_session(request.session);
+    message.set_epoch(request.epoch);
+    message.set_schema_hash(request.schema_hash);
+    for (const PushedSegment& pushed : request.segments) {
+        auto* segment = message.add_segments();
+        segment->set_sequence(pushed.sequence);
+        segment->set_segment(pushed.segment);
+    }
+    return message;
+}
+
+v1::PullRequest to_message(const PullRequest& request) {
+    v1::PullRequest message;
+    message.set_session(request.session);
+    if (request.have) {
+        message.set_have(*request.have);
+    }
+    return message;
+}
+
+v1::WatchRequest to_message(const WatchRequest& request) {
+    v1::WatchRequest message;
+    message.set_session(request.session);
+    message.set_have(request.have);
+    message.set_max_patch_bytes(request.max_patch_bytes);
+    return message;
+}
+
+JoinReply from_message(const v1::JoinReply& message) {
+    JoinReply reply;
+    reply.protocol = message.protocol();
+    reply.learner = message.learner();
+    reply.session = message.session();
+    if (message.has_explore()) {
+        reply.explore = decode_policy(message.explore());
+        const v1::SegmentSchema& schema = message.schema();
+        reply.schema.observation = decode_arrays("observation", schema.observation());
+        reply.schema.action = decode_array(schema.action());
+        reply.schema.extras = decode_arrays("extras", schema.extras());
+        reply.schema.carry = decode_arrays("carry", schema.carry());
+        reply.schema.choices.assign(schema.choices().begin(), schema.choices().end());
+    }
+    reply.schema_hash = message.schema_hash();
+    reply.version = message.version();
+    reply.limits = {message.limits().max_message_bytes(), message.limits().max_segment_steps(),
+                    message.limits().max_push_segments(), message.limits().max_outstanding_segments()};
+    return reply;
+}
+
+PushReply from_message(const v1::PushReply& message) {
+    PushReply reply;
+    for (const auto& range : message.acknowledged()) {
+        reply.acknowledged.push_back({range.first(), range.last()});
+    }
+    for (const auto& refusal : message.refused()) {
+        reply.refused.push_back({refusal.sequence(), reason_of(refusal.reason()), refusal.message()});
+    }
+    reply.retry_after_ms = message.retry_after_ms();
+    reply.version = message.version();
+    return reply;
+}
+
+PatchChunk from_message(v1::PatchChunk&& message) {
+    PatchChunk chunk;
+    if (message.has_header()) {
+        chunk.header = header_of(message.header());
+    }
+    chunk.payload = std::move(*message.mutable_payload());
+    return chunk;
+}
+
+NewVersion from_message(v1::NewVersion&& message) {
+    NewVersion news;
+    news.version = message.version();
+    if (message.has_patch()) {
+        news.patch = from_message(std::move(*message.mutable_patch()));
+    }
+    return news;
+}
+
+Failure failure_from_metadata(std::string_view value) {
+    v1::Failure message;
+    if (value.size() > most_failure_bytes || !message.ParseFromArray(value.data(), static_cast<int>(value.size()))) {
+        return {};
+    }
+    const bool known = v1::FailureReason_IsValid(message.reason());
+    return {known ? static_cast<FailureReason>(message.reason()) : FailureReason::Unspecified,
+            message.retry_after_ms()};
+}
+
+}  // namespace rl4sys::wire

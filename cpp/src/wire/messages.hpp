@@ -1,0 +1,31 @@
+/// The messages of the service to and from plain records.
+#pragma once
+
+#include <rl4sys/v1/training.pb.h>
+
+#include <string_view>
+
+#include "wire/calls.hpp"
+
+namespace rl4sys::wire {
+
+v1::JoinRequest to_message(const JoinRequest& request);
+v1::PushRequest to_message(const PushRequest& request);
+v1::PullRequest to_message(const PullRequest& request);
+v1::WatchRequest to_message(const WatchRequest& request);
+
+/// @throws ContractViolation for a policy or schema that is none.
+JoinReply from_message(const v1::JoinReply& message);
+PushReply from_message(const v1::PushReply& message);
+PatchChunk from_message(v1::PatchChunk&& message);
+NewVersion from_message(v1::NewVersion&& message);
+
+/// The details in the trailing metadata `rl4sys-failure-bin`; nothing specific where they cannot be read.
+///
+/// A client must cope with every failure, also with one that a proxy or a newer server made up.
+Failure failure_from_metadata(std::string_view value);
+
+/// The key of these metadata.
+inline constexpr const char* failure_metadata = "rl4sys-failure-bin";
+
+}  // namespace rl4sys::wire

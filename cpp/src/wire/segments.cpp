@@ -1,0 +1,107 @@
+#include "wire/segments.hpp"
+
+#include <rl4sys/v1/experience.pb.h>
+
+#include <cmath>
+#include <cstring>
+
+namespace rl4sys::wire {
+namespace {
+
+[[noreturn]] void refuse(const std::string& problem) {
+    throw SegmentRefused("A segment cannot be learned from: " + problem +
+                         ". Rejoin after changing what is observed or done, or choose another policy_id.");
+}
+
+template <typename Float>
+bool is_finite(std::string_view data) {
+    for (std::size_t at = 0; at < data.size(); at += sizeof(Float)) {
+        Float value;
+        std::memcpy(&value, data.data() + at, sizeof value);
+        if (!std::isfinite(value)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void require_sound(const std::string& label, const ArraySpec& spec, std::string_view data, std::size_t rows) {
+    if (data.size() != rows * spec.bytes()) {
+        refuse("the " + label + " has " + std::to_string(data.size()) + " bytes; expected " + std::to_string(rows) +
+               " rows of " + to_string(spec));
+    }
+    const bool sound = spec.type == ElementType::Float32   ? is_finite<float>(data)
+                       : spec.type == ElementType::Float64 ? is_finite<double>(data)
+                                                           : true;
+    if (!sound) {
+        refuse("the " + label + " '" + spec.name + "' contains NaN or infinity");
+    }
+}
+
+void add_group(v1::Segment& message, const std::string& label, const std::vector<ArraySpec>& specs,
+               const std::vector<std::string_view>& columns, std::size_t rows) {
+    if (columns.size() != specs.size()) {
+        refuse("it has " + std::to_string(columns.size()) + " arrays of " + label + "; " +
+               std::to_string(specs.size()) + " were agreed on");
+    }
+    for (std::size_t place = 0; place < specs.size(); ++place) {
+        require_sound(label, specs[place], columns[place], rows);
+        message.add_columns(columns[place].data(), columns[place].size());
+    }
+}
+
+/// Choices in the smallest type that holds them all.
+std::string narrowed(const std::vector<std::uint64_t>& choices, std::string_view action) {
+    const std::size_t width = choice_bytes(choices);
+    const std::size_t count = action.size() / sizeof(std::int64_t);
+    std::string data(count * width, '\0');
+    for (std::size_t part = 0; part < count; ++part) {
+        // Read as unsigned, a negative number is larger than every bound.
+        std::uint64_t choice = 0;
+        std::memcpy(&choice, action.data() + part * sizeof choice, sizeof choice);
+        if (choice >= choices[part % choices.size()]) {
+            refuse("an action is choice " + std::to_string(choice) + " of " +
+                   std::to_string(choices[part % choices.size()]) + ", counted from 0");
+        }
+        for (std::size_t byte = 0; byte < width; ++byte) {
+            data[part * width + byte] = static_cast<char>(choice >> (8 * byte));
+        }
+    }
+    return data;
+}
+
+v1::Ending ending_of(Ending ending) {
+    switch (ending) {
+        case Ending::Continues: return v1::ENDING_CONTINUES;
+        case Ending::Terminated: return v1::ENDING_TERMINATED;
+        case Ending::Truncated: return v1::ENDING_TRUNCATED;
+    }
+    return v1::ENDING_UNSPECIFIED;
+}
+
+}  // namespace
+
+std::string encode_segment(const SegmentFormat& form, const SegmentView& segment) {
+    v1::Segment message;
+    message.set_agent(segment.agent.data(), segment.agent.size());
+    message.set_lane(segment.lane);
+    message.set_episode(segment.episode);
+    message.set_start(segment.start);
+    message.set_policy_version(segment.policy_version);
+    message.set_ending(ending_of(segment.ending));
+    message.set_steps(segment.steps);
+    add_group(message, "observation", form.observation, segment.observation, std::size_t{segment.steps} + 1);
+    require_sound("action", form.action, segment.action, segment.steps);
+    if (form.choices.empty()) {
+        message.add_columns(segment.action.data(), segment.action.size());
+    } else {
+        message.add_columns(narrowed(form.choices, segment.action));
+    }
+    require_sound("reward", {"reward", ElementType::Float32, {}}, segment.reward, segment.steps);
+    message.add_columns(segment.reward.data(), segment.reward.size());
+    add_group(message, "extras", form.extras, segment.extras, segment.steps);
+    add_group(message, "carry", form.carry, segment.carry, 1);
+    return message.SerializeAsString();
+}
+
+}  // namespace rl4sys::wire

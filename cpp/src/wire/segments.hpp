@@ -1,0 +1,35 @@
+/// Segments to the bytes in which they are kept, sent and logged.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rl4sys/ending.hpp"
+#include "wire/errors.hpp"
+#include "wire/segment_format.hpp"
+
+namespace rl4sys::wire {
+
+/// Consecutive steps of one episode, whose values lie somewhere else.
+struct SegmentView {
+    std::string_view agent;
+    std::uint64_t lane = 0;
+    std::uint64_t episode = 0;
+    std::uint64_t start = 0;
+    std::uint64_t policy_version = 0;
+    Ending ending = Ending::Continues;
+    std::uint32_t steps = 0;
+    std::vector<std::string_view> observation;  ///< The bytes of steps + 1 rows of each array, in the format's order.
+    std::string_view action;                    ///< `steps` rows, as the policy chose: int64 or float32.
+    std::string_view reward;
+    std::vector<std::string_view> extras;
+    std::vector<std::string_view> carry;  ///< One row each: the memory before the first step.
+};
+
+/// The bytes for PushedSegment. @throws SegmentRefused where the segment does not have the agreed arrays, where an
+/// action is none of the choices, or where a number is NaN or infinite.
+std::string encode_segment(const SegmentFormat& form, const SegmentView& segment);
+
+}  // namespace rl4sys::wire

@@ -1,0 +1,104 @@
+#include "records/disk_outbox.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "records/frames.hpp"
+#include "records/temporary.hpp"
+
+namespace rl4sys::records {
+namespace {
+
+using testing::TemporaryDirectory;
+
+std::vector<std::string> payloads(const AnyOutbox& outbox) {
+    std::vector<std::string> found;
+    for (const Parcel& parcel : outbox.unsettled()) {
+        found.push_back(*parcel.payload);
+    }
+    return found;
+}
+
+TEST(DiskOutbox, WhatIsUnsettledIsThereAtTheNextStartUnderItsOldName) {
+    const TemporaryDirectory directory;
+    {
+        DiskOutbox outbox(directory.path() / "a" / "outbox", 1);
+        for (const char* payload : {"one", "two", "three", "four"}) {
+            outbox.offer(payload);
+        }
+        outbox.take(1000);
+        EXPECT_TRUE(outbox.acknowledge({1, 1}));
+        EXPECT_TRUE(outbox.refuse({1, 2}, "not_finite"));
+    }
+    DiskOutbox again(directory.path() / "a" / "outbox", 2);
+    EXPECT_EQ(payloads(again), (std::vector<std::string>{"one", "four"}));
+    EXPECT_EQ(again.unsettled()[1].key, (ParcelKey{1, 3}));
+    again.offer("five");
+    EXPECT_EQ(again.unsettled()[2].key, (ParcelKey{2, 0}));
+}
+
+TEST(DiskOutbox, EvictedParcelsStayGone) {
+    const TemporaryDirectory directory;
+    const OutboxLimits limits{2 * (parcel_overhead + 3), Overflow::DropOldest, 64};
+    {
+        DiskOutbox outbox(directory.path(), 1, limits);
+        for (const char* payload : {"aaa", "bbb", "ccc"}) {
+            outbox.offer(payload);
+        }
+    }
+    EXPECT_EQ(payloads(DiskOutbox(directory.path(), 2, limits)), (std::vector<std::string>{"bbb", "ccc"}));
+}
+
+TEST(DiskOutbox, ATornTailIsCutAndTheRestIsKept) {
+    const TemporaryDirectory directory;
+    {
+        DiskOutbox outbox(directory.path(), 1);
+        outbox.offer("whole");
+        outbox.offer("torn");
+    }
+    const Path file = directory.path() / file_name(0);
+    std::filesystem::resize_file(file, std::filesystem::file_size(file) - 2);
+    DiskOutbox again(directory.path(), 2);
+    EXPECT_EQ(payloads(again), std::vector<std::string>{"whole"});
+    again.offer("next");
+    again.close();
+    EXPECT_EQ(payloads(DiskOutbox(directory.path(), 3)), (std::vector<std::string>{"whole", "next"}));
+}
+
+TEST(DiskOutbox, ItHasOneWriterAtATime) {
+    const TemporaryDirectory directory;
+    const DiskOutbox outbox(directory.path(), 1);
+    EXPECT_THROW(DiskOutbox(directory.path(), 2), LogInUse);
+}
+
+TEST(DiskOutbox, FilesStayBoundedWhileAnOldParcelIsNeverSettled) {
+    const TemporaryDirectory directory;
+    const OutboxLimits limits{4096, Overflow::DropNewest, 64};
+    DiskOutbox outbox(directory.path(), 1, limits, 1024);
+    outbox.offer("the old one");
+    for (std::uint64_t sequence = 1; sequence < 500; ++sequence) {
+        outbox.offer(std::string(200, 'x'));
+        ASSERT_TRUE(outbox.acknowledge({1, sequence}));
+        ASSERT_LE(outbox.disk_bytes(), 2 * 4096 + 2 * 1024 + 1024);
+    }
+    outbox.close();
+    EXPECT_EQ(payloads(DiskOutbox(directory.path(), 2, limits)), std::vector<std::string>{"the old one"});
+}
+
+TEST(DiskOutbox, RecordsOfAnotherKindAreRefused) {
+    const TemporaryDirectory directory;
+    {
+        RecordLog log(directory.path(), 1024, std::make_shared<DiskFiles>());
+        log.append({"\x09 who knows"});
+    }
+    EXPECT_THROW(DiskOutbox(directory.path(), 1), RecordsDamaged);
+}
+
+TEST(DiskOutbox, EpochsAreNeverAlike) {
+    EXPECT_NE(fresh_epoch(), fresh_epoch());
+    EXPECT_LT(fresh_epoch(), std::uint64_t{1} << 63);
+}
+
+}  // namespace
+}  // namespace rl4sys::records
