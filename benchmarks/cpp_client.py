@@ -1,0 +1,143 @@
+"""What a decision costs with the C++ client, beside the Python client and a bare loop, while a server trains.
+
+Run `make cpp` and `python benchmarks/cpp_client.py`. Each client in turn has a server and a learner of its own (PPO,
+8→64→64→4), decides, samples, records and rewards, and receives new versions.
+
+- act: microseconds of `episode.act`, with about 20 µs of computation between two decisions; in C++ also what the
+  deciding thread allocates after the first tenth;
+- loop: the bare computation of about 100 µs, as a share of the same with a decision after it, in alternating blocks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter, perf_counter_ns
+from typing import Any
+
+import numpy as np
+
+import rl4sys
+from rl4sys.client import Agent
+from serving import serving
+
+ROOT = Path(__file__).parents[1]
+BUILD = Path(os.environ.get("RL4SYS_CPP_BUILD", ROOT / "cpp" / "build" / "release"))
+TARGETS = {"median_us": "≤ 3", "p99_us": "≤ 20", "max_us": "", "allocations": "0", "loop_ratio": "≥ 0.97"}
+NAMES = {
+    "median_us": "act: median µs",
+    "p99_us": "act: p99 µs",
+    "max_us": "act: max µs",
+    "allocations": "act: allocations",
+    "loop_us": "loop: computation µs",
+    "loop_ratio": "loop: share of the bare one",
+    "versions": "versions that arrived",
+    "drops": "reasons for drops",
+}
+
+
+def in_cpp(decisions: int) -> dict[str, Any]:
+    program = BUILD / "benchmarks" / "rl4sys_act_benchmark"
+    if not program.is_file():
+        raise SystemExit(f"{program} is missing. Run `make cpp` first.")
+    with serving() as server:
+        command = [str(program), server.address, str(decisions)]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    results: dict[str, Any] = json.loads(done.stdout)
+    return results
+
+
+def in_python(decisions: int) -> dict[str, Any]:
+    with serving() as server:
+        settings = {
+            "client_id": "python-benchmark",
+            "server": server.address,
+            "algorithm": {"name": "ppo"},
+            "network": {"actor": {"hidden_dims": [64, 64]}},
+            "observation": 8,
+            "action": 4,
+            "timeout": 60,
+        }
+        with rl4sys.connect(settings) as agent:
+            first = agent.health().version or 0
+            results = _act(agent, decisions) | _loop(agent, decisions // 4)
+            health = agent.health()
+            return results | {"versions": (health.version or 0) - first, "drops": len(health.drops)}
+
+
+def _act(agent: Agent, decisions: int) -> dict[str, Any]:
+    gap, decide = _work_of(20e-6), _decider(agent)
+    times = []
+    for step in range(decisions // 10 + decisions):
+        gap()
+        taken = decide()
+        if step >= decisions // 10:
+            times.append(taken / 1000)
+    return {"median_us": np.median(times), "p99_us": np.percentile(times, 99), "max_us": max(times)}
+
+
+def _loop(agent: Agent, decisions: int, block: int = 100) -> dict[str, Any]:
+    work, decide = _work_of(100e-6), _decider(agent)
+    bare, ratios = [], []
+    for _ in range(max(1, decisions // block)):
+        begin = perf_counter()
+        for _ in range(block):
+            work()
+        middle = perf_counter()
+        for _ in range(block):
+            work()
+            decide()
+        alone, together = middle - begin, perf_counter() - middle
+        bare.append(alone / block * 1e6)
+        ratios.append(alone / together)
+    return {"loop_us": statistics.median(bare), "loop_ratio": statistics.median(ratios)}
+
+
+def _decider(agent: Agent) -> Callable[[], int]:
+    """Observe, decide and reward in an episode without end; the nanoseconds of `act` alone."""
+    episode = agent.episode()
+    rows = [np.eye(4, 8, dtype=np.float32)[right] for right in range(4)]
+    steps = 0
+
+    def decide() -> int:
+        nonlocal steps
+        steps += 1
+        right = steps % 4
+        begin = perf_counter_ns()
+        action = episode.act(rows[right])
+        taken = perf_counter_ns() - begin
+        episode.reward(1.0 if action == right else 0.0)
+        return taken
+
+    return decide
+
+
+def _work_of(seconds: float) -> Callable[[], int]:
+    begin = perf_counter()
+    sum(range(1_000_000))
+    count = int(1_000_000 * seconds / (perf_counter() - begin))
+    return lambda: sum(range(count))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--decisions", type=int, default=200_000, help="of each client")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    options = parser.parse_args()
+    results = {"C++": in_cpp(options.decisions), "Python": in_python(options.decisions)}
+    if options.json:
+        print(json.dumps(results, indent=2))
+        return
+    print(f"{'':30}{'C++':>12}{'Python':>12}{'target (C++)':>16}")
+    for key, name in NAMES.items():
+        shown = [f"{results[client][key]:.6g}" if key in results[client] else "" for client in ("C++", "Python")]
+        print(f"{name:30}{shown[0]:>12}{shown[1]:>12}{TARGETS.get(key, ''):>16}")
+
+
+if __name__ == "__main__":
+    main()
