@@ -85,6 +85,8 @@ def steps_through_the_server(seed: int, directory: Path) -> int:
             "observation": 8,
             "action": 4,
             "seed": seed,
+            "reward_window": 0,
+            "max_segment_length": 64,
             "timeout": 60.0,
         }
         with rl4sys.connect(settings) as agent:
@@ -120,10 +122,9 @@ def fly(agent: rl4sys.Agent, seed: int) -> int:
 @contextmanager
 def serving(data: Path) -> Iterator[str]:
     command = [sys.executable, "-m", "rl4sys.server", "--listen", "127.0.0.1:0", "--data", str(data)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    try:
-        assert process.stdout is not None
-        yield f"127.0.0.1:{int(process.stdout.readline().split()[1])}"
-    finally:
-        process.terminate()
-        process.wait()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield f"127.0.0.1:{int(process.stdout.readline().split()[1])}"
+        finally:
+            process.terminate()

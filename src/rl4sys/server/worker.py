@@ -22,7 +22,7 @@ from rl4sys.server.logs import send_logs_to_host
 from rl4sys.server.work import Control, work
 
 _HOST_IS_GONE = 3
-_NICENESS = 10
+_NICENESS = 5
 """Whoever shares the machine goes first: a live system, and the server that acknowledges its experience."""
 
 
