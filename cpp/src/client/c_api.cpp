@@ -1,0 +1,293 @@
+#include <array>
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rl4sys/agent.hpp"
+#include "rl4sys/rl4sys.h"
+
+struct rl4sys_agent {
+    rl4sys::Agent agent;
+};
+
+struct rl4sys_episode {
+    rl4sys::Episode episode;
+};
+
+namespace {
+
+using rl4sys::Observation;
+
+thread_local std::string last_error;
+
+rl4sys_status failed(rl4sys_status status, const char* message) {
+    last_error = message;
+    return status;
+}
+
+/// Run `work`; what it throws becomes a status.
+template <typename Work>
+rl4sys_status guarded(const Work& work) noexcept {
+    try {
+        return work();
+    } catch (const rl4sys::SettingsError& error) {
+        return failed(RL4SYS_BAD_SETTINGS, error.what());
+    } catch (const rl4sys::ConnectError& error) {
+        return failed(RL4SYS_NOT_CONNECTED, error.what());
+    } catch (const std::invalid_argument& error) {
+        return failed(RL4SYS_BAD_ARGUMENT, error.what());
+    } catch (const std::logic_error& error) {
+        return failed(RL4SYS_ENDED, error.what());
+    } catch (const std::exception& error) {
+        return failed(RL4SYS_FAILED, error.what());
+    } catch (...) {
+        return failed(RL4SYS_FAILED, "Something was thrown that is no std::exception.");
+    }
+}
+
+rl4sys_status missing() {
+    return failed(RL4SYS_BAD_ARGUMENT, "A pointer that must not be NULL is.");
+}
+
+rl4sys::ArrayView view_of(const rl4sys_array& array) {
+    return {array.data, array.size, static_cast<rl4sys::ElementType>(array.type)};
+}
+
+/// Named arrays; a few need no memory of their own.
+class NamedArrays {
+public:
+    NamedArrays(const rl4sys_array* arrays, size_t count)
+        : size_(count), is_one_(count == 1 && arrays[0].name == nullptr) {
+        if (count > few_.size()) {
+            many_.resize(count);
+        }
+        for (size_t place = 0; place < count; ++place) {
+            const char* name = arrays[place].name;
+            parts()[place] = {name == nullptr ? "" : name, view_of(arrays[place])};
+        }
+    }
+
+    Observation observation() {
+        if (size_ == 0) {
+            return {};
+        }
+        return is_one_ ? Observation(parts()[0].array) : Observation(parts(), size_);
+    }
+
+private:
+    rl4sys::NamedArray* parts() { return many_.empty() ? few_.data() : many_.data(); }
+
+    size_t size_;
+    bool is_one_;
+    std::array<rl4sys::NamedArray, 16> few_;
+    std::vector<rl4sys::NamedArray> many_;
+};
+
+rl4sys::Fallback fallback_of(rl4sys_fallback fallback, void* context) {
+    if (fallback == nullptr) {
+        return nullptr;
+    }
+    return [fallback, context](const Observation& observation) {
+        std::vector<rl4sys_array> arrays;
+        std::vector<std::string> names;
+        names.reserve(observation.size());
+        for (const rl4sys::NamedArray& part : observation) {
+            names.emplace_back(part.name);
+            arrays.push_back({names.back().empty() ? nullptr : names.back().c_str(), part.array.data(),
+                              part.array.size(), static_cast<rl4sys_type>(part.array.type())});
+        }
+        return rl4sys::FallbackAction(fallback(arrays.data(), arrays.size(), context));
+    };
+}
+
+rl4sys_status status_of(const rl4sys::Action& action) {
+    switch (action.problem()) {
+        case rl4sys::Problem::None: return RL4SYS_OK;
+        case rl4sys::Problem::BadObservation: return failed(RL4SYS_BAD_ARGUMENT, action.message().c_str());
+        case rl4sys::Problem::NothingAllowed: return failed(RL4SYS_NOTHING_ALLOWED, action.message().c_str());
+        case rl4sys::Problem::EpisodeEnded: return failed(RL4SYS_ENDED, action.message().c_str());
+        case rl4sys::Problem::Forked: return failed(RL4SYS_FORKED, action.message().c_str());
+        case rl4sys::Problem::Failed: break;
+    }
+    return failed(RL4SYS_FAILED, action.message().c_str());
+}
+
+rl4sys_status answer(const rl4sys::Action& decided, rl4sys_action* action) {
+    if (!decided) {
+        return status_of(decided);
+    }
+    *action = {decided.choice(), decided.choices(),  decided.numbers(),
+               decided.size(),   decided.decision(), decided.is_fallback() ? 1 : 0};
+    return RL4SYS_OK;
+}
+
+rl4sys_status end(rl4sys_episode* episode, const Observation& observation, rl4sys_ending ending) {
+    episode->episode.end(observation,
+                         ending == RL4SYS_TERMINATED ? rl4sys::Ending::Terminated : rl4sys::Ending::Truncated);
+    return RL4SYS_OK;
+}
+
+rl4sys_status connected(rl4sys::Agent agent, rl4sys_agent** result) {
+    *result = std::make_unique<rl4sys_agent>(rl4sys_agent{std::move(agent)}).release();
+    return RL4SYS_OK;
+}
+
+}  // namespace
+
+const char* rl4sys_last_error(void) {
+    return last_error.c_str();
+}
+
+rl4sys_status rl4sys_connect(const char* config_path, rl4sys_fallback fallback, void* context, rl4sys_agent** agent) {
+    return guarded([&] {
+        if (config_path == nullptr || agent == nullptr) {
+            return missing();
+        }
+        return connected(rl4sys::connect(std::filesystem::path(config_path), fallback_of(fallback, context)), agent);
+    });
+}
+
+rl4sys_status rl4sys_connect_json(const char* settings, rl4sys_fallback fallback, void* context, rl4sys_agent** agent) {
+    return guarded([&] {
+        if (settings == nullptr || agent == nullptr) {
+            return missing();
+        }
+        return connected(rl4sys::connect(rl4sys::parse_settings(settings), fallback_of(fallback, context)), agent);
+    });
+}
+
+rl4sys_status rl4sys_flush(rl4sys_agent* agent, double timeout) {
+    return guarded([&] {
+        if (agent == nullptr) {
+            return missing();
+        }
+        return agent->agent.flush(timeout)
+                   ? RL4SYS_OK
+                   : failed(RL4SYS_TIMEOUT, "The server did not acknowledge everything in time.");
+    });
+}
+
+rl4sys_status rl4sys_get_health(const rl4sys_agent* agent, rl4sys_health* health) {
+    return guarded([&] {
+        if (agent == nullptr || health == nullptr) {
+            return missing();
+        }
+        const rl4sys::Health now = agent->agent.health();
+        *health = {};
+        health->connected = now.connected ? 1 : 0;
+        health->version = now.version ? static_cast<int64_t>(*now.version) : -1;
+        health->age = now.age.value_or(-1.0);
+        health->decisions = now.decisions;
+        health->fallback_decisions = now.fallback_decisions;
+        health->open_episodes = now.open_episodes;
+        health->backlog = now.backlog;
+        health->backlog_bytes = now.backlog_bytes;
+        health->acknowledged = now.acknowledged;
+        for (const auto& [reason, count] : now.drops) {
+            health->drops += count;
+        }
+        health->late_rewards = now.late_rewards;
+        health->damaged_patches = now.damaged_patches;
+        health->stopped = now.stopped.empty() ? 0 : 1;
+        return RL4SYS_OK;
+    });
+}
+
+uint64_t rl4sys_drops(const rl4sys_agent* agent, const char* reason) {
+    uint64_t count = 0;
+    guarded([&] {
+        if (agent == nullptr || reason == nullptr) {
+            return missing();
+        }
+        const rl4sys::Health now = agent->agent.health();
+        const auto found = now.drops.find(reason);
+        count = found == now.drops.end() ? 0 : found->second;
+        return RL4SYS_OK;
+    });
+    return count;
+}
+
+void rl4sys_close(rl4sys_agent* agent, double timeout) {
+    const std::unique_ptr<rl4sys_agent> owned(agent);
+    if (owned) {
+        owned->agent.close(timeout);
+    }
+}
+
+rl4sys_status rl4sys_episode_begin(rl4sys_agent* agent, rl4sys_episode** episode) {
+    return guarded([&] {
+        if (agent == nullptr || episode == nullptr) {
+            return missing();
+        }
+        *episode = std::make_unique<rl4sys_episode>(rl4sys_episode{agent->agent.episode()}).release();
+        return RL4SYS_OK;
+    });
+}
+
+void rl4sys_episode_free(rl4sys_episode* episode) {
+    const std::unique_ptr<rl4sys_episode> owned(episode);
+}
+
+rl4sys_status rl4sys_act(rl4sys_episode* episode, const float* observation, size_t size, const uint8_t* mask,
+                         size_t mask_size, rl4sys_action* action) {
+    return guarded([&] {
+        if (episode == nullptr || observation == nullptr || action == nullptr) {
+            return missing();
+        }
+        const rl4sys::ArrayView allowed = mask == nullptr ? rl4sys::ArrayView() : rl4sys::ArrayView(mask, mask_size);
+        return answer(episode->episode.act(Observation(observation, size), allowed), action);
+    });
+}
+
+rl4sys_status rl4sys_act_arrays(rl4sys_episode* episode, const rl4sys_array* observation, size_t arrays,
+                                rl4sys_action* action) {
+    return guarded([&] {
+        if (episode == nullptr || observation == nullptr || action == nullptr) {
+            return missing();
+        }
+        NamedArrays named(observation, arrays);
+        return answer(episode->episode.act(named.observation()), action);
+    });
+}
+
+rl4sys_status rl4sys_reward(rl4sys_episode* episode, double value) {
+    return guarded([&] {
+        if (episode == nullptr) {
+            return missing();
+        }
+        episode->episode.reward(value);
+        return RL4SYS_OK;
+    });
+}
+
+rl4sys_status rl4sys_reward_decision(rl4sys_episode* episode, double value, int64_t decision) {
+    return guarded([&] {
+        if (episode == nullptr) {
+            return missing();
+        }
+        episode->episode.reward(value, decision);
+        return RL4SYS_OK;
+    });
+}
+
+rl4sys_status rl4sys_end(rl4sys_episode* episode, const float* observation, size_t size, rl4sys_ending ending) {
+    return guarded([&] {
+        if (episode == nullptr) {
+            return missing();
+        }
+        return end(episode, observation == nullptr ? Observation() : Observation(observation, size), ending);
+    });
+}
+
+rl4sys_status rl4sys_end_arrays(rl4sys_episode* episode, const rl4sys_array* observation, size_t arrays,
+                                rl4sys_ending ending) {
+    return guarded([&] {
+        if (episode == nullptr || (observation == nullptr && arrays > 0)) {
+            return missing();
+        }
+        NamedArrays named(observation, arrays);
+        return end(episode, named.observation(), ending);
+    });
+}

@@ -1,0 +1,171 @@
+#include "client/core.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <stdexcept>
+#include <utility>
+
+#include "client/forks.hpp"
+#include "records/disk_outbox.hpp"
+
+namespace rl4sys::client {
+namespace {
+
+// Seconds that a sealed segment may be in no outbox yet: what a killed client loses.
+constexpr double longest_linger = 0.05;
+constexpr double least_farewell = 0.2;
+
+std::unique_ptr<records::AnyOutbox> outbox_for(const ClientSettings& settings, std::uint64_t epoch) {
+    records::OutboxLimits limits;
+    limits.capacity_bytes = settings.outbox_bytes;
+    limits.overflow = settings.overflow;
+    if (settings.outbox) {
+        return std::make_unique<records::DiskOutbox>(*settings.outbox, epoch, limits);
+    }
+    return std::make_unique<records::Outbox>(epoch, limits);
+}
+
+std::unique_ptr<PolicyCache> cache_for(const ClientSettings& settings, const Clock& clock) {
+    const std::string& name = settings.policy_id.empty() ? settings.client_id : settings.policy_id;
+    return settings.cache ? std::make_unique<PolicyCache>(*settings.cache, name, clock) : nullptr;
+}
+
+}  // namespace
+
+Start fresh_start(const ClientSettings& settings) {
+    const std::uint64_t epoch = records::fresh_epoch();
+    // Microseconds since 1970: larger at every start, whatever the clock's small corrections.
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    const auto first = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+    return {epoch, static_cast<std::uint64_t>(first), settings.seed.value_or(epoch), steady_seconds};
+}
+
+Core::Core(ClientSettings settings, std::shared_ptr<wire::Transport> transport, const Start& start, Fallback fallback)
+    : settings_(std::move(settings)),
+      transport_(std::move(transport)),
+      clock_(start.clock),
+      handoff_(settings_.outbox_bytes / 4, settings_.overflow, tally_,
+               std::min(settings_.send_interval, longest_linger)),
+      workplace_{
+          newest_,    handoff_, tally_, settings_.max_segment_length, settings_.reward_window, std::move(fallback),
+          start.seed, forks()},
+      lanes_(workplace_, settings_.client_id, start.first_episode),
+      link_(transport_, settings_),
+      courier_(outbox_for(settings_, start.epoch),
+               {settings_.send_interval, settings_.send_frequency, settings_.outbox_bytes / 2},
+               chance_from(start.epoch), link_, transport_, settings_.timeout, clock_, tally_),
+      cache_(cache_for(settings_, clock_)),
+      watcher_(link_, transport_, newest_, settings_.timeout, chance_from(start.epoch + 1), clock_, tally_,
+               [this](const SharedSnapshot& snapshot) {
+                   if (cache_) {
+                       cache_->keep(snapshot);
+                   }
+               }),
+      packer_(handoff_, courier_, tally_) {}
+
+void Core::run() {
+    const auto start = [this](const char* name, std::function<void()> work) {
+        threads_.push_back(std::make_unique<Background>(name, std::move(work), shared_from_this(), tally_));
+    };
+    start("packer", [this] { packer_.run(); });
+    start("courier", [this] { courier_.run(); });
+    start("watcher", [this] { watcher_.run(); });
+}
+
+std::pair<Lane*, std::uint64_t> Core::episode() {
+    if (is_forked()) {
+        throw std::logic_error(explain_fork());
+    }
+    if (closed_) {
+        throw std::logic_error("This agent is closed; call rl4sys::connect for another one.");
+    }
+    return lanes_.take();
+}
+
+void Core::end(Lane& lane, std::uint64_t number, const Observation& final_observation, Ending ending, ArrayView mask) {
+    if (lane.end(number, final_observation, ending, mask)) {
+        lanes_.release(lane);
+    }
+}
+
+Health Core::health() const {
+    Health health;
+    if (const SharedSnapshot snapshot = newest_.get()) {
+        health.learner = snapshot->learner;
+        health.version = snapshot->version;
+        health.age = clock_() - newest_.since();
+    }
+    const OutboxCounts outbox = courier_.counts();
+    health.connected = tally_.connected();
+    health.decisions = lanes_.decisions();
+    health.fallback_decisions = tally_.fallback_decisions;
+    health.open_episodes = lanes_.open_count();
+    health.backlog = handoff_.waiting() + outbox.backlog;
+    health.backlog_bytes = outbox.backlog_bytes;
+    health.acknowledged = outbox.acknowledged;
+    health.drops = tally_.drops();
+    for (const auto& [reason, count] : outbox.drops) {
+        health.drops[reason] += count;
+    }
+    health.late_rewards = tally_.late_rewards;
+    health.damaged_patches = tally_.damaged_patches;
+    health.last_error = tally_.last_error();
+    health.stopped = tally_.stopped().value_or("");
+    return health;
+}
+
+bool Core::flush(double timeout) {
+    const double deadline = clock_() + timeout;
+    return handoff_.drained(timeout) && courier_.flush(deadline);
+}
+
+void Core::close(double timeout) {
+    if (closed_.exchange(true)) {
+        return;
+    }
+    const double deadline = clock_() + timeout;
+    for (const auto& [lane, number] : lanes_.open()) {
+        end(*lane, number, {}, Ending::Truncated, {});
+    }
+    handoff_.close();
+    if (handoff_.drained(timeout)) {
+        courier_.flush(deadline);
+    }
+    courier_.stop();
+    watcher_.stop();
+    transport_->close();
+    for (const auto& thread : threads_) {
+        thread->join(std::max(least_farewell, deadline - clock_()));
+    }
+    if (cache_) {
+        cache_->save();
+    }
+    if (const std::size_t lost = courier_.close()) {
+        tally_.drop("unsent_at_close", lost);
+    }
+}
+
+std::optional<std::string> Core::wait_for_policy(double timeout) {
+    const double deadline = clock_() + timeout;
+    while (!has_policy() && !tally_.stopped()) {
+        const double left = deadline - clock_();
+        if (left <= 0.0) {
+            break;
+        }
+        newest_.wait(left);
+    }
+    return tally_.stopped();
+}
+
+void Core::use_cached_policy() {
+    const SharedSnapshot snapshot = cache_ ? cache_->load() : nullptr;
+    if (snapshot && !has_policy()) {
+        newest_.publish(snapshot, clock_());
+    }
+}
+
+bool Core::is_forked() const {
+    return workplace_.forks != forks();
+}
+
+}  // namespace rl4sys::client

@@ -1,0 +1,76 @@
+/// Everything that works behind an agent.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/background.hpp"
+#include "client/courier.hpp"
+#include "client/handoff.hpp"
+#include "client/lanes.hpp"
+#include "client/link.hpp"
+#include "client/packer.hpp"
+#include "client/policy_cache.hpp"
+#include "client/watcher.hpp"
+#include "rl4sys/agent.hpp"
+
+namespace rl4sys::client {
+
+/// What differs from one start of a client to the next.
+struct Start {
+    std::uint64_t epoch = 0;          ///< Never used before by this client: 63 random bits.
+    std::uint64_t first_episode = 0;  ///< Larger than every number of an earlier start.
+    std::uint64_t seed = 0;
+    Clock clock = steady_seconds;
+};
+
+/// A start of now, with chance of its own unless the settings have a seed.
+Start fresh_start(const ClientSettings& settings);
+
+/// The parts of an agent, wired together. Threads share it, so that it outlives a call that hangs.
+class Core : public std::enable_shared_from_this<Core> {
+public:
+    Core(ClientSettings settings, std::shared_ptr<wire::Transport> transport, const Start& start, Fallback fallback);
+
+    /// Start the threads; once.
+    void run();
+    std::pair<Lane*, std::uint64_t> episode();
+    void end(Lane& lane, std::uint64_t number, const Observation& final_observation, Ending ending, ArrayView mask);
+    Health health() const;
+    bool flush(double timeout);
+    void close(double timeout);
+    /// Wait until there is a policy; returns why there will be none, if that is known.
+    std::optional<std::string> wait_for_policy(double timeout);
+    /// Act with what the cache has, until the server sends something newer.
+    void use_cached_policy();
+    bool has_policy() const { return newest_.generation() > 0; }
+    bool is_forked() const;
+    const ClientSettings& settings() const { return settings_; }
+    std::string last_error() const { return tally_.last_error(); }
+
+private:
+    ClientSettings settings_;
+    std::shared_ptr<wire::Transport> transport_;
+    Clock clock_;
+    Tally tally_;
+    Newest newest_;
+    Handoff handoff_;
+    Workplace workplace_;
+    Lanes lanes_;
+    Link link_;
+    Courier courier_;
+    std::unique_ptr<PolicyCache> cache_;
+    Watcher watcher_;
+    Packer packer_;
+    std::vector<std::unique_ptr<Background>> threads_;
+    std::atomic<bool> closed_ = false;
+};
+
+/// `connect` over any transport, which the agent closes when it is closed.
+Agent connect_over(const ClientSettings& settings, std::shared_ptr<wire::Transport> transport, Fallback fallback,
+                   const Start& start);
+
+}  // namespace rl4sys::client

@@ -1,0 +1,182 @@
+#include "client/courier.hpp"
+
+#include <utility>
+
+#include "records/errors.hpp"
+#include "rl4sys/log.hpp"
+
+namespace rl4sys::client {
+
+using records::Verdict;
+using wire::CallFailed;
+using wire::Code;
+
+Courier::Courier(std::unique_ptr<records::AnyOutbox> outbox, Pace pace, Chance chance, Link& link,
+                 std::shared_ptr<wire::Transport> transport, double timeout, Clock clock, Tally& tally)
+    : outbox_(std::move(outbox)),
+      delivery_(*outbox_, pace, std::move(chance)),
+      link_(link),
+      transport_(std::move(transport)),
+      timeout_(timeout),
+      clock_(std::move(clock)),
+      tally_(tally) {}
+
+OutboxCounts Courier::counts() const {
+    const std::lock_guard lock(mutex_);
+    return {outbox_->backlog(), outbox_->backlog_bytes(), delivery_.acknowledged(), outbox_->drops()};
+}
+
+void Courier::offer(std::string payload, bool episode_ended) {
+    std::unique_lock lock(mutex_);
+    while (true) {
+        Verdict verdict = Verdict::Accepted;
+        try {
+            verdict = outbox_->offer(payload).verdict;
+        } catch (const records::LogBroken& error) {
+            // The payload is counted as a drop by the outbox; what is in memory is still delivered.
+            tally_.note(error.what());
+            return;
+        }
+        if (verdict != Verdict::Full) {
+            break;
+        }
+        if (stopping_) {
+            tally_.drop("unsent_at_close");
+            return;
+        }
+        changed_.wait(lock);
+    }
+    delivery_.offered(clock_(), episode_ended);
+    changed_.notify_all();
+}
+
+void Courier::run() {
+    while (true) {
+        {
+            std::unique_lock lock(mutex_);
+            if (stopping_) {
+                return;
+            }
+            const auto pause = delivery_.wait(clock_());
+            if (!pause) {
+                changed_.wait(lock);
+                continue;
+            }
+            if (*pause > 0.0) {
+                changed_.wait_for(lock, length_of(*pause));
+                continue;
+            }
+        }
+        if (!deliver()) {
+            return;
+        }
+    }
+}
+
+bool Courier::flush(double deadline) {
+    std::unique_lock lock(mutex_);
+    delivery_.set_flushing(true);
+    changed_.notify_all();
+    bool settled = true;
+    while (outbox_->backlog() > 0) {
+        const double left = deadline - clock_();
+        if (left <= 0.0 || stopping_ || tally_.stopped()) {
+            settled = false;
+            break;
+        }
+        changed_.wait_for(lock, length_of(left));
+    }
+    delivery_.set_flushing(false);
+    return settled;
+}
+
+void Courier::stop() {
+    {
+        const std::lock_guard lock(mutex_);
+        stopping_ = true;
+    }
+    changed_.notify_all();
+}
+
+std::size_t Courier::close() {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(closed_, true)) {
+        return 0;
+    }
+    try {
+        return outbox_->close();
+    } catch (const records::LogBroken& error) {
+        tally_.note(error.what());
+        return 0;
+    }
+}
+
+bool Courier::deliver() {
+    std::shared_ptr<const Opened> opened;
+    wire::PushReply reply;
+    try {
+        opened = link_.open();
+        std::optional<wire::PushRequest> request;
+        {
+            const std::lock_guard lock(mutex_);
+            request = delivery_.request(opened->session);
+        }
+        if (!request) {
+            return true;
+        }
+        reply = transport_->push(*request, timeout_);
+    } catch (const CallFailed& error) {
+        return recover(error, opened);
+    } catch (const wire::ContractViolation& error) {
+        return recover(CallFailed(Code::Internal, error.what()), opened);
+    }
+    {
+        const std::lock_guard lock(mutex_);
+        if (closed_) {
+            return false;
+        }
+        tally_.succeeded();
+        delivery_.answered(reply, clock_());
+        tell_refusals();
+    }
+    changed_.notify_all();
+    return true;
+}
+
+bool Courier::recover(const CallFailed& error, const std::shared_ptr<const Opened>& opened) {
+    const Remedy what = remedy(error);
+    // A push that breaks the contract is dropped and counted; a join that does would fail for ever.
+    const bool hopeless = what == Remedy::Stop && (!opened || error.code != Code::InvalidArgument);
+    if (what == Remedy::Join && opened) {
+        link_.forget(*opened);
+    }
+    {
+        const std::lock_guard lock(mutex_);
+        if (closed_) {
+            return false;
+        }
+        delivery_.failed(error, clock_());
+        tell_refusals();
+        if (hopeless) {
+            tally_.stop(error.what());
+        } else {
+            tally_.failed(error.what());
+        }
+    }
+    changed_.notify_all();
+    return !hopeless;
+}
+
+void Courier::tell_refusals() {
+    const std::vector<std::string> refusals = delivery_.take_refusals();
+    if (refusals.empty()) {
+        return;
+    }
+    if (tally_.first_refusal()) {
+        log(LogLevel::Warning,
+            "The server will never take some experience: " + refusals.front() + " See health().drops.");
+    }
+    tally_.note(refusals.back());
+}
+
+}  // namespace rl4sys::client

@@ -1,0 +1,97 @@
+/// A stream of episodes, one after the other: decides, records, and takes rewards.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/handoff.hpp"
+#include "client/observation_reader.hpp"
+#include "client/snapshot.hpp"
+#include "client/tally.hpp"
+#include "rl4sys/agent.hpp"
+#include "rl4sys/noise.hpp"
+#include "rl4sys/policy.hpp"
+
+namespace rl4sys::client {
+
+/// What all lanes of an agent share.
+struct Workplace {
+    Newest& newest;
+    Handoff& handoff;
+    Tally& tally;
+    std::size_t longest = 0;  ///< Steps of one segment at most.
+    std::size_t reward_window = 0;
+    Fallback fallback;
+    std::uint64_t seed = 0;
+    std::uint64_t forks = 0;
+};
+
+/// One lane. Episodes have it in turn; a handle of an earlier one finds that its number is no longer the present.
+class Lane {
+public:
+    Lane(const Workplace& workplace, StreamKey stream, std::uint64_t first_episode);
+
+    std::uint64_t index() const { return stream_.lane; }
+    /// Taken in this lane: the step that its chance is drawn for. It may be a moment old.
+    std::uint64_t decisions() const { return steps_.load(std::memory_order_relaxed); }
+
+    /// Start the next episode, and return its number.
+    std::uint64_t begin();
+    Action act(std::uint64_t episode, const Observation& observation, ArrayView mask) noexcept;
+    void reward(std::uint64_t episode, double value, std::optional<std::int64_t> decision);
+    /// True if this ended the episode; false if it had ended.
+    bool end(std::uint64_t episode, const Observation& final_observation, Ending ending, ArrayView mask);
+    std::int64_t decision(std::uint64_t episode) const;
+    bool ended(std::uint64_t episode) const;
+
+private:
+    Action decide(const Observation& observation, ArrayView mask, DraftChain& sealed);
+    Action fall_back(const Observation& observation);
+    std::string observe(const Observation& observation, ArrayView mask, DraftChain& sealed);
+    void adopt(const SharedSnapshot& snapshot);
+    void begin_draft();
+    void finish(const Observation& final_observation, Ending ending, ArrayView mask, DraftChain& sealed);
+    void seal_all(Ending ending, DraftChain& sealed);
+    void seal(std::unique_ptr<Draft> draft, Ending ending, DraftChain& sealed);
+    void without_last(const std::string& reason);
+    void post(DraftChain& sealed);
+    Action acted(const Decision& decision);
+    static Action failed(Problem problem, std::string message);
+
+    const Workplace& workplace_;
+    StreamKey stream_;
+    mutable std::mutex mutex_;
+    std::uint64_t episode_;
+    bool ended_ = true;
+    std::int64_t decided_ = 0;     ///< In this episode.
+    std::int64_t unrecorded_ = 0;  ///< The first of them, by the fallback.
+    std::atomic<std::uint64_t> steps_ = 0;
+
+    std::uint64_t generation_ = 0;
+    SharedSnapshot snapshot_;
+    std::optional<Policy> policy_;
+    std::shared_ptr<const PolicySpec> policy_spec_;
+    std::optional<KeyedNoise> noise_;
+    std::vector<float> noise_numbers_;
+
+    std::shared_ptr<const wire::SegmentFormat> form_;
+    ObservationReader reader_;
+    std::unique_ptr<Draft> draft_;
+    std::vector<std::unique_ptr<Draft>> held_;  ///< Cut, and still open for rewards; oldest first.
+    std::vector<float> carry_;
+    std::vector<const void*> rows_;
+
+    std::int64_t first_choice_ = 0;  ///< What the system calls choice 0.
+    std::vector<float> least_;
+    std::vector<float> most_;
+    std::vector<std::int64_t> choices_;
+    std::vector<float> numbers_;
+};
+
+}  // namespace rl4sys::client

@@ -1,0 +1,42 @@
+/// Lanes: each open episode has one to itself, and the next episode takes it over.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/lane.hpp"
+
+namespace rl4sys::client {
+
+/// Hands out the free lane with the lowest number; makes a new one when all are taken.
+class Lanes {
+public:
+    Lanes(const Workplace& workplace, std::string client, std::uint64_t first_episode)
+        : workplace_(workplace), client_(std::move(client)), first_episode_(first_episode) {}
+
+    /// Taken in all lanes together.
+    std::uint64_t decisions() const;
+    /// Lanes that an episode has, by number of the episode.
+    std::vector<std::pair<Lane*, std::uint64_t>> open();
+    std::size_t open_count() const;
+    /// A lane for a new episode, and the number of that.
+    std::pair<Lane*, std::uint64_t> take();
+    /// Its episode is over.
+    void release(const Lane& lane);
+
+private:
+    const Workplace& workplace_;
+    std::string client_;
+    std::uint64_t first_episode_;
+    mutable std::mutex mutex_;
+    std::deque<Lane> lanes_;
+    std::vector<std::uint64_t> episodes_;
+    std::set<std::uint64_t> free_;
+};
+
+}  // namespace rl4sys::client

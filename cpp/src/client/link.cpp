@@ -1,0 +1,139 @@
+#include "client/link.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace rl4sys::client {
+namespace {
+
+using wire::CallFailed;
+using wire::Code;
+using wire::ContractViolation;
+
+constexpr std::size_t least_message = std::size_t{64} << 10;
+constexpr std::size_t largest_message = std::size_t{4} << 20;
+constexpr std::size_t most_taken_weights = std::size_t{1} << 27;
+constexpr std::size_t otherwise_steps = std::size_t{1} << 16;
+
+/// In one request, which is all that is outstanding at a time; a limit of 0 was not set.
+std::size_t most_segments(const wire::Limits& limits) {
+    const std::uint32_t pushed = limits.max_push_segments == 0 ? 1 : limits.max_push_segments;
+    return std::min(pushed, limits.max_outstanding_segments == 0 ? pushed : limits.max_outstanding_segments);
+}
+
+std::vector<ArraySpec> without_mask(std::vector<ArraySpec> arrays) {
+    arrays.erase(
+        std::remove_if(arrays.begin(), arrays.end(), [](const ArraySpec& array) { return array.name == mask_name; }),
+        arrays.end());
+    return arrays;
+}
+
+bool is_same(const ActionSpec& one, const ActionSpec& other) {
+    if (one.index() != other.index()) {
+        return false;
+    }
+    if (const auto* discrete = std::get_if<DiscreteAction>(&one)) {
+        return discrete->n == std::get<DiscreteAction>(other).n &&
+               discrete->start == std::get<DiscreteAction>(other).start;
+    }
+    if (const auto* several = std::get_if<MultiDiscreteAction>(&one)) {
+        return several->sizes == std::get<MultiDiscreteAction>(other).sizes;
+    }
+    return std::get<BoxAction>(one).low == std::get<BoxAction>(other).low &&
+           std::get<BoxAction>(one).high == std::get<BoxAction>(other).high;
+}
+
+wire::JoinRequest join_request(const ClientSettings& settings) {
+    wire::JoinRequest request;
+    request.client = settings.client_id;
+    request.policy_id = settings.policy_id;
+    request.algorithm = settings.algorithm;
+    request.parameters_json = settings.parameters_json;
+    request.experiment = settings.experiment;
+    request.observation = settings.observation;
+    request.action = settings.action;
+    request.ops = known_ops();
+    std::sort(request.ops.begin(), request.ops.end());
+    request.heads = known_heads();
+    request.software = "rl4sys-cpp/" RL4SYS_VERSION;
+    return request;
+}
+
+}  // namespace
+
+Opened::Opened(wire::JoinReply reply) {
+    if (reply.protocol != wire::protocol) {
+        throw CallFailed(Code::FailedPrecondition,
+                         "The server speaks protocol " + std::to_string(reply.protocol) + "; this client speaks " +
+                             std::to_string(wire::protocol) + ". Upgrade the older one.",
+                         {wire::FailureReason::Protocol, 0});
+    }
+    if (!reply.explore) {
+        throw CallFailed(Code::Unimplemented, "The policy of learner '" + reply.learner +
+                                                  "' decides on the server, and this client decides by itself. Choose "
+                                                  "an algorithm whose policy can travel, such as PPO or DQN.");
+    }
+    const std::size_t message_bytes =
+        std::clamp<std::size_t>(reply.limits.max_message_bytes, least_message, largest_message);
+    session = {std::move(reply.session), std::move(reply.learner), message_bytes, most_segments(reply.limits)};
+    schema_hash = std::move(reply.schema_hash);
+    version = reply.version;
+    max_steps = reply.limits.max_segment_steps == 0 ? otherwise_steps : reply.limits.max_segment_steps;
+    if (!(reply.schema == wire::format_of(*reply.explore)) || schema_hash.size() != hash_bytes) {
+        throw ContractViolation(
+            "The server wants other arrays than its policy produces, or its schema has no name of " +
+            std::to_string(hash_bytes) + " bytes. Compare the versions of client and server.");
+    }
+    try {
+        spec_text = policy_to_json(*reply.explore);
+        weight_count = Layout(reply.explore->program.tensors).size();
+        if (weight_count > most_taken_weights) {
+            throw LayoutMismatch("it has " + std::to_string(weight_count) + " weights; at most " +
+                                 std::to_string(most_taken_weights) + " can travel.");
+        }
+        // What cannot be run is found here, once, and not by a decision.
+        const Policy trial(*reply.explore, std::make_shared<const Weights>(weight_count));
+    } catch (const std::invalid_argument& error) {
+        throw ContractViolation(std::string("The server's policy cannot be run here: ") + error.what());
+    }
+    spec = std::make_shared<const PolicySpec>(std::move(*reply.explore));
+    form = std::make_shared<const wire::SegmentFormat>(std::move(reply.schema));
+}
+
+bool Opened::fits(const Snapshot& snapshot) const {
+    return snapshot.schema_hash == schema_hash &&
+           (snapshot.spec == spec || policy_to_json(*snapshot.spec) == spec_text);
+}
+
+Link::Link(std::shared_ptr<wire::Transport> transport, const ClientSettings& settings)
+    : transport_(std::move(transport)), request_(join_request(settings)), timeout_(settings.timeout) {}
+
+std::shared_ptr<const Opened> Link::open() {
+    const std::lock_guard lock(joining_);
+    if (!opened_) {
+        auto opened = std::make_shared<const Opened>(transport_->join(request_, timeout_));
+        require_wanted(*opened);
+        opened_ = std::move(opened);
+    }
+    return opened_;
+}
+
+/// A policy for something else would fail or do harm in the middle of a decision. A mask may always be left out.
+void Link::require_wanted(const Opened& opened) const {
+    const auto wanted = without_mask(request_.observation);
+    const bool sees = wanted.empty() || wanted == without_mask(opened.spec->program.inputs);
+    if (!sees || (request_.action && !is_same(*request_.action, opened.spec->action))) {
+        throw ContractViolation("The learner '" + opened.session.learner +
+                                "' answers with a policy that observes or does something else than this client asked "
+                                "for. Compare the versions of client and server, and report it.");
+    }
+}
+
+void Link::forget(const Opened& opened) {
+    const std::lock_guard lock(joining_);
+    if (opened_.get() == &opened) {
+        opened_.reset();
+    }
+}
+
+}  // namespace rl4sys::client

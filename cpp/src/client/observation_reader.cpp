@@ -1,0 +1,208 @@
+#include "client/observation_reader.hpp"
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "rl4sys/settings.hpp"
+
+namespace rl4sys::client {
+namespace {
+
+/// What came of copying an array.
+enum class Copied { Fully, OtherType, OutOfRange, NotFinite };
+
+template <typename Number>
+Number value_at(const void* data, std::size_t index) {
+    Number value;
+    std::memcpy(&value, static_cast<const std::byte*>(data) + index * sizeof value, sizeof value);
+    return value;
+}
+
+/// Call with a value of the C++ type for an element type; false for float16, which C++ lacks.
+template <typename Work>
+bool with_type(ElementType type, const Work& work) {
+    switch (type) {
+        case ElementType::Bool: work(bool{}); return true;
+        case ElementType::UInt8: work(std::uint8_t{}); return true;
+        case ElementType::UInt16: work(std::uint16_t{}); return true;
+        case ElementType::UInt32: work(std::uint32_t{}); return true;
+        case ElementType::UInt64: work(std::uint64_t{}); return true;
+        case ElementType::Int8: work(std::int8_t{}); return true;
+        case ElementType::Int16: work(std::int16_t{}); return true;
+        case ElementType::Int32: work(std::int32_t{}); return true;
+        case ElementType::Int64: work(std::int64_t{}); return true;
+        case ElementType::Float32: work(float{}); return true;
+        case ElementType::Float64: work(double{}); return true;
+        case ElementType::Float16: break;
+    }
+    return false;
+}
+
+template <typename Float>
+Copied require_finite(const std::byte* row, std::size_t count) {
+    for (std::size_t index = 0; index < count; ++index) {
+        if (!std::isfinite(value_at<Float>(row, index))) {
+            return Copied::NotFinite;
+        }
+    }
+    return Copied::Fully;
+}
+
+/// Numbers become larger numbers of the same kind, whole ones may become real; nothing is rounded to whole.
+template <typename To, typename From>
+Copied convert(std::byte* row, const void* data, std::size_t count) {
+    constexpr bool to_real = std::is_floating_point_v<To>;
+    if constexpr (std::is_same_v<To, bool> || (std::is_floating_point_v<From> && !to_real)) {
+        return Copied::OtherType;
+    } else {
+        for (std::size_t index = 0; index < count; ++index) {
+            const From value = value_at<From>(data, index);
+            const To converted = static_cast<To>(value);
+            if constexpr (!to_real) {
+                const bool changes_sign = (value < From{}) != (converted < To{});
+                if (changes_sign || static_cast<From>(converted) != value) {
+                    return Copied::OutOfRange;
+                }
+            }
+            std::memcpy(row + index * sizeof converted, &converted, sizeof converted);
+        }
+        return Copied::Fully;
+    }
+}
+
+Copied copy(const ArraySpec& spec, std::size_t count, std::byte* row, const ArrayView& array) {
+    Copied result = Copied::OtherType;
+    if (array.type() == spec.type) {
+        std::memcpy(row, array.data(), count * element_size(spec.type));
+        result = Copied::Fully;
+    } else {
+        with_type(array.type(), [&](auto from) {
+            with_type(spec.type,
+                      [&](auto to) { result = convert<decltype(to), decltype(from)>(row, array.data(), count); });
+        });
+    }
+    if (result == Copied::Fully && spec.type == ElementType::Float32) {
+        return require_finite<float>(row, count);
+    }
+    if (result == Copied::Fully && spec.type == ElementType::Float64) {
+        return require_finite<double>(row, count);
+    }
+    return result;
+}
+
+std::string explain(const ArraySpec& spec, const ArrayView& array, Copied result) {
+    switch (result) {
+        case Copied::Fully: return "";
+        case Copied::NotFinite:
+            return "'" + spec.name + "' contains NaN or infinity; leave such values out or replace them.";
+        default:
+            return "Got '" + spec.name + "' as " + std::string(element_name(array.type())) +
+                   ", which does not fit into " + to_string(spec) + ".";
+    }
+}
+
+std::string wrong_size(const ArraySpec& spec, std::size_t got) {
+    return "Got '" + spec.name + "' of " + std::to_string(got) + " values; this policy sees " + to_string(spec) +
+           ". Pass as many, or change `observation` in the config and choose another policy_id.";
+}
+
+}  // namespace
+
+ObservationReader::ObservationReader(const std::vector<ArraySpec>& specs) {
+    for (std::size_t place = 0; place < specs.size(); ++place) {
+        (specs[place].name == mask_name ? mask_ : seen_).push_back({place, specs[place], specs[place].values()});
+    }
+}
+
+std::string ObservationReader::write(const Draft& draft, std::size_t row, const Observation& observation,
+                                     ArrayView mask) const {
+    if (observation.is_named()) {
+        if (std::string problem = write_named(draft, row, observation, mask); !problem.empty()) {
+            return problem;
+        }
+    } else if (seen_.size() != 1) {
+        return "Got one array; this policy sees " + expected() + ". Pass them by name.";
+    } else {
+        const Seen& only = seen_.front();
+        const ArrayView& array = observation[0].array;
+        if (array.size() != only.values) {
+            return wrong_size(only.spec, array.size());
+        }
+        const Copied result = copy(only.spec, only.values, draft.row(only.place, row), array);
+        if (result != Copied::Fully) {
+            return explain(only.spec, array, result);
+        }
+    }
+    return write_mask(draft, row, mask);
+}
+
+std::string ObservationReader::write_named(const Draft& draft, std::size_t row, const Observation& observation,
+                                           ArrayView& mask) const {
+    std::size_t arrays = 0;
+    for (const NamedArray& given : observation) {
+        if (given.name != mask_name) {
+            ++arrays;
+        } else if (mask.given()) {
+            return "Got a mask twice: as an argument and as '" + std::string(mask_name) + "'. Keep one.";
+        } else {
+            mask = given.array;
+        }
+    }
+    for (const Seen& seen : seen_) {
+        const NamedArray* found = nullptr;
+        for (const NamedArray& given : observation) {
+            found = given.name == seen.spec.name ? &given : found;
+        }
+        if (found == nullptr || arrays != seen_.size()) {
+            return "Got " + std::to_string(arrays) + " arrays; this policy sees " + expected() +
+                   ". Pass each once, by its name.";
+        }
+        if (found->array.size() != seen.values) {
+            return wrong_size(seen.spec, found->array.size());
+        }
+        const Copied result = copy(seen.spec, seen.values, draft.row(seen.place, row), found->array);
+        if (result != Copied::Fully) {
+            return explain(seen.spec, found->array, result);
+        }
+    }
+    return "";
+}
+
+std::string ObservationReader::write_mask(const Draft& draft, std::size_t row, ArrayView mask) const {
+    if (mask_.empty()) {
+        return mask.given()
+                   ? "Got a mask, but this policy was made without one. Set `action_mask: true` in the config (a "
+                     "new policy_id may be needed), or leave the mask out."
+                   : "";
+    }
+    const Seen& target = mask_.front();
+    std::byte* allowed = draft.row(target.place, row);
+    if (!mask.given()) {
+        std::memset(allowed, 1, target.values);
+        return "";
+    }
+    if (mask.size() != target.values) {
+        return wrong_size(target.spec, mask.size());
+    }
+    const bool known = with_type(mask.type(), [&](auto kind) {
+        for (std::size_t index = 0; index < target.values; ++index) {
+            // A truth value from outside may be any byte; only 0 is false.
+            using Number = std::conditional_t<std::is_same_v<decltype(kind), bool>, std::uint8_t, decltype(kind)>;
+            allowed[index] = std::byte{value_at<Number>(mask.data(), index) != Number{}};
+        }
+    });
+    return known ? "" : "Got a mask of float16; pass bytes, 0 for what is forbidden.";
+}
+
+std::string ObservationReader::expected() const {
+    std::string text;
+    for (const Seen& seen : seen_) {
+        text += (text.empty() ? "" : ", ") + to_string(seen.spec);
+    }
+    return text;
+}
+
+}  // namespace rl4sys::client

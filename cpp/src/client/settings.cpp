@@ -1,0 +1,234 @@
+#include "rl4sys/settings.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "client/original_settings.hpp"
+#include "client/section.hpp"
+#include "client/spaces.hpp"
+
+namespace rl4sys {
+namespace {
+
+using client::Json;
+using client::Section;
+using client::shown;
+using std::filesystem::path;
+
+constexpr std::size_t longest_name = 128;
+
+bool is_plain(char letter) {
+    return (letter >= 'A' && letter <= 'Z') || (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9') ||
+           letter == '_' || letter == '-';
+}
+
+std::string require_name(const std::string& what, const std::string& name) {
+    const bool harmless = name.size() <= longest_name && (name.empty() || name[0] != '.') &&
+                          std::all_of(name.begin(), name.end(), [](char c) { return is_plain(c) || c == '.'; });
+    if (!harmless) {
+        throw SettingsError(what + " is '" + name.substr(0, 64) +
+                            "'; expected 1 to 128 letters (A-Z, a-z), digits, dots, underscores or hyphens, and no dot "
+                            "in front. Choose another name.");
+    }
+    return name;
+}
+
+/// A client that has no name of its own is known by its machine.
+std::string host() {
+    std::array<char, 256> name{};
+    if (::gethostname(name.data(), name.size() - 1) != 0) {
+        return "client";
+    }
+    std::string text(name.data());
+    std::replace_if(
+        text.begin(), text.end(), [](char c) { return !is_plain(c) && c != '.'; }, '-');
+    text.erase(0, std::min(text.find_first_not_of('.'), text.size()));
+    return text;
+}
+
+std::string contents(const path& file) {
+    std::ifstream stream(file, std::ios::binary);
+    std::ostringstream text;
+    if (!stream || std::filesystem::is_directory(file) || !(text << stream.rdbuf())) {
+        const int cause = std::filesystem::is_directory(file) ? EISDIR : errno;
+        throw SettingsError(std::string("cannot be read: ") + std::strerror(cause) + ".");
+    }
+    return text.str();
+}
+
+std::optional<path> path_from(Section& section, const std::string& name, const path& directory) {
+    std::string text = section.text(name);
+    if (text.empty()) {
+        return std::nullopt;
+    }
+    const char* home = std::getenv("HOME");
+    if (home != nullptr && text[0] == '~' && (text.size() == 1 || text[1] == '/')) {
+        text = home + text.substr(1);
+    }
+    return directory / text;
+}
+
+std::string token_from(Section& section, const path& directory) {
+    const std::string token = section.text("token");
+    const auto file = path_from(section, "token_file", directory);
+    if (!token.empty() && file) {
+        throw SettingsError("token and token_file are both given; keep one of them.");
+    }
+    if (!file) {
+        return token;
+    }
+    std::string line;
+    try {
+        line = contents(*file);
+    } catch (const SettingsError& error) {
+        throw SettingsError("token_file: " + file->string() + " " + error.what());
+    }
+    line = line.substr(0, line.find('\n'));
+    const auto first = line.find_first_not_of(" \t\r");
+    return first == std::string::npos ? "" : line.substr(first, line.find_last_not_of(" \t\r") - first + 1);
+}
+
+/// The name of the algorithm, and the parameters of the learner as the server reads them.
+std::pair<std::string, Json> algorithm_from(Section& section) {
+    const Json given = section.raw("algorithm");
+    Section part(given.is_string() ? Json{{"name", given}} : given.is_null() ? Json::object() : given, "algorithm");
+    const std::string name = part.text("name");
+    Json parameters = Json::object();
+    if (Json chosen = part.rest(); !chosen.empty()) {
+        parameters["algorithm"] = std::move(chosen);
+    }
+    for (const std::string other : {"network", "buffer"}) {
+        if (const Json value = section.raw(other); !value.is_null()) {
+            parameters[other] = Section(value, other).rest();
+        }
+    }
+    for (const std::string other : {"normalize_obs", "normalize_reward"}) {
+        if (const Json value = section.raw(other); !value.is_null()) {
+            parameters[other] = value;
+        }
+    }
+    if (!parameters.empty() && name.empty()) {
+        throw SettingsError("Parameters " + shown(parameters) + " are given without an algorithm; " +
+                            (section.contains("experiment") ? "leave them to the experiment." : "add algorithm.name."));
+    }
+    if (const auto seed = section.whole("seed"); seed && !name.empty()) {
+        parameters["seed"] = *seed;
+    }
+    return {name, parameters};
+}
+
+bool stays_here(const std::string& server) {
+    const auto starts = [&](const char* with) { return server.rfind(with, 0) == 0; };
+    return starts("unix:") || starts("localhost:") || starts("127.") || starts("[::1]:");
+}
+
+void require_consistent(const ClientSettings& settings) {
+    if (!settings.algorithm.empty() && !settings.experiment.empty()) {
+        throw SettingsError("algorithm and experiment are both given; name an experiment, or describe an algorithm.");
+    }
+    if (settings.server.rfind("inproc:", 0) == 0) {
+        throw SettingsError("server: got '" + settings.server +
+                            "', which is for Python clients within the server's process; give `host:port` or "
+                            "`unix:/path/of/socket`.");
+    }
+    if (!settings.token.empty() && !settings.tls && !settings.insecure && !stays_here(settings.server)) {
+        throw SettingsError("server: the token would travel to " + settings.server +
+                            " unencrypted. Add `tls: {ca: FILE}`, or `insecure: true` if the network itself is safe.");
+    }
+}
+
+Overflow overflow_from(Section& section) {
+    const std::string word = section.choice("overflow", {"block", "drop_oldest", "drop_newest"}, "drop_oldest");
+    return word == "block" ? Overflow::Block : word == "drop_newest" ? Overflow::DropNewest : Overflow::DropOldest;
+}
+
+template <typename Number>
+Number unsigned_from(Section& section, const std::string& name, Number otherwise, std::int64_t least) {
+    const auto value = section.whole(name, least);
+    return value ? static_cast<Number>(*value) : otherwise;
+}
+
+void read_limits(Section& section, ClientSettings& settings) {
+    settings.timeout = section.number("timeout", 0.001).value_or(settings.timeout);
+    settings.outbox_bytes = unsigned_from(section, "outbox_bytes", settings.outbox_bytes, 1024);
+    settings.overflow = overflow_from(section);
+    settings.max_segment_length = unsigned_from(section, "max_segment_length", settings.max_segment_length, 1);
+    settings.reward_window = unsigned_from(section, "reward_window", settings.reward_window, 0);
+    settings.send_interval = section.number("send_interval").value_or(settings.send_interval);
+    settings.send_frequency = section.whole("send_frequency", 1);
+    settings.seed = section.whole("seed");
+}
+
+ClientSettings from_json(Json values, const path& directory) {
+    ClientSettings settings;
+    if (values.is_object() && client::is_original(values)) {
+        values = client::translate(values);
+    }
+    Section section(std::move(values));
+    const auto [algorithm, parameters] = algorithm_from(section);
+    settings.algorithm = algorithm;
+    settings.parameters_json = parameters.empty() ? "" : parameters.dump();
+    if (const Json action = section.raw("action"); !action.is_null()) {
+        settings.action = client::action_from_settings(action);
+    }
+    if (const Json observation = section.raw("observation"); !observation.is_null()) {
+        settings.observation = client::observation_from_settings(observation);
+    }
+    if (section.raw("action_mask") == Json(true) && settings.action && !client::has_mask(settings.observation)) {
+        const auto mask = mask_for(*settings.action);
+        settings.observation.insert(settings.observation.end(), mask.begin(), mask.end());
+    }
+    const std::string client_id = section.text("client_id");
+    settings.client_id = require_name("client_id", client_id.empty() ? host() : client_id);
+    if (const std::string server = section.text("server"); !server.empty()) {
+        settings.server = server;
+    }
+    settings.token = token_from(section, directory);
+    if (section.contains("tls")) {
+        Section tls = section.section("tls");
+        settings.tls =
+            Tls{path_from(tls, "ca", directory), path_from(tls, "cert", directory), path_from(tls, "key", directory)};
+        tls.finish();
+    }
+    settings.insecure = section.raw("insecure") == Json(true);
+    settings.policy_id = require_name("policy_id", section.text("policy_id"));
+    settings.experiment = section.text("experiment");
+    settings.outbox = path_from(section, "outbox", directory);
+    settings.cache = path_from(section, "cache", directory);
+    read_limits(section, settings);
+    section.finish();
+    require_consistent(settings);
+    return settings;
+}
+
+}  // namespace
+
+ClientSettings parse_settings(std::string_view json, const path& directory) {
+    Json values;
+    try {
+        values = Json::parse(json);
+    } catch (const Json::parse_error& error) {
+        throw SettingsError(std::string("this is no JSON: ") + error.what() + ". Correct it.");
+    }
+    return from_json(std::move(values), directory);
+}
+
+ClientSettings load_settings(const path& file) {
+    try {
+        if (file.extension() == ".yaml" || file.extension() == ".yml") {
+            throw SettingsError("YAML is read by the Python client only; write the file as JSON.");
+        }
+        return parse_settings(contents(file), file.parent_path());
+    } catch (const SettingsError& error) {
+        throw SettingsError(file.string() + ": " + error.what());
+    }
+}
+
+}  // namespace rl4sys

@@ -1,0 +1,44 @@
+#include "client/snapshot.hpp"
+
+#include <utility>
+
+#include "client/clock.hpp"
+
+namespace rl4sys::client {
+
+SharedSnapshot Newest::get() const {
+    const std::lock_guard lock(mutex_);
+    return snapshot_;
+}
+
+double Newest::since() const {
+    const std::lock_guard lock(mutex_);
+    return since_;
+}
+
+void Newest::publish(SharedSnapshot snapshot, double now) {
+    {
+        const std::lock_guard lock(mutex_);
+        // The older snapshot goes with the argument, after the lock.
+        std::swap(snapshot_, snapshot);
+        since_ = now;
+        generation_.fetch_add(1, std::memory_order_release);
+    }
+    published_.notify_all();
+}
+
+void Newest::wake() {
+    {
+        const std::lock_guard lock(mutex_);
+        ++wakes_;
+    }
+    published_.notify_all();
+}
+
+void Newest::wait(double seconds) {
+    std::unique_lock lock(mutex_);
+    const std::uint64_t wakes = wakes_;
+    published_.wait_for(lock, length_of(seconds), [&] { return snapshot_ != nullptr || wakes_ != wakes; });
+}
+
+}  // namespace rl4sys::client

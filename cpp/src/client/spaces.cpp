@@ -1,0 +1,145 @@
+#include "client/spaces.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "client/section.hpp"
+
+namespace rl4sys {
+
+std::vector<ArraySpec> mask_for(const ActionSpec& action) {
+    std::int64_t choices = 0;
+    if (const auto* discrete = std::get_if<DiscreteAction>(&action)) {
+        choices = discrete->n;
+    } else if (const auto* several = std::get_if<MultiDiscreteAction>(&action)) {
+        choices = std::accumulate(several->sizes.begin(), several->sizes.end(), std::int64_t{0});
+    } else {
+        return {};
+    }
+    return {{std::string(mask_name), ElementType::Bool, {static_cast<std::uint32_t>(choices)}}};
+}
+
+namespace client {
+namespace {
+
+Shape shape_from(const Json& value, const std::string& where) {
+    const Json lengths = value.is_number_integer() ? Json::array({value}) : value.is_null() ? Json::array() : value;
+    Shape shape;
+    bool sound = lengths.is_array();
+    for (const Json& length : lengths) {
+        sound = sound && length.is_number_integer() && length.get<std::int64_t>() > 0 &&
+                length.get<std::int64_t>() <= std::numeric_limits<std::uint32_t>::max();
+        if (sound) {
+            shape.push_back(length.get<std::uint32_t>());
+        }
+    }
+    if (!sound) {
+        throw SettingsError(where + ": got shape " + shown(value) + "; expected a length or a list of lengths.");
+    }
+    return shape;
+}
+
+ArraySpec array_from(const std::string& name, const Json& value, const std::string& where) {
+    Section section(value.is_object() ? value : Json{{"shape", value}}, where);
+    const std::string dtype = section.text("dtype");
+    const Json shape = section.raw("shape");
+    section.finish();
+    try {
+        const std::string otherwise = name == mask_name ? "bool" : "float32";
+        return {name, element_type(dtype.empty() ? otherwise : dtype), shape_from(shape, where)};
+    } catch (const SettingsError&) {
+        throw;
+    } catch (const std::invalid_argument&) {
+        throw SettingsError(where + ": got dtype '" + dtype + "'; expected one such as float32 or uint8.");
+    }
+}
+
+std::vector<double> bounds_from(const Json& value, const Json& low, const Json& high) {
+    std::vector<double> bounds;
+    for (const Json& bound : value.is_array() ? value : Json::array()) {
+        if (!bound.is_number()) {
+            throw SettingsError("action: got bounds " + shown(low) + " and " + shown(high) + "; expected two lists.");
+        }
+        bounds.push_back(bound.get<double>());
+    }
+    return bounds;
+}
+
+ActionSpec box_from(const Json& low, const Json& high) {
+    const BoxAction box{bounds_from(low, low, high), bounds_from(high, low, high)};
+    if (box.low.empty() || box.low.size() != box.high.size() ||
+        !std::equal(box.low.begin(), box.low.end(), box.high.begin(), [](double a, double b) { return a <= b; })) {
+        throw SettingsError("action: got bounds " + shown(low) + " to " + shown(high) +
+                            "; expected as many low as high ones.");
+    }
+    return box;
+}
+
+ActionSpec several_from(const Json& sizes) {
+    MultiDiscreteAction several;
+    for (const Json& size : sizes) {
+        if (!size.is_number_integer() || size.get<std::int64_t>() < 1) {
+            throw SettingsError("action.sizes: got " + shown(sizes) + "; expected whole numbers, at least 1.");
+        }
+        several.sizes.push_back(size.get<std::int64_t>());
+    }
+    if (!sizes.is_array() || several.sizes.empty()) {
+        throw SettingsError("action.sizes: got " + shown(sizes) + "; expected a list of whole numbers.");
+    }
+    return several;
+}
+
+}  // namespace
+
+std::vector<ArraySpec> observation_from_settings(const Json& value) {
+    bool is_one = !value.is_object();
+    if (value.is_object()) {
+        is_one = true;
+        for (const auto& [name, part] : value.items()) {
+            is_one = is_one && (name == "dtype" || name == "shape");
+        }
+    }
+    if (is_one) {
+        return {array_from(std::string(observation_name), value, "observation")};
+    }
+    std::vector<ArraySpec> arrays;
+    for (const auto& [name, part] : value.items()) {
+        arrays.push_back(array_from(name, part, "observation." + name));
+    }
+    return arrays;
+}
+
+ActionSpec action_from_settings(const Json& value) {
+    Section section(value.is_number_integer() ? Json{{"n", value}} : value, "action");
+    std::vector<std::string> given;
+    for (const auto& [name, kind] : {std::pair("n", "discrete"), {"sizes", "multi_discrete"}, {"low", "box"}}) {
+        if (section.contains(name)) {
+            given.emplace_back(kind);
+        }
+    }
+    if (given.size() != 1 || section.choice("kind", {"discrete", "multi_discrete", "box"}, given[0]) != given[0]) {
+        throw SettingsError("action: got " + shown(value) + "; expected one of n, sizes, or low with high.");
+    }
+    ActionSpec action;
+    if (given[0] == "discrete") {
+        const std::int64_t n = section.whole("n", 1).value_or(1);
+        action = DiscreteAction{n, section.whole("start", std::numeric_limits<std::int64_t>::min()).value_or(0)};
+    } else if (given[0] == "multi_discrete") {
+        action = several_from(section.raw("sizes"));
+    } else {
+        const Json low = section.raw("low");
+        action = box_from(low, section.raw("high"));
+    }
+    section.finish();
+    return action;
+}
+
+bool has_mask(const std::vector<ArraySpec>& observation) {
+    return std::any_of(observation.begin(), observation.end(),
+                       [](const ArraySpec& spec) { return spec.name == mask_name; });
+}
+
+}  // namespace client
+}  // namespace rl4sys

@@ -1,0 +1,21 @@
+/// What a client sees and does, from a config file.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "client/json.hpp"
+#include "rl4sys/settings.hpp"
+
+namespace rl4sys::client {
+
+/// `8`, `[84, 84]`, or named arrays `{"queue": 8, "image": {"dtype": "uint8", "shape": [84, 84]}}`.
+std::vector<ArraySpec> observation_from_settings(const Json& value);
+
+/// `4` (choices), `{"n": 4, "start": 0}`, `{"sizes": [3, 2]}` or `{"low": [-1, -1], "high": [1, 1]}`.
+ActionSpec action_from_settings(const Json& value);
+
+/// Whether one of these arrays is the mask.
+bool has_mask(const std::vector<ArraySpec>& observation);
+
+}  // namespace rl4sys::client

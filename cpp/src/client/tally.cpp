@@ -1,0 +1,88 @@
+#include "client/tally.hpp"
+
+#include <utility>
+
+#include "rl4sys/log.hpp"
+
+namespace rl4sys::client {
+
+bool Tally::drop(const std::string& reason, std::uint64_t count) {
+    const std::lock_guard lock(mutex_);
+    const bool first = drops_.find(reason) == drops_.end();
+    drops_[reason] += count;
+    return first;
+}
+
+std::map<std::string, std::uint64_t> Tally::drops() const {
+    const std::lock_guard lock(mutex_);
+    return drops_;
+}
+
+bool Tally::connected() const {
+    const std::lock_guard lock(mutex_);
+    return connected_;
+}
+
+std::string Tally::last_error() const {
+    const std::lock_guard lock(mutex_);
+    return last_error_;
+}
+
+std::optional<std::string> Tally::stopped() const {
+    const std::lock_guard lock(mutex_);
+    return stopped_;
+}
+
+void Tally::succeeded() {
+    {
+        const std::lock_guard lock(mutex_);
+        if (std::exchange(connected_, true)) {
+            return;
+        }
+    }
+    log(LogLevel::Info, "Connected to the training server.");
+}
+
+void Tally::failed(const std::string& error) {
+    {
+        const std::lock_guard lock(mutex_);
+        last_error_ = error;
+        if (!std::exchange(connected_, false)) {
+            return;
+        }
+    }
+    log(LogLevel::Warning, "Lost the training server: " + error + " Decisions go on; experience is kept.");
+}
+
+void Tally::stop(const std::string& error) {
+    {
+        const std::lock_guard lock(mutex_);
+        connected_ = false;
+        last_error_ = error;
+        stopped_ = error;
+    }
+    log(LogLevel::Error,
+        "The training server refuses this client: " + error + " Decisions go on; nothing is sent any more.");
+}
+
+void Tally::died(const std::string& name, const std::string& error) {
+    {
+        const std::lock_guard lock(mutex_);
+        connected_ = false;
+        stopped_ = error;
+        last_error_ = "The thread " + name + " died: " + error;
+    }
+    log(LogLevel::Error, "The background thread " + name + " died: " + error + " Decisions go on without it.");
+}
+
+void Tally::note(const std::string& error) {
+    const std::lock_guard lock(mutex_);
+    last_error_ = error;
+}
+
+bool Tally::first_refusal() {
+    const std::lock_guard lock(mutex_);
+    return !std::exchange(refusal_told_, true);
+}
+
+}  // namespace rl4sys::client

@@ -1,0 +1,216 @@
+#include "client/watcher.hpp"
+
+#include <optional>
+#include <utility>
+
+namespace rl4sys::client {
+namespace {
+
+using wire::CallFailed;
+using wire::Code;
+using wire::ContractViolation;
+
+// Bytes of a patch that may come along with the news; larger ones are pulled.
+constexpr std::uint32_t largest_pushed = 1U << 20;
+
+/// Why an update cannot be used; nothing if `work` used it. Failures of the connection pass through.
+template <typename Work>
+std::optional<std::string> unusable(const Work& work) {
+    try {
+        work();
+    } catch (const PatchMismatch& error) {
+        return error.what();
+    } catch (const ContractViolation& error) {
+        return error.what();
+    } catch (const LayoutMismatch& error) {
+        return error.what();
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+Watcher::Watcher(Link& link, std::shared_ptr<wire::Transport> transport, Newest& newest, double timeout, Chance chance,
+                 Clock clock, Tally& tally, OnPublish on_publish)
+    : link_(link),
+      transport_(std::move(transport)),
+      newest_(newest),
+      timeout_(timeout),
+      backoff_(std::move(chance)),
+      clock_(std::move(clock)),
+      tally_(tally),
+      on_publish_(std::move(on_publish)) {}
+
+void Watcher::run() {
+    while (!is_stopping()) {
+        SharedOpened opened;
+        double seconds = 0.0;
+        try {
+            const auto problem = unusable([&] {
+                opened = link_.open();
+                tally_.succeeded();
+                catch_up(opened);
+                follow(*opened);
+            });
+            if (problem) {
+                tally_.failed(*problem);
+            }
+            seconds = backoff_.failed();
+        } catch (const CallFailed& error) {
+            const Remedy what = remedy(error);
+            // A version that is gone is asked for anew; an experiment that does not exist never will be.
+            if (what == Remedy::Stop && (!opened || error.code != Code::NotFound)) {
+                tally_.stop(error.what());
+                newest_.wake();
+                return;
+            }
+            if (what == Remedy::Join && opened) {
+                link_.forget(*opened);
+            }
+            tally_.failed(error.what());
+            seconds = backoff_.failed(asked_pause(error.failure.retry_after_ms));
+        }
+        pause(seconds);
+    }
+}
+
+void Watcher::stop() {
+    std::shared_ptr<wire::Stream<wire::NewVersion>> watching;
+    {
+        const std::lock_guard lock(mutex_);
+        stopping_ = true;
+        watching = watching_;
+    }
+    stopped_.notify_all();
+    if (watching) {
+        watching->cancel();
+    }
+}
+
+bool Watcher::is_stopping() const {
+    const std::lock_guard lock(mutex_);
+    return stopping_;
+}
+
+void Watcher::pause(double seconds) {
+    std::unique_lock lock(mutex_);
+    stopped_.wait_for(lock, length_of(seconds), [this] { return stopping_; });
+}
+
+void Watcher::catch_up(const SharedOpened& opened) {
+    // After joining the present weights may be old, or of a learner that is no more.
+    const SharedSnapshot snapshot = newest_.get();
+    if (opened == caught_up_ && snapshot) {
+        return;
+    }
+    if (!snapshot || !opened->fits(*snapshot) || snapshot->version > opened->version) {
+        pull(*opened, nullptr);
+    } else if (snapshot->version < opened->version) {
+        pull(*opened, snapshot);
+    }
+    caught_up_ = opened;
+}
+
+void Watcher::follow(const Opened& opened) {
+    const SharedSnapshot snapshot = newest_.get();
+    if (!snapshot) {
+        return;
+    }
+    const std::shared_ptr<wire::Stream<wire::NewVersion>> watching =
+        transport_->watch({opened.session.id, snapshot->version, largest_pushed});
+    {
+        const std::lock_guard lock(mutex_);
+        if (stopping_) {
+            return;
+        }
+        watching_ = watching;
+    }
+    // Whatever ends it, nobody cancels a stream that is gone.
+    struct Forget {
+        Watcher& watcher;
+        ~Forget() {
+            const std::lock_guard lock(watcher.mutex_);
+            watcher.watching_.reset();
+        }
+    } const forget{*this};
+    while (auto news = watching->next()) {
+        hear(opened, std::move(*news));
+    }
+}
+
+void Watcher::hear(const Opened& opened, wire::NewVersion news) {
+    backoff_.succeeded();
+    tally_.succeeded();
+    const SharedSnapshot snapshot = newest_.get();
+    if (!snapshot || news.version <= snapshot->version) {
+        return;
+    }
+    if (!news.patch) {
+        pull(opened, snapshot);
+        return;
+    }
+    const auto problem = unusable([&] {
+        apply(
+            opened, snapshot, [&] { return std::exchange(news.patch, std::nullopt); }, news.version);
+    });
+    if (problem) {
+        ++tally_.damaged_patches;
+        pull(opened, nullptr);
+    }
+}
+
+void Watcher::pull(const Opened& opened, const SharedSnapshot& have) {
+    wire::PullRequest request{opened.session.id, std::nullopt};
+    if (have) {
+        request.have = have->version;
+    }
+    const auto chunks = transport_->pull(request, timeout_);
+    auto first = chunks->next();
+    if (!first) {
+        if (!have) {
+            throw ContractViolation("The server sent no weights though the client has none. Report it.");
+        }
+        return;
+    }
+    const auto problem = unusable(
+        [&] { apply(opened, have, [&] { return first ? std::exchange(first, std::nullopt) : chunks->next(); }); });
+    if (problem) {
+        ++tally_.damaged_patches;
+        if (!have) {
+            throw ContractViolation(*problem);
+        }
+        pull(opened, nullptr);
+    }
+}
+
+void Watcher::apply(const Opened& opened, const SharedSnapshot& base, const wire::NextChunk& next,
+                    std::optional<std::uint64_t> target) {
+    const SharedSnapshot present = newest_.get();
+    const bool same = present && opened.fits(*present);
+    const Patch patch = wire::decode_patch(next, opened.weight_count);
+    if (patch.base && (!base || *patch.base != base->version)) {
+        throw PatchMismatch("The patch starts from version " + std::to_string(*patch.base) +
+                            ", which is not at hand. Pull in full.");
+    }
+    if (target && patch.target != *target) {
+        throw PatchMismatch("The patch leads to version " + std::to_string(patch.target) + "; " +
+                            std::to_string(*target) + " was announced. Pull in full.");
+    }
+    SharedWeights weights = apply_patch(base ? base->weights.get() : nullptr, patch, opened.weight_count);
+    if (!all_finite(*weights)) {
+        throw ContractViolation("Version " + std::to_string(patch.target) +
+                                " has weights that are NaN or infinite. See the learner's log.");
+    }
+    auto snapshot = std::make_shared<Snapshot>();
+    snapshot->spec = same ? present->spec : opened.spec;
+    snapshot->form = same ? present->form : opened.form;
+    snapshot->schema_hash = opened.schema_hash;
+    snapshot->learner = opened.session.learner;
+    snapshot->version = patch.target;
+    snapshot->weights = std::move(weights);
+    snapshot->max_steps = opened.max_steps;
+    newest_.publish(snapshot, clock_());
+    on_publish_(snapshot);
+}
+
+}  // namespace rl4sys::client

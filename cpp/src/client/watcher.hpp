@@ -1,0 +1,59 @@
+/// Brings new weights, in a thread of its own.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "client/clock.hpp"
+#include "client/link.hpp"
+#include "client/retries.hpp"
+#include "client/snapshot.hpp"
+#include "client/tally.hpp"
+#include "wire/patches.hpp"
+
+namespace rl4sys::client {
+
+/// Publishes each version as it comes; what does not check out is pulled in full.
+class Watcher {
+public:
+    using OnPublish = std::function<void(const SharedSnapshot&)>;
+
+    Watcher(Link& link, std::shared_ptr<wire::Transport> transport, Newest& newest, double timeout, Chance chance,
+            Clock clock, Tally& tally, OnPublish on_publish);
+
+    /// Follow the learner until `stop`.
+    void run();
+    /// End `run` soon.
+    void stop();
+
+private:
+    using SharedOpened = std::shared_ptr<const Opened>;
+
+    bool is_stopping() const;
+    void pause(double seconds);
+    void catch_up(const SharedOpened& opened);
+    void follow(const Opened& opened);
+    void hear(const Opened& opened, wire::NewVersion news);
+    void pull(const Opened& opened, const SharedSnapshot& have);
+    void apply(const Opened& opened, const SharedSnapshot& base, const wire::NextChunk& next,
+               std::optional<std::uint64_t> target = std::nullopt);
+
+    Link& link_;
+    std::shared_ptr<wire::Transport> transport_;
+    Newest& newest_;
+    double timeout_;
+    Backoff backoff_;
+    Clock clock_;
+    Tally& tally_;
+    OnPublish on_publish_;
+    SharedOpened caught_up_;  ///< The session whose policy the present snapshot is known to be.
+    mutable std::mutex mutex_;
+    std::condition_variable stopped_;
+    bool stopping_ = false;
+    std::shared_ptr<wire::Stream<wire::NewVersion>> watching_;
+};
+
+}  // namespace rl4sys::client

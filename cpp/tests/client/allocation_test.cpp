@@ -1,0 +1,45 @@
+#include <gtest/gtest.h>
+
+#include "client/counted_allocations.hpp"
+#include "client/fake_server.hpp"
+
+namespace rl4sys::testing {
+namespace {
+
+TEST(Allocation, DecidingRecordingAndRewardingAllocateNothingInSteadyState) {
+    const auto server = std::make_shared<FakeServer>(small_policy(true));
+    ClientSettings settings = quick_settings();
+    settings.max_segment_length = 16;
+    settings.reward_window = 4;
+    Agent agent = connect_to(server, settings);
+    Episode episode = agent.episode();
+    const std::array<float, 2> seen{1, 2};
+    const std::array<bool, 3> mask{true, false, true};
+    const auto act = [&](int steps) {
+        for (int step = 0; step < steps; ++step) {
+            static_cast<void>(episode.act({{"observation", seen}, {"action_mask", mask}}));
+            static_cast<void>(episode.act(seen, mask));
+            episode.reward(0.5);
+        }
+    };
+    {
+        // As many columns as the busiest moment needs, whenever the packer has time.
+        std::vector<Episode> busy;
+        for (int number = 0; number < 20; ++number) {
+            busy.push_back(agent.episode());
+            ASSERT_TRUE(busy.back().act(seen, mask));
+        }
+    }
+    act(50);
+    for (int round = 0; round < 20; ++round) {
+        ASSERT_TRUE(agent.flush());
+        count_allocations(true);
+        act(50);
+        count_allocations(false);
+    }
+    EXPECT_EQ(agent.health().decisions, 20U + 21 * 100);
+    EXPECT_EQ(counted_allocations(), 0U);
+}
+
+}  // namespace
+}  // namespace rl4sys::testing

@@ -1,0 +1,55 @@
+/* The C interface from C: against no server, with a fallback, so that every call can be made. */
+#include <rl4sys/rl4sys.h>
+#include <stdio.h>
+#include <string.h>
+
+static int failures = 0;
+
+static void expect(int holds, const char* what) {
+    if (!holds) {
+        fprintf(stderr, "not so: %s (last error: %s)\n", what, rl4sys_last_error());
+        ++failures;
+    }
+}
+
+static int64_t second(const rl4sys_array* observation, size_t arrays, void* context) {
+    ++*(int*)context;
+    return arrays == 1 && observation[0].size == 2 ? 1 : -1;
+}
+
+int main(void) {
+    const char* settings =
+        "{\"client_id\": \"c\", \"server\": \"127.0.0.1:1\", \"timeout\": 0.1, \"observation\": 2, \"action\": 3}";
+    const float seen[2] = {1.0F, 2.0F};
+    const rl4sys_array array = {"observation", seen, 2, RL4SYS_FLOAT32};
+    int asked = 0;
+    rl4sys_agent* agent = NULL;
+    rl4sys_episode* episode = NULL;
+    rl4sys_action action;
+    rl4sys_health health;
+
+    expect(rl4sys_connect_json("{\"sever\": 1}", NULL, NULL, &agent) == RL4SYS_BAD_SETTINGS, "settings are checked");
+    expect(strstr(rl4sys_last_error(), "did you mean 'server'?") != NULL, "the error says what was meant");
+    expect(rl4sys_connect("/absent.json", NULL, NULL, &agent) == RL4SYS_BAD_SETTINGS, "the file is looked for");
+    expect(rl4sys_connect_json(settings, NULL, NULL, &agent) == RL4SYS_NOT_CONNECTED, "there is no server");
+    expect(rl4sys_connect_json(NULL, NULL, NULL, &agent) == RL4SYS_BAD_ARGUMENT, "NULL is refused");
+    expect(agent == NULL, "no agent was made");
+
+    expect(rl4sys_connect_json(settings, second, &asked, &agent) == RL4SYS_OK, "a fallback stands in");
+    expect(rl4sys_episode_begin(agent, &episode) == RL4SYS_OK, "an episode begins");
+    expect(rl4sys_act(episode, seen, 2, NULL, 0, &action) == RL4SYS_OK, "the fallback decides");
+    expect(action.choice == 1 && action.is_fallback && action.decision == 0 && action.size == 1, "as it should");
+    expect(rl4sys_act_arrays(episode, &array, 1, &action) == RL4SYS_OK && asked == 2, "arrays by name do too");
+    expect(rl4sys_reward(episode, 1.0) == RL4SYS_OK, "a reward is taken");
+    expect(rl4sys_reward_decision(episode, 1.0, 7) == RL4SYS_BAD_ARGUMENT, "there is no decision 7");
+    expect(rl4sys_end(episode, NULL, 0, RL4SYS_TERMINATED) == RL4SYS_OK, "the episode ends");
+    expect(rl4sys_act(episode, seen, 2, NULL, 0, &action) == RL4SYS_ENDED, "and is over");
+    expect(rl4sys_get_health(agent, &health) == RL4SYS_OK, "health is told");
+    expect(health.version == -1 && health.fallback_decisions == 2 && !health.connected, "and true");
+    expect(rl4sys_drops(agent, "overflow_oldest") == 0, "nothing was dropped");
+    expect(rl4sys_flush(agent, 1.0) == RL4SYS_OK, "nothing is left to be sent");
+    rl4sys_close(agent, 0.5);
+    rl4sys_episode_free(episode);
+    rl4sys_close(NULL, 0.0);
+    return failures == 0 ? 0 : 1;
+}

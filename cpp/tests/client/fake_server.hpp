@@ -1,0 +1,276 @@
+/// A training service within the test: it stores what is pushed, publishes what it is told to, and fails on request.
+#pragma once
+
+#include <rl4sys/v1/experience.pb.h>
+
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/core.hpp"
+#include "rl4sys/weights.hpp"
+#include "wire/calls.hpp"
+
+namespace rl4sys::testing {
+
+/// Sees two numbers (and a mask), and chooses one of three by their weighted sums.
+inline PolicySpec small_policy(bool masked = false) {
+    PolicySpec spec;
+    spec.action = DiscreteAction{3, 0};
+    spec.program.inputs = {{"observation", ElementType::Float32, {2}}};
+    spec.program.ops = {{"linear", {"r0"}, {"observation"}, {"w", "b"}, {}}};
+    spec.program.tensors = {{"w", {2, 3}}, {"b", {3}}};
+    spec.head.kind = HeadKind::Categorical;
+    spec.head.inputs = {"r0"};
+    if (masked) {
+        spec.program.inputs.push_back({"action_mask", ElementType::Bool, {3}});
+        spec.head.mask = "action_mask";
+    }
+    return spec;
+}
+
+class FakeServer : public wire::Transport {
+public:
+    explicit FakeServer(PolicySpec policy = small_policy()) : spec(std::move(policy)) {
+        weights_.assign(Layout(spec.program.tensors).size(), 0.25F);
+    }
+
+    PolicySpec spec;
+    wire::Limits limits{4U << 20, 1000, 64, 256};
+
+    wire::JoinReply join(const wire::JoinRequest& request, double) override {
+        const std::lock_guard lock(mutex_);
+        require_up();
+        ++joins;
+        last_join = request;
+        wire::JoinReply reply;
+        reply.learner = "learner";
+        reply.session = session_;
+        reply.schema = wire::format_of(spec);
+        reply.schema_hash = schema_hash;
+        reply.explore = spec;
+        reply.version = version_;
+        reply.limits = limits;
+        return reply;
+    }
+
+    wire::PushReply push(const wire::PushRequest& request, double) override {
+        const std::lock_guard lock(mutex_);
+        require_up();
+        require_session(request.session);
+        ++pushes;
+        wire::PushReply reply;
+        for (const wire::PushedSegment& pushed : request.segments) {
+            stored[{request.epoch, pushed.sequence}] = pushed.segment;
+            reply.acknowledged.push_back({pushed.sequence, pushed.sequence});
+        }
+        changed_.notify_all();
+        if (std::exchange(lose_next_answer, false)) {
+            throw wire::CallFailed(wire::Code::DeadlineExceeded, "the answer was lost");
+        }
+        return reply;
+    }
+
+    std::unique_ptr<wire::Stream<wire::PatchChunk>> pull(const wire::PullRequest& request, double) override {
+        const std::lock_guard lock(mutex_);
+        require_up();
+        require_session(request.session);
+        ++pulls;
+        return std::make_unique<Chunks>(request.have == version_ ? std::deque<wire::PatchChunk>()
+                                                                 : std::deque<wire::PatchChunk>{patch()});
+    }
+
+    std::unique_ptr<wire::Stream<wire::NewVersion>> watch(const wire::WatchRequest& request) override {
+        const std::lock_guard lock(mutex_);
+        require_up();
+        require_session(request.session);
+        return std::make_unique<News>(*this, request.have);
+    }
+
+    void close() noexcept override {
+        const std::lock_guard lock(mutex_);
+        closed_ = true;
+        changed_.notify_all();
+    }
+
+    /// Every weight is this from now on.
+    void publish(float value, bool damaged = false) {
+        const std::lock_guard lock(mutex_);
+        weights_.assign(weights_.size(), value);
+        ++version_;
+        damaged_ = damaged;
+        changed_.notify_all();
+    }
+
+    void set_down(bool down) {
+        const std::lock_guard lock(mutex_);
+        down_ = down;
+        changed_.notify_all();
+    }
+
+    /// As after a restart: sessions are unknown.
+    void forget_sessions() {
+        const std::lock_guard lock(mutex_);
+        session_ += "'";
+        changed_.notify_all();
+    }
+
+    bool wait_for_segments(std::size_t count, double seconds = 10.0) {
+        std::unique_lock lock(mutex_);
+        return changed_.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return stored.size() >= count; });
+    }
+
+    /// What was stored, in the order of its names.
+    std::vector<v1::Segment> segments() {
+        const std::lock_guard lock(mutex_);
+        std::vector<v1::Segment> parsed;
+        for (const auto& [key, bytes] : stored) {
+            parsed.emplace_back().ParseFromString(bytes);
+        }
+        return parsed;
+    }
+
+    std::string schema_hash = std::string(32, 's');
+    std::map<std::pair<std::uint64_t, std::uint64_t>, std::string> stored;
+    wire::JoinRequest last_join;
+    bool lose_next_answer = false;
+    int joins = 0;
+    int pushes = 0;
+    int pulls = 0;
+
+private:
+    class Chunks : public wire::Stream<wire::PatchChunk> {
+    public:
+        explicit Chunks(std::deque<wire::PatchChunk> chunks) : chunks_(std::move(chunks)) {}
+        std::optional<wire::PatchChunk> next() override {
+            if (chunks_.empty()) {
+                return std::nullopt;
+            }
+            wire::PatchChunk chunk = std::move(chunks_.front());
+            chunks_.pop_front();
+            return chunk;
+        }
+        void cancel() noexcept override {}
+
+    private:
+        std::deque<wire::PatchChunk> chunks_;
+    };
+
+    class News : public wire::Stream<wire::NewVersion> {
+    public:
+        News(FakeServer& server, std::uint64_t have) : server_(server), have_(have), session_(server.session_) {}
+        std::optional<wire::NewVersion> next() override {
+            std::unique_lock lock(server_.mutex_);
+            server_.changed_.wait(lock, [this] {
+                return cancelled_ || server_.closed_ || server_.down_ || server_.session_ != session_ ||
+                       server_.version_ > have_;
+            });
+            if (cancelled_ || server_.closed_) {
+                return std::nullopt;
+            }
+            if (server_.down_ || server_.session_ != session_) {
+                throw wire::CallFailed(wire::Code::Unavailable, "the watch broke off");
+            }
+            have_ = server_.version_;
+            wire::NewVersion news{have_, server_.patch()};
+            if (std::exchange(server_.damaged_, false)) {
+                news.patch->payload[0] = static_cast<char>(news.patch->payload[0] ^ 1);
+            }
+            return news;
+        }
+        void cancel() noexcept override {
+            const std::lock_guard lock(server_.mutex_);
+            cancelled_ = true;
+            server_.changed_.notify_all();
+        }
+
+    private:
+        FakeServer& server_;
+        std::uint64_t have_;
+        std::string session_;
+        bool cancelled_ = false;
+    };
+
+    void require_up() const {
+        if (down_ || closed_) {
+            throw wire::CallFailed(wire::Code::Unavailable, "the server is away");
+        }
+    }
+
+    void require_session(const std::string& session) const {
+        if (session != session_) {
+            throw wire::CallFailed(wire::Code::FailedPrecondition, "unknown session",
+                                   {wire::FailureReason::UnknownSession, 0});
+        }
+    }
+
+    wire::PatchChunk patch() const {
+        wire::PatchHeader header;
+        header.target = version_;
+        header.encoding = static_cast<int>(Encoding::Raw);
+        header.size = weights_.size();
+        const Digest digest = sha256(weights_);
+        header.sha256.assign(digest.begin(), digest.end());
+        header.payload_bytes = weights_.size() * sizeof(float);
+        std::string payload(header.payload_bytes, '\0');
+        std::memcpy(payload.data(), weights_.data(), payload.size());
+        return {header, payload};
+    }
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    Weights weights_;
+    std::uint64_t version_ = 0;
+    std::string session_ = "session";
+    bool damaged_ = false;
+    bool down_ = false;
+    bool closed_ = false;
+};
+
+/// Settings under which what is recorded is sent at once.
+inline ClientSettings quick_settings() {
+    ClientSettings settings;
+    settings.client_id = "tester";
+    settings.timeout = 10.0;
+    settings.send_interval = 0.0;
+    settings.reward_window = 0;
+    settings.seed = 7;
+    return settings;
+}
+
+inline Agent connect_to(const std::shared_ptr<FakeServer>& server, const ClientSettings& settings = quick_settings(),
+                        Fallback fallback = nullptr) {
+    client::Start start = client::fresh_start(settings);
+    start.first_episode = 100;
+    return client::connect_over(settings, server, std::move(fallback), start);
+}
+
+/// Wait until something holds; false if it does not within ten seconds.
+inline bool eventually(const std::function<bool()>& holds) {
+    for (int attempt = 0; attempt < 2000; ++attempt) {
+        if (holds()) {
+            return true;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return holds();
+}
+
+/// A column of a segment as numbers.
+template <typename T>
+std::vector<T> column(const v1::Segment& segment, int place) {
+    const std::string& data = segment.columns(place);
+    std::vector<T> values(data.size() / sizeof(T));
+    std::memcpy(values.data(), data.data(), data.size());
+    return values;
+}
+
+}  // namespace rl4sys::testing

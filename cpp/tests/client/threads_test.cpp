@@ -1,0 +1,97 @@
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+
+#include "client/fake_server.hpp"
+
+namespace rl4sys::testing {
+namespace {
+
+TEST(Threads, ManyShareAnAgentWhileVersionsArriveAndNothingIsLost) {
+    const auto server = std::make_shared<FakeServer>();
+    ClientSettings settings = quick_settings();
+    settings.max_segment_length = 7;
+    settings.reward_window = 2;
+    settings.overflow = Overflow::Block;
+    Agent agent = connect_to(server, settings);
+    constexpr int actors = 4;
+    constexpr int episodes = 25;
+    constexpr int steps = 20;
+    std::vector<std::thread> threads;
+    std::atomic<int> failures = 0;
+    for (int actor = 0; actor < actors; ++actor) {
+        threads.emplace_back([&] {
+            for (int number = 0; number < episodes; ++number) {
+                Episode episode = agent.episode();
+                for (int step = 0; step < steps; ++step) {
+                    failures += episode.act(std::array<float, 2>{1, static_cast<float>(step)}) ? 0 : 1;
+                    episode.reward(1.0);
+                }
+                episode.end(std::array<float, 2>{0, 0});
+            }
+        });
+    }
+    threads.emplace_back([&] {
+        for (int version = 0; version < 50; ++version) {
+            server->publish(static_cast<float>(version));
+            static_cast<void>(agent.health());
+        }
+    });
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
+    EXPECT_EQ(failures, 0);
+    ASSERT_TRUE(agent.flush());
+    std::size_t stored = 0;
+    float rewards = 0;
+    for (const v1::Segment& segment : server->segments()) {
+        stored += segment.steps();
+        for (const float reward : column<float>(segment, 2)) {
+            rewards += reward;
+        }
+    }
+    EXPECT_EQ(stored, static_cast<std::size_t>(actors * episodes * steps));
+    EXPECT_EQ(rewards, static_cast<float>(actors * episodes * steps));
+    EXPECT_EQ(agent.health().decisions, stored);
+    EXPECT_TRUE(agent.health().drops.empty());
+}
+
+TEST(Threads, RewardsMayComeFromAnotherThread) {
+    const auto server = std::make_shared<FakeServer>();
+    Agent agent = connect_to(server);
+    Episode episode = agent.episode();
+    episode.act(std::array<float, 2>{1, 2});
+    std::thread other([&] {
+        for (int count = 0; count < 500; ++count) {
+            episode.reward(1.0, 0);
+        }
+    });
+    for (int step = 0; step < 100; ++step) {
+        episode.act(std::array<float, 2>{1, 2});
+    }
+    other.join();
+    episode.end(std::array<float, 2>{0, 0});
+    ASSERT_TRUE(agent.flush());
+    EXPECT_EQ(column<float>(server->segments()[0], 2)[0], 500.0F);
+}
+
+TEST(Threads, AForkedProcessIsToldAndItsParentGoesOn) {
+    const auto server = std::make_shared<FakeServer>();
+    Agent agent = connect_to(server);
+    Episode episode = agent.episode();
+    const pid_t child = ::fork();
+    if (child == 0) {
+        const bool told = episode.act(std::array<float, 2>{1, 2}).problem() == Problem::Forked;
+        ::_exit(told ? 0 : 1);
+    }
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+    EXPECT_TRUE(episode.act(std::array<float, 2>{1, 2}));
+}
+
+}  // namespace
+}  // namespace rl4sys::testing

@@ -1,0 +1,240 @@
+// What the tests in tests/cpp drive: parts of the client, and whole clients, from the command line.
+#include <rl4sys/v1/policy.pb.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <iostream>
+#include <iterator>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "records/disk_outbox.hpp"
+#include "rl4sys/agent.hpp"
+#include "rl4sys/log.hpp"
+#include "rl4sys/rl4sys_agent.hpp"
+#include "wire/policies.hpp"
+#include "wire/segments.hpp"
+
+namespace {
+
+using Arguments = std::vector<std::string>;
+using nlohmann::json;
+
+std::string hex_of(const std::string& bytes) {
+    std::string text;
+    for (const char byte : bytes) {
+        char digits[3];
+        std::snprintf(digits, sizeof digits, "%02x", static_cast<unsigned>(static_cast<unsigned char>(byte)));
+        text += digits;
+    }
+    return text;
+}
+
+std::string bytes_of(const std::string& hex) {
+    std::string bytes;
+    for (std::size_t at = 0; at + 1 < hex.size(); at += 2) {
+        bytes += static_cast<char>(std::stoi(hex.substr(at, 2), nullptr, 16));
+    }
+    return bytes;
+}
+
+std::string standard_input() {
+    return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
+}
+
+/// DIR EPOCH COUNT: offer payloads, have every second one acknowledged, and die without a farewell.
+int fill_outbox(const Arguments& arguments) {
+    const std::uint64_t epoch = std::stoull(arguments.at(1));
+    rl4sys::records::DiskOutbox outbox(arguments.at(0), epoch, {}, 512);
+    for (int number = 0; number < std::stoi(arguments.at(2)); ++number) {
+        outbox.offer("parcel " + std::to_string(number));
+        if (number % 2 == 1) {
+            outbox.acknowledge({epoch, static_cast<std::uint64_t>(number)});
+        }
+    }
+    ::_exit(0);
+}
+
+/// DIR EPOCH: what is unsettled, one "epoch sequence payload" a line.
+int list_outbox(const Arguments& arguments) {
+    const rl4sys::records::DiskOutbox outbox(arguments.at(0), std::stoull(arguments.at(1)));
+    for (const auto& parcel : outbox.unsettled()) {
+        std::cout << parcel.key.epoch << " " << parcel.key.sequence << " " << hex_of(*parcel.payload) << "\n";
+    }
+    return 0;
+}
+
+/// Standard input: a policy's spec and a segment's values; prints the bytes in which the segment travels.
+int encode_segment(const Arguments&) {
+    const json input = json::parse(standard_input());
+    std::vector<std::string> kept;
+    kept.reserve(64);
+    const auto column = [&](const json& hex) {
+        kept.push_back(bytes_of(hex));
+        return std::string_view(kept.back());
+    };
+    rl4sys::wire::SegmentView segment;
+    const std::string agent = input["agent"];
+    segment.agent = agent;
+    segment.lane = input["lane"];
+    segment.episode = input["episode"];
+    segment.start = input["start"];
+    segment.policy_version = input["policy_version"];
+    segment.ending = static_cast<rl4sys::Ending>(input["ending"].get<int>());
+    segment.steps = input["steps"];
+    for (const json& values : input["observation"]) {
+        segment.observation.push_back(column(values));
+    }
+    segment.action = column(input["action"]);
+    segment.reward = column(input["reward"]);
+    for (const json& values : input["extras"]) {
+        segment.extras.push_back(column(values));
+    }
+    for (const json& values : input["carry"]) {
+        segment.carry.push_back(column(values));
+    }
+    const rl4sys::PolicySpec spec = rl4sys::policy_from_json(input["spec"].get<std::string>());
+    std::cout << hex_of(rl4sys::wire::encode_segment(rl4sys::wire::format_of(spec), segment)) << "\n";
+    return 0;
+}
+
+/// Standard input: a serialized PolicySpec in hexadecimal; prints its canonical text.
+int decode_policy(const Arguments&) {
+    rl4sys::v1::PolicySpec message;
+    if (!message.ParseFromString(bytes_of(standard_input()))) {
+        return 1;
+    }
+    std::cout << rl4sys::policy_to_json(rl4sys::wire::decode_policy(message)) << "\n";
+    return 0;
+}
+
+/// FILE: the settings, as Python can compare them.
+int show_settings(const Arguments& arguments) {
+    const rl4sys::ClientSettings settings = rl4sys::load_settings(arguments.at(0));
+    json observation = json::array();
+    for (const rl4sys::ArraySpec& spec : settings.observation) {
+        observation.push_back({spec.name, std::string(rl4sys::element_name(spec.type)), spec.shape});
+    }
+    const json parameters = settings.parameters_json.empty() ? json::object() : json::parse(settings.parameters_json);
+    std::cout << json{{"client_id", settings.client_id},
+                      {"server", settings.server},
+                      {"algorithm", settings.algorithm},
+                      {"parameters", parameters},
+                      {"observation", observation},
+                      {"timeout", settings.timeout},
+                      {"max_segment_length", settings.max_segment_length},
+                      {"send_interval", settings.send_interval},
+                      {"send_frequency", settings.send_frequency ? json(*settings.send_frequency) : json()},
+                      {"seed", settings.seed ? json(*settings.seed) : json()}}
+              << "\n";
+    return 0;
+}
+
+void tell(const rl4sys::Health& health) {
+    std::cout << json{{"connected", health.connected},
+                      {"learner", health.learner},
+                      {"version", health.version ? json(*health.version) : json()},
+                      {"decisions", health.decisions},
+                      {"backlog", health.backlog},
+                      {"acknowledged", health.acknowledged},
+                      {"drops", health.drops},
+                      {"late_rewards", health.late_rewards},
+                      {"damaged_patches", health.damaged_patches},
+                      {"last_error", health.last_error},
+                      {"stopped", health.stopped}}
+              << std::endl;
+}
+
+/// CONFIG EPISODES VERSION SECONDS [FAREWELL]: act until so many episodes were played and this version decides, or time
+/// is up.
+///
+/// The better choice is told by the sign of the first number observed. Prints a line when ready, health at the end.
+/// FAREWELL are the seconds that it then waits for the server.
+int run_agent(const Arguments& arguments) {
+    rl4sys::log_to(rl4sys::standard_error());
+    rl4sys::Agent agent = rl4sys::connect(std::filesystem::path(arguments.at(0)));
+    std::cout << "ready" << std::endl;
+    const std::uint64_t episodes = std::stoull(arguments.at(1));
+    const std::uint64_t version = std::stoull(arguments.at(2));
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(std::stoi(arguments.at(3)));
+    std::mt19937 random(5);
+    std::uniform_real_distribution<float> number(-1.0F, 1.0F);
+    std::uint64_t played = 0;
+    while ((played < episodes || agent.health().version.value_or(0) < version) &&
+           std::chrono::steady_clock::now() < deadline) {
+        rl4sys::Episode episode = agent.episode();
+        std::vector<float> seen{number(random), number(random)};
+        for (int step = 0; step < 20; ++step) {
+            const rl4sys::Action action = episode.act(seen);
+            episode.reward(action.choice() == (seen[0] > 0 ? 1 : 0) ? 1.0 : 0.0);
+            seen = {number(random), number(random)};
+        }
+        episode.end(seen, rl4sys::Ending::Truncated);
+        ++played;
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    const double farewell = arguments.size() > 4 ? std::stod(arguments[4]) : 30.0;
+    const bool flushed = agent.flush(farewell);
+    tell(agent.health());
+    agent.close(farewell);
+    return flushed ? 0 : 2;
+}
+
+/// CONFIG EPISODES: the same in the original style.
+int run_original(const Arguments& arguments) {
+    rl4sys::RL4SysAgent agent(arguments.at(0), true);
+    for (int played = 0; played < std::stoi(arguments.at(1)); ++played) {
+        std::shared_ptr<rl4sys::RL4SysTrajectory> trajectory;
+        for (int step = 0; step < 10; ++step) {
+            auto answer = agent.requestForAction(trajectory, {0.5F, static_cast<float>(step)});
+            if (!answer) {
+                std::cerr << agent.lastError() << "\n";
+                return 1;
+            }
+            trajectory = answer->first;
+            rl4sys::RL4SysAction& action = answer->second;
+            agent.addToTrajectory(trajectory, action);
+            agent.updateActionReward(action, 5.0);
+            agent.updateActionReward(action, static_cast<double>(action.getChoice()));
+            if (step == 9) {
+                agent.markEndOfTrajectory(trajectory, action);
+            }
+        }
+    }
+    const bool flushed = agent.flushTrajectories(30.0);
+    if (agent.getCurrentModelVersion() < 0) {
+        return 1;
+    }
+    tell(agent.agent()->health());
+    agent.close();
+    return flushed ? 0 : 2;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+    const std::map<std::string, std::function<int(const Arguments&)>> commands{
+        {"fill-outbox", fill_outbox},     {"list-outbox", list_outbox},     {"encode-segment", encode_segment},
+        {"decode-policy", decode_policy}, {"show-settings", show_settings}, {"run", run_agent},
+        {"run-original", run_original},
+    };
+    const Arguments arguments(words + 1, words + count);
+    const auto command = commands.find(arguments.empty() ? "" : arguments[0]);
+    if (command == commands.end()) {
+        std::cerr << "usage: rl4sys_tool COMMAND ARGUMENTS…\n";
+        return 64;
+    }
+    try {
+        return command->second({arguments.begin() + 1, arguments.end()});
+    } catch (const std::exception& error) {
+        std::cerr << error.what() << "\n";
+        return 1;
+    }
+}

@@ -1,0 +1,128 @@
+"""The programs of the C++ build that tests drive, and a server for them to talk to."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rl4sys.records import RecordReader
+from rl4sys.server.entries import Entry
+
+ROOT = Path(__file__).parents[2]
+_PLACES = ("release", "debug", "asan", "tsan")
+
+
+def find_tool() -> Path | None:
+    """`rl4sys_tool` of the build that the environment names, else of the first preset that was built."""
+    named = os.environ.get("RL4SYS_CPP_BUILD")
+    builds = [Path(named)] if named else [ROOT / "cpp" / "build" / place for place in _PLACES]
+    tools = [build / "tests" / "client" / "rl4sys_tool" for build in builds]
+    return next((tool for tool in tools if tool.is_file()), None)
+
+
+needs_cpp = pytest.mark.skipif(
+    find_tool() is None,
+    reason="the C++ client is not built: cmake --preset release && cmake --build --preset release, in cpp/",
+)
+
+
+def attempt(*arguments: str | Path, given: str = "") -> subprocess.CompletedProcess[str]:
+    """Run the tool, whatever comes of it."""
+    command = [str(find_tool()), *map(str, arguments)]
+    return subprocess.run(command, input=given, capture_output=True, text=True, timeout=180, check=False)
+
+
+def tool(*arguments: str | Path, given: str = "") -> str:
+    """What the tool printed; fails with what it complained about."""
+    done = attempt(*arguments, given=given)
+    assert done.returncode == 0, f"{done.args} ended with {done.returncode}: {done.stderr}"
+    return done.stdout
+
+
+@contextmanager
+def running(*arguments: str | Path) -> Iterator[subprocess.Popen[str]]:
+    """The tool in the background; it is gone afterwards."""
+    command = [str(find_tool()), *map(str, arguments)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.kill()
+
+
+class Server:
+    """`rl4sys serve` on a port of loopback, the same after every start."""
+
+    def __init__(self, place: Path, *options: str) -> None:
+        self.data = place / "data"
+        self.port = 0
+        self._options = options
+        self._process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Server:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start and wait until it serves."""
+        listen = f"127.0.0.1:{self.port}"
+        command = [sys.executable, "-m", "rl4sys.cli", "serve", "--listen", listen, "--data", str(self.data)]
+        command += ["--workers", "threads", *self._options]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        assert line.startswith("serving"), line
+        self.port = int(line.split()[1])
+
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
+        """End it, gently or not, and wait until it is gone."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.send_signal(how)
+            process.wait(timeout=60)
+            assert process.stdout is not None
+            process.stdout.close()
+
+    def entries(self) -> list[Entry]:
+        """What is in the log of its only learner, in order."""
+        (log,) = self.data.glob("learners/*/log")
+        reader = RecordReader(log)
+        try:
+            found: list[Entry] = []
+            while records := reader.read():
+                found += [Entry.decode(record.payload) for record in records]
+            return found
+        finally:
+            reader.close()
+
+
+def write_config(path: Path, server: Server, **settings: Any) -> Path:
+    """A client of two numbers and two choices, whose learner updates after 200 steps."""
+    config = {
+        "client_id": "cpp",
+        "server": f"127.0.0.1:{server.port}",
+        "policy_id": "shared",
+        "algorithm": {"name": "ppo", "epochs": 1, "minibatch_size": 50},
+        "buffer": {"size": 200},
+        "network": {"actor": {"hidden_dims": [8]}, "critic": {"hidden_dims": [8]}},
+        "observation": 2,
+        "action": 2,
+        "timeout": 60,
+        "send_interval": 0.01,
+        "seed": 1,
+    }
+    path.write_text(json.dumps(config | settings))
+    return path

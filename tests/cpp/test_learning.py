@@ -1,0 +1,146 @@
+"""C++ clients of a real server: alone, beside a Python client, through its restarts, and kept out by it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.cpp.programs import Server, attempt, needs_cpp, running, tool, write_config
+
+from rl4sys.client import Ending, connect
+
+pytestmark = [needs_cpp, pytest.mark.slow]
+
+
+def last_line(text: str) -> dict[str, Any]:
+    """The health that the tool told at its end."""
+    health: dict[str, Any] = json.loads(text.strip().splitlines()[-1])
+    return health
+
+
+def require_each_once(server: Server, acknowledged: dict[str, int]) -> None:
+    """Every acknowledged segment is in the log, under one name, once."""
+    names = Counter((entry.client, entry.epoch, entry.sequence) for entry in server.entries())
+    assert max(names.values()) == 1
+    assert Counter(client for client, _, _ in names) == acknowledged
+
+
+def act(agent: Any, episodes: int) -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(episodes):
+        with agent.episode() as episode:
+            for _ in range(20):
+                seen = rng.uniform(-1, 1, 2)
+                choice = episode.act(seen)
+                episode.reward(float(choice == (seen[0] > 0)))
+            episode.end(rng.uniform(-1, 1, 2), Ending.TRUNCATED)
+
+
+def test_learned_versions_reach_a_cpp_client_and_its_segments_the_log(tmp_path: Path) -> None:
+    with Server(tmp_path) as server:
+        config = write_config(tmp_path / "agent.json", server)
+        health = last_line(tool("run", config, "20", "3", "90"))
+        assert health["version"] >= 3
+        assert health["drops"] == {}
+        assert health["damaged_patches"] == 0
+        require_each_once(server, {"cpp": health["acknowledged"]})
+        steps = sum(entry.steps for entry in server.entries())
+        assert steps == health["decisions"]
+
+
+def test_clients_in_two_languages_share_a_policy(tmp_path: Path) -> None:
+    with Server(tmp_path) as server:
+        config = write_config(tmp_path / "agent.json", server)
+        settings = json.loads(config.read_text()) | {"client_id": "python"}
+        with running("run", config, "40", "2", "90") as cpp:
+            assert cpp.stdout is not None
+            assert cpp.stdout.readline() == "ready\n"
+            with connect(settings) as agent:
+                act(agent, 30)
+                assert agent.flush(60)
+                health = agent.health()
+            output, complaints = cpp.communicate(timeout=120)
+        assert cpp.returncode == 0, complaints
+        assert health.learner == last_line(output)["learner"]
+        acknowledged = {"cpp": last_line(output)["acknowledged"], "python": health.acknowledged}
+        require_each_once(server, acknowledged)
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["drained", "killed"])
+def test_a_restart_in_the_middle_loses_nothing_and_stores_nothing_twice(tmp_path: Path, how: signal.Signals) -> None:
+    with Server(tmp_path) as server:
+        config = write_config(tmp_path / "agent.json", server, outbox="outbox")
+        with running("run", config, "300", "2", "120") as cpp:
+            assert cpp.stdout is not None
+            assert cpp.stdout.readline() == "ready\n"
+            server.stop(how)
+            server.start()
+            output, complaints = cpp.communicate(timeout=180)
+        assert cpp.returncode == 0, complaints
+        health = last_line(output)
+        assert health["drops"] == {}
+        assert health["backlog"] == 0
+        require_each_once(server, {"cpp": health["acknowledged"]})
+        assert sum(entry.steps for entry in server.entries()) == health["decisions"]
+
+
+def test_the_original_style_learns_too(tmp_path: Path) -> None:
+    values = {
+        "client_id": "original",
+        "algorithm_name": "PPO",
+        "algorithm_parameters": {"act_dim": 2, "input_size": 2, "batch_size": 20, "traj_per_epoch": 4},
+        "max_traj_length": 50,
+        "timeout": 60,
+        "send_frequency": 2,
+    }
+    with Server(tmp_path) as server:
+        path = tmp_path / "conf.json"
+        path.write_text(json.dumps(values | {"train_server_address": f"127.0.0.1:{server.port}"}))
+        health = last_line(tool("run-original", path, "6"))
+        assert health["acknowledged"] == 6
+        require_each_once(server, {"original": 6})
+
+
+def test_a_cpp_client_starts_from_the_policy_that_python_cached_and_back(tmp_path: Path) -> None:
+    with Server(tmp_path) as server:
+        config = write_config(tmp_path / "agent.json", server, cache="cache")
+        settings = json.loads(config.read_text()) | {"client_id": "python", "cache": str(tmp_path / "cache")}
+        with connect(settings) as agent:
+            act(agent, 1)
+    away = json.loads(config.read_text()) | {"timeout": 0.3}
+    config.write_text(json.dumps(away))
+    done = attempt("run", config, "1", "0", "20", "0.2")
+    assert done.stdout.startswith("ready"), done.stderr
+    assert last_line(done.stdout)["decisions"] == 20
+    with connect(away | {"client_id": "python", "cache": str(tmp_path / "cache")}) as agent:
+        assert agent.health().version is not None
+        agent.close(0.0)
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes its certificate with openssl")
+def test_tls_and_a_token_together_let_a_client_in(tmp_path: Path) -> None:
+    key, certificate, tokens = tmp_path / "key.pem", tmp_path / "cert.pem", tmp_path / "tokens"
+    make = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
+    subprocess.run([*make, *names, "-keyout", str(key), "-out", str(certificate)], check=True, capture_output=True)
+    tokens.write_text("a-long-token-for-this-test-only cpp policies=shared\n")
+    options = ["--tls-cert", str(certificate), "--tls-key", str(key), "--token-file", str(tokens)]
+    with Server(tmp_path, *options) as server:
+        safe = {"tls": {"ca": "cert.pem"}, "token": "a-long-token-for-this-test-only"}
+        config = write_config(tmp_path / "agent.json", server, **safe)
+        assert last_line(tool("run", config, "3", "0", "60"))["acknowledged"] > 0
+        write_config(config, server, **(safe | {"token": "another"}))
+        refused = attempt("run", config, "1", "0", "20")
+        assert refused.returncode == 1
+        assert "refuses client 'cpp'" in refused.stderr
+        write_config(config, server, timeout=1, token="a-long-token-for-this-test-only", tls={})
+        unknown = attempt("run", config, "1", "0", "20")
+        assert unknown.returncode == 1
+        assert "No answer from the server" in unknown.stderr
