@@ -8,7 +8,7 @@ from tests.client.waiting import until
 
 from rl4sys.client import BadObservation, Ending, EpisodeEnded
 from rl4sys.experience import Segment
-from rl4sys.policy import KeyedNoise, NumpyPolicy
+from rl4sys.policy import KeyedNoise, NoAllowedAction, NumpyPolicy
 
 
 def shape_of(segments: list[Segment]) -> list[tuple[int, int, int, Ending]]:
@@ -190,3 +190,16 @@ def test_what_nobody_can_learn_from_is_dropped_and_counted() -> None:
         episode.end(seen(1))
         until(lambda: agent.health().drops == {"not_finite": 1})
     assert server.segments() == []
+
+
+def test_a_mask_that_forbids_everything_loses_nothing_that_could_be_sent() -> None:
+    server = FakeServer(small_policy(masked=True))
+    with agent_on(server, max_segment_length=2, reward_window=0, action_mask=True) as agent, agent.episode() as episode:
+        for step in range(2):
+            episode.act(seen(step))
+        # The third observation fills the second row of the first piece, which can now be sent.
+        with pytest.raises(NoAllowedAction):
+            episode.act(seen(2), mask=[False] * 4)
+        episode.act(seen(2))
+        episode.end(seen(3))
+    assert [s.steps for s in server.segments()] == [2, 1]

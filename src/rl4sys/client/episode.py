@@ -92,26 +92,29 @@ class Episode:
         workplace = self._workplace
         if workplace.forks != forks():
             raise explain()
-        with self._lock:
-            if self._ended:
-                raise EpisodeEnded("This episode has ended; start another one with agent.episode().")
-            snapshot = workplace.newest.snapshot
-            if snapshot is None:
-                return self._fall_back(observation)
-            policy = workplace.policies.at(snapshot)
-            draft, sealed = self._observe(snapshot, observation, mask)
-            lane = self._lane
-            decision = policy.act(draft.seen(), lane.noise.at(lane.decisions), self._carry or None)
-            draft.record(decision)
-            lane.decisions += 1
-            self._decisions += 1
-            for name, array in decision.carry.items():
-                np.copyto(self._carry[name], array)
-            action = self._finish_action(decision.action)
-        # Outside the lock: where the overflow policy is to wait, rewards must not wait too.
-        for segment, origin in sealed:
-            workplace.post(segment, origin)
-        return action
+        sealed: list[tuple[Segment, Snapshot]] = []
+        try:
+            with self._lock:
+                if self._ended:
+                    raise EpisodeEnded("This episode has ended; start another one with agent.episode().")
+                snapshot = workplace.newest.snapshot
+                if snapshot is None:
+                    return self._fall_back(observation)
+                policy = workplace.policies.at(snapshot)
+                draft = self._observe(snapshot, observation, mask, sealed)
+                lane = self._lane
+                decision = policy.act(draft.seen(), lane.noise.at(lane.decisions), self._carry or None)
+                draft.record(decision)
+                lane.decisions += 1
+                self._decisions += 1
+                for name, array in decision.carry.items():
+                    np.copyto(self._carry[name], array)
+                return self._finish_action(decision.action)
+        finally:
+            # Whatever was refused, what is complete goes out; and outside the lock, for where the overflow policy is to
+            # wait, rewards must not wait too.
+            for segment, origin in sealed:
+                workplace.post(segment, origin)
 
     def reward(self, value: float, decision: int | None = None) -> None:
         """Add to the reward of the latest decision, or of the one with this id. What is too late is counted."""
@@ -147,12 +150,14 @@ class Episode:
             self._workplace.post(segment, origin)
         self._workplace.release(self._lane)
 
-    def _observe(self, snapshot: Snapshot, observation: Any, mask: Any) -> tuple[Draft, list[tuple[Segment, Snapshot]]]:
-        """The draft with the observation in its present row, and what can be sent now."""
-        draft, sealed = self._draft, []
+    def _observe(
+        self, snapshot: Snapshot, observation: Any, mask: Any, sealed: list[tuple[Segment, Snapshot]]
+    ) -> Draft:
+        """The draft with the observation in its present row; what can be sent now is added to `sealed`."""
+        draft = self._draft
         if draft is not None and self._form is not snapshot.form:
             # Another policy altogether: what follows the last step cannot be written in its terms.
-            sealed = self._seal_all(self._without_last(draft, "schema_changed"), Ending.TRUNCATED)
+            sealed += self._seal_all(self._without_last(draft, "schema_changed"), Ending.TRUNCATED)
             draft = None
         if draft is None:
             draft = self._begin(snapshot)
@@ -167,7 +172,7 @@ class Episode:
         self._draft = draft
         while self._held and self._held[0].end <= self._decisions - self._workplace.reward_window:
             sealed.append(self._seal(self._held.pop(0), Ending.CONTINUES))
-        return draft, sealed
+        return draft
 
     def _begin(self, snapshot: Snapshot) -> Draft:
         """The first draft of the episode, or of another schema."""
