@@ -31,7 +31,7 @@ def resident(process: int) -> int:
 def test_a_producer_that_is_far_too_fast_fills_nobodys_memory(
     tmp_path: Path, tally: Callable[[str, int], None]
 ) -> None:
-    seconds = scaled(10, 3_600)
+    seconds = scaled(20, 3_600)
     tally("seconds of a producer that is far too fast", seconds)
     config = tmp_path / "server.yaml"
     config.write_text(f"limits:\n  inbox_bytes: {INBOX_BYTES}\n")

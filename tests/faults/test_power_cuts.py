@@ -66,6 +66,6 @@ def test_a_power_cut_at_any_point_leaves_the_names_of_stored_segments(
         watched.watch(patch)
         for number in range(5):
             stored.note(number, "a", 1, number, 8, 100)
-            stored.write(root)
+            stored.write(root, stored.encode())
             written.append(number + 1)
     assert watched.looks >= 20

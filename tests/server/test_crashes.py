@@ -18,7 +18,7 @@ from rl4sys.records import RecordReader, verify
 from rl4sys.server import InProcessTransport, ServiceOptions, TrainingService
 from rl4sys.server.entries import Entry
 from rl4sys.wire import FailureReason
-from rl4sys.wire.calls import CallFailed
+from rl4sys.wire.calls import CallFailed, Code
 from rl4sys.wire.generated import status_pb2
 
 Serve = Callable[..., InProcessTransport]
@@ -153,3 +153,18 @@ def test_sigterm_drains_in_time_and_a_second_server_is_kept_out(tmp_path: Path) 
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=10) == 0
     assert len(list((tmp_path / "learners" / "a" / "checkpoints").glob("0*"))) == 1
+
+
+def test_parameters_are_not_compared_with_a_worker_that_has_ended(serve: Serve) -> None:
+    transport = serve(ServiceOptions(workers="processes", restart_seconds=60.0))
+    client = ScriptedClient(transport, join_request("a"))
+    process = transport._service._learners.find("a")
+    assert process is not None
+    assert process.process is not None
+    os.kill(process.process, signal.SIGKILL)
+    eventually(lambda: learner_status(client).restarts == 1)
+    spelt_otherwise = ("ppo", PPO[1] | {"normalize_obs": False})
+    with pytest.raises(CallFailed, match="Join again") as failed:
+        transport.join(join_request("a", spelt_otherwise), 5.0)
+    assert failed.value.code is Code.UNAVAILABLE
+    assert failed.value.failure.retry_after_ms > 0

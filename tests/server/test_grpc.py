@@ -13,7 +13,7 @@ from tests.server.clients import PPO, ScriptedClient, acknowledged, join_request
 from tests.server.loopback import StubTransport
 from tests.server.test_exactness import local_learner, wait_for_version
 
-from rl4sys.server import GrpcServer, ImpossibleSetup, ServerOptions, ServiceOptions
+from rl4sys.server import GrpcServer, ImpossibleSetup, ServerOptions, ServiceOptions, grpc_adapter, health
 from rl4sys.wire import FailureReason
 from rl4sys.wire.calls import CallFailed, Code
 from rl4sys.wire.generated import status_pb2, training_pb2
@@ -145,3 +145,58 @@ def test_tls_and_a_token_together_let_a_client_in(tmp_path: Path) -> None:
             StubTransport(server.port, TOKEN).status(status_pb2.StatusRequest(), 3.0)
     finally:
         server.drain()
+
+
+def test_an_open_stream_ends_with_the_token_that_opened_it(
+    listen: Callable[..., GrpcServer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grpc_adapter, "_LOOK_SECONDS", 0.02)
+    file = tmp_path / "tokens"
+    file.write_text(f"{TOKEN} a\n")
+    transport = StubTransport(listen(file).port, TOKEN)
+    session = transport.join(join_request("a"), 60.0).session
+    watching = iter(transport.watch(training_pb2.WatchRequest(session=session)))
+    assert next(watching).version == 0
+    file.write_text("# nobody\n")
+    with pytest.raises(CallFailed) as failed:
+        next(watching)
+    assert failed.value.code is Code.UNAUTHENTICATED
+    transport.close()
+
+
+def test_watching_health_without_a_token_leaves_room_for_those_who_have_one(
+    listen: Callable[..., GrpcServer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "MOST_WATCHERS", 2)
+    (tmp_path / "tokens").write_text(f"{TOKEN} a\n")
+    port = listen(tmp_path / "tokens").port
+    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        watch = channel.unary_stream("/grpc.health.v1.Health/Watch")
+        streams = [watch(b"", timeout=20.0) for _ in range(2)]
+        assert [UInt32Value.FromString(next(stream)).value for stream in streams] == [1, 1]
+        with pytest.raises(grpc.RpcError) as failed:
+            next(watch(b"", timeout=20.0))
+        assert failed.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert StubTransport(port, TOKEN).status(status_pb2.StatusRequest(), 5.0).server.protocol == 1
+
+
+def test_calls_are_counted_by_how_they_ended(listen: Callable[..., GrpcServer], tmp_path: Path) -> None:
+    (tmp_path / "tokens").write_text(f"{TOKEN} a\n")
+    server = listen(tmp_path / "tokens")
+    with grpc.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+        push = channel.unary_unary("/rl4sys.v1.Training/Push")
+        for metadata in ((), (("authorization", f"Bearer {TOKEN}"),)):
+            with pytest.raises(grpc.RpcError):
+                push(b"\xff" * 64, timeout=5.0, metadata=metadata)
+    with pytest.raises(CallFailed):
+        StubTransport(server.port, TOKEN).status(status_pb2.StatusRequest(learner="nobody"), 5.0)
+    assert server.service.calls == {
+        ("Push", "UNAUTHENTICATED"): 1,
+        ("Push", "INVALID_ARGUMENT"): 1,
+        ("Status", "NOT_FOUND"): 1,
+    }
+    assert dict(server.service.report().server.failed_calls) == {
+        "UNAUTHENTICATED": 1,
+        "INVALID_ARGUMENT": 1,
+        "NOT_FOUND": 1,
+    }

@@ -77,7 +77,7 @@ def test_calls_are_counted_by_method_and_code(serve: Serve) -> None:
     with pytest.raises(CallFailed):
         client.push([0])
     counted = {(call.method, call.code): call.count for call in status(client.transport).server.calls}
-    assert counted == {("Join", "OK"): 1, ("Pull", "OK"): 1, ("Push", "FAILED_PRECONDITION"): 1, ("Status", "OK"): 1}
+    assert counted == {("Join", "OK"): 1, ("Pull", "OK"): 1, ("Push", "FAILED_PRECONDITION"): 1}
 
 
 def test_a_learner_draws_its_curves(serve: Serve, tmp_path: Path) -> None:

@@ -199,7 +199,7 @@ class PPO:
         for minibatch in self._minibatches(rollout, config.critic_epochs or config.epochs):
             error = self._value_loss(minibatch)
             errors.append(error.detach())
-            critic_adam.step(error, critic_lr)
+            critic_adam.step(config.value_coef * error, critic_lr)
         named = dict(zip(_FACTS, torch.stack(facts[-per_epoch:]).mean(0).tolist(), strict=True))
         value_loss = float(torch.stack(errors[-per_epoch:]).mean())
         return named | {"value_loss": value_loss, "gradient_norm": float(norm), "epochs": taken / per_epoch}

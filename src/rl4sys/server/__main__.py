@@ -30,6 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ConfigError, ImpossibleSetup) as error:
         sys.stderr.write(f"{error}\n")
         return 2
+    except OSError as error:
+        sys.stderr.write(f"{error}. Choose another --data, or make room and let this user write there.\n")
+        return 2
     return 0
 
 

@@ -47,7 +47,8 @@ class ServerConfig(Config):
     allow_client_algorithms: bool = True
     """Whether clients may bring an algorithm with parameters of their own. If not, they must ask for an experiment."""
     metrics_port: int | None = Field(None, ge=0, le=65_535)
-    """Serve metrics for Prometheus over HTTP on this port, of the host that `listen` names (0: any free port)."""
+    """Serve metrics for Prometheus over HTTP on this port (0: any free one). They have neither TLS nor tokens, so they
+    are for this machine alone, unless the server is `insecure`."""
     log_format: LogFormat = "text"
     """How log lines look; `json` is one object a line."""
     debug: bool = False

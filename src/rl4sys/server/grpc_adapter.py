@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from concurrent.futures import Executor
+from contextlib import suppress
 from typing import NoReturn, TypeAlias, TypeVar
 
 import grpc
@@ -28,6 +29,8 @@ _log = logging.getLogger(__name__)
 
 _LONGEST_DETAILS = 3_000
 """Status messages travel in headers, which gRPC keeps below 8 KiB."""
+_LOOK_SECONDS = 5.0
+"""After which a token is looked at again that holds a stream open."""
 
 M = TypeVar("M", bound=Message)
 T = TypeVar("T")
@@ -37,8 +40,11 @@ Context: TypeAlias = "grpc.aio.ServicerContext[bytes, bytes]"
 class GrpcAdapter:
     """The handlers of `rl4sys.v1.Training`, for a server of `grpc.aio`."""
 
-    def __init__(self, service: TrainingService, tokens: TokenFile | None, threads: Executor) -> None:
-        self._service, self._tokens, self._threads = service, tokens, threads
+    def __init__(
+        self, service: TrainingService, tokens: TokenFile | None, threads: Executor, packers: Executor
+    ) -> None:
+        """`threads` are for what may take a while, `packers` for making patches, which others must not wait for."""
+        self._service, self._tokens, self._threads, self._packers = service, tokens, threads, packers
         limits = service.options.limits
         self._most_bytes = limits.max_message_bytes
         self._most_segments = limits.max_push_segments
@@ -58,32 +64,32 @@ class GrpcAdapter:
         )
 
     async def _join(self, data: bytes, context: Context) -> training_pb2.JoinReply:
-        caller = self._caller(context)
-        return await self._apart(self._service.join, _parsed(training_pb2.JoinRequest, data), caller)
+        caller, request = self._received("Join", training_pb2.JoinRequest, data, context)
+        return await _in(self._threads, self._service.join, request, caller)
 
     async def _push(self, data: bytes, context: Context) -> training_pb2.PushReply:
-        caller = self._caller(context)
         # A few more than are taken, so that the service can say how many they were.
-        request = _parsed(training_pb2.PushRequest, data, self._most_bytes, 2 * self._most_segments + 16)
+        bounds = (self._most_bytes, 2 * self._most_segments + 16)
+        caller, request = self._received("Push", training_pb2.PushRequest, data, context, *bounds)
         return await self._service.push_soon(request, caller)
 
     async def _act(self, data: bytes, context: Context) -> training_pb2.ActReply:
-        caller = self._caller(context)
-        return await self._apart(self._service.act, _parsed(training_pb2.ActRequest, data, self._most_bytes), caller)
+        caller, request = self._received("Act", training_pb2.ActRequest, data, context, self._most_bytes)
+        return await _in(self._threads, self._service.act, request, caller)
 
     async def _status(self, data: bytes, context: Context) -> status_pb2.StatusReply:
-        caller = self._caller(context)
-        return await self._apart(self._service.status, _parsed(status_pb2.StatusRequest, data), caller)
+        caller, request = self._received("Status", status_pb2.StatusRequest, data, context)
+        return await _in(self._threads, self._service.status, request, caller)
 
     async def _pull(self, data: bytes, context: Context) -> AsyncGenerator[weights_pb2.PatchChunk, None]:
-        caller = self._caller(context)
-        chunks = self._service.pull(_parsed(training_pb2.PullRequest, data), caller)
-        while (chunk := await self._apart(next, chunks, None)) is not None:
+        caller, request = self._received("Pull", training_pb2.PullRequest, data, context)
+        chunks = self._service.pull(request, caller)
+        while (chunk := await _in(self._packers, next, chunks, None)) is not None:
             yield chunk
 
     async def _watch(self, data: bytes, context: Context) -> AsyncGenerator[training_pb2.NewVersion, None]:
-        caller = self._caller(context)
-        watching = self._service.watch(_parsed(training_pb2.WatchRequest, data), caller)
+        caller, request = self._received("Watch", training_pb2.WatchRequest, data, context)
+        watching = self._service.watch(request, caller)
         loop, changed = asyncio.get_running_loop(), asyncio.Event()
 
         def tell() -> None:
@@ -93,34 +99,54 @@ class GrpcAdapter:
         try:
             while True:
                 changed.clear()
+                if self._tokens is not None:
+                    self._service.require_watching(request, self._caller("Watch", context))
                 if watching.has_news():
-                    yield await self._apart(watching.news)
-                else:
+                    yield await _in(self._packers, watching.news)
+                elif self._tokens is None:
                     await changed.wait()
+                else:
+                    await _either(changed, _LOOK_SECONDS)
         finally:
             end_telling()
             watching.cancel()
 
-    async def _apart(self, work: Callable[..., T], *arguments: object) -> T:
-        """Do what may take a while in a thread, so that others can push meanwhile."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
+    def _received(
+        self,
+        method: str,
+        kind: type[M],
+        data: bytes,
+        context: Context,
+        most_bytes: int = 1 << 18,
+        most_fields: int = 4096,
+    ) -> tuple[Caller, M]:
+        """Who calls, and what they say. First of all who: whoever may not call learns nothing else."""
+        caller = self._caller(method, context)
+        try:
+            return caller, parse(kind, data, most_bytes=most_bytes, most_fields=most_fields)
+        except ContractViolation as error:
+            self._service.count(method, Code.INVALID_ARGUMENT.value)
+            raise invalid(str(error)) from error
 
-    def _caller(self, context: Context) -> Caller:
-        """First of all: who may not call learns nothing else."""
+    def _caller(self, method: str, context: Context) -> Caller:
         if self._tokens is None:
             return Caller(peer=context.peer())
         try:
             return self._tokens.authenticate(context.invocation_metadata() or (), context.peer())
         except CallFailed as error:
-            self._service.failed_calls[error.code.value] += 1
+            self._service.count(method, error.code.value)
             raise
 
 
-def _parsed(kind: type[M], data: bytes, most_bytes: int = 1 << 18, most_fields: int = 4096) -> M:
-    try:
-        return parse(kind, data, most_bytes=most_bytes, most_fields=most_fields)
-    except ContractViolation as error:
-        raise invalid(str(error)) from error
+async def _in(executor: Executor, work: Callable[..., T], *arguments: object) -> T:
+    return await asyncio.get_running_loop().run_in_executor(executor, work, *arguments)
+
+
+async def _either(event: asyncio.Event, seconds: float) -> None:
+    """Wait for an event, or until the time is up."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
 
 
 def _unary(answer: Callable[[bytes, Context], Awaitable[Message]]) -> grpc.RpcMethodHandler[bytes, bytes]:

@@ -10,6 +10,8 @@ import grpc.aio
 from google.protobuf.message import DecodeError
 from google.protobuf.wrappers_pb2 import StringValue, UInt32Value
 
+MOST_WATCHERS = 64
+"""Whoever they are: nobody is asked for a token here."""
 _SERVICES = ("", "rl4sys.v1.Training")
 _SERVING, _NOT_SERVING, _SERVICE_UNKNOWN = 1, 2, 3
 
@@ -20,6 +22,7 @@ class Health:
     def __init__(self) -> None:
         """To be made and used within the event loop of the server."""
         self._stopped = asyncio.Event()
+        self._watchers = 0
 
     def stop(self) -> None:
         """Not serving from now on."""
@@ -40,14 +43,20 @@ class Health:
             await context.abort(grpc.StatusCode.NOT_FOUND, f"There are {', '.join(map(repr, _SERVICES))}.")
         return _encode(self._status)
 
-    async def _watch(self, request: bytes, context: object) -> AsyncIterator[bytes]:
+    async def _watch(self, request: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> AsyncIterator[bytes]:
         if _service(request) not in _SERVICES:
             yield _encode(_SERVICE_UNKNOWN)
             return
-        yield _encode(self._status)
-        if not self._stopped.is_set():
-            await self._stopped.wait()
+        if self._watchers >= MOST_WATCHERS:
+            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "Enough watch already. Call Check instead.")
+        self._watchers += 1
+        try:
             yield _encode(self._status)
+            if not self._stopped.is_set():
+                await self._stopped.wait()
+                yield _encode(self._status)
+        finally:
+            self._watchers -= 1
 
     @property
     def _status(self) -> int:

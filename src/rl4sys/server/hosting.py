@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import itertools
 import logging
 import threading
 from collections import OrderedDict
@@ -67,7 +68,8 @@ class HostedLearner:
         self.store: ModelStore | None = None
         self._directory, self._workers, self._clock = directory, options.workers, clock
         self._changed = threading.Condition()
-        self._told: list[Callable[[], None]] = []
+        self._told: dict[int, Callable[[], None]] = {}
+        self._tellings = itertools.count()
         self._closing = False
         self._patching = threading.Lock()
         self._patches: OrderedDict[tuple[int | None, int], Patch] = OrderedDict()
@@ -108,34 +110,46 @@ class HostedLearner:
                     self._patches.popitem(last=False)
             return patch
 
+    @property
+    def is_closing(self) -> bool:
+        """Whether the server lets go of it."""
+        return self._closing
+
     def wait_until_known(self, timeout: float) -> bool:
         """Wait for a policy and its first version, or for bad news; false when neither came in time."""
         with self._changed:
-            return self._changed.wait_for(
-                lambda: self.store is not None or self.condition in (Condition.REFUSED, Condition.FAILED), timeout
-            )
+            return self._changed.wait_for(lambda: self.store is not None or self._is_hopeless(), timeout)
+
+    def _is_hopeless(self) -> bool:
+        return self._closing or self.condition in (Condition.REFUSED, Condition.FAILED, Condition.STOPPED)
 
     def wait_for_change(self, is_over: Callable[[], bool], timeout: float) -> None:
         """Wait until `is_over`, which is asked after every event."""
         with self._changed:
             self._changed.wait_for(is_over, timeout)
 
-    def announce(self) -> None:
-        """Let all who wait look again."""
+    def wake_waiting(self) -> None:
+        """Let the threads that wait look again."""
         with self._changed:
             self._changed.notify_all()
-            told = list(self._told)
+
+    def announce(self) -> None:
+        """Let all who wait look again, threads and those who asked to be told."""
+        with self._changed:
+            self._changed.notify_all()
+            told = list(self._told.values())
         for changed in told:
             changed()
 
     def tell(self, changed: Callable[[], None]) -> Callable[[], None]:
         """Have `changed` called, by whatever thread, when those who wait are to look again; the result ends that."""
         with self._changed:
-            self._told.append(changed)
+            key = next(self._tellings)
+            self._told[key] = changed
 
         def end() -> None:
             with self._changed:
-                self._told.remove(changed)
+                del self._told[key]
 
         return end
 
@@ -209,6 +223,9 @@ class HostedLearner:
                 self.progress = event
                 self.restarts.note_progress(event.position)
                 self.inbox.folded(event.position)
+                if event.position < self.inbox.stored.position:
+                    # The nudge of what came meanwhile was held back while another was on its way.
+                    self._nudge()
                 # Nobody waits for this, and waking hundreds who watch costs more than the push that caused it.
                 return
             case Saved():

@@ -74,6 +74,7 @@ class Inbox:
         self._tell_committed, self._clock = committed, clock
         self._lock = threading.RLock()
         self._reopening = threading.Lock()
+        self._pruning = threading.Lock()
         self._pending: dict[tuple[str, int, int], Future[range]] = {}
         self._queue: deque[_Queued] = deque()
         self._reserved: Counter[str] = Counter()
@@ -95,8 +96,10 @@ class Inbox:
             return (client, epoch, sequence) in self.stored.deduplication
 
     def offer(self, entries: Sequence[Entry]) -> Offered:
-        """Append those that are new and fit. `StorageFailed` when the log is out of order."""
-        self._reopen_if_broken()
+        """Append those that are new and fit. `StorageFailed` when the log is out of order: `repair` it first."""
+        broken = self._records.broken
+        if broken is not None:
+            raise StorageFailed(self.problem or str(broken))
         offered = Offered()
         fresh: list[Entry] = []
         with self._lock:
@@ -117,6 +120,21 @@ class Inbox:
                 self._append(fresh, offered)
         return offered
 
+    @property
+    def is_broken(self) -> bool:
+        """Whether nothing can be stored before `repair` succeeds."""
+        return self._records.broken is not None
+
+    def repair(self) -> None:
+        """After a failed sync only opening the log again tells what is on the disk, which may take a while.
+
+        Raises `StorageFailed` if that fails, or did a moment ago.
+        """
+        if self.is_broken:
+            # One thread at a time; the others find it repaired, or that it was tried a moment ago.
+            with self._reopening:
+                self._reopen()
+
     def folded(self, position: int) -> None:
         """The learner has taken in every record below `position`: they take no room any more."""
         with self._lock:
@@ -126,12 +144,14 @@ class Inbox:
                 self._reserve(queued.client, -queued.length)
 
     def prune(self, before: int) -> None:
-        """Remove old files; what must outlive them is on the disk first."""
-        with self._lock:
+        """Remove old files; what must outlive them is on the disk first. Others push meanwhile."""
+        with self._pruning:
+            with self._lock:
+                encoded, position, log = self.stored.encode(), self.stored.position, self._log
             try:
-                self.stored.write(self.directory)
+                Stored.write(self.directory, encoded)
                 # A fast worker may be ahead of what was noted here.
-                self._log.prune(min(before, self.stored.position))
+                log.prune(min(before, position))
             except (OSError, LogBroken, LogClosed) as error:
                 # Old files only take space; the next checkpoint tries again.
                 _log.warning("Old records in %s could not be removed: %s", self.directory, error)
@@ -239,13 +259,6 @@ class Inbox:
             self._reserved = Counter()
             for queued in self._queue:
                 self._reserve(queued.client, queued.length)
-
-    def _reopen_if_broken(self) -> None:
-        """After a failed sync only opening again tells what is on the disk."""
-        if self._records.broken is not None:
-            # One thread at a time; the others find it repaired, or that it was tried a moment ago.
-            with self._reopening:
-                self._reopen()
 
     def _reopen(self) -> None:
         records = self._records

@@ -10,7 +10,7 @@ from typing import Any
 from rl4sys.experience import ArraySpec
 from rl4sys.policy import ActionSpec, PolicySpec
 from rl4sys.server.callers import Caller
-from rl4sys.server.failing import invalid, precondition, unavailable
+from rl4sys.server.failing import draining, invalid, precondition, unavailable
 from rl4sys.server.hosting import Condition, HostedLearner
 from rl4sys.server.learners import Learners, learner_name
 from rl4sys.server.limits import ServiceLimits
@@ -169,6 +169,8 @@ def _await_policy(learner: HostedLearner, learners: Learners, limits: ServiceLim
             known = learner.wait_until_known(limits.join_seconds)
         finally:
             learners.patience.release()
+    if learner.is_closing:
+        raise draining()
     match learner.condition:
         case Condition.REFUSED:
             learners.forget(learner)
@@ -194,10 +196,15 @@ def _require_same(learner: HostedLearner, wanted: _Wanted) -> None:
         return
     if wanted.algorithm.casefold() == setup.algorithm.casefold() and wanted.parameters == setup.parameters:
         return
+    if learner.condition is not Condition.RUNNING:
+        raise unavailable(
+            f"The learner '{learner.name}' is being restored, and only then can parameters be compared. Join again.",
+            retry_after_ms=_STARTING_RETRY_MS,
+        )
     try:
         resolved = learner.resolve(wanted.algorithm, wanted.parameters)
-    except (RuntimeError, TimeoutError) as error:
-        raise unavailable(f"{error} Join again.") from error
+    except RuntimeError as error:
+        raise unavailable(f"{error} Join again.", retry_after_ms=_STARTING_RETRY_MS) from error
     if resolved.problem:
         raise invalid(resolved.problem)
     if resolved.config != learner.config:

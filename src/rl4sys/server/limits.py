@@ -49,6 +49,8 @@ class ServiceLimits(Config):
     """That one token may hold; its own longest unused gives way."""
     max_watchers: int = Field(4_096, ge=1)
     """Clients that are told of new versions at the same time."""
+    max_watchers_per_token: int = Field(2_048, ge=1)
+    """The same, of one token."""
     max_act_rows: int = Field(4_096, ge=1)
     """Decisions asked for in one call."""
     parameters_bytes: int = Field(64 << 10, ge=1)

@@ -10,7 +10,7 @@ from functools import partial
 from rl4sys.records import LogBroken, LogClosed, LogFull
 from rl4sys.server.entries import Entry
 from rl4sys.server.failing import exhausted, invalid, unavailable
-from rl4sys.server.inbox import StorageFailed
+from rl4sys.server.inbox import Inbox, StorageFailed
 from rl4sys.server.limits import ServiceLimits
 from rl4sys.server.sessions import Session
 from rl4sys.wire import FailureReason, RefusalReason, SegmentRefused, decode_segment, to_ranges
@@ -20,6 +20,14 @@ from rl4sys.wire.generated import training_pb2
 _LARGEST = (1 << 63) - 1
 _LONGEST_REASON = 1_000
 _STORAGE_RETRY_MS = 1_000
+
+
+def repair(inbox: Inbox) -> None:
+    """Bring a broken log back before anything is pushed; it may take a while."""
+    try:
+        inbox.repair()
+    except StorageFailed as error:
+        raise _not_stored(error) from error
 
 
 class Push:

@@ -46,7 +46,6 @@ class Reporting:
         self,
         learner: str,
         calls: Counter[tuple[str, str]],
-        failed_calls: Counter[str],
         caller: Caller,
         *,
         is_draining: bool,
@@ -70,9 +69,10 @@ class Reporting:
         )
         reply.server.connected_clients = len({client.client for client in clients if client.connected})
         reply.server.unlisted_clients = unlisted
-        reply.server.failed_calls.update(failed_calls)
         for (method, code), count in sorted(calls.items()):
             reply.server.calls.add(method=method, code=code, count=count)
+            if code != "OK":
+                reply.server.failed_calls[code] += count
         for name, why in unopened.items():
             reply.learners.add(learner=name, state="LEARNER_STATE_FAILED", problem=why)
         return reply

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
 import time
@@ -15,10 +16,10 @@ from rl4sys.server.failing import draining, exhausted, unavailable
 from rl4sys.server.joining import agreed_protocol, find_learner, travelling_policy
 from rl4sys.server.learners import Learners
 from rl4sys.server.options import ServiceOptions
-from rl4sys.server.pushing import Push
+from rl4sys.server.pushing import Push, repair
 from rl4sys.server.quotas import Quotas
 from rl4sys.server.reporting import Reporting
-from rl4sys.server.sessions import Sessions
+from rl4sys.server.sessions import Session, Sessions
 from rl4sys.server.watching import ServiceWatching, pull
 from rl4sys.wire import FailureReason
 from rl4sys.wire.calls import CallFailed, Code
@@ -49,14 +50,13 @@ class TrainingService:
         self._deciding = Deciding(self._limits.max_act_rows)
         self._reporting = Reporting(self._learners, self._sessions, self.options.durability, clock)
         self._lock = threading.Lock()
-        self._watchers = 0
+        self._watchers: Counter[str] = Counter()
+        """By token."""
         self._calls = 0
         self._idle = threading.Condition(self._lock)
         self._draining = False
-        self.failed_calls: Counter[str] = Counter()
-        """Calls that did not end in OK, by the name of their code; also those that were turned away at the door."""
         self.calls: Counter[tuple[str, str]] = Counter()
-        """Calls that ended, by method and the name of the code."""
+        """Calls that ended, by method and the name of the code; a Watch counts when it begins."""
 
     def join(self, request: training_pb2.JoinRequest, caller: Caller = ANYONE) -> training_pb2.JoinReply:
         """Find or make the learner of a client."""
@@ -88,14 +88,19 @@ class TrainingService:
     def push(self, request: training_pb2.PushRequest, caller: Caller = ANYONE) -> training_pb2.PushReply:
         """Store segments; what the reply acknowledges is durable."""
         with self._call("Push"):
-            push = self._begin_push(request, caller)
+            session = self._sessions.get(request.session, caller)
+            repair(session.learner.inbox)
+            push = self._begin_push(session, request, caller)
             push.wait()
             return push.reply()
 
     async def push_soon(self, request: training_pb2.PushRequest, caller: Caller = ANYONE) -> training_pb2.PushReply:
         """As `push`, for an event loop: other calls go on while the disk works."""
         with self._call("Push"):
-            push = self._begin_push(request, caller)
+            session = self._sessions.get(request.session, caller)
+            if session.learner.inbox.is_broken:
+                await asyncio.to_thread(repair, session.learner.inbox)
+            push = self._begin_push(session, request, caller)
             await push.settled()
             return push.reply()
 
@@ -108,15 +113,19 @@ class TrainingService:
         """New versions as they are published."""
         with self._call("Watch"):
             session = self._sessions.get(request.session, caller)
+            token, limits = caller.token, self._limits
             with self._lock:
-                if self._watchers >= self._limits.max_watchers:
+                is_full = self._watchers.total() >= limits.max_watchers
+                if is_full or (token and self._watchers[token] >= limits.max_watchers_per_token):
                     raise exhausted(
-                        FailureReason.QUOTA,
-                        f"{self._watchers} clients watch, and no more may. Pull instead.",
-                        10_000,
+                        FailureReason.QUOTA, "As many clients watch as may at the same time. Pull instead.", 10_000
                     )
-                self._watchers += 1
-            return ServiceWatching(session, request, lambda: self._draining, self._watcher_left)
+                self._watchers[token] += 1
+            return ServiceWatching(session, request, lambda: self._draining, lambda: self._watcher_left(token))
+
+    def require_watching(self, request: training_pb2.WatchRequest, caller: Caller) -> None:
+        """Raise unless the caller may still watch: tokens are revoked, and expire, while streams are open."""
+        self._sessions.get(request.session, caller)
 
     def act(self, request: training_pb2.ActRequest, caller: Caller = ANYONE) -> training_pb2.ActReply:
         """Decide on the server."""
@@ -125,15 +134,24 @@ class TrainingService:
 
     def status(self, request: status_pb2.StatusRequest, caller: Caller = ANYONE) -> status_pb2.StatusReply:
         """What the server is doing; also while it drains."""
-        with self._lock:
-            self.calls["Status", _OK] += 1
-        return self.report(request.learner, caller)
+        try:
+            reply = self.report(request.learner, caller)
+        except CallFailed as error:
+            self.count("Status", error.code.value)
+            raise
+        self.count("Status", _OK)
+        return reply
 
     def report(self, learner: str = "", caller: Caller = ANYONE) -> status_pb2.StatusReply:
         """The same, not counted as a call: all of the server, or what concerns one learner."""
         with self._lock:
-            calls, failed_calls = self.calls.copy(), self.failed_calls.copy()
-        return self._reporting.status(learner, calls, failed_calls, caller, is_draining=self._draining)
+            calls = self.calls.copy()
+        return self._reporting.status(learner, calls, caller, is_draining=self._draining)
+
+    def count(self, method: str, code: str) -> None:
+        """A call ended; those that never reached the service are counted by whoever refused them."""
+        with self._lock:
+            self.calls[method, code] += 1
 
     def drain(self, timeout: float = 10.0) -> None:
         """Take no more calls, finish those under way, checkpoint every learner, and let go. Again does nothing."""
@@ -142,6 +160,7 @@ class TrainingService:
                 return
             self._draining = True
         for learner in self._learners.all():
+            learner.begin_closing()
             learner.announce()
         with self._idle:
             self._idle.wait_for(lambda: self._calls == 0, timeout / 2)
@@ -153,8 +172,7 @@ class TrainingService:
     def __exit__(self, *_: object) -> None:
         self.drain()
 
-    def _begin_push(self, request: training_pb2.PushRequest, caller: Caller) -> Push:
-        session = self._sessions.get(request.session, caller)
+    def _begin_push(self, session: Session, request: training_pb2.PushRequest, caller: Caller) -> Push:
         self._quotas.charge(session, request, caller)
         return Push(session, request, self._limits)
 
@@ -168,16 +186,14 @@ class TrainingService:
             self._calls += 1
 
     def _end(self, method: str, error: BaseException | None) -> None:
+        self.count(method, _code(error))
         with self._idle:
             self._calls -= 1
-            self.calls[method, _code(error)] += 1
-            if isinstance(error, CallFailed):
-                self.failed_calls[error.code.value] += 1
             self._idle.notify_all()
 
-    def _watcher_left(self) -> None:
+    def _watcher_left(self, token: str) -> None:
         with self._lock:
-            self._watchers -= 1
+            self._watchers[token] -= 1
 
     def _limits_message(self) -> training_pb2.Limits:
         limits = self._limits

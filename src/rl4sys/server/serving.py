@@ -18,7 +18,7 @@ import grpc
 import grpc.aio
 
 from rl4sys.server.grpc_adapter import GrpcAdapter
-from rl4sys.server.health import Health
+from rl4sys.server.health import MOST_WATCHERS, Health
 from rl4sys.server.metrics_http import MetricsServer
 from rl4sys.server.options import DEFAULT_DATA, ImpossibleSetup, ServiceOptions
 from rl4sys.server.service import TrainingService
@@ -30,7 +30,9 @@ DEFAULT_LISTEN = "127.0.0.1:50051"
 DRAIN_SECONDS = 10.0
 _SIGNAL_SECONDS = 0.5
 _CALL_THREADS = 16
-"""For joining, pulling, deciding and packing patches; pushing and watching need none."""
+"""For joining, deciding and telling the status; pushing and watching need none."""
+_PACKERS = 4
+"""For making patches, which takes a while for a large model."""
 _CALLS = 1_024
 """At once, besides those who watch; more are told to come again."""
 
@@ -53,7 +55,7 @@ class ServerOptions:
     """Listen beyond this machine without TLS or tokens, on purpose."""
     service: ServiceOptions = field(default_factory=ServiceOptions)
     metrics_port: int | None = None
-    """Where `serve` shows metrics over HTTP, on the host of `listen` (0: any free port); None for nowhere."""
+    """Where `serve` shows metrics over HTTP, on this machine alone unless `insecure` (0: any free port)."""
 
     def __post_init__(self) -> None:
         if (self.tls_cert is None) != (self.tls_key is None) or (self.tls_client_ca and self.tls_cert is None):
@@ -74,6 +76,7 @@ class GrpcServer:
         self._credentials = _credentials(options)
         self.service = TrainingService(options.data, options.service)
         self._threads = ThreadPoolExecutor(_CALL_THREADS, thread_name_prefix="call")
+        self._packers = ThreadPoolExecutor(_PACKERS, thread_name_prefix="packer")
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="calls", daemon=True)
         self._thread.start()
@@ -98,10 +101,11 @@ class GrpcServer:
     async def _start(self, options: ServerOptions) -> int:
         limits = options.service.limits
         self._health = Health()
+        adapter = GrpcAdapter(self.service, self._tokens, self._threads, self._packers)
         self._server = grpc.aio.server(
-            handlers=[GrpcAdapter(self.service, self._tokens, self._threads).handler(), self._health.handler()],
+            handlers=[adapter.handler(), self._health.handler()],
             options=_channel_options(limits.max_message_bytes),
-            maximum_concurrent_rpcs=_CALLS + limits.max_watchers,
+            maximum_concurrent_rpcs=_CALLS + limits.max_watchers + MOST_WATCHERS,
         )
         if self._credentials is None:
             port = self._server.add_insecure_port(options.listen)
@@ -117,6 +121,7 @@ class GrpcServer:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._threads.shutdown(wait=False)
+        self._packers.shutdown(wait=False)
         self._loop.close()
 
 
@@ -144,18 +149,16 @@ def serve(options: ServerOptions, ready: Callable[[GrpcServer], None] | None = N
 
 @contextmanager
 def _metrics(options: ServerOptions, service: TrainingService) -> Iterator[None]:
-    """Show metrics meanwhile, if that is wanted; never beyond where the server itself listens."""
+    """Show metrics meanwhile, if that is wanted; beyond this machine only where everything is open on purpose."""
     if options.metrics_port is None:
         yield
         return
-    host = "127.0.0.1" if options.listen.startswith("unix:") else _host(options.listen)
+    is_shared = options.insecure and not _is_local(options.listen)
+    host = _host(options.listen) if is_shared else "127.0.0.1"
     metrics = MetricsServer(host, options.metrics_port, service.report)
     _log.info("Metrics on http://%s:%d/metrics.", f"[{host}]" if ":" in host else host, metrics.port)
-    if not _is_local(options.listen):
-        _log.warning(
-            "Metrics can be read from other machines, without TLS or a token: names, counts and returns. "
-            "Leave out --metrics-port where that is too much."
-        )
+    if is_shared:
+        _log.warning("Metrics can be read from other machines, as all else with --insecure.")
     try:
         yield
     finally:

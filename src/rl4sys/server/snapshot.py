@@ -44,16 +44,21 @@ class Stored:
             counts.steps += steps
             counts.bytes += length
 
-    def write(self, directory: Path) -> None:
-        """Put it on the disk, wholly or not at all."""
-        failpoint("before stored names")
+    def encode(self) -> bytes:
+        """What `write` puts on the disk."""
         body = {
             "format": _FORMAT,
             "position": self.position,
             "deduplication": self.deduplication.state(),
             "clients": {name: [counts.segments, counts.steps, counts.bytes] for name, counts in self.clients.items()},
         }
-        replace_file(directory / _NAME, json.dumps({"sha256": _seal(body), "body": body}).encode())
+        return json.dumps({"sha256": _seal(body), "body": body}).encode()
+
+    @staticmethod
+    def write(directory: Path, encoded: bytes) -> None:
+        """Put it on the disk, wholly or not at all."""
+        failpoint("before stored names")
+        replace_file(directory / _NAME, encoded)
         failpoint("after stored names")
 
     @classmethod

@@ -42,4 +42,8 @@ class Turns:
 
 
 def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        # Only Linux tells which ones this process may use.
+        return os.cpu_count() or 1

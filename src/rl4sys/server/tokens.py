@@ -99,8 +99,11 @@ class TokenFile:
 def _lines(path: Path) -> list[tuple[int, list[str]]]:
     """The words of each line that has any before a `#`, with its number."""
     try:
-        lines = path.read_text().splitlines()
+        lines = path.read_text("utf-8", errors="replace").splitlines()
     except FileNotFoundError:
+        return []
+    except OSError as error:
+        _log.error("%s cannot be read, so no token is valid: %s", path, error)
         return []
     return [(number, words) for number, line in enumerate(lines, 1) if (words := _words(line))]
 
@@ -126,12 +129,18 @@ def _token(path: Path, number: int, words: list[str]) -> _Token:
     rates = {name: options[name] for name in Rates.model_fields if name in options}
     try:
         expires = options.get("expires")
-        ends = None if expires is None else datetime.fromisoformat(expires).replace(tzinfo=UTC).timestamp()
+        ends = None if expires is None else _moment(expires)
         return _Token(_digest(secret), patterns, policies, ends, parse(Rates, rates) if rates else None)
     except ConfigError as error:
         raise ImpossibleSetup(f"{place}: {error}.") from error
     except ValueError as error:
         raise ImpossibleSetup(f"{place}: {error}. Write expires=2027-01-31.") from error
+
+
+def _moment(text: str) -> float:
+    """Seconds since 1970; in UTC, where it does not say otherwise."""
+    moment = datetime.fromisoformat(text)
+    return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def _digest(token: str) -> bytes:

@@ -34,6 +34,8 @@ class UsageMeter:
             stat = Path(f"/proc/{process}/stat").read_text()
             memory = int(Path(f"/proc/{process}/statm").read_text().split()[1]) * _PAGE
         except (OSError, IndexError, ValueError):
+            with self._lock:
+                self._looks.pop(process, None)
             return Usage(0.0, 0, 0.0)
         # The name in parentheses may contain spaces; user and system time are fields 14 and 15.
         numbers = stat.rpartition(")")[2].split()
@@ -45,7 +47,7 @@ class UsageMeter:
         with self._lock:
             then, before, share = self._looks.get(process, (now, seconds, 0.0))
             if now - then >= 1.0:
-                share = (seconds - before) / (now - then)
+                share = max(0.0, (seconds - before) / (now - then))
             if now - then >= 1.0 or process not in self._looks:
                 self._looks[process] = (now, seconds, share)
             return share

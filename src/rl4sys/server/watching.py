@@ -89,7 +89,7 @@ class ServiceWatching:
         if not self._cancelled.is_set():
             self._cancelled.set()
             self._left()
-            self._session.learner.announce()
+            self._session.learner.wake_waiting()
 
     def _is_over(self) -> bool:
         learner = self._session.learner

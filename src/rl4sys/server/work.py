@@ -56,10 +56,11 @@ class Control:
         """Whether it was asked to leave."""
         return self._stop.is_set()
 
-    def rest(self, seconds: float = _IDLE_SECONDS) -> None:
-        """Wait for a nudge, but not for ever; one that came before counts."""
-        self._wake.wait(seconds)
+    def rest(self, seconds: float = _IDLE_SECONDS) -> bool:
+        """Wait for a nudge, but not for ever; whether one came. One that came before counts."""
+        is_nudged = self._wake.wait(seconds)
         self._wake.clear()
+        return is_nudged
 
 
 def work(directory: Path, files: Files | None, control: Control, tell: Callable[[Event], None]) -> None:
@@ -91,8 +92,9 @@ def _work(directory: Path, files: Files | None, control: Control, tell: Callable
                     if not is_told and time.monotonic() - told_at >= _TELL_SECONDS:
                         tell(fold.progress())
                         told_at, is_told = time.monotonic(), True
-                    if not records:
-                        control.rest(_IDLE_SECONDS if is_told else _TELL_SECONDS)
+                    if not records and control.rest(_IDLE_SECONDS if is_told else _TELL_SECONDS):
+                        # Every nudge is answered, since the host sends no second one before that.
+                        is_told = False
                     records = reader.read(_BATCH_BYTES)
                 tell(fold.progress())
                 fold.save()

@@ -18,7 +18,7 @@ from rl4sys.server.events import Event, Failed, Logged, Refused, Resolved, Stopp
 from rl4sys.server.logs import level, log_again
 
 WorkerKind = Literal["processes", "threads"]
-_RESOLVE_SECONDS = 30.0
+_RESOLVE_SECONDS = 10.0
 
 
 class Worker(Protocol):
@@ -108,6 +108,8 @@ class ProcessWorker:
         self._nudged = False
         self._questions = itertools.count()
         self._answers: dict[int, Future[Resolved]] = {}
+        self._answering = threading.Lock()
+        self._ended: RuntimeError | None = None
         self._thread = threading.Thread(
             target=self._hear, args=(os.fdopen(events, "rb"),), name=f"events of {directory.name}", daemon=True
         )
@@ -127,10 +129,16 @@ class ProcessWorker:
     def resolve(self, algorithm: str, parameters: Mapping[str, Any]) -> Resolved:
         """Ask the process, which has the algorithms."""
         number = next(self._questions)
-        answer = self._answers[number] = Future()
+        answer: Future[Resolved] = Future()
+        with self._answering:
+            if self._ended is not None:
+                raise self._ended
+            self._answers[number] = answer
         try:
             self._send({"resolve": number, "algorithm": algorithm, "parameters": parameters})
             return answer.result(_RESOLVE_SECONDS)
+        except TimeoutError as error:
+            raise RuntimeError(f"The worker of learner '{self._learner}' is busy.") from error
         finally:
             del self._answers[number]
 
@@ -182,8 +190,10 @@ class ProcessWorker:
                 if not isinstance(event, Stopped | Refused | Failed):
                     self._listen(event)
         code = self._process.wait()
-        for answer in list(self._answers.values()):
-            answer.set_exception(RuntimeError(f"The learner's worker ended with code {code}."))
+        with self._answering:
+            self._ended = RuntimeError(f"The worker of learner '{self._learner}' ended with code {code}.")
+            for answer in list(self._answers.values()):
+                answer.set_exception(self._ended)
         if isinstance(last, Stopped | Refused | Failed):
             self._listen(last)
         else:
