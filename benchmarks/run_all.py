@@ -16,7 +16,12 @@ BENCHMARKS = {
     "runtime.py": "One decision: numpy runtime, torch, stable-baselines3; importing the client core",
     "replay.py": "Drawing 256 of 1M transitions, beside the bare gathers",
     "checkpoint.py": "What a checkpoint costs",
+    "records.py": "What an acknowledgement costs: appending and syncing records",
+    "live.py": "What learning costs a live system: the Python client, beside the bare loop",
+    "ingest.py": "What a server costs and bears",
+    "cpp_client.py": "The C++ client beside the Python one, and its loop beside the bare loop",
 }
+CPP = HERE.parent / "cpp" / "build" / "release"
 HEADER = """# Results
 
 Written by `make bench`. Machines differ and this one is shared, so read the ratios, not the absolute numbers.
@@ -39,6 +44,9 @@ def main() -> None:
         )
     ]
     for name, title in BENCHMARKS.items():
+        if name == "cpp_client.py" and not CPP.is_dir():
+            print(f"== {name} is left out: run `make cpp` first.", flush=True)
+            continue
         print(f"== {name}: {title}", flush=True)
         command = [sys.executable, str(HERE / name)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

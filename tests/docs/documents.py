@@ -10,7 +10,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
     page
-    for place in (ROOT.glob("*.md"), *((ROOT / name).rglob("*.md") for name in ("docs", "examples", "conformance")))
+    for place in (
+        ROOT.glob("*.md"),
+        (ROOT / "cpp").glob("*.md"),
+        *((ROOT / name).rglob("*.md") for name in ("docs", "examples", "conformance")),
+    )
     for page in place
 )
 GUIDES = [ROOT / "README.md", ROOT / "docs" / "quickstart.md", ROOT / "docs" / "own_algorithm.md"]

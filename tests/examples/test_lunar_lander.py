@@ -12,6 +12,7 @@ import pytest
 
 from rl4sys.client import ClientSettings, load_settings
 from rl4sys.client.grpc_transport import GrpcTransport
+from rl4sys.server.learner_config import resolve
 from rl4sys.wire.generated import status_pb2
 
 from .processes import LANDER, start
@@ -58,8 +59,9 @@ def test_an_example_of_a_few_episodes_delivers_all_of_them(port: int, tmp_path: 
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_a_config_loads_without_notes(name: str) -> None:
-    assert load_settings(LANDER / name).notes == ()
+def test_a_config_asks_for_what_its_algorithm_takes(name: str) -> None:
+    settings = load_settings(LANDER / name)
+    assert resolve(settings.algorithm, settings.parameters).algorithm.name == settings.algorithm
 
 
 def impatient(name: str, port: int) -> dict[str, Any]:

@@ -89,7 +89,7 @@ def test_damaged_names_of_stored_segments_are_refused_once_the_log_needs_them(
     written = Stored()
     for number in range(50):
         written.note(number, "client", 7, 2 * number, 8, 100)
-    written.write(sound)
+    written.write(sound, written.encode())
     for seed, hurt, what in damaged_copies(sound, tmp_path):
         try:
             read = Stored.read(hurt, first=50)
