@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from rl4sys.algorithms import ALGORITHMS
 from rl4sys.client import ClientSettings, load_settings
 from rl4sys.client.grpc_transport import GrpcTransport
 from rl4sys.server.learner_config import resolve
@@ -61,7 +62,7 @@ def test_an_example_of_a_few_episodes_delivers_all_of_them(port: int, tmp_path: 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_a_config_asks_for_what_its_algorithm_takes(name: str) -> None:
     settings = load_settings(LANDER / name)
-    assert resolve(settings.algorithm, settings.parameters).algorithm.name == settings.algorithm
+    assert isinstance(resolve(settings.algorithm, settings.parameters).algorithm, ALGORITHMS.type(settings.algorithm))
 
 
 def impatient(name: str, port: int) -> dict[str, Any]:
