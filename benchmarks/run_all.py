@@ -1,7 +1,8 @@
-"""Runs every benchmark, one after the other, and writes what they print to RESULTS.md."""
+"""Runs every benchmark, or those that are named, one after the other, and writes what they print to RESULTS.md."""
 
 from __future__ import annotations
 
+import argparse
 import datetime
 import os
 import platform
@@ -11,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 
 HERE = Path(__file__).parent
+RESULTS = HERE / "RESULTS.md"
 BENCHMARKS = {
     "training.py": "Training throughput against stable-baselines3 (ratio of medians, alternating processes)",
     "runtime.py": "One decision: numpy runtime, torch, stable-baselines3; importing the client core",
@@ -26,39 +28,55 @@ HEADER = """# Results
 
 Written by `make bench`. Machines differ and this one is shared, so read the ratios, not the absolute numbers.
 
-- date: {date}
 - machine: {machine}, {cores} cores, {python}
 - versions: {versions}
 """
 
 
 def main() -> None:
-    versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("rl4sys", "torch", "numpy", "gymnasium"))
-    parts = [
-        HEADER.format(
-            date=datetime.date.today(),
-            machine=f"{platform.system()} {platform.machine()}, {_processor()}",
-            cores=os.cpu_count(),
-            python=f"Python {platform.python_version()}",
-            versions=versions,
-        )
-    ]
-    for name, title in BENCHMARKS.items():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="run only these, such as live.py, and keep the others")
+    names = parser.parse_args().names or list(BENCHMARKS)
+    if unknown := sorted(set(names) - BENCHMARKS.keys()):
+        raise SystemExit(f"There is no benchmark {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}.")
+    sections = _kept()
+    for name in names:
         if name == "cpp_client.py" and not CPP.is_dir():
             print(f"== {name} is left out: run `make cpp` first.", flush=True)
             continue
-        print(f"== {name}: {title}", flush=True)
-        command = [sys.executable, str(HERE / name)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdout is not None
-            lines = []
-            for line in process.stdout:
-                print(line, end="", flush=True)
-                lines.append(line)
-        if process.returncode:
-            raise SystemExit(f"{name} failed with code {process.returncode}; RESULTS.md was left as it is.")
-        parts.append(f"## {title}\n\n`python benchmarks/{name}`\n\n```text\n{''.join(lines).rstrip()}\n```\n")
-    (HERE / "RESULTS.md").write_text("\n".join(parts))
+        sections[name] = f"`python benchmarks/{name}`, {datetime.date.today()}\n\n```text\n{_run(name)}\n```\n"
+        _write(sections)
+
+
+def _kept() -> dict[str, str]:
+    """What the file says by now, by benchmark."""
+    text = RESULTS.read_text() if RESULTS.exists() else ""
+    parts = {part.partition("\n\n")[0]: part.partition("\n\n")[2] for part in text.split("\n## ")[1:]}
+    return {name: parts[title].rstrip("\n") + "\n" for name, title in BENCHMARKS.items() if title in parts}
+
+
+def _run(name: str) -> str:
+    print(f"== {name}: {BENCHMARKS[name]}", flush=True)
+    with subprocess.Popen([sys.executable, str(HERE / name)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        lines = []
+        for line in process.stdout:
+            print(line, end="", flush=True)
+            lines.append(line)
+    if process.returncode:
+        raise SystemExit(f"{name} failed with code {process.returncode}; its part of RESULTS.md was left as it is.")
+    return "".join(lines).rstrip()
+
+
+def _write(sections: dict[str, str]) -> None:
+    header = HEADER.format(
+        machine=f"{platform.system()} {platform.machine()}, {_processor()}",
+        cores=os.cpu_count(),
+        python=f"Python {platform.python_version()}",
+        versions=", ".join(f"{name} {metadata.version(name)}" for name in ("rl4sys", "torch", "numpy", "gymnasium")),
+    )
+    parts = [f"## {title}\n\n{sections[name]}" for name, title in BENCHMARKS.items() if name in sections]
+    RESULTS.write_text("\n".join([header, *parts]))
 
 
 def _processor() -> str:

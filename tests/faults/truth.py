@@ -8,6 +8,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from rl4sys.checkpoints import Checkpoints
@@ -68,18 +69,19 @@ def stored(log: Path, archive: Path | None = None) -> Iterator[Entry]:
     """Every record that was ever stored, also of files that are only in the archive now."""
     kept = {path.name: path for path in (archive.glob("*.records") if archive and archive.is_dir() else ())}
     kept |= {path.name: path for path in log.glob("*.records")}
-    whole = log.parent / "whole log"
-    shutil.rmtree(whole, ignore_errors=True)
-    whole.mkdir()
-    for name, path in kept.items():
-        shutil.copy(path, whole / name)
-    shutil.copy(log / "committed", whole)
-    reader = RecordReader(whole)
-    while records := reader.read():
-        for record in records:
-            yield Entry.decode(record.payload)
-    reader.close()
-    shutil.rmtree(whole)
+    # Elsewhere: the disk of the log may be full on purpose.
+    with TemporaryDirectory(prefix="whole-log-") as place:
+        whole = Path(place)
+        for name, path in kept.items():
+            shutil.copy(path, whole / name)
+        shutil.copy(log / "committed", whole)
+        reader = RecordReader(whole)
+        try:
+            while records := reader.read():
+                for record in records:
+                    yield Entry.decode(record.payload)
+        finally:
+            reader.close()
 
 
 class ArchivingFiles:
