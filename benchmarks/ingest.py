@@ -111,13 +111,24 @@ def fast_clients(server: Serving, seconds: float, clients: int = 4) -> dict[str,
     }
 
 
+async def _joined(stub: Any, name: str) -> training_pb2.JoinReply:
+    """As a client does: while the learner starts, those who come too many are told to try again."""
+    while True:
+        try:
+            return await stub.Join(request_of(name))
+        except grpc.aio.AioRpcError as error:
+            if error.code() is not grpc.StatusCode.UNAVAILABLE:
+                raise
+            await asyncio.sleep(0.2)
+
+
 async def _one_of_many(
     port: int, name: str, rate: float, ready: asyncio.Barrier, seconds: float, late: list[float]
 ) -> None:
     options = [("grpc.use_local_subchannel_pool", 1)]
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}", options) as channel:
         stub: Any = training_pb2_grpc.TrainingStub(channel)
-        reply = await stub.Join(request_of(name))
+        reply = await _joined(stub, name)
         data = segment_bytes(reply, name, SLOW_STEPS)
         watching = stub.Watch(training_pb2.WatchRequest(session=reply.session, have=reply.version))
         rng = random.Random(name)
