@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rl4sys.algorithms.problem import Policies, Problem, without_memory
-from rl4sys.policy import BoxAction, DiscreteAction, Head, MultiDiscreteAction, PolicySpec, Program, ProgramBuilder
+from rl4sys.policy import BoxAction, Head, PolicySpec, Program, ProgramBuilder, output_size
 
 
 def actor_and_critic(problem: Problem) -> tuple[Policies, Program, Program]:
@@ -11,14 +11,11 @@ def actor_and_critic(problem: Problem) -> tuple[Policies, Program, Program]:
     builder = ProgramBuilder(problem.observation)
     features = builder.features(standardize=problem.standardize)
     body = problem.networks.actor.body(builder, features, "actor")
-    match problem.action:
-        case DiscreteAction(n=n):
-            head = Head("categorical", (builder.linear(body, n, "actor.action"),), mask=problem.mask)
-        case MultiDiscreteAction(sizes=sizes):
-            head = Head("categorical", (builder.linear(body, sum(sizes), "actor.action"),), mask=problem.mask)
-        case BoxAction(size=size):
-            mean = builder.linear(body, size, "actor.action")
-            head = Head("gaussian", (mean,), (builder.tensor("log_std", size),))
+    output = builder.linear(body, output_size(problem.action), "actor.action")
+    if isinstance(problem.action, BoxAction):
+        head = Head("gaussian", (output,), (builder.tensor("log_std", problem.action.size),))
+    else:
+        head = Head("categorical", (output,), mask=problem.mask)
     actor = builder.program()
     greedy = Head("deterministic", head.inputs, mask=head.mask)
     policies = Policies(PolicySpec(problem.action, actor, head), PolicySpec(problem.action, actor, greedy))

@@ -17,6 +17,7 @@ from rl4sys.policy.spec import (
     Program,
     Tensor,
     action_array,
+    output_size,
 )
 
 __all__ = [
@@ -41,4 +42,5 @@ __all__ = [
     "action_array",
     "layout_of",
     "noise_size",
+    "output_size",
 ]

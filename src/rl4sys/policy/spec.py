@@ -55,6 +55,17 @@ class BoxAction:
 ActionSpec: TypeAlias = DiscreteAction | MultiDiscreteAction | BoxAction
 
 
+def output_size(action: ActionSpec) -> int:
+    """How many numbers a network gives for a decision: one for each choice, or one for each part of a vector."""
+    match action:
+        case DiscreteAction(n=n):
+            return n
+        case MultiDiscreteAction(sizes=sizes):
+            return sum(sizes)
+        case BoxAction():
+            return action.size
+
+
 def action_array(action: ActionSpec) -> ArraySpec:
     """How actions are stored in segments: int64 choices counted from 0, or float32 vectors."""
     match action:

@@ -13,7 +13,11 @@ from rl4sys.algorithms import ALGORITHMS, AlgorithmConfig, Problem, with_usual_b
 from rl4sys.config import Config, ConfigError, parse
 from rl4sys.learning import Learner, ObservationStatistics, RewardScale
 from rl4sys.networks import NetworksConfig
-from rl4sys.policy import ActionSpec, BoxAction, DiscreteAction, MultiDiscreteAction, ProgramBuilder, layout_of
+from rl4sys.policy import (
+    ProgramBuilder,
+    layout_of,
+    output_size,
+)
 from rl4sys.replay import BUFFERS, BufferConfig, TrajectoryConfig
 from rl4sys.seeding import Seeds
 from rl4sys.server.setups import LearnerSetup
@@ -96,7 +100,7 @@ def _require_affordable(config: LearnerConfig, setup: LearnerSetup) -> None:
     for name, network in (("actor", config.network.actor), ("critic", config.network.critic)):
         builder = ProgramBuilder(setup.observation)
         body = network.body(builder, builder.features(standardize=config.normalize_obs), name)
-        builder.linear(body, _outputs(setup.action), f"{name}.last")
+        builder.linear(body, output_size(setup.action), f"{name}.last")
         program = builder.program()
         weights = layout_of(program).size
         if weights > _MOST_WEIGHTS or len(program.ops) > _MOST_OPS:
@@ -104,13 +108,3 @@ def _require_affordable(config: LearnerConfig, setup: LearnerSetup) -> None:
                 f"network.{name}: got a network of {weights} weights in {len(program.ops)} ops; a server trains up to "
                 f"{_MOST_WEIGHTS} weights in {_MOST_OPS} ops. Choose a smaller one, or observe less."
             )
-
-
-def _outputs(action: ActionSpec) -> int:
-    match action:
-        case DiscreteAction(n=n):
-            return n
-        case MultiDiscreteAction(sizes=sizes):
-            return sum(sizes)
-        case BoxAction():
-            return action.size

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from rl4sys.wire.generated import status_pb2
+
+_Status: TypeAlias = status_pb2.LearnerStatus | status_pb2.ClientStatus
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -82,28 +84,36 @@ def _learners(learners: Iterable[status_pb2.LearnerStatus]) -> Iterator[Family]:
         for reason, steps in sorted(learner.unused_steps.items()):
             unused.add(steps, learner=learner.learner, reason=reason)
     yield from (info, states, unused)
-    for name, help in {
-        "version": "The newest version of the weights.",
-        "clients": "Clients that use it.",
-        "queued_segments": "Segments that are stored and not yet learned from.",
-        "queued_bytes": "Bytes that are stored and not yet learned from.",
-        "mean_return": "Mean return of the last episodes.",
-        "checkpoint_age_seconds": "Age of the newest checkpoint.",
-        "log_bytes": "What the log takes on disk.",
-        "memory_bytes": "Resident memory of the worker process.",
-    }.items():
-        yield _of_learners(f"rl4sys_learner_{name}", "gauge", help, each, name)
-    for name, help in {
-        "restarts": "Starts of the worker after a failure.",
-        "stored_segments": "Segments stored, without repeats.",
-        "stored_steps": "Steps stored, without repeats.",
-        "stored_bytes": "Bytes of segments stored, without repeats.",
-        "learned_steps": "Steps that were learned from.",
-        "episodes": "Episodes that ended.",
-        "updates": "Updates of the weights.",
-        "cpu_seconds": "Processor time of the worker process.",
-    }.items():
-        yield _of_learners(f"rl4sys_learner_{name}_total", "counter", help, each, name)
+    yield from _of_each(
+        "gauge",
+        "learner",
+        {
+            "version": "The newest version of the weights.",
+            "clients": "Clients that use it.",
+            "queued_segments": "Segments that are stored and not yet learned from.",
+            "queued_bytes": "Bytes that are stored and not yet learned from.",
+            "mean_return": "Mean return of the last episodes.",
+            "checkpoint_age_seconds": "Age of the newest checkpoint.",
+            "log_bytes": "What the log takes on disk.",
+            "memory_bytes": "Resident memory of the worker process.",
+        },
+        each,
+    )
+    yield from _of_each(
+        "counter",
+        "learner",
+        {
+            "restarts": "Starts of the worker after a failure.",
+            "stored_segments": "Segments stored, without repeats.",
+            "stored_steps": "Steps stored, without repeats.",
+            "stored_bytes": "Bytes of segments stored, without repeats.",
+            "learned_steps": "Steps that were learned from.",
+            "episodes": "Episodes that ended.",
+            "updates": "Updates of the weights.",
+            "cpu_seconds": "Processor time of the worker process.",
+        },
+        each,
+    )
 
 
 def _clients(clients: Iterable[status_pb2.ClientStatus]) -> Iterator[Family]:
@@ -113,44 +123,50 @@ def _clients(clients: Iterable[status_pb2.ClientStatus]) -> Iterator[Family]:
         for reason, count in sorted(client.refused_segments.items()):
             refused.add(count, client=client.client, learner=client.learner, reason=reason)
     yield refused
-    for name, help in {
-        "version": "The version that it was last sent.",
-        "silent_seconds": "Seconds since it was heard of.",
-        "connected": "Whether it was heard of within the last minute.",
-    }.items():
-        yield _of_clients(f"rl4sys_client_{name}", "gauge", help, each, name)
-    for name, help in {
-        "stored_segments": "Segments stored, without repeats.",
-        "stored_steps": "Steps stored, without repeats.",
-        "stored_bytes": "Bytes of segments stored, without repeats.",
-        "repeated_segments": "Segments sent again after they had been stored.",
-        "delayed_pushes": "Pushes that found no room, or came too fast.",
-        "received_bytes": "Bytes of segments pushed.",
-    }.items():
-        yield _of_clients(f"rl4sys_client_{name}_total", "counter", help, each, name)
+    yield from _of_each(
+        "gauge",
+        "client",
+        {
+            "version": "The version that it was last sent.",
+            "silent_seconds": "Seconds since it was heard of.",
+            "connected": "Whether it was heard of within the last minute.",
+        },
+        each,
+    )
+    yield from _of_each(
+        "counter",
+        "client",
+        {
+            "stored_segments": "Segments stored, without repeats.",
+            "stored_steps": "Steps stored, without repeats.",
+            "stored_bytes": "Bytes of segments stored, without repeats.",
+            "repeated_segments": "Segments sent again after they had been stored.",
+            "delayed_pushes": "Pushes that found no room, or came too fast.",
+            "received_bytes": "Bytes of segments pushed.",
+        },
+        each,
+    )
 
 
-def _of_learners(
-    name: str, kind: Literal["counter", "gauge"], help: str, learners: list[status_pb2.LearnerStatus], source: str
-) -> Family:
-    family = Family(name, kind, help)
-    for learner in learners:
-        if _is_known(learner, source):
-            family.add(getattr(learner, source), learner=learner.learner)
-    return family
+def _of_each(
+    kind: Literal["counter", "gauge"], what: str, helps: Mapping[str, str], messages: Sequence[_Status]
+) -> Iterator[Family]:
+    """A family for each field that is named, with a sample for each message that has it."""
+    for source, help in helps.items():
+        family = Family(f"rl4sys_{what}_{source}{'_total' if kind == 'counter' else ''}", kind, help)
+        for message in messages:
+            if _is_known(message, source):
+                family.add(getattr(message, source), **_labels(message))
+        yield family
 
 
-def _of_clients(
-    name: str, kind: Literal["counter", "gauge"], help: str, clients: list[status_pb2.ClientStatus], source: str
-) -> Family:
-    family = Family(name, kind, help)
-    for client in clients:
-        if _is_known(client, source):
-            family.add(getattr(client, source), client=client.client, learner=client.learner)
-    return family
+def _labels(message: _Status) -> dict[str, str]:
+    """Who is meant: a learner, or a client of one."""
+    learner = {"learner": message.learner}
+    return learner if isinstance(message, status_pb2.LearnerStatus) else {"client": message.client} | learner
 
 
-def _is_known(message: status_pb2.LearnerStatus | status_pb2.ClientStatus, source: str) -> bool:
+def _is_known(message: _Status, source: str) -> bool:
     """False for an optional number that is absent."""
     return not message.DESCRIPTOR.fields_by_name[source].has_presence or message.HasField(source)
 

@@ -7,14 +7,11 @@ import numpy as np
 from rl4sys.experience import Array
 from rl4sys.policy import (
     COMPILERS,
-    ActionSpec,
-    BoxAction,
-    DiscreteAction,
-    MultiDiscreteAction,
     NumpyPolicy,
     PolicySpec,
     action_array,
     layout_of,
+    output_size,
 )
 from rl4sys.wire.errors import ContractViolation
 
@@ -31,8 +28,8 @@ def require_decides(spec: PolicySpec) -> None:
     """
     try:
         scores = _registers(spec)[spec.head.inputs[0]]
-        if scores.shape != (1, _outputs(spec.action)):
-            raise ValueError(f"its head reads {scores.shape[1:]} numbers for {_outputs(spec.action)} outputs")
+        if scores.shape != (1, output_size(spec.action)):
+            raise ValueError(f"its head reads {scores.shape[1:]} numbers for {output_size(spec.action)} outputs")
         _decide(spec)
     # Whatever a program from outside does wrong, it is the program that is wrong.
     except Exception as error:
@@ -83,13 +80,3 @@ def _decide(spec: PolicySpec) -> None:
     for memory in spec.program.carry:
         if decision.carry[memory.name].shape != (1, *memory.shape):
             raise ValueError(f"it changes the shape of its memory '{memory.name}'")
-
-
-def _outputs(action: ActionSpec) -> int:
-    match action:
-        case DiscreteAction(n=n):
-            return n
-        case MultiDiscreteAction(sizes=sizes):
-            return sum(sizes)
-        case BoxAction():
-            return action.size
