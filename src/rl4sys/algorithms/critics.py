@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import torch
 
+from rl4sys.algorithms.followed import Followed
 from rl4sys.algorithms.off_policy import OffPolicyConfig, TensorMap
 from rl4sys.algorithms.problem import Problem, without_memory
 from rl4sys.experience import Array, ArraySpec
-from rl4sys.networks import EnsembleProgram, FlatAdam, Parameters, Pass, Workspace, stacked_parameters
+from rl4sys.networks import EnsembleProgram, Pass, Workspace, stacked_parameters
 from rl4sys.policy import BoxAction, DiscreteAction, Program, ProgramBuilder
-from rl4sys.state import State, require
 
 _ACTION = "critic.action"
 
@@ -42,7 +42,7 @@ class Judgement:
         return self._pass.backward({self._output: share.unsqueeze(-1)})[_ACTION]
 
 
-class Critics:
+class Critics(Followed):
     """`count` networks of one shape, trained together and drawn apart.
 
     For continuous actions they judge a pair: values are [n, B]. For discrete ones they judge all choices: [n, B, k].
@@ -53,8 +53,9 @@ class Critics:
         statistics = {f"{spec.name}.{part}" for spec in problem.observation for part in ("mean", "scale")}
         shared = [tensor.name for tensor in program.tensors if tensor.name in statistics]
         generator = problem.torch_generator("critics")
-        self.parameters = stacked_parameters(program, count, shared, problem.device, generator)
-        self.targets = self.parameters.copy()
+        lr = config.lr if config.critic_lr is None else config.critic_lr
+        parameters = stacked_parameters(program, count, shared, problem.device, generator)
+        super().__init__(parameters, lr, config.max_grad_norm, config.polyak)
         frozen = {name: view.detach() for name, view in self.parameters.views.items()}
         first = {name: view if name in shared else view[:1] for name, view in frozen.items()}
         workspace = Workspace()
@@ -62,9 +63,6 @@ class Critics:
             EnsembleProgram(program, tensors, workspace)
             for tensors in (self.parameters.views, frozen, first, self.targets.views)
         )
-        self._polyak = config.polyak
-        lr = config.lr if config.critic_lr is None else config.critic_lr
-        self._adam = FlatAdam(self.parameters, lr=lr, epsilon=1e-8, max_norm=config.max_grad_norm)
 
     def judge(self, observation: TensorMap, action: torch.Tensor) -> Judgement:
         """What all critics say about an action, to be differentiated by it."""
@@ -103,32 +101,8 @@ class Critics:
         spread = gradient.unsqueeze(-1)
         self.parameters.gradient.zero_()
         run.backward({self._output: torch.zeros_like(every).scatter_(-1, place, spread) if chooses else spread})
-        self._adam.descend()
+        self.adam.descend()
         return Regression(torch.dot(error.flatten(), gradient.flatten()) * 0.5, values.mean(), error)
-
-    def follow(self) -> None:
-        """Move the targets a little towards the critics."""
-        self.targets.flat.lerp_(self.parameters.flat, self._polyak)
-
-    def standardize(self, name: str, mean: Array, scale: Array) -> None:
-        """Use these statistics of one observation from now on, in the targets too."""
-        for parameters in (self.parameters, self.targets):
-            set_statistics(parameters, name, mean, scale)
-
-    def state(self) -> State:
-        """Critics, targets and optimizer."""
-        return {
-            "parameters": self.parameters.flat.cpu().numpy().copy(),
-            "targets": self.targets.flat.cpu().numpy().copy(),
-            "adam": self._adam.state(),
-        }
-
-    def restore(self, state: State) -> None:
-        """Continue exactly where `state` was taken."""
-        require(state, "parameters", "targets", "adam")
-        self.parameters.flat.copy_(torch.from_numpy(state["parameters"]))
-        self.targets.flat.copy_(torch.from_numpy(state["targets"]))
-        self._adam.restore(state["adam"])
 
     def _forward(
         self,
@@ -143,12 +117,6 @@ class Critics:
         if action is None:
             return program(observation)[self._output]
         return program({**observation, _ACTION: action})[self._output].squeeze(-1)
-
-
-def set_statistics(parameters: Parameters, name: str, mean: Array, scale: Array) -> None:
-    """Write the statistics of one observation into the tensors that standardize it."""
-    parameters.set(f"{name}.mean", torch.from_numpy(mean))
-    parameters.set(f"{name}.scale", torch.from_numpy(scale))
 
 
 def _program(problem: Problem) -> tuple[Program, str]:

@@ -8,14 +8,14 @@ from typing import Literal
 import torch
 from pydantic import Field
 
-from rl4sys.algorithms.critics import Critics, set_statistics
+from rl4sys.algorithms.critics import Critics
+from rl4sys.algorithms.followed import Followed
 from rl4sys.algorithms.off_policy import OffPolicyConfig, TensorMap
 from rl4sys.algorithms.problem import Policies, Problem, Progress, without_memory
 from rl4sys.experience import Array
-from rl4sys.networks import EnsembleProgram, FlatAdam, Parameters, uniform_fan_in
+from rl4sys.networks import EnsembleProgram, Parameters, uniform_fan_in
 from rl4sys.policy import BoxAction, Head, Memory, PolicySpec, Program, ProgramBuilder
 from rl4sys.policy.spec import Setting
-from rl4sys.state import State, require
 
 _STD, _EPSILON, _NOISE = "exploration.std", "exploration.epsilon", "exploration.noise"
 
@@ -33,22 +33,21 @@ class DeterministicConfig(OffPolicyConfig):
     """Share by which Ornstein–Uhlenbeck noise returns to zero in each step. Less wanders longer."""
 
 
-class DeterministicActor:
+class DeterministicActor(Followed):
     """The network that acts, its target, its optimizer, and the two policies over its weights."""
 
     def __init__(self, problem: Problem, box: BoxAction, config: DeterministicConfig) -> None:
         self.policies, program = _policies(problem, box, config)
         self._output = self.policies.exploit.head.inputs[0]
-        self._learning_starts, self._polyak = config.learning_starts, config.polyak
-        self.parameters = Parameters(program.tensors, problem.device)
-        statistics = (name for name in self.parameters.views if name.endswith((".mean", ".scale")))
-        self.parameters.freeze(_STD, _EPSILON, *statistics)
-        uniform_fan_in(self.parameters, problem.torch_generator("init"))
-        self.parameters.set(_STD, torch.full((box.size,), config.exploration_std))
-        self.targets = self.parameters.copy()
+        self._learning_starts = config.learning_starts
+        parameters = Parameters(program.tensors, problem.device)
+        statistics = (name for name in parameters.views if name.endswith((".mean", ".scale")))
+        parameters.freeze(_STD, _EPSILON, *statistics)
+        uniform_fan_in(parameters, problem.torch_generator("init"))
+        parameters.set(_STD, torch.full((box.size,), config.exploration_std))
+        super().__init__(parameters, config.lr, config.max_grad_norm, config.polyak)
         self._online = EnsembleProgram(program, self.parameters.views)
         self._target = EnsembleProgram(program, self.targets.views)
-        self._adam = FlatAdam(self.parameters, lr=config.lr, epsilon=1e-8, max_norm=config.max_grad_norm)
 
     def advance(self, progress: Progress) -> None:
         """Act at random until learning starts. The share of random actions is a weight of the policy: it travels."""
@@ -68,36 +67,12 @@ class DeterministicActor:
         slope = judgement.slope(torch.full_like(judgement.values, -1.0 / len(action)))
         self.parameters.gradient.zero_()
         run.backward({self._output: slope * (1.0 - action.square())})
-        self._adam.descend()
+        self.adam.descend()
         return -judgement.values.mean()
-
-    def follow(self) -> None:
-        """Move the target a little towards the actor."""
-        self.targets.flat.lerp_(self.parameters.flat, self._polyak)
-
-    def standardize(self, name: str, mean: Array, scale: Array) -> None:
-        """Use these statistics of one observation from now on, in the target too."""
-        for parameters in (self.parameters, self.targets):
-            set_statistics(parameters, name, mean, scale)
 
     def weights(self) -> Array:
         """The flat weights of the acting policy."""
         return self.parameters.flat.cpu().numpy()
-
-    def state(self) -> State:
-        """Actor, target and optimizer."""
-        return {
-            "parameters": self.parameters.flat.cpu().numpy().copy(),
-            "targets": self.targets.flat.cpu().numpy().copy(),
-            "adam": self._adam.state(),
-        }
-
-    def restore(self, state: State) -> None:
-        """Continue exactly where `state` was taken."""
-        require(state, "parameters", "targets", "adam")
-        self.parameters.flat.copy_(torch.from_numpy(state["parameters"]))
-        self.targets.flat.copy_(torch.from_numpy(state["targets"]))
-        self._adam.restore(state["adam"])
 
 
 def _policies(problem: Problem, box: BoxAction, config: DeterministicConfig) -> tuple[Policies, Program]:

@@ -7,31 +7,24 @@ from typing import Literal
 import torch
 from pydantic import Field, model_validator
 
-from rl4sys.algorithms.critics import Critics, set_statistics
 from rl4sys.algorithms.off_policy import (
     ActionScale,
-    Moments,
     OffPolicyConfig,
     SampledNoise,
     TensorMap,
     bounded_box,
 )
-from rl4sys.algorithms.problem import Policies, Problem, Progress, Update, without_memory
+from rl4sys.algorithms.problem import Policies, Problem, Progress, without_memory
 from rl4sys.algorithms.registry import Algorithm, register_algorithm
 from rl4sys.algorithms.sac_discrete import DiscreteSAC
+from rl4sys.algorithms.soft import SoftLearner
 from rl4sys.algorithms.temperature import Temperature
-from rl4sys.experience import Array, Transitions
 from rl4sys.networks import (
     LOG_STD_HIGH,
     LOG_STD_LOW,
-    EnsembleProgram,
-    FlatAdam,
-    Parameters,
     TanhGaussianSample,
-    uniform_fan_in,
 )
 from rl4sys.policy import BoxAction, DiscreteAction, Head, PolicySpec, Program, ProgramBuilder
-from rl4sys.state import State, require
 
 
 @register_algorithm("sac")
@@ -92,54 +85,32 @@ class SACConfig(OffPolicyConfig):
         return lowest, share / share.sum(0)
 
 
-class SAC:
+class SAC(SoftLearner):
     """Learns a squashed Gaussian policy that earns much and stays as random as it can afford."""
 
     def __init__(self, config: SACConfig, problem: Problem) -> None:
         box = bounded_box(problem, "SAC")
-        self._config, self._problem = config, problem
         self._scale = ActionScale(box, problem.device)
         self._target_entropy = -float(box.size) if config.target_entropy is None else config.target_entropy
-        self._updates = 0
-        self._noise = SampledNoise(problem)
-        self.policies, program = _policies(problem, box)
-        self._mean, self._log_std = self.policies.explore.head.inputs
-        self.parameters = Parameters(program.tensors, problem.device)
-        self.parameters.freeze("epsilon", *(n for n in self.parameters.views if n.endswith((".mean", ".scale"))))
-        uniform_fan_in(self.parameters, problem.torch_generator("init"))
-        self._actor = EnsembleProgram(program, self.parameters.views)
-        self._adam = FlatAdam(self.parameters, lr=config.lr, epsilon=1e-8, max_norm=config.max_grad_norm)
-        self.critics = Critics(problem, config, config.ensemble)
-        self._temperature = config.build_temperature()
-        self.advance(Progress())
+        policies, program = _policies(problem, box)
+        self._mean, self._log_std = policies.explore.head.inputs
+        super().__init__(config, problem, policies, program, frozen=("epsilon",))
 
     def advance(self, progress: Progress) -> None:
         """Act at random until learning starts. The share of random actions is a weight of the policy: it travels."""
         with torch.no_grad():
             self.parameters.views["epsilon"].fill_(float(progress.steps <= self._config.learning_starts))
 
-    def update(self, batch: Transitions) -> Update:
-        """One step of critics, actor and temperature (eq. 5, 7 and 18)."""
-        config, alpha = self._config, self._temperature.value
-        moments = Moments.of(batch, config.gamma, self._problem.device)
-        with torch.no_grad():
-            registers = self._actor(moments.next_observation)
-            mean, log_std = registers[self._mean], registers[self._log_std]
-            following = TanhGaussianSample.of(mean, log_std, self._noise.normal(*mean.shape))
-            next_values = self.critics.target(moments.next_observation, following.action)
-            next_value = config.pessimistic(next_values, self._noise) - alpha * following.log_prob
-            target = moments.reward + moments.bootstrap * next_value
-        action = self._scale.scaled(moments.action)
-        found = self.critics.regress(moments.observation, action, target, moments.weight)
-        facts = [found.loss, found.value]
-        self._updates += 1
-        improves = self._updates % config.policy_delay == 0
-        if improves:
-            facts += self._improve(moments.observation)
-        self.critics.follow()
-        return Update(
-            self._temperature.metrics(torch.stack(facts).tolist(), adapts=improves), {"priority": found.priority()}
-        )
+    def _next_value(self, observation: TensorMap) -> torch.Tensor:
+        """Of one action that is drawn (eq. 3)."""
+        registers = self._actor(observation)
+        mean, log_std = registers[self._mean], registers[self._log_std]
+        following = TanhGaussianSample.of(mean, log_std, self._noise.normal(*mean.shape))
+        values = self.critics.target(observation, following.action)
+        return self._config.pessimistic(values, self._noise) - self._temperature.value * following.log_prob
+
+    def _judged(self, action: torch.Tensor) -> torch.Tensor:
+        return self._scale.scaled(action)
 
     def _improve(self, observation: TensorMap) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """One step of the actor; returns its loss, the entropy, and how much of it is more than wanted.
@@ -160,36 +131,6 @@ class SAC:
         self._adam.descend()
         entropy = -sample.log_prob.mean()
         return -(alpha * entropy + value.mean()), entropy, entropy - self._target_entropy
-
-    def standardize(self, name: str, mean: Array, scale: Array) -> None:
-        """Use these statistics of one observation from now on, everywhere."""
-        set_statistics(self.parameters, name, mean, scale)
-        self.critics.standardize(name, mean, scale)
-
-    def policy_weights(self) -> Array:
-        """The flat weights of the acting policy; the critics stay here."""
-        return self.parameters.flat.cpu().numpy()
-
-    def state(self) -> State:
-        """Everything that the next update depends on."""
-        return {
-            "updates": self._updates,
-            "parameters": self.parameters.flat.cpu().numpy().copy(),
-            "adam": self._adam.state(),
-            "critics": self.critics.state(),
-            "temperature": self._temperature.state(),
-            "noise": self._noise.state(),
-        }
-
-    def restore(self, state: State) -> None:
-        """Continue exactly where `state` was taken."""
-        require(state, "updates", "parameters", "adam", "critics", "temperature", "noise")
-        self._updates = state["updates"]
-        self.parameters.flat.copy_(torch.from_numpy(state["parameters"]))
-        self._adam.restore(state["adam"])
-        self.critics.restore(state["critics"])
-        self._temperature.restore(state["temperature"])
-        self._noise.restore(state["noise"])
 
 
 def _policies(problem: Problem, box: BoxAction) -> tuple[Policies, Program]:

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 import torch
 import torch.nn.functional as F
 
-from rl4sys.algorithms.critics import Critics, set_statistics
-from rl4sys.algorithms.off_policy import Moments, SampledNoise, TensorMap
-from rl4sys.algorithms.problem import Policies, Problem, Progress, Update, without_memory
-from rl4sys.experience import Array, Transitions
-from rl4sys.networks import EnsembleProgram, FlatAdam, Parameters, masked, uniform_fan_in
+from rl4sys.algorithms.off_policy import TensorMap
+from rl4sys.algorithms.problem import Policies, Problem, Progress, without_memory
+from rl4sys.algorithms.soft import SoftLearner
+from rl4sys.experience import Array
+from rl4sys.networks import masked
 from rl4sys.policy import DiscreteAction, Head, PolicySpec, Program, ProgramBuilder, layout_of
-from rl4sys.state import State, require
 
 if TYPE_CHECKING:
     from rl4sys.algorithms.sac import SACConfig
@@ -21,50 +20,25 @@ if TYPE_CHECKING:
 _LAST = "actor.action"
 
 
-class DiscreteSAC:
+class DiscreteSAC(SoftLearner):
     """Learns the probabilities of choices; a mask takes part in every expectation."""
 
     def __init__(self, config: SACConfig, problem: Problem) -> None:
-        self._config, self._problem = config, problem
-        self._updates = 0
         self._warms_up = True
-        self._noise = SampledNoise(problem)
-        self.policies, program = _policies(problem)
-        self._logits = self.policies.explore.head.inputs[0]
+        policies, program = _policies(problem)
+        self._logits = policies.explore.head.inputs[0]
         self._layout = layout_of(program)
-        self.parameters = Parameters(program.tensors, problem.device)
-        self.parameters.freeze(*(n for n in self.parameters.views if n.endswith((".mean", ".scale"))))
-        uniform_fan_in(self.parameters, problem.torch_generator("init"))
-        self._actor = EnsembleProgram(program, self.parameters.views)
-        self._adam = FlatAdam(self.parameters, lr=config.lr, epsilon=1e-8, max_norm=config.max_grad_norm)
-        self.critics = Critics(problem, config, config.ensemble)
-        self._temperature = config.build_temperature()
-        self.advance(Progress())
+        super().__init__(config, problem, policies, program)
 
     def advance(self, progress: Progress) -> None:
         """Take note of whether the policy still acts at random."""
         self._warms_up = progress.steps <= self._config.learning_starts
 
-    def update(self, batch: Transitions) -> Update:
-        """One step of critics, actor and temperature (eq. 10 to 12)."""
-        config, alpha = self._config, self._temperature.value
-        moments = Moments.of(batch, config.gamma, self._problem.device)
-        with torch.no_grad():
-            logits = self._actor(moments.next_observation)[self._logits]
-            log_probs, allowed = self._log_probs(logits, moments.next_observation)
-            next_values = config.pessimistic(self.critics.target(moments.next_observation), self._noise)
-            next_value = expected(log_probs, next_values - alpha * log_probs, allowed)
-            target = moments.reward + moments.bootstrap * next_value
-        found = self.critics.regress(moments.observation, moments.action, target, moments.weight)
-        facts = [found.loss, found.value]
-        self._updates += 1
-        improves = self._updates % config.policy_delay == 0
-        if improves:
-            facts += self._improve(moments.observation)
-        self.critics.follow()
-        return Update(
-            self._temperature.metrics(torch.stack(facts).tolist(), adapts=improves), {"priority": found.priority()}
-        )
+    def _next_value(self, observation: TensorMap) -> torch.Tensor:
+        """Of all choices, each as likely as it is (eq. 3)."""
+        log_probs, allowed = self._log_probs(self._actor(observation)[self._logits], observation)
+        values = self._config.pessimistic(self.critics.target(observation), self._noise)
+        return expected(log_probs, values - self._temperature.value * log_probs, allowed)
 
     def _improve(self, observation: TensorMap) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """One step of the actor; returns its loss, the entropy, and how much of it is more than wanted."""
@@ -89,11 +63,6 @@ class DiscreteSAC:
         mask = observation[self._problem.mask] if self._problem.mask else None
         return F.log_softmax(masked(logits, mask), dim=-1), mask
 
-    def standardize(self, name: str, mean: Array, scale: Array) -> None:
-        """Use these statistics of one observation from now on, everywhere."""
-        set_statistics(self.parameters, name, mean, scale)
-        self.critics.standardize(name, mean, scale)
-
     def policy_weights(self) -> Array:
         """The flat weights of the acting policy; the critics stay here.
 
@@ -106,27 +75,6 @@ class DiscreteSAC:
             for part in ("weight", "bias"):
                 views[f"{_LAST}.{part}"].fill(0.0)
         return flat
-
-    def state(self) -> State:
-        """Everything that the next update depends on."""
-        return {
-            "updates": self._updates,
-            "parameters": self.parameters.flat.cpu().numpy().copy(),
-            "adam": self._adam.state(),
-            "critics": self.critics.state(),
-            "temperature": self._temperature.state(),
-            "noise": self._noise.state(),
-        }
-
-    def restore(self, state: State) -> None:
-        """Continue exactly where `state` was taken."""
-        require(state, "updates", "parameters", "adam", "critics", "temperature", "noise")
-        self._updates = state["updates"]
-        self.parameters.flat.copy_(torch.from_numpy(state["parameters"]))
-        self._adam.restore(state["adam"])
-        self.critics.restore(state["critics"])
-        self._temperature.restore(state["temperature"])
-        self._noise.restore(state["noise"])
 
 
 def expected(log_probs: torch.Tensor, values: torch.Tensor, allowed: torch.Tensor | None) -> torch.Tensor:
