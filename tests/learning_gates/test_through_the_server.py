@@ -87,7 +87,6 @@ def steps_through_the_server(seed: int, directory: Path) -> int:
             "action": 4,
             "seed": seed,
             "reward_window": 0,
-            "max_segment_length": 64,
             "timeout": 60.0,
         }
         with rl4sys.connect(settings) as agent:

@@ -78,7 +78,7 @@ struct ClientSettings {
     /// Newest decisions of an episode that wait for late rewards. More waits longer before experience is sent.
     std::size_t reward_window = 16;
     /// Seconds that experience waits for company before it is sent. More makes fewer, larger messages.
-    double send_interval = 0.05;
+    double send_interval = 0.2;
     /// Episodes after whose end experience is sent sooner than that.
     std::optional<std::uint64_t> send_frequency;
     /// Of the policy's chance and of the learner. Absent: the policy's is another one at every start.

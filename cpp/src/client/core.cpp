@@ -13,6 +13,8 @@ namespace {
 
 // Seconds that a sealed segment may be in no outbox yet: what a killed client loses.
 constexpr double longest_linger = 0.05;
+// What is worth a message at once, so that a fast system's experience is young and a slow one is seldom disturbed.
+constexpr std::size_t eager_bytes = 32 << 10;
 constexpr double least_farewell = 0.2;
 
 std::unique_ptr<records::AnyOutbox> outbox_for(const ClientSettings& settings, std::uint64_t epoch) {
@@ -52,7 +54,7 @@ Core::Core(ClientSettings settings, std::shared_ptr<wire::Transport> transport, 
       lanes_(workplace_, settings_.client_id, start.first_episode),
       link_(transport_, settings_),
       courier_(outbox_for(settings_, start.epoch),
-               {settings_.send_interval, settings_.send_frequency, settings_.outbox_bytes / 2},
+               {settings_.send_interval, settings_.send_frequency, std::min(eager_bytes, settings_.outbox_bytes / 2)},
                chance_from(start.epoch), link_, transport_, settings_.timeout, clock_, tally_),
       cache_(cache_for(settings_, clock_)),
       watcher_(link_, transport_, newest_, settings_.timeout, chance_from(start.epoch + 1), clock_, tally_,

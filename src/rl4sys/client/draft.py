@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from rl4sys.client.snapshot import Snapshot
@@ -43,11 +41,6 @@ class Draft:
     def end(self) -> int:
         """Index within the episode of the step after the last one."""
         return self.start + self.count
-
-    def seen(self) -> Mapping[str, Array]:
-        """The observation to decide about, one row of each array."""
-        row = self.count
-        return {name: column[row : row + 1] for name, column in self.observation.items()}
 
     def record(self, decision: Decision) -> None:
         """Note what was decided about the present row."""

@@ -13,11 +13,9 @@ import numpy as np
 from rl4sys.client.draft import Draft
 from rl4sys.client.forks import explain, forks
 from rl4sys.client.lanes import Lane
-from rl4sys.client.observations import ObservationReader
 from rl4sys.client.snapshot import Newest, Snapshot, ThreadPolicies
 from rl4sys.client.tally import Tally
 from rl4sys.experience import Array, Ending, Segment
-from rl4sys.policy import ActionSpec, BoxAction, DiscreteAction
 from rl4sys.wire import SegmentFormat
 
 Fallback = Callable[[Any], Any]
@@ -62,9 +60,7 @@ class Episode:
         self._draft: Draft | None = None
         self._held: list[Draft] = []
         self._form: SegmentFormat | None = None
-        self._reader = ObservationReader(())
         self._carry: dict[str, Array] = {}
-        self._finish_action: Callable[[Array], Any] = _finishing(DiscreteAction(1))
         self._decisions = 0
         self._unrecorded = 0
         self._ended = False
@@ -103,13 +99,15 @@ class Episode:
                 policy = workplace.policies.at(snapshot)
                 draft = self._observe(snapshot, observation, mask, sealed)
                 lane = self._lane
-                decision = policy.act(draft.seen(), lane.noise.at(lane.decisions), self._carry or None)
+                decision = policy.act_on_row(
+                    draft.observation, draft.count, lane.noise.at(lane.decisions), self._carry or None
+                )
                 draft.record(decision)
                 lane.decisions += 1
                 self._decisions += 1
                 for name, array in decision.carry.items():
                     np.copyto(self._carry[name], array)
-                return self._finish_action(decision.action)
+                return lane.finish_action(decision.action)
         finally:
             # Whatever was refused, what is complete goes out; and outside the lock, for where the overflow policy is to
             # wait, rewards must not wait too.
@@ -127,9 +125,13 @@ class Episode:
                 raise ValueError(f"There is no decision {index}; this episode has taken {self._decisions} of them.")
             if index < self._unrecorded:
                 return
-            for draft in (self._draft, *reversed(self._held)):
-                if draft is not None and draft.start <= index < draft.end:
-                    draft.reward[index - draft.start] += number
+            draft = self._draft
+            if draft is not None and draft.start <= index < draft.end:
+                draft.reward[index - draft.start] += number
+                return
+            for held in reversed(self._held):
+                if held.start <= index < held.end:
+                    held.reward[index - held.start] += number
                     return
         self._workplace.tally.add("late_rewards")
 
@@ -161,7 +163,7 @@ class Episode:
             draft = None
         if draft is None:
             draft = self._begin(snapshot)
-        self._reader.write(draft.observation, draft.count, observation, mask)
+        self._lane.reader.write(draft.observation, draft.count, observation, mask)
         if draft.count and (draft.count == draft.length or draft.snapshot is not snapshot):
             self._held.append(draft)
             following = self._lane.draft(snapshot, draft.length).begin(snapshot, draft.end, self._carry)
@@ -177,10 +179,8 @@ class Episode:
     def _begin(self, snapshot: Snapshot) -> Draft:
         """The first draft of the episode, or of another schema."""
         if self._form is not snapshot.form:
-            schema = snapshot.form.schema
-            self._form, self._reader = snapshot.form, ObservationReader(schema.observation)
-            self._finish_action = _finishing(snapshot.spec.action)
-            self._carry = {spec.name: np.zeros((1, *spec.shape), np.float32) for spec in schema.carry}
+            self._form = snapshot.form
+            self._carry = {spec.name: np.zeros((1, *spec.shape), np.float32) for spec in snapshot.form.schema.carry}
         self._lane.prepare(snapshot)
         draft = self._lane.draft(snapshot, min(self._workplace.longest, snapshot.max_steps))
         return draft.begin(snapshot, self._decisions, self._carry)
@@ -190,7 +190,7 @@ class Episode:
         if draft is None:
             return []
         if final_observation is not None:
-            self._reader.write(draft.observation, draft.count, final_observation, mask)
+            self._lane.reader.write(draft.observation, draft.count, final_observation, mask)
         elif ending is Ending.TERMINATED:
             draft.repeat_last()
         else:
@@ -223,14 +223,3 @@ class Episode:
         self._unrecorded += 1
         self._workplace.tally.add("fallback_decisions")
         return fallback(observation)
-
-
-def _finishing(kind: ActionSpec) -> Callable[[Array], Any]:
-    """Makes of a decision what the system counts with and within its bounds; it is recorded as it was chosen."""
-    match kind:
-        case DiscreteAction(start=start):
-            return lambda action: int(action[0]) + start
-        case BoxAction(low=low, high=high):
-            least, most = np.array(low, np.float32), np.array(high, np.float32)
-            return lambda action: np.clip(action[0], least, most)
-    return lambda action: action[0].copy()

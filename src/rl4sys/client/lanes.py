@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import heapq
 import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 
 from rl4sys.client.draft import Draft
+from rl4sys.client.observations import ObservationReader
 from rl4sys.client.snapshot import Snapshot
-from rl4sys.experience import StreamKey
-from rl4sys.policy import KeyedNoise, noise_size
+from rl4sys.experience import Array, StreamKey
+from rl4sys.policy import ActionSpec, BoxAction, DiscreteAction, KeyedNoise, PolicySpec, noise_size
 
 
 class Lane:
@@ -20,12 +25,21 @@ class Lane:
         self.decisions = 0
         """How many this lane has taken: the step that its chance is drawn for."""
         self.noise = KeyedNoise(seed, [stream], 0)
+        self.reader = ObservationReader(())
+        self.finish_action = _finishing(DiscreteAction(1))
+        """Makes of a decision what the system counts with and within its bounds; it is recorded as it was chosen."""
         self._seed = seed
+        self._spec: PolicySpec | None = None
         self._noise_size = 0
         self._spare: list[Draft] = []
 
     def prepare(self, snapshot: Snapshot) -> None:
-        """Fit chance to a policy. Drawing is by step, so nothing repeats."""
+        """Fit to a policy; nothing is done for one that is known. Chance is drawn by step, so nothing repeats."""
+        if self._spec is snapshot.spec:
+            return
+        self._spec = snapshot.spec
+        self.reader = ObservationReader(snapshot.form.schema.observation)
+        self.finish_action = _finishing(snapshot.spec.action)
         size = noise_size(snapshot.spec)
         if size != self._noise_size:
             self.noise, self._noise_size = KeyedNoise(self._seed, [self.stream], size), size
@@ -82,3 +96,13 @@ class Lanes:
         """Its episode is over."""
         with self._lock:
             heapq.heappush(self._free, lane.stream.lane)
+
+
+def _finishing(kind: ActionSpec) -> Callable[[Array], Any]:
+    match kind:
+        case DiscreteAction(start=start):
+            return lambda action: int(action[0]) + start
+        case BoxAction(low=low, high=high):
+            least, most = np.array(low, np.float32), np.array(high, np.float32)
+            return lambda action: np.clip(action[0], least, most)
+    return lambda action: action[0].copy()

@@ -31,6 +31,8 @@ from rl4sys.wire.calls import Transport
 
 _LONGEST_LINGER = 0.05
 """Seconds that a sealed segment may be in no outbox yet: what a killed client loses."""
+_EAGER_BYTES = 32 << 10
+"""What is worth a message at once, so that a fast system's experience is young and a slow one is seldom disturbed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class Agent:
         )
         self._outbox = _outbox(settings, start.epoch)
         rng = random.Random(start.epoch)
-        pace = Pace(settings.send_interval, settings.send_frequency, settings.outbox_bytes // 2)
+        pace = Pace(settings.send_interval, settings.send_frequency, min(_EAGER_BYTES, settings.outbox_bytes // 2))
         link = Link(transport, settings, f"rl4sys-python/{metadata.version('rl4sys')}")
         delivery = Delivery(self._outbox, pace, rng)
         self._courier = Courier(delivery, link, transport, settings.timeout, start.clock, self._tally)

@@ -23,13 +23,19 @@ class ObservationReader:
     def __init__(self, specs: Sequence[ArraySpec]) -> None:
         self._seen = [spec for spec in specs if spec.name != MASK]
         self._only = self._seen[0] if len(self._seen) == 1 else None
+        self._dtype = None if self._only is None else np.dtype(self._only.dtype)
         self._mask = next((spec for spec in specs if spec.name == MASK), None)
 
     def write(self, columns: Mapping[str, Array], row: int, observation: Any, mask: Any) -> None:
         """Copy into row `row`; a mask that is absent allows everything."""
         only = self._only
         if only is not None and type(observation) is np.ndarray and observation.shape == only.shape:
-            _copy(only, columns[only.name][row : row + 1], observation)
+            if observation.dtype is self._dtype:
+                # What a system in a hot loop passes: no cast, no view.
+                columns[only.name][row] = observation
+                _require_finite(only, observation)
+            else:
+                _copy(only, columns[only.name][row : row + 1], observation)
         elif isinstance(observation, Mapping):
             mask = self._write_named(columns, row, observation, mask)
         elif only is not None:
@@ -87,9 +93,13 @@ def _copy(spec: ArraySpec, row: Array, array: Array) -> None:
     except TypeError as error:
         if not _fits_unsigned(spec, row, array):
             raise BadObservation(f"Got '{spec.name}' as {array.dtype}, which does not fit into {spec}.") from error
-    if row.dtype.kind == "f":
+    _require_finite(spec, row)
+
+
+def _require_finite(spec: ArraySpec, array: Array) -> None:
+    if array.dtype.kind == "f":
         # A sum of squares is finite unless a value is not, or all are huge: one cheap call for the common case.
-        flat = row.ravel()
+        flat = array if array.ndim == 1 else array.ravel()
         if not flat.dot(flat) < _INFINITY and not np.isfinite(flat).all():
             raise BadObservation(f"'{spec.name}' contains NaN or infinity; leave such values out or replace them.")
 

@@ -68,7 +68,7 @@ class ClientSettings:
     """Steps after which experience is sent though the episode goes on. More means fewer, later and larger pieces."""
     reward_window: int = 16
     """Newest decisions of an episode that wait for late rewards. More waits longer before experience is sent."""
-    send_interval: float = 0.05
+    send_interval: float = 0.2
     """Seconds that experience waits for company before it is sent. More makes fewer, larger messages."""
     send_frequency: int | None = None
     """Episodes after whose end experience is sent sooner than that."""
@@ -119,7 +119,7 @@ def parse_settings(values: Mapping[str, Any], directory: Path = Path()) -> Clien
         cache=_path(section, "cache", directory),
         max_segment_length=section.whole("max_segment_length", 256, 1) or 1,
         reward_window=section.whole("reward_window", 16) or 0,
-        send_interval=section.number("send_interval", 0.05) or 0.0,
+        send_interval=section.number("send_interval", 0.2) or 0.0,
         send_frequency=section.whole("send_frequency", None, 1),
         seed=section.whole("seed"),
     )

@@ -149,7 +149,9 @@ def _categorical(logits: Array, mask: Array | None) -> Decide:
 def _categorical_for_one(logits: Array, mask: Array | None) -> Decide:
     """The same for a single row: a decision inside a live system waits for nothing else."""
     row, allowed = logits[0], None if mask is None else mask[0]
-    exp, log, array = math.exp, math.log, np.array
+    exp, log = math.exp, math.log
+    chosen, noted = np.zeros(1, np.int64), np.zeros(1, np.float32)
+    notes: Arrays = {"log_prob": noted}
 
     def decide(noise: Array) -> tuple[Array, Arrays]:
         scores = row.tolist()
@@ -162,8 +164,9 @@ def _categorical_for_one(logits: Array, mask: Array | None) -> Decide:
         total = cumulative[-1]
         # Weights or observations that overflow give NaN. It is less than nothing: the first choice, as in a batch.
         action = bisect_right(cumulative, total * noise.item()) if total == total else 0
-        log_prob = scores[action] - peak - log(total)
-        return array((action,), np.int64), {"log_prob": array((log_prob,), np.float32)}
+        chosen[0] = action
+        noted[0] = scores[action] - peak - log(total)
+        return chosen, notes
 
     return decide
 

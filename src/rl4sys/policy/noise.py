@@ -20,8 +20,8 @@ _KEY_STEPS = np.array([0x9E3779B9, 0xBB67AE85], np.uint64)
 _LOW = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
 _ROUNDS = 10
-_AHEAD = 256
-"""Steps whose noise is drawn at once, so that one decision pays for a small share of a vectorised draw."""
+_AHEAD = 1024
+"""Steps whose noise is drawn at once, so that one decision in a thousand pays for a vectorised draw."""
 _AT_ONCE = 4096
 """Rows (streams × steps) of one draw at most, so that many streams cost no more memory than they save time."""
 

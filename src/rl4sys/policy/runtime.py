@@ -54,6 +54,7 @@ class NumpyPolicy:
         self._weights = np.zeros(layout.size, np.float32)
         self._tensors = layout.views(self._weights)
         self._plans: dict[tuple[int, ...], _Plan] = {}
+        self._single: _Plan | None = None
         if weights is not None:
             self.load(weights)
 
@@ -77,6 +78,13 @@ class NumpyPolicy:
         if plan is None:
             plan = self._compile(noise.shape)
         return plan.run(observation, noise, carry)
+
+    def act_on_row(self, columns: Arrays, row: int, noise: Array, carry: Arrays | None = None) -> Decision:
+        """Decide about one row of columns [N, …] that are as the program says, with noise [1, noise_size]."""
+        plan = self._single
+        if plan is None:
+            plan = self._single = self._compile((1, self.noise_size))
+        return plan.run_row(columns, row, noise, carry)
 
     def _compile(self, shape: tuple[int, ...]) -> _Plan:
         if len(shape) != 2 or shape[1] != self.noise_size:
@@ -111,9 +119,18 @@ class _Plan:
         # A shape is asked of its array once, not in every decision.
         self._inputs = [(name, buffer, buffer.shape) for name, buffer in inputs.items()]
         self._memory = [(name, buffer, buffer.shape) for name, buffer in memory.items()]
+        self._first_rows = [(name, buffer[0, ...]) for name, buffer in inputs.items()] if rows else []
 
     def run(self, observation: Arrays, noise: Array, carry: Arrays | None) -> Decision:
         _fill(self._inputs, observation, "observation")
+        return self._decided(noise, carry)
+
+    def run_row(self, columns: Arrays, row: int, noise: Array, carry: Arrays | None) -> Decision:
+        for name, first in self._first_rows:
+            first[...] = columns[name][row]
+        return self._decided(noise, carry)
+
+    def _decided(self, noise: Array, carry: Arrays | None) -> Decision:
         if self._memory:
             if carry is None:
                 for _, buffer, _ in self._memory:
