@@ -1,21 +1,38 @@
 """How long replay takes to draw 256 of a million transitions, beside the bare `np.take` of the same columns.
 
-Run `python benchmarks/replay.py`; times are medians in microseconds.
+Run `python benchmarks/replay.py`; times are medians in microseconds. With goals, plain draws and draws in hindsight take
+turns, and the time that counts is that of the processor: their ratio does not depend on who else is there.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from time import perf_counter_ns
+from dataclasses import replace
+from time import perf_counter_ns, thread_time_ns
 
 import numpy as np
 
 from rl4sys.experience import Ending, Segment, StreamKey, Transitions
-from rl4sys.replay import OnceFresh, PrioritizedBuffer, Ratio, TrajectoryBuffer, UniformBuffer
+from rl4sys.replay import (
+    DistanceReward,
+    Hindsight,
+    HindsightBuffer,
+    OnceFresh,
+    PrioritizedBuffer,
+    Ratio,
+    TrajectoryBuffer,
+    UniformBuffer,
+)
+from rl4sys.replay.hindsight import Strategy
 
 BATCH = 256
 SEGMENT_STEPS = 10_000
+EPISODE_STEPS = 50
+"""With goals: as long as those of the usual robotic tasks."""
+GOAL = 3
+NEAR = DistanceReward(threshold=0.05)
+STRATEGIES: tuple[Strategy, ...] = ("future", "final", "episode")
 
 
 def episode(number: int, steps: int, features: int, rng: np.random.Generator) -> Segment:
@@ -30,6 +47,18 @@ def episode(number: int, steps: int, features: int, rng: np.random.Generator) ->
         reward=rng.random(steps, np.float32),
         extras={},
         carry={},
+    )
+
+
+def with_goals(segment: Segment, rng: np.random.Generator) -> Segment:
+    rows = segment.steps + 1
+    achieved = rng.random((rows, GOAL), np.float32)
+    desired = np.broadcast_to(rng.random(GOAL, np.float32), (rows, GOAL)).copy()
+    return replace(
+        segment,
+        observation={"observation": segment.observation["state"], "achieved_goal": achieved, "desired_goal": desired},
+        action=rng.random((segment.steps, 4), np.float32),
+        reward=NEAR.reward(achieved[1:], desired[1:]),
     )
 
 
@@ -76,6 +105,26 @@ def measure(features: int, capacity: int, repeats: int) -> list[float]:
     ]
 
 
+def compare_with_goals(features: int, capacity: int, repeats: int) -> list[float]:
+    """Processor time of a plain draw, and of one with each strategy."""
+    rng = np.random.default_rng(0)
+    pace = Ratio(updates_per_step=1, warmup=0, batch_size=BATCH)
+    buffers: list[UniformBuffer | HindsightBuffer] = [UniformBuffer(capacity, pace, rng)]
+    buffers += [HindsightBuffer(capacity, pace, rng, Hindsight(NEAR, strategy)) for strategy in STRATEGIES]
+    for number in range(-(-capacity // EPISODE_STEPS)):
+        segment = with_goals(episode(number, EPISODE_STEPS, features, rng), rng)
+        for buffer in buffers:
+            buffer.add(segment)
+    draws = [buffer.due() for buffer in buffers]
+    times: list[list[int]] = [[] for _ in draws]
+    for _ in range(repeats):
+        for draw, taken in zip(draws, times, strict=True):
+            begin = thread_time_ns()
+            next(draw)
+            taken.append(thread_time_ns() - begin)
+    return [float(np.median(taken)) / 1000 for taken in times]
+
+
 def assemble(repeats: int) -> float:
     rng = np.random.default_rng(0)
     segments = [episode(number, 17, 4, rng) for number in range(61)]
@@ -98,6 +147,11 @@ def main() -> None:
     for features in (4, 8, 17):
         take, uniform, windows, prioritized, annotate = measure(features, arguments.capacity, arguments.repeats)
         print(f"{features:6} {take:9.1f} {uniform:9.1f} {windows:9.1f} {prioritized:12.1f} {annotate:9.1f}")
+    print(f"with goals of {GOAL} floats and episodes of {EPISODE_STEPS} steps, processor time:")
+    print(f"{'floats':>6} {'uniform':>9}" + "".join(f"{strategy:>16}" for strategy in STRATEGIES))
+    for features in (10, 25):
+        plain, *others = compare_with_goals(features, arguments.capacity, arguments.repeats)
+        print(f"{features:6} {plain:9.1f}" + "".join(f"{other:9.1f} {other / plain:5.2f}×" for other in others))
     print(f"trajectory batch of 1,037 steps in 61 segments: {assemble(200):.0f} µs")
 
 

@@ -1,13 +1,17 @@
-"""Trains with stable-baselines3 and prints its steps per second as JSON. Runs in the rival's own venv."""
+"""Trains with stable-baselines3, or with sbx, its form in JAX, and prints its steps per second as JSON.
+
+Runs in the rivals' own venv.
+"""
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 import time
 
+import stable_baselines3
 import torch
-from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 
@@ -29,9 +33,23 @@ class Stopwatch(BaseCallback):
 def main() -> None:
     job = json.loads(sys.argv[1])
     torch.set_num_threads(job["threads"])
-    if job["algorithm"] == "ppo":
+    if job["algorithm"] in ("sac", "td3", "ddpg"):
+        environment = make_vec_env(job["environment"], n_envs=1, seed=0)
+        library = importlib.import_module("sbx" if job["rival"] == "sbx" else "stable_baselines3")
+        model = getattr(library, job["algorithm"].upper())(
+            "MlpPolicy",
+            environment,
+            train_freq=1,
+            gradient_steps=1,
+            batch_size=256,
+            buffer_size=100_000,
+            learning_starts=500,
+            device="cpu" if job["rival"] == "sb3" else "auto",
+            policy_kwargs={"net_arch": [256, 256]},
+        )
+    elif job["algorithm"] == "ppo":
         environment = make_vec_env(job["environment"], n_envs=8, seed=0)
-        model = PPO(
+        model = stable_baselines3.PPO(
             "MlpPolicy",
             environment,
             n_steps=job["steps"],
@@ -42,7 +60,7 @@ def main() -> None:
         )
     else:
         environment = make_vec_env(job["environment"], n_envs=1, seed=0)
-        model = DQN(
+        model = stable_baselines3.DQN(
             "MlpPolicy",
             environment,
             train_freq=4,

@@ -1,4 +1,4 @@
-"""Training throughput against stable-baselines3: the same work, on the same machine, in alternating turns.
+"""Training throughput against stable-baselines3 and sbx (JAX): the same work, on one machine, in alternating turns.
 
 Each contestant runs in a process of its own, one at a time; the figure is the ratio of the medians. The rival may
 use the number of threads that suits it best.
@@ -27,13 +27,21 @@ CASES = {
         "epochs": 10,
         "total": 30_000,
     },
-    "dqn-cartpole": {"algorithm": "dqn", "environment": "CartPole-v1", "steps": 0, "epochs": 0, "total": 15_000},
+    "dqn-cartpole": {"algorithm": "dqn", "environment": "CartPole-v1", "total": 15_000},
+    "sac-halfcheetah": {"algorithm": "sac", "environment": "HalfCheetah-v5", "total": 1_000},
+    "td3-halfcheetah": {"algorithm": "td3", "environment": "HalfCheetah-v5", "total": 1_000},
+    "ddpg-halfcheetah": {"algorithm": "ddpg", "environment": "HalfCheetah-v5", "total": 1_000},
 }
 TARGETS = {
-    "ppo-cartpole": {"synchronous": 2.0, "pipelined": 3.0},
-    "ppo-lunarlander": {"synchronous": 1.7, "pipelined": 3.0},
-    "dqn-cartpole": {"synchronous": 1.7},
+    "ppo-cartpole": {"synchronous": {"sb3": 2.0}, "pipelined": {"sb3": 3.0}},
+    "ppo-lunarlander": {"synchronous": {"sb3": 1.7}, "pipelined": {"sb3": 3.0}},
+    "dqn-cartpole": {"synchronous": {"sb3": 1.7}},
+    "sac-halfcheetah": {"synchronous": {"sb3": 1.7, "sbx": 1.0}, "pipelined": {}},
+    "td3-halfcheetah": {"synchronous": {"sb3": 1.6}, "pipelined": {}},
+    "ddpg-halfcheetah": {"synchronous": {"sb3": 1.6}, "pipelined": {}},
 }
+"""By case and by our way of collecting: the least ratio to each rival."""
+CONTROL = ("sac", "td3", "ddpg")
 
 
 def ours(case: dict, *, pipelined: bool) -> float:
@@ -42,8 +50,8 @@ def ours(case: dict, *, pipelined: bool) -> float:
     return _speed([sys.executable, __file__, "--ours", json.dumps(job)])
 
 
-def rival(case: dict, threads: int) -> float:
-    job = case | {"threads": threads, "warmup": _warmup(case)}
+def rival(case: dict, name: str, threads: int) -> float:
+    job = case | {"rival": name, "threads": threads, "warmup": _warmup(case)}
     return _speed([str(RIVAL / "bin" / "python"), str(HERE / "rival_sb3.py"), json.dumps(job)])
 
 
@@ -53,7 +61,7 @@ def _speed(command: list[str]) -> float:
 
 
 def _warmup(case: dict) -> int:
-    return 4_096 if case["algorithm"] == "ppo" else 2_000
+    return {"ppo": 4_096, "dqn": 2_000}.get(case["algorithm"], 800)
 
 
 def run_ours(job: dict) -> None:
@@ -63,6 +71,10 @@ def run_ours(job: dict) -> None:
     if job["algorithm"] == "ppo":
         algorithm = {"name": "ppo", "epochs": job["epochs"], "minibatch_size": 256}
         environment, network, buffer = {"num_envs": 8}, {}, {"size": 8 * job["steps"]}
+    elif job["algorithm"] in CONTROL:
+        algorithm = {"name": job["algorithm"], "batch_size": 256, "learning_starts": 500}
+        network = {part: {"hidden_dims": [256, 256], "activation": "relu"} for part in ("actor", "critic")}
+        environment, buffer = {"num_envs": 1}, {"size": 100_000}
     else:
         algorithm = {"name": "dqn", "train_frequency": 4, "batch_size": 128, "learning_starts": 1_000, "double": False}
         network = {"actor": {"hidden_dims": [256, 256], "activation": "relu"}}
@@ -91,33 +103,40 @@ def run_ours(job: dict) -> None:
 def ensure_rival() -> None:
     if (RIVAL / ".ready").is_file():
         return
-    print("installing stable-baselines3 into a venv of its own …", flush=True)
+    print("installing stable-baselines3 and sbx into a venv of its own …", flush=True)
     constraints = ["-c", str(HERE / "rival_constraints.txt")]
     subprocess.run([sys.executable, "-m", "venv", str(RIVAL)], check=True)
     pip = [str(RIVAL / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check", *constraints]
     subprocess.run([*pip, "torch"], check=True)
-    subprocess.run([*pip, "stable-baselines3", "gymnasium[box2d]"], check=True)
+    subprocess.run([*pip, "stable-baselines3", "sbx-rl", "gymnasium[box2d,mujoco]"], check=True)
     (RIVAL / ".ready").touch()
 
 
 def compare(name: str, rounds: int) -> dict:
     """Median speeds and ratios of one case."""
     case = CASES[name]
-    modes = list(TARGETS[name])
-    threads = max((1, 2), key=lambda count: rival(case, count))
-    speeds: dict[str, list[float]] = {"rival": [], **{mode: [] for mode in modes}}
+    modes = TARGETS[name]
+    rivals = ("sb3", "sbx") if case["algorithm"] in CONTROL else ("sb3",)
+    threads = max((1, 2), key=lambda count: rival(case, "sb3", count))
+    speeds: dict[str, list[float]] = {who: [] for who in (*rivals, *modes)}
     for _ in range(rounds):
-        speeds["rival"].append(rival(case, threads))
+        for who in rivals:
+            speeds[who].append(rival(case, who, threads))
         for mode in modes:
             speeds[mode].append(ours(case, pipelined=mode == "pipelined"))
     medians = {contestant: statistics.median(values) for contestant, values in speeds.items()}
     return {
         "case": name,
-        "rival_threads": threads,
+        "sb3_threads": threads,
         "steps_per_second": {k: round(v) for k, v in medians.items()},
-        "ratio": {mode: round(medians[mode] / medians["rival"], 2) for mode in modes},
-        "target": TARGETS[name],
+        "ratio": {mode: {who: round(medians[mode] / medians[who], 2) for who in rivals} for mode in modes},
+        "target": modes,
     }
+
+
+def _told(mode: str, ratio: dict, targets: dict) -> str:
+    parts = (f"{r}× {who}" + (f" (target {targets[who]}×)" if who in targets else "") for who, r in ratio.items())
+    return f"{mode} {' and '.join(parts)}"
 
 
 def main() -> None:
@@ -137,8 +156,8 @@ def main() -> None:
         results.append(result)
         if not arguments.json:
             speeds = ", ".join(f"{who} {speed:,}" for who, speed in result["steps_per_second"].items())
-            ratios = ", ".join(f"{m} {r}× (target {result['target'][m]}×)" for m, r in result["ratio"].items())
-            print(f"{name}: {ratios}   [steps/s: {speeds}; rival on {result['rival_threads']} thread(s)]", flush=True)
+            ratios = ", ".join(_told(mode, ratio, result["target"][mode]) for mode, ratio in result["ratio"].items())
+            print(f"{name}: {ratios}   [steps/s: {speeds}; sb3 on {result['sb3_threads']} thread(s)]", flush=True)
     if arguments.json:
         print(json.dumps(results, indent=1))
 
