@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from tests.server.clients import ScriptedClient, eventually, join_request
 
-from rl4sys.server import ImpossibleSetup, InProcessTransport, ServerOptions, TrainingService
+from rl4sys.server import ImpossibleSetup, InProcessTransport, ServerOptions, TrainingService, metrics_http
 from rl4sys.server.metrics import Family, exposition
 from rl4sys.server.metrics_http import MetricsServer
 from rl4sys.server.serving import _metrics
@@ -156,6 +156,17 @@ def test_connections_that_say_nothing_do_not_pile_up(serve: Serve) -> None:
             assert ninth.recv(1) == b""
         for connection in idle:
             connection.close()
+
+
+def test_a_request_that_drips_is_cut_off(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics_http, "_REQUEST_SECONDS", 0.2)
+    service = serve()._service
+    with (
+        closing(MetricsServer("127.0.0.1", 0, service.report)) as metrics,
+        closing(socket.create_connection(("127.0.0.1", metrics.port), timeout=4)) as slow,
+    ):
+        slow.sendall(b"GET /met")
+        assert slow.recv(1) == b""
 
 
 def test_a_port_that_is_taken_is_named() -> None:

@@ -13,7 +13,6 @@ from rl4sys.experience import Segment
 from rl4sys.failpoints import failpoint
 from rl4sys.learning import choose_device
 from rl4sys.records import Record
-from rl4sys.replay import PrioritizedBuffer, UniformBuffer
 from rl4sys.seeding import Seeds
 from rl4sys.server.curves import Curves
 from rl4sys.server.entries import Entry
@@ -46,7 +45,9 @@ class Fold:
         self._setup = LearnerSetup.read(directory)
         self._config = resolve(self._setup.algorithm, self._setup.parameters)
         self._device = choose_device(self._config.device, allow_fallback=True)
-        self.learner = build_learner(self._config, self._setup, self._device)
+        self.learner = build_learner(
+            self._config, self._setup, self._device, directory / "scratch", is_new=not committed
+        )
         self.position = 0
         """The number of the next record to take."""
         self._tell, self._wall_clock = tell, wall_clock
@@ -177,7 +178,7 @@ class Fold:
 
     def _replay(self) -> ReplayRows | None:
         buffer = self.learner.buffer
-        return buffer if isinstance(buffer, UniformBuffer | PrioritizedBuffer) else None
+        return buffer if isinstance(buffer, ReplayRows) else None
 
     def _curve_points(self) -> dict[str, float]:
         points = {f"train/{name}": value for name, value in self._metrics.items()}

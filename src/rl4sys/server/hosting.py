@@ -190,9 +190,12 @@ class HostedLearner:
                 self._worker = self._new_worker()
                 return True
             except OSError as error:
+                self._has_turn = False
                 problem = f"The worker could not be started: {error}"
-        self._hear(Failed(problem))
-        return True
+        # The turn is over with the answer, not by calling whoever is next from here: there may be hundreds in line.
+        self._note_failure(Failed(problem))
+        self.announce()
+        return False
 
     def _new_worker(self) -> Worker:
         if self._workers == "threads":

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 import torch
@@ -11,16 +13,26 @@ from pydantic import Field, model_validator
 
 from rl4sys.algorithms import ALGORITHMS, AlgorithmConfig, Problem, with_usual_buffer
 from rl4sys.config import Config, ConfigError, parse
-from rl4sys.learning import Learner, ObservationStatistics, RewardScale
+from rl4sys.learning import (
+    Learner,
+    ObservationStatistics,
+    ReplayTooLarge,
+    RewardScale,
+    Room,
+    replay_cost,
+    require_room,
+)
 from rl4sys.networks import NetworksConfig
 from rl4sys.policy import (
     ProgramBuilder,
     layout_of,
     output_size,
 )
-from rl4sys.replay import BUFFERS, BufferConfig, TrajectoryConfig
+from rl4sys.replay import BUFFERS, BufferConfig, ReplayConfig, ReplayCost, Surroundings, TrajectoryConfig
 from rl4sys.seeding import Seeds
 from rl4sys.server.setups import LearnerSetup
+
+_log = logging.getLogger(__name__)
 
 _CPU = torch.device("cpu")
 _MOST_WEIGHTS = 1 << 27
@@ -73,8 +85,18 @@ def canonical(config: LearnerConfig) -> str:
     return json.dumps(config.model_dump(mode="json"), sort_keys=True)
 
 
-def build_learner(config: LearnerConfig, setup: LearnerSetup, device: torch.device = _CPU) -> Learner:
-    """The learner with fresh weights, from the seeds that a local experiment would use."""
+def build_learner(
+    config: LearnerConfig,
+    setup: LearnerSetup,
+    device: torch.device = _CPU,
+    scratch: Path = Path("scratch"),
+    *,
+    is_new: bool = True,
+) -> Learner:
+    """The learner with fresh weights, from the seeds that a local experiment would use.
+
+    A replay that is not to lie in memory lies in `scratch`. One that does not fit is refused if the learner `is_new`.
+    """
     _require_affordable(config, setup)
     seeds = Seeds(config.seed)
     problem = Problem(
@@ -87,12 +109,33 @@ def build_learner(config: LearnerConfig, setup: LearnerSetup, device: torch.devi
     )
     algorithm = config.algorithm.build(problem)
     pace = config.algorithm.pace(config.buffer.size)
+    explore = algorithm.policies.explore
+    _check_replay(config, replay_cost(config.buffer, explore.segment_schema()), scratch, is_new=is_new)
+    surroundings = Surroundings(setup.observation, scratch)
     return Learner(
         algorithm,
-        config.buffer.build(pace, seeds.generator("replay"), config.algorithm.window),
-        observations=ObservationStatistics(algorithm.policies.explore.observation) if config.normalize_obs else None,
+        config.buffer.build(pace, seeds.generator("replay"), config.algorithm.window, surroundings),
+        observations=ObservationStatistics(explore.observation) if config.normalize_obs else None,
         rewards=RewardScale(config.algorithm.gamma) if config.normalize_reward else None,
     )
+
+
+def _check_replay(config: LearnerConfig, cost: ReplayCost | None, scratch: Path, *, is_new: bool) -> None:
+    """Refuse a replay that does not fit. One that is in use already goes on, since only the room around it changed."""
+    if isinstance(config.buffer, ReplayConfig) and config.buffer.on_low_memory == "shrink":
+        raise ConfigError(
+            "buffer.on_low_memory: got shrink; a learner of a server is made of its setup and its log alone, and so "
+            "its replay cannot depend on the memory at hand. Leave it out, and choose a buffer.size that fits."
+        )
+    if cost is None:
+        return
+    _log.info("replay: %s", cost)
+    try:
+        require_room(cost, Room.at(scratch))
+    except ReplayTooLarge as error:
+        if is_new:
+            raise
+        _log.warning("%s It goes on nevertheless, since the learner exists already.", error)
 
 
 def _require_affordable(config: LearnerConfig, setup: LearnerSetup) -> None:

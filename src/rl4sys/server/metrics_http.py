@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import socket
 import threading
@@ -20,6 +21,8 @@ _log = logging.getLogger(__name__)
 _PLAIN = "text/plain; charset=utf-8"
 _MOST_AT_ONCE = 8
 _PATIENCE_SECONDS = 5.0
+_REQUEST_SECONDS = 15.0
+"""For a whole request: patience with each read alone would let somebody stay who sends a byte now and then."""
 
 
 class MetricsServer:
@@ -65,14 +68,23 @@ class _Server(ThreadingHTTPServer):
             self.shutdown_request(request)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
+        deadline = threading.Timer(_REQUEST_SECONDS, _cut, (request,))
+        deadline.daemon = True
+        deadline.start()
         try:
             super().process_request_thread(request, client_address)
         finally:
+            deadline.cancel()
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A reader that went away is no news."""
         _log.debug("A request for metrics broke off.", exc_info=True)
+
+
+def _cut(connection: socket.socket) -> None:
+    with contextlib.suppress(OSError):  # it is over already
+        connection.shutdown(socket.SHUT_RDWR)
 
 
 class _Server6(_Server):
