@@ -12,47 +12,11 @@
 #include <cstdlib>
 #include <exception>
 #include <limits>
-#include <new>
 #include <string>
 #include <vector>
 
+#include "counted_allocations.hpp"
 #include "rl4sys/agent.hpp"
-
-namespace {
-
-// What this thread has allocated while it counts.
-thread_local bool counting = false;
-thread_local std::size_t allocations = 0;
-
-void* allocate(std::size_t size) {
-    allocations += counting ? 1 : 0;
-    void* memory = std::malloc(size == 0 ? 1 : size);
-    if (memory == nullptr) {
-        throw std::bad_alloc();
-    }
-    return memory;
-}
-
-}  // namespace
-
-void* operator new(std::size_t size) {
-    return allocate(size);
-}
-void* operator new[](std::size_t size) {
-    return allocate(size);
-}
-void operator delete(void* memory) noexcept {
-    std::free(memory);
-}
-void operator delete[](void* memory) noexcept {
-    std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-    std::free(memory);
-}
-void operator delete[](void* memory, std::size_t) noexcept {
-    std::free(memory);
-}
 
 namespace {
 
@@ -147,15 +111,14 @@ Decisions measure_act(System& system, std::size_t decisions) {
         gap();
         system.decide();
     }
-    allocations = 0;
-    counting = true;
+    rl4sys::testing::count_allocations(true);
     for (double& time : times) {
         gap();
         time = system.decide();
     }
-    counting = false;
+    rl4sys::testing::count_allocations(false);
     std::sort(times.begin(), times.end());
-    return {times[decisions / 2], times[decisions * 99 / 100], times.back(), allocations};
+    return {times[decisions / 2], times[decisions * 99 / 100], times.back(), rl4sys::testing::counted_allocations()};
 }
 
 struct Loop {

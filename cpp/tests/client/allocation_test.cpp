@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "client/counted_allocations.hpp"
 #include "client/fake_server.hpp"
+#include "counted_allocations.hpp"
 
 namespace rl4sys::testing {
 namespace {
@@ -36,9 +36,9 @@ TEST(Allocation, DecidingRecordingAndRewardingAllocateNothingInSteadyState) {
         count_allocations(true);
         act(50);
         count_allocations(false);
+        EXPECT_EQ(counted_allocations(), 0U);
     }
     EXPECT_EQ(agent.health().decisions, 20U + 21 * 100);
-    EXPECT_EQ(counted_allocations(), 0U);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 from rl4sys.collection.collector import Collector, Environments
 from rl4sys.collection.pipeline import PipelinedSource, PipelineSetup, WorkerFailed
+from rl4sys.collection.pooled import PooledSource
 from rl4sys.collection.rollout import NotFinite, Rollout
 from rl4sys.collection.source import Collected, SteppedSource
 
@@ -12,6 +13,7 @@ __all__ = [
     "NotFinite",
     "PipelineSetup",
     "PipelinedSource",
+    "PooledSource",
     "Rollout",
     "SteppedSource",
     "WorkerFailed",

@@ -40,6 +40,8 @@ class PipelineSetup:
     plugins: Sequence[str]
     directory: Path
     """What the paths of plug-ins are relative to."""
+    client: str = CLIENT
+    """Names the streams of its lanes."""
 
     def message(self) -> dict[str, Any]:
         """The first line that the worker reads."""
@@ -52,7 +54,7 @@ class PipelineSetup:
             "grade": self.grade.name,
             "plugins": list(self.plugins),
             "directory": str(self.directory),
-            "client": CLIENT,
+            "client": self.client,
         }
 
 
@@ -64,6 +66,7 @@ class PipelinedSource:
     """
 
     def __init__(self, setup: PipelineSetup) -> None:
+        self._client = setup.client
         self._layout = SharedLayout(setup.policy, setup.environment.num_envs, setup.steps)
         descriptor = anonymous_memory(self._layout.size())
         request_end, requests = os.pipe()
@@ -106,7 +109,7 @@ class PipelinedSource:
         ready = self._rollouts[self._block]
         self._block = 1 - self._block
         self._start(newest, self._block)
-        return Collected(list(ready.segments(CLIENT)), episodes)
+        return Collected(list(ready.segments(self._client)), episodes)
 
     def state(self) -> State:
         """The rollout in flight, once it has arrived, and where every lane is after it."""

@@ -28,15 +28,18 @@ class Collected:
 class SteppedSource:
     """Collects in this process: acting and learning take turns, and experience is never older than the policy."""
 
-    def __init__(self, environments: Environments, spec: PolicySpec, steps: int, seed: int) -> None:
-        self._collector = Collector(environments, spec, CLIENT, seed)
+    def __init__(
+        self, environments: Environments, spec: PolicySpec, steps: int, seed: int, client: str = CLIENT
+    ) -> None:
+        self._client = client
+        self._collector = Collector(environments, spec, client, seed)
         self._rollout = Rollout.allocate(Rollout.specs(spec, environments.count, steps))
 
     def collect(self, newest: Version) -> Collected:
         """Act with the newest version for one turn."""
         self._collector.load(newest.blob)
         self._collector.fill(self._rollout, newest.number)
-        return Collected(list(self._rollout.segments(CLIENT)), self._collector.episodes())
+        return Collected(list(self._rollout.segments(self._client)), self._collector.episodes())
 
     def state(self) -> State:
         """Where every lane is."""

@@ -75,6 +75,7 @@ class Learner:
             self._observations.observe(segments)
         if self._rewards is not None:
             self._rewards.observe(segments)
+        oldest = max((self.store.latest - segment.policy_version for segment in segments), default=0)
         metrics: Mapping[str, float] = {}
         before = self.updates
         for batch in self.buffer.due():
@@ -97,6 +98,7 @@ class Learner:
                     f"Lower algorithm.lr or normalise rewards and observations; what was saved before is intact."
                 )
             self.store.publish(weights)
+            metrics = {**metrics, "age": float(oldest)}
         return metrics
 
     def state(self) -> State:

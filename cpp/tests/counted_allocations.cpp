@@ -1,6 +1,6 @@
 // In a file of its own: where the compiler sees these operators and their users together, it warns of malloc and
 // delete.
-#include "client/counted_allocations.hpp"
+#include "counted_allocations.hpp"
 
 #include <cstdlib>
 #include <new>
@@ -43,6 +43,7 @@ void operator delete[](void* memory, std::size_t) noexcept {
 namespace rl4sys::testing {
 
 void count_allocations(bool counting) {
+    count = counting ? 0 : count;
     is_counting = counting;
 }
 
