@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
+WHOLE := $(VENV)/.set-up-whole
 RUN := $(BIN)/python -m
 STORM ?= 1
 STORMS := tests/faults tests/hostile tests/records tests/checkpoints tests/client/test_delivery_simulation.py
@@ -15,7 +16,7 @@ CPP_CODE := 'cpp/*.cpp' 'cpp/*.hpp' 'cpp/*.h' 'cpp/*.c' 'cpp/*.inc'
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  \033[1mmake %-14s\033[0m %s\n", $$1, $$2}'
 
-setup: $(STAMP) ## Create .venv with everything in it
+setup: $(WHOLE) ## Create .venv with everything in it
 
 # torch comes first and pinned, so that no other package can pull in another build of it.
 $(STAMP): pyproject.toml constraints.txt
@@ -24,13 +25,18 @@ $(STAMP): pyproject.toml constraints.txt
 		echo "Could not create a virtual environment; on Debian: apt-get install python3-venv"; exit 1; }
 	@echo "Installing into $(VENV) (a few minutes the first time) …"
 	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt torch
-	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,dev]'
+	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train]'
 	@touch $(STAMP)
+
+# What only some environments, exports and loggers need, and the tools of developers: the tests use all of it.
+$(WHOLE): $(STAMP)
+	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[whole,dev]'
+	@touch $(WHOLE)
 
 demo: $(STAMP) ## A server and a Lunar Lander client that learns through it, live, in two minutes; ends with a plot
 	@$(BIN)/python examples/demo
 
-check: $(STAMP) ## Format, lint, types, layers and the fast tests: about a minute
+check: $(WHOLE) ## Format, lint, types, layers and the fast tests: about a minute
 	@$(BIN)/ruff format --check --quiet . || { echo "Run: make format"; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
@@ -40,7 +46,7 @@ check: $(STAMP) ## Format, lint, types, layers and the fast tests: about a minut
 		xargs --no-run-if-empty clang-format --dry-run -Werror || { echo "Run: make format"; exit 1; }
 	@$(RUN) pytest -n 2 -m "not slow and not learning and not faults"
 
-format: $(STAMP) ## Put the code into its usual form
+format: $(WHOLE) ## Put the code into its usual form
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 	@! command -v clang-format > /dev/null || git ls-files -co --exclude-standard $(CPP_CODE) | \
@@ -63,18 +69,18 @@ cpp-sanitize: ## The C++ tests once more under the address, undefined-behaviour 
 	@cd cpp && for kind in asan tsan; do \
 		cmake --preset $$kind > /dev/null && cmake --build --preset $$kind && ctest --preset $$kind || exit 1; done
 
-test-learning: $(STAMP) ## Does it learn? The published scores that two cores can reach; about half an hour
+test-learning: $(WHOLE) ## Does it learn? The published scores that two cores can reach; about half an hour
 	@$(RUN) pytest -n 2 -m learning -s
 
 # The same tests as in `make test`, with far more trials.
-test-faults: $(STAMP) ## The long storms: kills, partitions, sanitizers, …; hours, or STORM=0.01 for minutes
+test-faults: $(WHOLE) ## The long storms: kills, partitions, sanitizers, …; hours, or STORM=0.01 for minutes
 	@RL4SYS_STORM=$(STORM) $(RUN) pytest -n 2 -m "not learning" $(wildcard $(STORMS))
 	@if cpp/packages.sh; then $(MAKE) --no-print-directory cpp-sanitize; else echo "The C++ client is left out."; fi
 
-bench: $(STAMP) ## Compare with stable-baselines3 and with bare operations in the same run; about ten minutes
+bench: $(WHOLE) ## Compare with stable-baselines3 and with bare operations in the same run; about ten minutes
 	@$(BIN)/python benchmarks/run_all.py
 
-docs: $(STAMP) ## Write docs/configuration.md and docs/server.md from the docstrings of the configs
+docs: $(WHOLE) ## Write docs/configuration.md and docs/server.md from the docstrings of the configs
 	@$(BIN)/python docs/write_reference.py
 
 proto: ## Write src/rl4sys/wire/generated from proto/, with the release that suits protobuf 6 and 7

@@ -1,7 +1,7 @@
 """How long replay takes to draw 256 of a million transitions, beside the bare `np.take` of the same columns.
 
-Run `python benchmarks/replay.py`; times are medians in microseconds. With goals, plain draws and draws in hindsight take
-turns, and the time that counts is that of the processor: their ratio does not depend on who else is there.
+Run `python benchmarks/replay.py`; times are medians in microseconds. With goals, plain draws and draws in hindsight
+take turns, and the time that counts is that of the processor: their ratio depends little on who else is there.
 """
 
 from __future__ import annotations

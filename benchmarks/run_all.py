@@ -21,6 +21,8 @@ BENCHMARKS = {
     "records.py": "What an acknowledgement costs: appending and syncing records",
     "live.py": "What learning costs a live system: the Python client, beside the bare loop",
     "ingest.py": "What a server costs and bears",
+    "laboratory.py": "What the index of runs costs",
+    "sweep.py": "Two jobs of a sweep at once, beside one after the other",
     "cpp_client.py": "The C++ client beside the Python one, and its loop beside the bare loop",
 }
 CPP = HERE.parent / "cpp" / "build" / "release"

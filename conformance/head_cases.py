@@ -34,6 +34,7 @@ from rl4sys.policy.spec import HeadKind, Setting
 ROWS = 10_000
 EPSILON = 0.375
 THETA = 0.25
+CHANCES = 3
 LOG_STD_LOW, LOG_STD_HIGH = -2.0, 0.5
 DISCRETE = DiscreteAction(5, start=2)
 SEVERAL = MultiDiscreteAction((2, 4, 3))
@@ -69,6 +70,8 @@ def head_cases() -> Iterator[Case]:
     yield _case("tanh_gaussian_epsilon", ASYMMETRIC, "tanh_gaussian", epsilon=True)
     yield _case("perturbed", ASYMMETRIC, "perturbed")
     yield _case("perturbed_remembering", ASYMMETRIC, "perturbed", remembers=True)
+    yield _case("noise_conditioned", ASYMMETRIC, "noise_conditioned", epsilon=True, std=0.75)
+    yield _case("noise_conditioned_still", ASYMMETRIC, "noise_conditioned", std=0.0)
 
 
 def _case(name: str, action: ActionSpec, kind: HeadKind, mask: str | None = None, **options: Setting) -> Case:
@@ -79,7 +82,12 @@ def _case(name: str, action: ActionSpec, kind: HeadKind, mask: str | None = None
     noise = (rng.randint(0, 2**24, (ROWS, noise_size(spec))) / 2.0**24).astype(np.float32)
     noise[:20], noise[20:40] = 0.0, 1.0 - 2.0**-24
     tensors = {name: torch.from_numpy(array) for name, array in weights.items()}
-    scores = _scores(torch.from_numpy(sensor), tensors)
+    drawn = (
+        None
+        if kind != "noise_conditioned"
+        else float(options["std"]) * _normal(torch.from_numpy(noise[:, : 2 * CHANCES]))
+    )
+    scores = _scores(torch.from_numpy(sensor), tensors, drawn)
     allowed = _mask(rng, scores.shape, action) if mask else torch.ones(scores.shape, dtype=torch.bool)
     carry = {m.name: _fractions(rng, m.name, (ROWS, *m.shape)) for m in spec.program.carry}
     before = next(map(torch.from_numpy, carry.values()), None)
@@ -104,6 +112,9 @@ def _policy(action: ActionSpec, kind: HeadKind, mask: str | None, options: dict[
     masks = () if mask is None else (ArraySpec(MASK, "bool", (width,)),)
     builder = ProgramBuilder((ArraySpec("sensor", "uint8", (4,)), *masks))
     register = builder.op("scale", ("sensor",), (4,), factor=1.0 / 64.0, offset=-2.0)
+    if kind == "noise_conditioned":
+        register = builder.op("concat", (register, builder.chance("chance", CHANCES)), (4 + CHANCES,))
+        settings = {"noise": "chance", "size": CHANCES, "std": options["std"]}
     body = builder.activation(builder.linear(register, 6, "body"), "relu")
     inputs: tuple[str, ...] = (builder.linear(body, width, "scores"),)
     tensors: tuple[str, ...] = ()
@@ -119,6 +130,8 @@ def _policy(action: ActionSpec, kind: HeadKind, mask: str | None, options: dict[
                 tensors = (builder.tensor("epsilon", 1),)
         case "perturbed":
             tensors = (builder.tensor("std", width), builder.tensor("epsilon", 1))
+        case "noise_conditioned" if options.get("epsilon"):
+            tensors = (builder.tensor("epsilon", 1),)
     program = builder.program()
     if options.get("remembers"):
         program = replace(program, carry=(Memory("drift", (width,), "drift.next"),))
@@ -135,8 +148,12 @@ def _fractions(rng: np.random.RandomState, name: str, shape: tuple[int, ...]) ->
     return (rng.randint(-16, 16, shape) / 64.0).astype(np.float32)
 
 
-def _scores(sensor: torch.Tensor, weights: dict[str, torch.Tensor]) -> torch.Tensor:
+def _scores(sensor: torch.Tensor, weights: dict[str, torch.Tensor], drawn: torch.Tensor | None) -> torch.Tensor:
+    """With chance among the inputs nothing is exact any more: then in float64."""
     x = sensor.to(torch.float32) / 64.0 - 2.0
+    if drawn is not None:
+        x = torch.cat([x.double(), drawn], dim=1)
+        weights = {name: tensor.double() for name, tensor in weights.items()}
     body = F.relu(x @ weights["body.weight"] + weights["body.bias"])
     columns = [body @ weights["scores.weight"] + weights["scores.bias"]]
     if "log_std.weight" in weights:
@@ -152,6 +169,10 @@ def _expected(spec: PolicySpec, shown: Shown) -> dict[str, Array]:
             return _sometimes_uniform(shown, box, _tanh_gaussian(shown, box))
         case "perturbed", BoxAction() as box:
             return _sometimes_uniform(shown, box, _perturbed(shown, box))
+        case "noise_conditioned", BoxAction() as box:
+            scale, middle = _scale_and_middle(box)
+            squashed = _answer(torch.tanh(shown.scores) * scale + middle)
+            return _sometimes_uniform(shown, box, squashed, slice(2 * CHANCES, -1))
         case "deterministic", BoxAction() as box:
             scale, middle = _scale_and_middle(box)
             squash = spec.head.settings.get("squash") == "tanh"
@@ -216,14 +237,16 @@ def _perturbed(shown: Shown, box: BoxAction) -> dict[str, Array]:
     return _answer((torch.tanh(shown.scores.double()) + shift).clamp(-1.0, 1.0) * scale + middle) | memory
 
 
-def _sometimes_uniform(shown: Shown, box: BoxAction, otherwise: dict[str, Array]) -> dict[str, Array]:
-    """Where the last number is below ε, number j of the action is low + u · (high − low), u being number 2j + 1."""
+def _sometimes_uniform(
+    shown: Shown, box: BoxAction, otherwise: dict[str, Array], uniform: slice = slice(1, -1, 2)
+) -> dict[str, Array]:
+    """Where the last number is below ε, number j of the action is low + u · (high − low), u being j of the slice."""
     if "epsilon" not in shown.weights:
         return otherwise
     scale, middle = _scale_and_middle(box)
-    uniform = (2.0 * shown.noise.double()[:, 1:-1:2] - 1.0) * scale + middle
+    anything = (2.0 * shown.noise.double()[:, uniform] - 1.0) * scale + middle
     explores = shown.noise[:, -1] < shown.weights["epsilon"]
-    action = torch.where(explores[:, None], uniform, torch.from_numpy(otherwise["action"]).double())
+    action = torch.where(explores[:, None], anything, torch.from_numpy(otherwise["action"]).double())
     if "extras.log_prob" not in otherwise:
         return otherwise | _answer(action)
     density = -torch.log(2.0 * scale).sum()

@@ -16,9 +16,8 @@ EXPERIMENT = """\
 # Configuration
 
 Every key of an experiment, written from the docstrings of the code by `make docs`; change it there. How files are laid
-over one another and changed from the command line is told in the
-[quick start](quickstart.md#change-things). A misspelt key is refused, with a suggestion. `buffer` may be left
-out, and so may its `type`: the algorithm's usual buffer takes their place.
+over one another and changed from the command line is told under [config files](configs.md). A misspelt key is refused,
+with a suggestion. `buffer` may be left out, and so may its `type`: the algorithm's usual buffer takes their place.
 """
 SERVER = """\
 # Configuration of a server

@@ -1,14 +1,24 @@
-"""What a run of the tests tried, for the table at its end."""
+"""What all tests share: loggers as they were, and a table of what was tried at the end."""
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 FIGURE = "figure"
+
+
+@pytest.fixture(autouse=True)
+def _loggers_as_they_were() -> Iterator[None]:
+    """Commands that run in this process choose what is logged."""
+    ours = logging.getLogger("rl4sys")
+    level = ours.level
+    yield
+    ours.setLevel(level)
 
 
 @pytest.fixture

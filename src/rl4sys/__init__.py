@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rl4sys.client import run_environment as run_environment
     from rl4sys.environments import register_environment as register_environment
     from rl4sys.experience import Ending as Ending
+    from rl4sys.experiments import register_logger as register_logger
     from rl4sys.experiments import train as train
     from rl4sys.networks import register_network as register_network
     from rl4sys.replay import register_buffer as register_buffer
@@ -32,6 +33,7 @@ _HOMES = {
     "register_environment": "rl4sys.environments",
     "register_network": "rl4sys.networks",
     "register_buffer": "rl4sys.replay",
+    "register_logger": "rl4sys.experiments",
 }
 """Names that need more than the client core: imported when they are first used, so that the core stays light."""
 

@@ -6,7 +6,23 @@ import pytest
 
 from .commands import Here
 
-COMMANDS = ("train", "resume", "evaluate", "plot", "doctor")
+COMMANDS = (
+    *(
+        "train",
+        "resume",
+        "evaluate",
+        "plot",
+        "doctor",
+        "simulate",
+        "sweep",
+        "tune",
+        "list",
+        "show",
+        "compare",
+        "export",
+    ),
+    *("cleanup", "tag", "note", "reindex", "replay-update"),
+)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from experiments.runs import DQN, PPO, values
+from experiments.runs import DQN, OFF_POLICY, PPO, values
 from rl4sys.experiments import Result, Run, find_run, load_experiment
 
 from .commands import finish, start, wait_until, write_config
@@ -20,6 +20,15 @@ CASES: dict[str, tuple[Mapping[str, Any], dict[str, Any], str]] = {
     "ppo pipelined": (PPO, {"environment.name": "LunarLander-v3", "training.pipelined": True}, "at some time"),
     "ppo on a box": (PPO, {"environment.name": "Pendulum-v1", "environment.normalize_obs": True}, "while saving"),
     "dqn": (DQN, {"algorithm.n_step": 3}, "while saving"),
+    "sac with goals on the disk": (
+        OFF_POLICY,
+        {
+            "algorithm.name": "sac",
+            "environment.name": "rl4sys/PointReach-v0",
+            "buffer": {"type": "hindsight", "size": 150, "storage": "mmap"},
+        },
+        "both",
+    ),
 }
 DYING = (str(Path(__file__).with_name("killed.py")),)
 
@@ -56,7 +65,7 @@ def die_at_some_time(records: int, cwd: Path) -> None:
     def written() -> int:
         return sum(len(path.read_bytes().splitlines()) for path in cwd.glob("runs/*/metrics.jsonl"))
 
-    runs = [str(path) for path in cwd.glob("runs/*")]
+    runs = [str(path.parent) for path in cwd.glob("runs/*/manifest.json")]
     enough = written() + records
     process = start(*(["resume", *runs] if runs else ["train", "config.yaml"]), cwd=cwd)
     wait_until(lambda: written() >= enough, process)
@@ -71,7 +80,7 @@ def test_ctrl_c_leaves_a_checkpoint_and_says_how_to_go_on(tmp_path: Path, config
     process.send_signal(signal.SIGINT)
     code, _, err = finish(process)
     assert code == 130
-    (run,) = (tmp_path / "runs").iterdir()
+    (run,) = (tmp_path / "runs").glob("[!.]*")
     assert f"go on with: rl4sys resume runs/{run.name}" in err
     result = Result.read(run / "result.json")
     assert result is not None

@@ -64,5 +64,5 @@ def test_ctrl_c_stops_every_seed_with_a_checkpoint(tmp_path: Path, config: Path)
     assert code == 130, err
     assert err.count("go on with: rl4sys resume runs/") == 2
     assert "not started: ppo-CartPole-v1, seed 3" in err
-    for run in (tmp_path / "runs").iterdir():
+    for run in (tmp_path / "runs").glob("[!.]*"):
         assert (run / "result.json").is_file()

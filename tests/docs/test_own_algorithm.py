@@ -2,6 +2,9 @@ from pathlib import Path
 from typing import Any
 
 from rl4sys.experiments import ExperimentConfig, Run, load_experiment
+from rl4sys.server.config import load_config, server_options
+
+from .documents import files
 
 CONFIG = Path(__file__).parents[2] / "examples" / "own_algorithm" / "reinforce_cartpole.yaml"
 
@@ -33,3 +36,30 @@ def test_the_example_resumes_to_the_bit(tmp_path: Path) -> None:
     resumed = Run.resume(interrupted.directory).train()
 
     assert resumed.fingerprint == whole.fingerprint
+
+
+def test_the_logger_on_the_page_writes_returns(tmp_path: Path) -> None:
+    page = CONFIG.parents[2] / "docs" / "own_algorithm.md"
+    (tmp_path / "tally.py").write_text(dict(files(page))["tally.py"])
+    own = {"plugins": [str(CONFIG.with_name("reinforce.py")), str(tmp_path / "tally.py")]}
+    config = load_experiment(
+        {**_config(tmp_path, total_timesteps=512).model_dump(mode="json"), **own},
+        {"logging.others": [{"name": "tally", "file": "t.txt"}]},
+    )
+
+    run = Run.create(config)
+    run.train()
+
+    step, value = (run.directory.path / "t.txt").read_text().split()
+    assert (int(step), float(value)) == (512, run.result.evaluation)
+
+
+def test_the_server_on_the_page_offers_the_algorithm(tmp_path: Path) -> None:
+    page = CONFIG.parents[2] / "docs" / "own_algorithm.md"
+    (tmp_path / "server.yaml").write_text(dict(files(page))["server.yaml"])
+    (tmp_path / "reinforce.py").symlink_to(CONFIG.with_name("reinforce.py"))
+
+    options = server_options(load_config(tmp_path / "server.yaml", {})).service
+
+    options.offers.require_sound("threads", options.plugins)
+    assert options.offers.find("default").algorithm == "reinforce"

@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from rl4sys.environments import Grade, Lanes, chain_values, make_gymnasium
+from rl4sys.environments import Grade, Lanes, chain_values, diagnostics, make_gymnasium
 
 from .samples import SEEDS, maker, play
 
-NAMES = sorted(name for name in gymnasium.registry if name.startswith("rl4sys/"))
+NAMES = sorted(
+    name for name, spec in gymnasium.registry.items() if str(spec.entry_point).startswith(diagnostics.__name__)
+)
 KINDS = ["discrete", "multi_discrete", "box"]
 
 

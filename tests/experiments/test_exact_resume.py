@@ -13,6 +13,7 @@ from rl4sys.experiments import Run
 from .runs import DQN, OFF_POLICY, PPO, small
 
 _SAC = {"algorithm__name": "sac"}
+_SQL = {"algorithm__name": "sql", "algorithm__value_samples": 4}
 _PENDULUM = {"environment__name": "Pendulum-v1"}
 
 CASES: dict[str, tuple[Mapping[str, Any], dict[str, Any]]] = {
@@ -27,6 +28,8 @@ CASES: dict[str, tuple[Mapping[str, Any], dict[str, Any]]] = {
     "sac on choices": (OFF_POLICY, _SAC | {"environment__name": "CartPole-v1", "algorithm__policy_delay": 3}),
     "td3": (OFF_POLICY, _PENDULUM | {"algorithm__name": "td3", "buffer__type": "prioritized"}),
     "ddpg": (OFF_POLICY, _PENDULUM | {"algorithm__name": "ddpg", "algorithm__exploration": "ornstein_uhlenbeck"}),
+    "sql": (OFF_POLICY, _SQL | _PENDULUM | {"environment__normalize_obs": True}),
+    "sql among goals": (OFF_POLICY, _SQL | {"environment__name": "rl4sys/MultiGoal-v0", "buffer__type": "prioritized"}),
     "sac collecting meanwhile": (OFF_POLICY, _SAC | _PENDULUM | {"training__pipelined": True}),
 }
 

@@ -34,7 +34,7 @@ def test_a_run_is_found_by_path_and_by_the_beginning_of_its_name() -> None:
         ("runs/pqo-1", "There is no run 'runs/pqo-1', here or in runs/. Did you mean ppo-1"),
         ("runs", "'runs' is not a run: it has no config.yaml and manifest.json. It contains runs:\n  runs/ppo-1"),
         ("own", "'own' is not a run"),
-        ("nothing-like-it", "`ls runs` shows"),
+        ("nothing-like-it", "`rl4sys list` shows"),
     ],
 )
 def test_what_is_not_one_run_is_told(text: str, message: str) -> None:

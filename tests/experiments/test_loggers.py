@@ -94,7 +94,8 @@ def test_weights_and_biases_gets_every_record(tmp_path: Path, monkeypatch: pytes
     wandb = FakeWandb()
     wandb.__spec__ = sys.__spec__
     monkeypatch.setitem(sys.modules, "wandb", wandb)
-    run = Run.create(small(PPO, tmp_path, logging__wandb={"enabled": True, "project": "mine", "tags": ["a"]}))
+    section = {"enabled": True, "project": "mine", "tags": ["a"], "mode": "offline"}
+    run = Run.create(small(PPO, tmp_path, logging__wandb=section))
     run.train()
     assert wandb.settings["project"] == "mine"
     assert wandb.settings["config"]["algorithm"]["name"] == "ppo"

@@ -12,6 +12,7 @@ import pytest
 from tests.hostile.test_damaged_requests import learned
 from tests.server.clients import ScriptedClient, eventually, join_request, made_up_segment
 
+from rl4sys.learning import PATIENCE
 from rl4sys.records import Durability
 from rl4sys.server import InProcessTransport, ServiceLimits, ServiceOptions, TrainingService
 from rl4sys.server.hosting import Condition
@@ -54,7 +55,7 @@ def test_poison_is_refused_and_stays_with_who_sent_it() -> None:
 def test_numbers_that_break_a_learner_break_only_that_one() -> None:
     def poison() -> None:
         bad = neighbour(service)
-        for sequence in range(12):
+        for sequence in range(8 * PATIENCE):
             segment = made_up_segment(bad.spec, "bad", sequence)
             segment.reward[:] = 3e38
             segment.observation["queue"][:] = 3e38

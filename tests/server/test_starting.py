@@ -55,14 +55,14 @@ class Gate:
         gate = self
 
         class Held(ThreadWorker):
-            def __init__(self, directory: Path, files: Any, listen: Callable[[Event], None]) -> None:
+            def __init__(self, directory: Path, files: Any, listen: Callable[[Event], None], plugins: Any) -> None:
                 gate.started.append(directory.name)
 
                 def later(event: Event) -> None:
                     gate.open.wait(60)
                     listen(event)
 
-                super().__init__(directory, files, later)
+                super().__init__(directory, files, later, plugins)
 
         monkeypatch.setattr(hosting, "ThreadWorker", Held)
 

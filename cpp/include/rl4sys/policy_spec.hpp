@@ -2,6 +2,7 @@
 /// A policy as data: what it sees, what it does, and the program between. docs/policies.md says what it means.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -91,6 +92,13 @@ enum class HeadKind : std::uint8_t {
     TanhGaussian = 4,
     Deterministic = 5,
     Perturbed = 6,
+    NoiseConditioned = 7,
+};
+
+/// A register of normal numbers that a program reads like an input, drawn anew for each decision.
+struct Chance {
+    std::string name;
+    std::size_t size = 0;
 };
 
 /// How registers become an action.
@@ -104,6 +112,8 @@ struct Head {
 
     /// The register that the head itself assigns, for memory to take up: the setting `next`, if it has one.
     std::optional<std::string> output() const;
+    /// What is drawn before the program runs: settings `noise` (the register) and `size`, of a head that has them.
+    std::optional<Chance> chance() const;
 };
 
 /// Everything about a policy but its weights. Nothing is checked here: `Policy` refuses what it cannot run.

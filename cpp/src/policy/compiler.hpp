@@ -19,6 +19,8 @@ namespace rl4sys::detail {
 inline constexpr std::size_t most_register_values = std::size_t{1} << 26;
 /// The most inputs, ops, tensors, memories or parts of an action.
 inline constexpr std::size_t most_parts = std::size_t{1} << 14;
+/// The most normal numbers that a program reads in one decision.
+inline constexpr std::size_t most_noise = std::size_t{1} << 12;
 
 /// What one decision works on. Steps know their places in it.
 struct Frame {
@@ -41,6 +43,14 @@ struct Answer {
 
 /// The head, compiled: noise in, answer out.
 using Decide = std::function<Outcome(const Frame&, const float* noise, Answer&)>;
+
+/// Where a program finds normal numbers: as many as `values`, with this deviation.
+struct Stir {
+    std::size_t at, values;
+    float deviation;
+
+    void operator()(float* registers, const float* noise) const noexcept;
+};
 
 /// A value of the program.
 struct Register {
@@ -96,6 +106,9 @@ double number(const Settings& settings, const std::string& name, const std::stri
 
 /// Compiles one op and gives its outputs their places; `who` names it in errors.
 Step compile_op(Compiler& compiler, const Op& op, const std::string& who);
+
+/// Gives the register of normal numbers its place, for a head that has one; fills it from noise.
+std::optional<Stir> compile_chance(Compiler& compiler);
 
 /// Compiles the head over registers that have their places.
 Decide compile_head(Compiler& compiler);

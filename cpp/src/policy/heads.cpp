@@ -213,23 +213,29 @@ Outcome finite(const Answer& answer, std::size_t size) {
     return all ? Outcome::Decided : Outcome::NotFinite;
 }
 
-Decide compile_deterministic(Compiler& compiler, const BoxAction& box) {
-    expect(compiler.spec(), 1, 0);
-    const std::size_t size = box.low.size(), value = read_vector(compiler, 0, size).at;
-    const Settings& settings = compiler.spec().head.settings;
-    const auto squash = settings.find("squash");
-    if (squash == settings.end() || squash->second != Setting(std::string("tanh"))) {
-        return [=](const Frame& f, const float*, Answer& answer) {
-            for (std::size_t i = 0; i < size; ++i) answer.numbers[i] = f.registers[value + i];
-            return finite(answer, size);
-        };
-    }
-    return [=, bounds = finite_bounds(box)](const Frame& f, const float*, Answer& answer) {
+/// tanh of the values from this register on, stretched to the bounds.
+Decide squash(std::size_t value, Bounds bounds) {
+    return [value, bounds = std::move(bounds)](const Frame& f, const float*, Answer& answer) {
+        const std::size_t size = bounds.scale.size();
         for (std::size_t i = 0; i < size; ++i) {
             answer.numbers[i] = std::tanh(f.registers[value + i]) * bounds.scale[i] + bounds.middle[i];
         }
         return finite(answer, size);
     };
+}
+
+Decide compile_deterministic(Compiler& compiler, const BoxAction& box) {
+    expect(compiler.spec(), 1, 0);
+    const std::size_t size = box.low.size(), value = read_vector(compiler, 0, size).at;
+    const Settings& settings = compiler.spec().head.settings;
+    const auto squashes = settings.find("squash");
+    if (squashes == settings.end() || squashes->second != Setting(std::string("tanh"))) {
+        return [=](const Frame& f, const float*, Answer& answer) {
+            for (std::size_t i = 0; i < size; ++i) answer.numbers[i] = f.registers[value + i];
+            return finite(answer, size);
+        };
+    }
+    return squash(value, finite_bounds(box));
 }
 
 Decide compile_gaussian(Compiler& compiler, const BoxAction& box) {
@@ -254,9 +260,18 @@ float softplus(float x) {
     return (x > 0.0F ? x : 0.0F) + std::log1p(std::exp(-std::abs(x)));
 }
 
+/// Which numbers of the noise make a uniform action, and which says whether to take it.
+struct Places {
+    std::size_t first, apart, last;
+
+    /// The second of each pair, an angle, of heads with a pair for each number; then one more.
+    static Places angles(std::size_t size) { return {1, 2, 2 * size}; }
+    /// Those that follow the numbers drawn before the program.
+    static Places after(std::size_t drawn, std::size_t size) { return {2 * drawn, 1, 2 * drawn + size}; }
+};
+
 /// With probability epsilon anything within the bounds, each as likely as any other; else what the other head decides.
-/// The last number says which. The others are pairs for normal numbers; the second of each, an angle, makes one number.
-Decide sometimes_uniform(Decide otherwise, const BoxAction& box, std::size_t epsilon, bool noted) {
+Decide sometimes_uniform(Decide otherwise, const BoxAction& box, std::size_t epsilon, Places places, bool noted) {
     const std::size_t size = box.low.size();
     Bounds bounds = finite_bounds(box);
     float log_prob = 0.0F;
@@ -264,9 +279,10 @@ Decide sometimes_uniform(Decide otherwise, const BoxAction& box, std::size_t eps
     return [=, otherwise = std::move(otherwise), bounds = std::move(bounds)](const Frame& f, const float* noise,
                                                                              Answer& answer) {
         const Outcome outcome = otherwise(f, noise, answer);
-        if (outcome != Outcome::Decided || !(noise[2 * size] < f.weights[epsilon])) return outcome;
+        if (outcome != Outcome::Decided || !(noise[places.last] < f.weights[epsilon])) return outcome;
         for (std::size_t i = 0; i < size; ++i) {
-            answer.numbers[i] = (2.0F * noise[2 * i + 1] - 1.0F) * bounds.scale[i] + bounds.middle[i];
+            const float share = 2.0F * noise[places.first + places.apart * i] - 1.0F;
+            answer.numbers[i] = share * bounds.scale[i] + bounds.middle[i];
         }
         answer.log_prob = log_prob;
         return finite(answer, size);
@@ -297,7 +313,7 @@ Decide compile_tanh_gaussian(Compiler& compiler, const BoxAction& box) {
         return finite(answer, size);
     };
     if (tensors.empty()) return sample;
-    return sometimes_uniform(std::move(sample), box, compiler.tensor(tensors[0], {1}, who), true);
+    return sometimes_uniform(std::move(sample), box, compiler.tensor(tensors[0], {1}, who), Places::angles(size), true);
 }
 
 /// The memory of a head whose noise goes on from that of the last decision (an Ornstein-Uhlenbeck process).
@@ -339,10 +355,43 @@ Decide compile_perturbed(Compiler& compiler, const BoxAction& box) {
         }
         return finite(answer, size);
     };
-    return sometimes_uniform(std::move(sample), box, epsilon, false);
+    return sometimes_uniform(std::move(sample), box, epsilon, Places::angles(size), false);
+}
+
+/// tanh of a value that the program made of chance, stretched to the bounds.
+Decide compile_noise_conditioned(Compiler& compiler, const BoxAction& box) {
+    const Head& head = compiler.spec().head;
+    expect(compiler.spec(), 1, head.tensors.empty() ? 0 : 1);
+    const std::size_t size = box.low.size(), value = read_vector(compiler, 0, size).at;
+    Decide squashed = squash(value, finite_bounds(box));
+    if (head.tensors.empty()) return squashed;
+    const std::size_t epsilon = compiler.tensor(head.tensors[0], {1}, who), drawn = head.chance()->size;
+    return sometimes_uniform(std::move(squashed), box, epsilon, Places::after(drawn, size), false);
 }
 
 }  // namespace
+
+void Stir::operator()(float* registers, const float* noise) const noexcept {
+    for (std::size_t i = 0; i < values; ++i) {
+        registers[at + i] = normal(noise[2 * i], noise[2 * i + 1]) * deviation;
+    }
+}
+
+std::optional<Stir> compile_chance(Compiler& compiler) {
+    const Head& head = compiler.spec().head;
+    if (head.kind != HeadKind::NoiseConditioned) return std::nullopt;
+    const std::optional<Chance> chance = head.chance();
+    if (!chance || chance->size > most_noise) {
+        refuse(who,
+               "draws chance before the program runs, which needs the setting 'noise', a register, and 'size', a "
+               "number from 1 to " +
+                   std::to_string(most_noise));
+    }
+    const double deviation = number(head.settings, "std", who);
+    if (deviation < 0.0) refuse(who, "has a setting 'std' below 0");
+    const Register& drawn = compiler.assign(chance->name, {static_cast<std::uint32_t>(chance->size)});
+    return Stir{drawn.at, drawn.values, static_cast<float>(deviation)};
+}
 
 Decide compile_head(Compiler& compiler) {
     const PolicySpec& spec = compiler.spec();
@@ -365,6 +414,9 @@ Decide compile_head(Compiler& compiler) {
             break;
         case HeadKind::Perturbed:
             if (box != nullptr) return compile_perturbed(compiler, *box);
+            break;
+        case HeadKind::NoiseConditioned:
+            if (box != nullptr) return compile_noise_conditioned(compiler, *box);
             break;
     }
     refuse(who, "of kind '" + described(spec) + "' cannot produce actions of this kind");

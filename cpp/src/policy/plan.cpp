@@ -84,6 +84,7 @@ Plan::Plan(PolicySpec spec, SharedWeights weights, const Kernels& kernels)
 void Plan::compile() {
     action_size_ = std::visit([](const auto& action) { return checked_size(action); }, spec_.action);
     Compiler compiler(spec_, layout_);
+    stir_ = compile_chance(compiler);
     for (std::size_t index = 0; index < spec_.program.ops.size(); ++index) {
         const Op& op = spec_.program.ops[index];
         Step step = compile_op(compiler, op, "op " + std::to_string(index) + " '" + op.kind + "'");
@@ -141,6 +142,7 @@ Decision Plan::decide(const void* const* observation, const float* noise, const 
             carry += memory.values;
         }
     }
+    if (stir_) (*stir_)(frame.registers, noise);
     for (const Step& step : steps_) step(frame);
     Answer answer{choices_.data(), numbers_.data(), 0.0F};
     const Outcome decided = head_(frame, noise, answer);

@@ -19,8 +19,9 @@ const char* describe(Outcome outcome) noexcept {
 }
 
 const std::vector<HeadKind>& known_heads() {
-    static const std::vector<HeadKind> heads{HeadKind::Categorical,  HeadKind::EpsilonGreedy, HeadKind::Gaussian,
-                                             HeadKind::TanhGaussian, HeadKind::Deterministic, HeadKind::Perturbed};
+    static const std::vector<HeadKind> heads{HeadKind::Categorical,     HeadKind::EpsilonGreedy, HeadKind::Gaussian,
+                                             HeadKind::TanhGaussian,    HeadKind::Deterministic, HeadKind::Perturbed,
+                                             HeadKind::NoiseConditioned};
     return heads;
 }
 

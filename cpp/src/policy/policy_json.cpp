@@ -1,6 +1,5 @@
 #include <cmath>
 #include <cstdint>
-#include <initializer_list>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -9,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "rl4sys/policy_spec.hpp"
+#include "rl4sys/policy.hpp"
 
 namespace rl4sys {
 namespace {
@@ -112,8 +111,7 @@ Program read_program(const Json& raw) {
 }
 
 HeadKind read_head_kind(const std::string& name) {
-    for (const HeadKind kind : {HeadKind::Categorical, HeadKind::EpsilonGreedy, HeadKind::Gaussian,
-                                HeadKind::TanhGaussian, HeadKind::Deterministic, HeadKind::Perturbed}) {
+    for (const HeadKind kind : known_heads()) {
         if (head_name(kind) == name) return kind;
     }
     throw BadPolicy("Unknown head '" + name.substr(0, 64) + "'. Upgrade the client, or decide on the server.");

@@ -10,6 +10,14 @@ std::size_t box_size(const ActionSpec& action) noexcept {
     return box == nullptr ? 0 : box->low.size();
 }
 
+/// How many numbers are drawn before the program runs; 0 unless the settings say so.
+std::size_t chance_size(const Head& head) noexcept {
+    const auto size = head.settings.find("size");
+    if (head.kind != HeadKind::NoiseConditioned || size == head.settings.end()) return 0;
+    const auto* count = std::get_if<std::int64_t>(&size->second);
+    return count == nullptr || *count < 1 ? 0 : static_cast<std::size_t>(*count);
+}
+
 }  // namespace
 
 ArraySpec action_array(const ActionSpec& action) {
@@ -29,7 +37,8 @@ std::vector<ArraySpec> PolicySpec::noted() const {
         case HeadKind::TanhGaussian: return {{"log_prob", ElementType::Float32, {}}};
         case HeadKind::EpsilonGreedy:
         case HeadKind::Deterministic:
-        case HeadKind::Perturbed: break;
+        case HeadKind::Perturbed:
+        case HeadKind::NoiseConditioned: break;
     }
     return {};
 }
@@ -48,6 +57,7 @@ std::string_view head_name(HeadKind kind) noexcept {
         case HeadKind::TanhGaussian: return "tanh_gaussian";
         case HeadKind::Deterministic: return "deterministic";
         case HeadKind::Perturbed: return "perturbed";
+        case HeadKind::NoiseConditioned: return "noise_conditioned";
     }
     return "unknown";
 }
@@ -57,6 +67,14 @@ std::optional<std::string> Head::output() const {
     if (kind != HeadKind::Perturbed || next == settings.end()) return std::nullopt;
     const auto* name = std::get_if<std::string>(&next->second);
     return name == nullptr ? std::nullopt : std::optional<std::string>(*name);
+}
+
+std::optional<Chance> Head::chance() const {
+    const std::size_t size = chance_size(*this);
+    const auto noise = settings.find("noise");
+    if (size == 0 || noise == settings.end()) return std::nullopt;
+    const auto* name = std::get_if<std::string>(&noise->second);
+    return name == nullptr ? std::nullopt : std::optional<Chance>(Chance{*name, size});
 }
 
 std::size_t noise_size(const PolicySpec& spec) noexcept {
@@ -69,6 +87,8 @@ std::size_t noise_size(const PolicySpec& spec) noexcept {
         // The last number says whether to take any action within the bounds.
         case HeadKind::TanhGaussian: return 2 * box_size(spec.action) + spec.head.tensors.size();
         case HeadKind::Perturbed: return 2 * box_size(spec.action) + 1;
+        case HeadKind::NoiseConditioned:
+            return 2 * chance_size(spec.head) + (spec.head.tensors.empty() ? 0 : box_size(spec.action) + 1);
         case HeadKind::Deterministic: break;
     }
     return 0;

@@ -186,6 +186,32 @@ TEST(Malformed, NoiseWithAMemoryNeedsAllItsParts) {
         "[4]", [](PolicySpec& s) { s.program.tensors[4].shape = {4}; }, whole);
 }
 
+TEST(Malformed, ChanceBeforeAProgramNeedsAPlaceASizeAndADeviation) {
+    PolicySpec whole = box_policy(HeadKind::NoiseConditioned);
+    whole.program.tensors.push_back({"epsilon", {1}});
+    whole.head.tensors = {"epsilon"};
+    whole.head.settings = {{"noise", std::string("chance")}, {"size", std::int64_t{2}}, {"std", 1.0}};
+    EXPECT_EQ(refusal([](PolicySpec&) {}, whole), "");
+    EXPECT_EQ(noise_size(whole), 2 * 2 + 3 + 1);
+    for (const char* name : {"noise", "size", "std"}) {
+        expect_refusal(
+            name, [=](PolicySpec& s) { s.head.settings.erase(name); }, whole);
+    }
+    for (const std::int64_t size : {std::int64_t{-1}, std::int64_t{0}, std::int64_t{4097}, INT64_MAX}) {
+        expect_refusal(
+            "'size'", [=](PolicySpec& s) { s.head.settings["size"] = size; }, whole);
+    }
+    expect_refusal(
+        "'std' below 0", [](PolicySpec& s) { s.head.settings["std"] = -1.0; }, whole);
+    expect_refusal(
+        "assigned twice", [](PolicySpec& s) { s.head.settings["noise"] = std::string("x"); }, whole);
+    expect_refusal(
+        "tensors", [](PolicySpec& s) { s.head.tensors.emplace_back("epsilon"); }, whole);
+    whole.head.tensors.clear();
+    EXPECT_EQ(refusal([](PolicySpec&) {}, whole), "");
+    EXPECT_EQ(noise_size(whole), 2 * 2);
+}
+
 TEST(Malformed, MasksAreTruthValuesOneForEachChoice) {
     const auto with = [](ElementType type, Shape shape) {
         return [=](PolicySpec& s) {

@@ -21,6 +21,7 @@ from rl4sys.algorithms.registry import (
 )
 from rl4sys.algorithms.sac import SAC, SACConfig
 from rl4sys.algorithms.sac_discrete import DiscreteSAC
+from rl4sys.algorithms.sql import SQL, SQLConfig
 from rl4sys.algorithms.td3 import TD3, TD3Config
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "DQN",
     "PPO",
     "SAC",
+    "SQL",
     "TD3",
     "Algorithm",
     "AlgorithmConfig",
@@ -40,6 +42,7 @@ __all__ = [
     "Problem",
     "Progress",
     "SACConfig",
+    "SQLConfig",
     "TD3Config",
     "UnsuitableActions",
     "UnsuitableNetwork",

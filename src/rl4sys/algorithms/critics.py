@@ -10,7 +10,16 @@ from rl4sys.algorithms.followed import Followed
 from rl4sys.algorithms.off_policy import OffPolicyConfig, TensorMap
 from rl4sys.algorithms.problem import Problem, without_memory
 from rl4sys.experience import Array, ArraySpec
-from rl4sys.networks import EnsembleProgram, Pass, Workspace, stacked_parameters
+from rl4sys.networks import (
+    Accumulation,
+    EnsembleProgram,
+    Pass,
+    Workspace,
+    joined,
+    rows_of,
+    rows_of_all,
+    stacked_parameters,
+)
 from rl4sys.policy import BoxAction, DiscreteAction, Program, ProgramBuilder
 
 _ACTION = "critic.action"
@@ -58,6 +67,7 @@ class Critics(Followed):
         super().__init__(parameters, lr, config.max_grad_norm, config.polyak)
         frozen = {name: view.detach() for name, view in self.parameters.views.items()}
         first = {name: view if name in shared else view[:1] for name, view in frozen.items()}
+        self._accumulation = Accumulation()
         workspace = Workspace()
         self._online, self._frozen, self._first, self._target = (
             EnsembleProgram(program, tensors, workspace)
@@ -74,12 +84,12 @@ class Critics(Followed):
 
     def judge_choices(self, observation: TensorMap) -> torch.Tensor:
         """What all critics say about every choice: [n, B, k]."""
-        return self._run(self._frozen, observation, None)
+        return self._run_in_parts(self._frozen, observation, None)
 
     def target(self, observation: TensorMap, action: torch.Tensor | None = None) -> torch.Tensor:
         """What the targets say; nothing is differentiated."""
         with torch.no_grad():
-            return self._run(self._target, observation, action)
+            return self._run_in_parts(self._target, observation, action)
 
     def regress(
         self, observation: TensorMap, action: torch.Tensor, target: torch.Tensor, weight: torch.Tensor
@@ -88,6 +98,22 @@ class Critics(Followed):
 
         The action is a vector [B, d], or the number of a choice [B].
         """
+        share = weight / len(weight)
+        parts = self._accumulation.gradient(
+            self.parameters,
+            len(target),
+            lambda part: self._differentiate(
+                rows_of_all(observation, part), *(rows_of(array, part) for array in (action, target, share))
+            ),
+        )
+        values, error, gradient = joined(parts, 1)
+        self.adam.descend()
+        return Regression(torch.dot(error.flatten(), gradient.flatten()) * 0.5, values.mean(), error)
+
+    def _differentiate(
+        self, observation: TensorMap, action: torch.Tensor, target: torch.Tensor, share: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Add to the gradient what some rows have in it; returns values, errors, and gradients by value [n, B]."""
         chooses = action.ndim == 1
         run = self._forward(self._online, observation, None if chooses else action)
         every = run.registers[self._output]
@@ -97,12 +123,10 @@ class Critics(Followed):
         else:
             values = every.squeeze(-1)
         error = values - target
-        gradient = error * (weight / len(weight))
+        gradient = error * share
         spread = gradient.unsqueeze(-1)
-        self.parameters.gradient.zero_()
         run.backward({self._output: torch.zeros_like(every).scatter_(-1, place, spread) if chooses else spread})
-        self.adam.descend()
-        return Regression(torch.dot(error.flatten(), gradient.flatten()) * 0.5, values.mean(), error)
+        return values, error, gradient
 
     def _forward(
         self,
@@ -112,6 +136,18 @@ class Critics(Followed):
         differentiate: tuple[str, ...] = (),
     ) -> Pass:
         return program.forward(observation if action is None else {**observation, _ACTION: action}, differentiate)
+
+    def _run_in_parts(
+        self, program: EnsembleProgram, observation: TensorMap, action: torch.Tensor | None
+    ) -> torch.Tensor:
+        rows = len(next(iter(observation.values())))
+        parts = self._accumulation.results(
+            rows,
+            lambda part: (
+                self._run(program, rows_of_all(observation, part), None if action is None else rows_of(action, part)),
+            ),
+        )
+        return joined(parts, 1)[0]
 
     def _run(self, program: EnsembleProgram, observation: TensorMap, action: torch.Tensor | None) -> torch.Tensor:
         if action is None:

@@ -13,7 +13,7 @@ from rl4sys.algorithms.followed import Followed
 from rl4sys.algorithms.off_policy import OffPolicyConfig, TensorMap
 from rl4sys.algorithms.problem import Policies, Problem, Progress, without_memory
 from rl4sys.experience import Array
-from rl4sys.networks import EnsembleProgram, Parameters, uniform_fan_in
+from rl4sys.networks import Accumulation, EnsembleProgram, Parameters, joined, rows_of_all, uniform_fan_in
 from rl4sys.policy import BoxAction, Head, Memory, PolicySpec, Program, ProgramBuilder
 from rl4sys.policy.spec import Setting
 
@@ -46,6 +46,7 @@ class DeterministicActor(Followed):
         uniform_fan_in(parameters, problem.torch_generator("init"))
         parameters.set(_STD, torch.full((box.size,), config.exploration_std))
         super().__init__(parameters, config.lr, config.max_grad_norm, config.polyak)
+        self._accumulation = Accumulation()
         self._online = EnsembleProgram(program, self.parameters.views)
         self._target = EnsembleProgram(program, self.targets.views)
 
@@ -56,19 +57,31 @@ class DeterministicActor(Followed):
 
     def target(self, observation: TensorMap) -> torch.Tensor:
         """What its target thinks best, in [−1, 1]."""
+        count = len(next(iter(observation.values())))
         with torch.no_grad():
-            return torch.tanh(self._target(observation)[self._output])
+            parts = self._accumulation.results(
+                count, lambda part: (self._target(rows_of_all(observation, part))[self._output],)
+            )
+            return torch.tanh(joined(parts)[0])
 
     def climb(self, observation: TensorMap, critics: Critics) -> torch.Tensor:
         """One step that raises what the first critic says about this actor's actions; returns minus its mean."""
+        count = len(next(iter(observation.values())))
+        parts = self._accumulation.gradient(
+            self.parameters, count, lambda part: (self._differentiate(rows_of_all(observation, part), critics, count),)
+        )
+        (values,) = joined(parts, 1)
+        self.adam.descend()
+        return -values.mean()
+
+    def _differentiate(self, observation: TensorMap, critics: Critics, count: int) -> torch.Tensor:
+        """Add to the gradient what some rows of `count` have in it; returns what the first critic says [1, B]."""
         run = self._online.forward(observation)
         action = torch.tanh(run.registers[self._output])
         judgement = critics.judge_first(observation, action)
-        slope = judgement.slope(torch.full_like(judgement.values, -1.0 / len(action)))
-        self.parameters.gradient.zero_()
+        slope = judgement.slope(torch.full_like(judgement.values, -1.0 / count))
         run.backward({self._output: slope * (1.0 - action.square())})
-        self.adam.descend()
-        return -judgement.values.mean()
+        return judgement.values
 
     def weights(self) -> Array:
         """The flat weights of the acting policy."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -10,8 +12,8 @@ from pydantic import Field
 from rl4sys.algorithms.problem import Policies, Problem, Progress, UnsuitableActions, Update, without_memory
 from rl4sys.algorithms.registry import AlgorithmConfig, register_algorithm
 from rl4sys.algorithms.returns import n_step_return
-from rl4sys.experience import Array, Arrays, Transitions
-from rl4sys.networks import FlatAdam, Parameters, TorchProgram, masked, uniform_fan_in
+from rl4sys.experience import Array, Transitions
+from rl4sys.networks import Accumulation, FlatAdam, Parameters, TorchProgram, masked, uniform_fan_in
 from rl4sys.policy import DiscreteAction, Head, PolicySpec, Program, ProgramBuilder, layout_of
 from rl4sys.replay import Ratio
 from rl4sys.state import State, require
@@ -54,7 +56,7 @@ class DQNConfig(AlgorithmConfig):
     max_grad_norm: float = Field(10.0, gt=0)
     """Longer gradients are shortened to this length."""
 
-    buffers = ("uniform", "prioritized")
+    buffers = ("uniform", "prioritized", "hindsight")
 
     def build(self, problem: Problem) -> DQN:
         """The algorithm for one problem."""
@@ -101,6 +103,7 @@ class DQN:
         self._target_parameters = self.parameters.copy()
         self._target = TorchProgram(program, self._target_parameters)
         self._adam = FlatAdam(self.parameters, lr=config.lr, epsilon=1e-8, max_norm=config.max_grad_norm)
+        self._accumulation = Accumulation()
         self.advance(Progress())
 
     def advance(self, progress: Progress) -> None:
@@ -117,25 +120,34 @@ class DQN:
 
     def update(self, batch: Transitions) -> Update:
         """One step along the gradient of the weighted Huber loss of the temporal-difference error."""
-        device = self._problem.device
+        parts = self._accumulation.gradient(self.parameters, len(batch), lambda part: self._differentiate(batch, part))
+        value, error, loss = parts[0] if len(parts) == 1 else _summed(parts)
+        norm = self._adam.step_along(loss, self._lr)
+        self._updates += 1
+        if self._updates % self._config.target_update_interval == 0:
+            self._target_parameters.flat.lerp_(self.parameters.flat, self._config.polyak)
+        metrics = {"loss": loss.item(), "q": value.mean().item(), "gradient_norm": norm.item()}
+        return Update(metrics, {"priority": error.abs().cpu().numpy()})
+
+    def _differentiate(self, batch: Transitions, part: slice | None) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Add to the gradient of the loss what some rows, or all, have in it; returns their values, errors and loss."""
+        device, rows = self._problem.device, slice(None) if part is None else part
         observation, next_observation = (
-            _tensors(batch.observation, device),
-            _tensors(batch.next_observation, device),
+            {name: torch.from_numpy(np.asarray(array)[rows]).to(device) for name, array in arrays.items()}
+            for arrays in (batch.observation, batch.next_observation)
         )
-        reward, bootstrap = (torch.from_numpy(a).to(device) for a in n_step_return(batch, self._config.gamma))
-        action = torch.from_numpy(batch.action).to(device).unsqueeze(1)
+        reward, bootstrap = (torch.from_numpy(a[rows]).to(device) for a in n_step_return(batch, self._config.gamma))
+        action = torch.from_numpy(batch.action[rows]).to(device).unsqueeze(1)
         with torch.no_grad():
             target = reward + bootstrap * self._next_value(next_observation)
         value = self._values(self._online, observation).gather(1, action).squeeze(1)
         errors = F.smooth_l1_loss(value, target, reduction="none")
-        loss = (errors * torch.from_numpy(batch.weight).to(device)).mean()
-        norm = self._adam.step(loss, self._lr)
-        self._updates += 1
-        if self._updates % self._config.target_update_interval == 0:
-            self._target_parameters.flat.lerp_(self.parameters.flat, self._config.polyak)
-        value, loss = value.detach(), loss.detach()
-        metrics = {"loss": loss.item(), "q": value.mean().item(), "gradient_norm": norm.item()}
-        return Update(metrics, {"priority": (value - target).abs().cpu().numpy()})
+        loss = (errors * torch.from_numpy(batch.weight[rows]).to(device)).mean()
+        if part is not None:
+            loss = loss * (len(value) / len(batch))
+        loss.backward()  # type: ignore[no-untyped-call]  # torch does not annotate it
+        value = value.detach()
+        return value, value - target, loss.detach()
 
     def _next_value(self, observation: dict[str, torch.Tensor]) -> torch.Tensor:
         """max_a Q(s′, a) of the target, over the allowed actions; with `double`, at the online network's choice."""
@@ -199,5 +211,9 @@ def _programs(problem: Problem, dueling: bool) -> tuple[Policies, Program, str |
     return policies, without_memory(builder.program()), value
 
 
-def _tensors(arrays: Arrays, device: torch.device) -> dict[str, torch.Tensor]:
-    return {name: torch.from_numpy(np.asarray(array)).to(device) for name, array in arrays.items()}
+def _summed(
+    parts: Sequence[tuple[torch.Tensor, torch.Tensor, torch.Tensor]],
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The values, errors and loss of all parts."""
+    values, errors, losses = zip(*parts, strict=True)
+    return torch.cat(values), torch.cat(errors), torch.stack(losses).sum()

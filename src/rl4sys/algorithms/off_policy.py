@@ -43,7 +43,7 @@ class OffPolicyConfig(AlgorithmConfig):
     max_grad_norm: float | None = Field(None, gt=0)
     """If set, longer gradients are shortened to this length."""
 
-    buffers = ("uniform", "prioritized")
+    buffers = ("uniform", "prioritized", "hindsight")
 
     def pace(self, buffer_size: int) -> Ratio:
         """A fixed number of updates for each step."""
@@ -132,6 +132,10 @@ class SampledNoise:
     def normal(self, *shape: int) -> torch.Tensor:
         """Standard normal numbers, drawn on the CPU, so that every device sees the same."""
         return torch.randn(shape, generator=self._generator).to(self._device)
+
+    def uniform(self, *shape: int) -> torch.Tensor:
+        """Numbers from −1 to 1, each as likely as any other, drawn on the CPU too."""
+        return torch.rand(shape, generator=self._generator).mul_(2.0).sub_(1.0).to(self._device)
 
     def choice(self, size: int, count: int) -> torch.Tensor:
         """`count` different numbers below `size`."""

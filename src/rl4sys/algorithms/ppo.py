@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -14,9 +15,11 @@ from rl4sys.algorithms.actor_and_critic import actor_and_critic
 from rl4sys.algorithms.problem import Problem, Progress, Update
 from rl4sys.algorithms.registry import AlgorithmConfig, register_algorithm
 from rl4sys.algorithms.returns import explained_variance, generalized_advantage
+from rl4sys.algorithms.rollouts import Rollout
 from rl4sys.algorithms.surrogate import clipped_surrogate, squared_error
 from rl4sys.experience import Array, Sequences
 from rl4sys.networks import (
+    Accumulation,
     Evaluation,
     FlatAdam,
     Parameters,
@@ -32,6 +35,8 @@ from rl4sys.state import State, generator_state, require, restore_generator
 
 _FACTS = ("policy_loss", "entropy", "approx_kl", "clip_fraction")
 _APPROX_KL = _FACTS.index("approx_kl")
+Facts: TypeAlias = torch.Tensor | None
+"""What is reported about a minibatch, where somebody looks."""
 
 
 @register_algorithm("ppo")
@@ -94,23 +99,8 @@ class PPOConfig(AlgorithmConfig):
         return buffer_size
 
 
-@dataclass(frozen=True, slots=True)
-class _Rollout:
-    """The acted rows of a batch, flat: [N, …]."""
-
-    observation: dict[str, torch.Tensor]
-    action: torch.Tensor
-    columns: torch.Tensor
-    """[N, 5]: proximal log-probability, importance weight, advantage, return, earlier value."""
-
-    def shuffled(self, order: Array, size: int) -> Iterator[_Rollout]:
-        """Minibatches in this order. Gathering once and slicing is cheaper than gathering for each."""
-        index = torch.from_numpy(order).to(self.action.device)
-        observation = {name: array[index] for name, array in self.observation.items()}
-        action, columns = self.action[index], self.columns[index]
-        for start in range(0, len(order), size):
-            part = slice(start, start + size)
-            yield _Rollout({name: a[part] for name, a in observation.items()}, action[part], columns[part])
+_LossOf: TypeAlias = Callable[[Rollout, torch.Tensor], tuple[torch.Tensor, Facts]]
+"""The loss over some rows with these advantages, and facts about it: means over the rows."""
 
 
 class PPO:
@@ -133,6 +123,7 @@ class PPO:
         self._actor_output = self.policies.explore.head.inputs[0]
         self._critic_output = critic.ops[-1].outputs[0]
         self._adam, self._critic_adam = self._optimizers()
+        self._accumulation = Accumulation()
 
     def advance(self, progress: Progress) -> None:
         """Take note of how far the run has come."""
@@ -159,7 +150,7 @@ class PPO:
             metrics |= self._learn_apart(rollout, left, self._critic_adam)
         return Update(metrics | {"lr": self._config.lr * left}, {})
 
-    def _learn_together(self, rollout: _Rollout, left: float) -> dict[str, float]:
+    def _learn_together(self, rollout: Rollout, left: float) -> dict[str, float]:
         """Actor and critic in one step of one optimizer; `left` is the share of the step size that annealing leaves."""
         config = self._config
         per_epoch = -(-len(rollout.action) // config.minibatch_size)
@@ -168,52 +159,77 @@ class PPO:
         for minibatch in self._minibatches(rollout, config.epochs):
             # Only the last epoch is reported, so that the others need not compute what nobody looks at.
             watched = config.target_kl is not None or taken >= (config.epochs - 1) * per_epoch
-            policy_loss, fact = self._policy_loss(minibatch, watched)
-            value_loss = self._value_loss(minibatch)
+            loss, fact = self._gradient(self.parameters, minibatch, partial(self._joint_loss, watched=watched))
             if fact is not None:
-                facts.append(torch.cat([fact, value_loss.detach()[None]]))
+                facts.append(fact)
                 if self._is_too_far(fact):
                     break
-            norm = self._adam.step(policy_loss + config.value_coef * value_loss, config.lr * left)
+            norm = self._adam.step_along(loss, config.lr * left)
             taken += 1
         means = torch.stack(facts[-per_epoch:]).mean(0).tolist()
         named = dict(zip((*_FACTS, "value_loss"), means, strict=True))
         return named | {"gradient_norm": float(norm), "epochs": taken / per_epoch}
 
-    def _learn_apart(self, rollout: _Rollout, left: float, critic_adam: FlatAdam) -> dict[str, float]:
+    def _learn_apart(self, rollout: Rollout, left: float, critic_adam: FlatAdam) -> dict[str, float]:
         """First the actor, until it is through or too far from where it was; then the critic."""
         config = self._config
         per_epoch = -(-len(rollout.action) // config.minibatch_size)
         facts: list[torch.Tensor] = []
         taken, norm = 0, torch.zeros(())
         for minibatch in self._minibatches(rollout, config.epochs):
-            loss, fact = self._policy_loss(minibatch, watched=True)
+            loss, fact = self._gradient(self.parameters, minibatch, partial(self._policy_loss, watched=True))
             assert fact is not None
             facts.append(fact)
             if self._is_too_far(fact):
                 break
-            norm = self._adam.step(loss, config.lr * left)
+            norm = self._adam.step_along(loss, config.lr * left)
             taken += 1
         errors: list[torch.Tensor] = []
         critic_lr = (config.critic_lr or config.lr) * left
         for minibatch in self._minibatches(rollout, config.critic_epochs or config.epochs):
-            error = self._value_loss(minibatch)
-            errors.append(error.detach())
-            critic_adam.step(config.value_coef * error, critic_lr)
+            loss, error = self._gradient(self.parameters, minibatch, self._weighted_value_loss)
+            assert error is not None
+            errors.append(error)
+            critic_adam.step_along(loss, critic_lr)
         named = dict(zip(_FACTS, torch.stack(facts[-per_epoch:]).mean(0).tolist(), strict=True))
         value_loss = float(torch.stack(errors[-per_epoch:]).mean())
         return named | {"value_loss": value_loss, "gradient_norm": float(norm), "epochs": taken / per_epoch}
+
+    def _gradient(self, parameters: Parameters, rows: Rollout, loss_of: _LossOf) -> tuple[torch.Tensor, Facts]:
+        """The gradient of a loss over a minibatch, in parts where memory is short; returns the loss and its facts."""
+        count, advantage = len(rows.action), self._normalized(rows.columns[:, 2])
+
+        def add(part: slice | None) -> tuple[torch.Tensor, Facts]:
+            own = rows.rows(part)
+            loss, fact = loss_of(own, advantage if part is None else advantage[part])
+            share = len(own.action) / count
+            if part is not None:
+                loss, fact = loss * share, None if fact is None else fact * share
+            loss.backward()  # type: ignore[no-untyped-call]  # torch does not annotate it
+            return loss.detach(), fact
+
+        found = self._accumulation.gradient(parameters, count, add)
+        if len(found) == 1:
+            return found[0]
+        known = [fact for _, fact in found if fact is not None]
+        return torch.stack([loss for loss, _ in found]).sum(), torch.stack(known).sum(0) if known else None
+
+    def _normalized(self, advantage: torch.Tensor) -> torch.Tensor:
+        if not self._config.normalize_advantage or len(advantage) < 2:
+            return advantage
+        deviation, mean = torch.std_mean(advantage)
+        return (advantage - mean) / (deviation + 1e-8)
 
     def _is_too_far(self, fact: torch.Tensor) -> bool:
         target = self._config.target_kl
         return target is not None and float(fact[_APPROX_KL]) > 1.5 * target
 
-    def _minibatches(self, rollout: _Rollout, epochs: int) -> Iterator[_Rollout]:
+    def _minibatches(self, rollout: Rollout, epochs: int) -> Iterator[Rollout]:
         """Every row once per epoch, in an order drawn anew."""
         for _ in range(epochs):
             yield from rollout.shuffled(self._shuffle.permutation(len(rollout.action)), self._config.minibatch_size)
 
-    def _prepare(self, batch: Sequences) -> tuple[_Rollout, dict[str, float]]:
+    def _prepare(self, batch: Sequences) -> tuple[Rollout, dict[str, float]]:
         """Values once for the whole batch, advantages, and the policy that the update must stay near."""
         device = self._problem.device
         shape = batch.acted.shape
@@ -237,7 +253,7 @@ class PPO:
             "effective_sample_share": float(weight.sum() ** 2 / (len(weight) * np.square(weight).sum())),
             "mean_age": float(age.mean()),
         }
-        return _Rollout(observation, action, torch.from_numpy(columns).to(device)), metrics
+        return Rollout(observation, action, torch.from_numpy(columns).to(device)), metrics
 
     def _proximal(
         self, observation: dict[str, torch.Tensor], action: torch.Tensor, behaviour: Array, age: Array
@@ -251,13 +267,22 @@ class PPO:
         bound = np.float32(math.log(self._config.max_importance))
         return proximal, np.exp(np.minimum(proximal - behaviour, bound))
 
-    def _policy_loss(self, rows: _Rollout, watched: bool) -> tuple[torch.Tensor, torch.Tensor | None]:
+    def _joint_loss(self, rows: Rollout, advantage: torch.Tensor, watched: bool) -> tuple[torch.Tensor, Facts]:
+        """The loss of actor and critic together, and, where somebody looks, the facts about it."""
+        policy_loss, fact = self._policy_loss(rows, advantage, watched)
+        value_loss = self._value_loss(rows)
+        if fact is not None:
+            fact = torch.cat([fact, value_loss.detach()[None]])
+        return policy_loss + self._config.value_coef * value_loss, fact
+
+    def _weighted_value_loss(self, rows: Rollout, advantage: torch.Tensor) -> tuple[torch.Tensor, Facts]:
+        error = self._value_loss(rows)
+        return self._config.value_coef * error, error.detach()
+
+    def _policy_loss(self, rows: Rollout, advantage: torch.Tensor, watched: bool) -> tuple[torch.Tensor, Facts]:
         """The actor's loss over a minibatch, and, where somebody looks, the facts about it."""
         config = self._config
-        proximal, weight, advantage = rows.columns[:, :3].unbind(1)
-        if config.normalize_advantage and len(advantage) > 1:
-            deviation, mean = torch.std_mean(advantage)
-            advantage = (advantage - mean) / (deviation + 1e-8)
+        proximal, weight = rows.columns[:, :2].unbind(1)
         log_prob, entropy = self._evaluate(rows.observation, rows.action)
         loss = surrogate = clipped_surrogate(log_prob - proximal, advantage, weight, config.clip_ratio)
         mean_entropy = entropy.mean()
@@ -272,7 +297,7 @@ class PPO:
             clipped = ((ratio - 1.0).abs() > config.clip_ratio).float().mean()
             return loss, torch.stack([surrogate, mean_entropy, approx_kl, clipped])
 
-    def _value_loss(self, rows: _Rollout) -> torch.Tensor:
+    def _value_loss(self, rows: Rollout) -> torch.Tensor:
         outcome, old = rows.columns[:, 3:].unbind(1)
         return squared_error(self._value(rows.observation), outcome, old, self._config.clip_value)
 

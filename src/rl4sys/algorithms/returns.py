@@ -39,5 +39,7 @@ def n_step_return(batch: Transitions, gamma: float) -> tuple[Array, Array]:
 
 def explained_variance(prediction: Array, outcome: Array) -> float:
     """1 for perfect predictions, 0 for none, below 0 for worse than none."""
-    variance = float(np.var(outcome))
-    return float("nan") if variance == 0.0 else 1.0 - float(np.var(outcome - prediction)) / variance
+    # What is too large to square is told by the update itself, which is then left out.
+    with np.errstate(over="ignore", invalid="ignore"):
+        variance = float(np.var(outcome))
+        return float("nan") if variance == 0.0 else 1.0 - float(np.var(outcome - prediction)) / variance

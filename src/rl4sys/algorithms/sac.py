@@ -22,7 +22,11 @@ from rl4sys.algorithms.temperature import Temperature
 from rl4sys.networks import (
     LOG_STD_HIGH,
     LOG_STD_LOW,
+    Rows,
     TanhGaussianSample,
+    joined,
+    rows_of,
+    rows_of_all,
 )
 from rl4sys.policy import BoxAction, DiscreteAction, Head, PolicySpec, Program, ProgramBuilder
 
@@ -91,6 +95,7 @@ class SAC(SoftLearner):
     def __init__(self, config: SACConfig, problem: Problem) -> None:
         box = bounded_box(problem, "SAC")
         self._scale = ActionScale(box, problem.device)
+        self._size = box.size
         self._target_entropy = -float(box.size) if config.target_entropy is None else config.target_entropy
         policies, program = _policies(problem, box)
         self._mean, self._log_std = policies.explore.head.inputs
@@ -103,34 +108,55 @@ class SAC(SoftLearner):
 
     def _next_value(self, observation: TensorMap) -> torch.Tensor:
         """Of one action that is drawn (eq. 3)."""
-        registers = self._actor(observation)
-        mean, log_std = registers[self._mean], registers[self._log_std]
+        parts = self._accumulation.results(_count(observation), lambda part: self._outputs(observation, part))
+        mean, log_std = joined(parts)
         following = TanhGaussianSample.of(mean, log_std, self._noise.normal(*mean.shape))
         values = self.critics.target(observation, following.action)
         return self._config.pessimistic(values, self._noise) - self._temperature.value * following.log_prob
+
+    def _outputs(self, observation: TensorMap, part: Rows) -> tuple[torch.Tensor, torch.Tensor]:
+        registers = self._actor(rows_of_all(observation, part))
+        return registers[self._mean], registers[self._log_std]
 
     def _judged(self, action: torch.Tensor) -> torch.Tensor:
         return self._scale.scaled(action)
 
     def _improve(self, observation: TensorMap) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """One step of the actor; returns its loss, the entropy, and how much of it is more than wanted.
+        """One step of the actor; returns its loss, the entropy, and how much of it is more than wanted."""
+        count = _count(observation)
+        noise = self._noise.normal(count, self._size)
+        parts = self._accumulation.gradient(
+            self.parameters,
+            count,
+            lambda part: self._differentiate(rows_of_all(observation, part), rows_of(noise, part), count),
+        )
+        log_prob, value = joined(parts)
+        self._adam.descend()
+        entropy = -log_prob.mean()
+        return -(self._temperature.value * entropy + value.mean()), entropy, entropy - self._target_entropy
+
+    def _differentiate(
+        self, observation: TensorMap, noise: torch.Tensor, count: int
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Add to the actor's gradient what some rows of `count` have in it; returns log-probabilities and values.
 
         The gradient of α log π(a) − Q(a), with a = tanh(raw) and raw = mean + std · noise, by hand: log π changes with
         raw by 2a, and a by 1 − a².
         """
         alpha, run = self._temperature.value, self._actor.forward(observation)
         mean, log_std = run.registers[self._mean], run.registers[self._log_std]
-        sample = TanhGaussianSample.of(mean, log_std, self._noise.normal(*mean.shape))
+        sample = TanhGaussianSample.of(mean, log_std, noise)
         action = sample.action
         judgement = self.critics.judge(observation, action)
         value, share = self._config.believed(judgement.values)
-        by_raw = (2.0 * alpha * action - judgement.slope(share) * (1.0 - action.square())) / len(action)
-        by_log_std = (by_raw * sample.spread - alpha / len(action)) * (log_std == sample.log_std)
-        self.parameters.gradient.zero_()
+        by_raw = (2.0 * alpha * action - judgement.slope(share) * (1.0 - action.square())) / count
+        by_log_std = (by_raw * sample.spread - alpha / count) * (log_std == sample.log_std)
         run.backward({self._mean: by_raw, self._log_std: by_log_std})
-        self._adam.descend()
-        entropy = -sample.log_prob.mean()
-        return -(alpha * entropy + value.mean()), entropy, entropy - self._target_entropy
+        return sample.log_prob, value
+
+
+def _count(observation: TensorMap) -> int:
+    return len(next(iter(observation.values())))
 
 
 def _policies(problem: Problem, box: BoxAction) -> tuple[Policies, Program]:

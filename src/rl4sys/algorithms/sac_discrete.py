@@ -11,7 +11,7 @@ from rl4sys.algorithms.off_policy import TensorMap
 from rl4sys.algorithms.problem import Policies, Problem, Progress, without_memory
 from rl4sys.algorithms.soft import SoftLearner
 from rl4sys.experience import Array
-from rl4sys.networks import masked
+from rl4sys.networks import Rows, joined, masked, rows_of, rows_of_all
 from rl4sys.policy import DiscreteAction, Head, PolicySpec, Program, ProgramBuilder, layout_of
 
 if TYPE_CHECKING:
@@ -44,19 +44,32 @@ class DiscreteSAC(SoftLearner):
         """One step of the actor; returns its loss, the entropy, and how much of it is more than wanted."""
         with torch.no_grad():
             values, _ = self._config.believed(self.critics.judge_choices(observation))
+        parts = self._accumulation.gradient(
+            self.parameters,
+            len(values),
+            lambda part: self._differentiate(rows_of_all(observation, part), rows_of(values, part), part, len(values)),
+        )
+        losses, entropy, surplus = joined(parts)
+        self._adam.descend()
+        return losses.sum(), entropy.mean(), surplus.mean()
+
+    def _differentiate(
+        self, observation: TensorMap, values: torch.Tensor, part: Rows, count: int
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Add to the actor's gradient what some rows of `count` have in it; returns loss, entropies and surpluses."""
         run = self._actor.forward(observation)
         logits = run.registers[self._logits].detach().requires_grad_()
         log_probs, allowed = self._log_probs(logits, observation)
         loss = expected(log_probs, self._temperature.value * log_probs - values, allowed).mean()
+        if part is not None:
+            loss = loss * (len(values) / count)
         (by_logits,) = torch.autograd.grad(loss, logits)
-        self.parameters.gradient.zero_()
         run.backward({self._logits: by_logits})
-        self._adam.descend()
         with torch.no_grad():
             entropy = -expected(log_probs, log_probs, allowed)
             choices = torch.full_like(entropy, values.shape[-1]) if allowed is None else allowed.sum(-1)
             wanted = self._config.entropy_fraction * choices.clamp(min=1).log()
-        return loss.detach(), entropy.mean(), (entropy - wanted).mean()
+        return loss.detach()[None], entropy, entropy - wanted
 
     def _log_probs(self, logits: torch.Tensor, observation: TensorMap) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Logarithms of the probabilities of all choices [B, n], and the mask, if there is one."""

@@ -11,7 +11,7 @@ from rl4sys.algorithms.followed import set_statistics
 from rl4sys.algorithms.off_policy import Moments, SampledNoise, TensorMap
 from rl4sys.algorithms.problem import Policies, Problem, Progress, Update
 from rl4sys.experience import Array, Transitions
-from rl4sys.networks import EnsembleProgram, FlatAdam, Parameters, uniform_fan_in
+from rl4sys.networks import Accumulation, EnsembleProgram, FlatAdam, Parameters, uniform_fan_in
 from rl4sys.policy import Program
 from rl4sys.state import State, require
 
@@ -34,6 +34,7 @@ class SoftLearner:
         self._actor = EnsembleProgram(program, self.parameters.views)
         self._adam = FlatAdam(self.parameters, lr=config.lr, epsilon=1e-8, max_norm=config.max_grad_norm)
         self.critics = Critics(problem, config, config.ensemble)
+        self._accumulation = Accumulation()
         self._temperature = config.build_temperature()
         self.advance(Progress())
 

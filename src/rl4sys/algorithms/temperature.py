@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from rl4sys.networks import NonFiniteUpdate
 from rl4sys.state import State, require
 
 _FIRST_DECAY, _SECOND_DECAY, _EPSILON = 0.9, 0.999, 1e-8
@@ -34,6 +35,8 @@ class Temperature:
 
     def adapt(self, surplus: float) -> None:
         """One step along the gradient of log α · (entropy − wanted entropy); `surplus` is that mean difference."""
+        if not math.isfinite(surplus):
+            raise NonFiniteUpdate(f"The entropy that is more than wanted is {surplus}.", ("temperature",))
         if self._lr is None:
             return
         self._steps += 1

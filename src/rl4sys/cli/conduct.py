@@ -12,15 +12,20 @@ import typer
 
 from rl4sys.cli.output import errors, show, tell
 from rl4sys.experiments import ExperimentConfig, Result, Run, RunDirectory, Screen, Terminal, plot
+from rl4sys.laboratory.following import follow
 
 INTERRUPTED = 130
 """The exit code of a program that Ctrl-C ended."""
+STOPPED = 3
+"""The exit code of a run that an alert stopped."""
 
 
-def run_here(config: ExperimentConfig, *, allow_fallback: bool) -> None:
+def run_here(config: ExperimentConfig, *, allow_fallback: bool, debug: bool) -> None:
     """A new run, from its first step to its summary."""
     with interruptible() as stop:
         run = Run.create(config, allow_fallback=allow_fallback)
+        if debug:
+            run.debug()
         announce(run)
         conduct(run, stop)
 
@@ -31,15 +36,22 @@ def announce(run: Run) -> None:
     tell(f"run       {run.directory.path}")
     tell(f"device    {run.components.device}, {run.threads} thread(s)")
     tell(f"exactness {grade.name}: {grade.value}")
+    if run.replay_cost is not None:
+        tell(f"replay    {run.replay_cost}")
 
 
 def conduct(run: Run, stop: Callable[[], bool]) -> None:
     """Train until the end or until told to stop, then tell how it went."""
-    if run.config.logging.terminal:
-        with Screen(errors) as screen:
-            result = run.train([Terminal(screen, run.config.name, run.config.training.total_timesteps)], stop)
-    else:
-        result = run.train(stop=stop)
+    with follow(run.directory.path) as follower:
+        if run.config.logging.terminal:
+            with Screen(errors) as screen:
+                terminal = Terminal(screen, run.config.name, run.config.training.total_timesteps)
+                result = run.train([terminal, follower], stop)
+        else:
+            result = run.train([follower], stop)
+    if run.stopped is not None:
+        tell(f"stopped by an alert: {run.stopped}; go on with: rl4sys resume {run.directory.path}")
+        raise typer.Exit(STOPPED)
     if not result.finished:
         tell(f"interrupted at step {result.steps:,}; go on with: rl4sys resume {run.directory.path}")
         raise typer.Exit(INTERRUPTED)

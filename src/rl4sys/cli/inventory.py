@@ -22,8 +22,15 @@ _PARTS = (
     ("Box2D", "box2d", "LunarLander, BipedalWalker", "pip install 'gymnasium[box2d]'"),
     ("tensorboard", "tensorboard", "TensorBoard logs", "pip install 'rl4sys[train]'"),
     ("matplotlib", "matplotlib", "plots", "pip install 'rl4sys[train]'"),
+    ("mujoco", "mujoco", "MuJoCo robots (optional)", "pip install 'rl4sys[mujoco]'"),
+    ("dm_control", "dm_control", "dm_control tasks (optional)", "pip install 'rl4sys[dmc]'"),
+    ("imageio_ffmpeg", "imageio-ffmpeg", "videos (optional)", "pip install 'rl4sys[video]'"),
+    ("onnx", "onnx", "exporting policies (optional)", "pip install 'rl4sys[onnx]'"),
+    ("onnxruntime", "onnxruntime", "checking and timing exports (optional)", "pip install 'rl4sys[onnx]'"),
+    ("optuna", "optuna", "tuning (optional)", "pip install 'rl4sys[tune]'"),
     ("envpool", "envpool", "fast vector environments (optional)", "pip install 'rl4sys[envpool]'"),
     ("wandb", "wandb", "Weights & Biases (optional)", "pip install 'rl4sys[wandb]'"),
+    ("mlflow", "mlflow-skinny", "MLflow (optional)", "pip install 'rl4sys[mlflow]'"),
 )
 
 

@@ -7,8 +7,6 @@ import json
 import sys
 from typing import NoReturn
 
-from rl4sys.cli.inventory import inventory, lines
-
 
 def main() -> NoReturn:
     """Run a command; what goes wrong is told in one line, and in full with --debug."""
@@ -38,6 +36,9 @@ def _fail(error: Exception, *, debug: bool) -> NoReturn:
 
 def _serve_plainly() -> NoReturn:
     """What must work without any extra: the version, and the list of what is missing."""
+    # Here and not above: looking for packages takes longer than many a command.
+    from rl4sys.cli.inventory import inventory, lines
+
     facts = inventory()
     if sys.argv[1] == "--version":
         sys.stdout.write(f"rl4sys {facts['rl4sys']}\n")

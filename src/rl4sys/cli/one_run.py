@@ -16,6 +16,7 @@ from rl4sys.cli.conduct import INTERRUPTED, interruptible
 from rl4sys.cli.main import explain
 from rl4sys.cli.output import send_logs
 from rl4sys.experiments import Record, Run, load_experiment
+from rl4sys.laboratory.following import follow
 
 
 class Reporter:
@@ -40,16 +41,19 @@ class Reporter:
 
 def main() -> None:
     """Read a resolved config from standard input and train."""
-    send_logs(debug=False)
     order = json.loads(sys.stdin.readline())
+    send_logs(debug=order["debug"])
     reporter = Reporter(sys.stdout)
     threading.Thread(target=_stop_with_parent, daemon=True).start()
     try:
         # The parent has told the user already.
         with interruptible(say=lambda text: None) as stop:
             run = Run.create(load_experiment(order["config"]), allow_fallback=order["allow_fallback"])
+            if order["debug"]:
+                run.debug()
             reporter.send(directory=str(run.directory.path))
-            result = run.train([reporter], stop)
+            with follow(run.directory.path) as follower:
+                result = run.train([reporter, follower], stop)
     except Exception as error:  # whatever it is, the parent tells it beside the outcome of the others
         reporter.send(error=explain(error))
         raise SystemExit(1) from None

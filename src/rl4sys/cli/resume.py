@@ -12,7 +12,12 @@ def resume(
     allow_fallback: Annotated[
         bool, typer.Option("--allow-fallback", help="Go on without a missing GPU or logger, and say so.")
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Verbose logs and full tracebacks.")] = False,
+    debug: Annotated[
+        bool,
+        typer.Option(
+            "--debug", help="Look closely: gradients, weights and a profile of updates; verbose logs, full tracebacks."
+        ),
+    ] = False,
 ) -> None:
     """Go on exactly where a run was stopped or killed.
 
@@ -35,6 +40,8 @@ def resume(
         return
     with interruptible() as stop:
         resumed = Run.resume(directory, allow_fallback=allow_fallback)
+        if debug:
+            resumed.debug()
         announce(resumed)
         tell(f"resuming  at step {resumed.steps:,}")
         conduct(resumed, stop)

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, Queue
@@ -28,11 +28,11 @@ class SeedsFailed(RuntimeError):
     """Some of several runs failed; the others are finished."""
 
 
-def run_all(configs: Sequence[ExperimentConfig], jobs: int, *, allow_fallback: bool) -> None:
+def run_all(configs: Sequence[ExperimentConfig], jobs: int, *, allow_fallback: bool, debug: bool = False) -> None:
     """Train all of them, a few at a time; one that fails does not stop the others."""
     children = [Child(config if jobs == 1 else _with_one_thread(config)) for config in configs]
     with Screen(errors) as screen, interruptible() as stop:
-        _Crew(children, screen, stop, allow_fallback).work(jobs)
+        _Crew(children, screen, stop, {"allow_fallback": allow_fallback, "debug": debug}).work(jobs)
     _summarize([child for child in children if child.code == 0])
     stopped = [child for child in children if child.code == INTERRUPTED and child.directory]
     for child in stopped:
@@ -67,11 +67,11 @@ class _Crew:
     """Starts children, shows what they send, and passes on the wish to stop."""
 
     def __init__(
-        self, children: Sequence[Child], screen: Screen, stop: Callable[[], bool], allow_fallback: bool
+        self, children: Sequence[Child], screen: Screen, stop: Callable[[], bool], wishes: Mapping[str, bool]
     ) -> None:
         self._waiting = list(children)
         self._working: dict[int, tuple[Child, Terminal]] = {}
-        self._screen, self._stop, self._allow_fallback = screen, stop, allow_fallback
+        self._screen, self._stop, self._wishes = screen, stop, wishes
         self._lines: Queue[tuple[int, str | None]] = Queue()
         self._told_to_stop = False
 
@@ -95,7 +95,7 @@ class _Crew:
                 _process_of(child).wait()
 
     def _start(self, child: Child) -> None:
-        order = {"config": child.config.model_dump(mode="json"), "allow_fallback": self._allow_fallback}
+        order = {"config": child.config.model_dump(mode="json"), **self._wishes}
         # A session of its own: Ctrl-C in the terminal is for this process, which passes it on once.
         child.process = process = subprocess.Popen(
             [sys.executable, "-m", "rl4sys.cli.one_run"],

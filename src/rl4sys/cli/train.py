@@ -33,7 +33,12 @@ def train(
     allow_fallback: Annotated[
         bool, typer.Option("--allow-fallback", help="Go on without a missing GPU or logger, and say so.")
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Verbose logs and full tracebacks.")] = False,
+    debug: Annotated[
+        bool,
+        typer.Option(
+            "--debug", help="Look closely: gradients, weights and a profile of updates; verbose logs, full tracebacks."
+        ),
+    ] = False,
 ) -> None:
     """Train a policy as a config says, or with tuned settings for an algorithm and an environment.
 
@@ -66,9 +71,9 @@ def train(
     if dry_run:
         _show(configs)
     elif len(configs) == 1:
-        run_here(configs[0], allow_fallback=allow_fallback)
+        run_here(configs[0], allow_fallback=allow_fallback, debug=debug)
     else:
-        run_all(configs, jobs, allow_fallback=allow_fallback)
+        run_all(configs, jobs, allow_fallback=allow_fallback, debug=debug)
 
 
 def _show(configs: Sequence[ExperimentConfig]) -> None:
@@ -89,6 +94,7 @@ def _source(
     """The config file or values to start from, and what is changed in it."""
     from rl4sys.cli.output import tell
     from rl4sys.config import ConfigError
+    from rl4sys.environments import canonical_name
     from rl4sys.experiments import packaged_configs
 
     overrides = [argument for argument in arguments if "=" in argument]
@@ -103,6 +109,7 @@ def _source(
         raise ConfigError(
             "Give a config file, or both --algorithm and --env: rl4sys train --algorithm ppo --env CartPole-v1"
         )
+    env = canonical_name(env)
     tuned = packaged_configs() / "experiments" / f"{algorithm.lower()}_{env.replace('/', '-')}.yaml"
     if tuned.is_file():
         tell(f"settings  {tuned.name}, tuned for {env}")

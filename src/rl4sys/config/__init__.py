@@ -4,9 +4,10 @@ from rl4sys.config.errors import ConfigError
 from rl4sys.config.loading import Loaded, load, read
 from rl4sys.config.migrations import CONFIG_VERSION, MIGRATIONS, Migrations, migrate, migration
 from rl4sys.config.model import Config, parse
+from rl4sys.config.origins import flat, origins
 from rl4sys.config.overrides import Overrides
 from rl4sys.config.packaged import packaged_configs
-from rl4sys.config.plugins import load_plugins
+from rl4sys.config.plugins import load_plugins, plugin_hashes
 from rl4sys.config.reference import reference
 from rl4sys.config.registry import Registry
 from rl4sys.config.schema import json_schema
@@ -20,13 +21,16 @@ __all__ = [
     "Migrations",
     "Overrides",
     "Registry",
+    "flat",
     "json_schema",
     "load",
     "load_plugins",
     "migrate",
     "migration",
+    "origins",
     "packaged_configs",
     "parse",
+    "plugin_hashes",
     "read",
     "reference",
 ]

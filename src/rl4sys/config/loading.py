@@ -27,6 +27,8 @@ class Loaded:
     values: Values
     sources: tuple[Path, ...]
     """The files that were read, lowest overlay first."""
+    layers: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    """What each of them says, by its name, in the same order; interpolations stand as they were written."""
 
 
 def load(
@@ -56,7 +58,8 @@ def read(
     else:
         layers = list(overlays.of_file(find_config(source, Path(), search_path), ()))
     sources = dict.fromkeys(layer.path for layer in layers if layer.path)
-    return Loaded(_resolved(layers, overrides), tuple(sources))
+    said = tuple((layer.name, layer.values) for layer in layers)
+    return Loaded(_resolved(layers, overrides), tuple(sources), said)
 
 
 class _Layer(NamedTuple):

@@ -18,6 +18,12 @@ def load_plugins(plugins: Iterable[str | Path], relative_to: Path) -> tuple[Modu
     return tuple(_load(str(plugin), relative_to) for plugin in plugins)
 
 
+def plugin_hashes(plugins: Iterable[str]) -> dict[str, str]:
+    """SHA-256 of each plug-in that is a file, by its path: another text may learn otherwise."""
+    files = (Path(plugin) for plugin in plugins if plugin.endswith(".py"))
+    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files if path.is_file()}
+
+
 def _load(plugin: str, relative_to: Path) -> ModuleType:
     is_file = plugin.endswith(".py") or "/" in plugin
     try:

@@ -151,6 +151,7 @@ class Registry(Generic[C]):
     def _serialized(self, config: C, info: SerializationInfo) -> dict[str, Any]:
         fields = config.model_dump(
             mode=info.mode,
+            exclude=info.exclude,  # type: ignore[arg-type]  # pydantic has two names for one type
             exclude_unset=info.exclude_unset,
             exclude_defaults=info.exclude_defaults,
             exclude_none=info.exclude_none,
@@ -169,7 +170,8 @@ class Registry(Generic[C]):
             return described
         self._is_describing = True
         try:
-            return described | {"oneOf": [self._choice(name, handler) for name in self]}
+            choices = [self._choice(name, handler) for name in self]
+            return described | ({"oneOf": choices} if choices else {})
         finally:
             self._is_describing = False
 
@@ -177,6 +179,10 @@ class Registry(Generic[C]):
         entry = handler.resolve_ref_schema(handler(self.type(name).__pydantic_core_schema__))
         required = ([] if name == self.default else [self.key]) + entry.get("required", [])
         properties = {self.key: {"const": name, "type": "string"}, **entry.get("properties", {})}
+        # Pydantic shows a default that is an entry of a registry without its registered name.
+        defaults = self.type(name).model_construct().model_dump(mode="json", warnings=False)
+        for key in defaults.keys() & properties.keys():
+            properties[key] = {**properties[key], "default": defaults[key]}
         return {**entry, "properties": properties, "required": required}
 
 

@@ -1,19 +1,24 @@
-"""Environments as lanes of named arrays: Gymnasium, vector backends, and small ones for diagnosis."""
+"""Environments as lanes of named arrays: Gymnasium, dm_control, vector backends, and small ones of our own."""
 
 from rl4sys.environments.config import (
     ENVIRONMENTS,
     AnyLanes,
     EnvironmentConfig,
     GymnasiumConfig,
+    PixelsConfig,
     register_environment,
 )
 from rl4sys.environments.diagnostics import chain_values, register
 from rl4sys.environments.envpool_backend import envpool_lanes
 from rl4sys.environments.episodes import EpisodeSummary, Step
 from rl4sys.environments.exactness import Grade, Restorable
+from rl4sys.environments.goals import PointReach, register_goals
 from rl4sys.environments.grading import probe, random_action
 from rl4sys.environments.lanes import Lanes
-from rl4sys.environments.making import MissingDependency, UnknownEnvironment, make_gymnasium
+from rl4sys.environments.making import MissingDependency, UnknownEnvironment, make_environment, make_gymnasium
+from rl4sys.environments.mujoco_setup import RenderingUnavailable
+from rl4sys.environments.multi_goal import MultiGoal, register_multi_goal
+from rl4sys.environments.names import canonical_name
 from rl4sys.environments.spaces import (
     EnvironmentSpec,
     ObservationMismatch,
@@ -25,6 +30,8 @@ from rl4sys.environments.spaces import (
 from rl4sys.environments.vector import VectorAdapter
 
 register()
+register_goals()
+register_multi_goal()
 
 __all__ = [
     "ENVIRONMENTS",
@@ -36,7 +43,11 @@ __all__ = [
     "GymnasiumConfig",
     "Lanes",
     "MissingDependency",
+    "MultiGoal",
     "ObservationMismatch",
+    "PixelsConfig",
+    "PointReach",
+    "RenderingUnavailable",
     "Restorable",
     "Step",
     "UnknownEnvironment",
@@ -44,8 +55,10 @@ __all__ = [
     "VectorAdapter",
     "action_converter",
     "action_spec",
+    "canonical_name",
     "chain_values",
     "envpool_lanes",
+    "make_environment",
     "make_gymnasium",
     "observation_specs",
     "probe",

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, Self, TypeAlias
 
 import gymnasium
-from pydantic import Field, model_validator
+from gymnasium.spaces import Dict
+from gymnasium.wrappers import FlattenObservation
+from pydantic import Field, field_validator, model_validator
 
 from rl4sys.config import Config, Registry
 from rl4sys.environments.envpool_backend import envpool_lanes
 from rl4sys.environments.exactness import Grade
 from rl4sys.environments.grading import probe
 from rl4sys.environments.lanes import Lanes
-from rl4sys.environments.making import make_gymnasium
+from rl4sys.environments.making import UnsuitableArguments, draws_at_any_size, make_environment
+from rl4sys.environments.names import canonical_name, is_dm_control
 from rl4sys.environments.vector import VectorAdapter
+from rl4sys.environments.wrappers import FrameSkip, PixelObservation
 from rl4sys.seeding import Seeds
 
 AnyLanes: TypeAlias = Lanes | VectorAdapter
@@ -25,7 +29,8 @@ class EnvironmentConfig(Config):
     """What is acted in."""
 
     name: str = Field(min_length=1)
-    """The environment's id, such as `CartPole-v1`; `module:Id-v0` imports the module first."""
+    """The environment's id, such as `CartPole-v1`, or universe, domain and task: `gym/HalfCheetah/v5`,
+    `dm_control/cheetah/run`; `module:Id-v0` imports the module first."""
     num_envs: int = Field(8, ge=1)
     """How many copies run side by side. More give steadier batches; each takes memory."""
     normalize_obs: bool = False
@@ -51,24 +56,55 @@ ENVIRONMENTS: Registry[EnvironmentConfig] = Registry("environment", EnvironmentC
 register_environment = ENVIRONMENTS.register
 
 
+class PixelsConfig(Config):
+    """Pictures as observations."""
+
+    size: int = Field(84, ge=8, le=1024)
+    """Height and width in pixels. Larger pictures show more, and each step and each stored step cost size² as much."""
+    camera: int | str | None = None
+    """Which camera of a MuJoCo model looks, by number or name; the environment's usual one if not given."""
+    keep_state: bool = False
+    """Show the environment's own observation beside the array `pixels`, instead of the pictures alone."""
+
+
 @register_environment("gym")
 class GymnasiumConfig(EnvironmentConfig):
-    """Any environment registered with Gymnasium."""
+    """Any environment registered with Gymnasium, and any task of the DeepMind Control Suite."""
 
     kwargs: dict[str, Any] = {}
     """Arguments for the environment, such as `{continuous: true}` for LunarLander-v3."""
     max_episode_steps: int | None = Field(None, ge=1)
-    """Truncate episodes after this many steps, instead of the environment's own limit."""
+    """Truncate episodes after this many of the environment's steps, instead of its own time limit."""
+    frame_skip: int = Field(1, ge=1)
+    """Repeat each action this often and add up the rewards. More makes decisions rarer and cheaper, and coarser."""
+    flatten_obs: bool = False
+    """Show a dict observation as one vector named `observation`. Networks see the same numbers either way."""
+    pixels: PixelsConfig | None = None
+    """Observe pictures, such as `{size: 84}`: an array `pixels`, uint8 [size, size, 3]. Drawing costs time."""
     backend: Literal["lanes", "vector", "envpool"] = "lanes"
     """`lanes` steps plain environments in a loop and resumes exactly; `vector` uses the environment's own vector
     implementation where Gymnasium has one; `envpool` is fast and needs the extra `rl4sys[envpool]`."""
 
+    @field_validator("name")
+    @classmethod
+    def _one_spelling(cls, name: str) -> str:
+        return canonical_name(name)
+
     @model_validator(mode="after")
     def _suits_its_backend(self) -> Self:
-        if self.backend != "lanes" and self.max_episode_steps is not None:
-            raise ValueError("max_episode_steps needs backend=lanes; other backends keep the environment's own limit")
+        if self.backend != "lanes":
+            if self.max_episode_steps is not None:
+                raise ValueError(
+                    "max_episode_steps needs backend=lanes; other backends keep the environment's own limit"
+                )
+            if self.frame_skip > 1 or self.flatten_obs or self.pixels is not None:
+                raise ValueError("frame_skip, flatten_obs and pixels need backend=lanes; other backends wrap nothing")
+            if is_dm_control(self.name):
+                raise ValueError("tasks of dm_control need backend=lanes; other backends do not know them")
         if self.backend == "envpool" and self.kwargs:
             raise ValueError("kwargs need backend=lanes or backend=vector; envpool has arguments of its own")
+        if self.flatten_obs and self.pixels is not None:
+            raise ValueError("flatten_obs would mix pictures and numbers; leave it out with pixels")
         return self
 
     def maker(self) -> Callable[[], gymnasium.Env[Any, Any]]:
@@ -76,7 +112,9 @@ class GymnasiumConfig(EnvironmentConfig):
         kwargs = dict(self.kwargs)
         if self.max_episode_steps is not None:
             kwargs["max_episode_steps"] = self.max_episode_steps
-        return lambda: make_gymnasium(self.name, kwargs)
+        if self.pixels is not None:
+            kwargs = {**_camera_arguments(self.name, self.pixels), **kwargs, "render_mode": "rgb_array"}
+        return lambda: self._wrapped(self._made(kwargs))
 
     @property
     def acts_every_step(self) -> bool:
@@ -92,6 +130,33 @@ class GymnasiumConfig(EnvironmentConfig):
         if self.backend == "envpool":
             return envpool_lanes(self.name, count, seeds)
         if self.backend == "vector":
-            make_gymnasium(self.name, dict(self.kwargs)).close()
+            make_environment(self.name, dict(self.kwargs)).close()
             return VectorAdapter(gymnasium.make_vec(self.name, num_envs=count, **self.kwargs), seeds)
         return Lanes(self.maker(), count, seeds, grade)
+
+    def _made(self, kwargs: Mapping[str, Any]) -> gymnasium.Env[Any, Any]:
+        try:
+            return make_environment(self.name, kwargs)
+        except UnsuitableArguments as cause:
+            if self.pixels is None:
+                raise
+            raise UnsuitableArguments(
+                f"{cause} environment.pixels needs an environment that draws itself, and its camera one of MuJoCo; "
+                f"leave out what is not offered."
+            ) from cause
+
+    def _wrapped(self, environment: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
+        if self.frame_skip > 1:
+            environment = FrameSkip(environment, self.frame_skip)
+        if self.pixels is not None:
+            environment = PixelObservation(environment, self.pixels.size, keep_state=self.pixels.keep_state)
+        if self.flatten_obs and isinstance(environment.observation_space, Dict):
+            environment = FlattenObservation(environment)
+        return environment
+
+
+def _camera_arguments(name: str, pixels: PixelsConfig) -> dict[str, Any]:
+    size = {"width": pixels.size, "height": pixels.size} if draws_at_any_size(name) else {}
+    if pixels.camera is None:
+        return size
+    return size | {"camera_name" if isinstance(pixels.camera, str) else "camera_id": pixels.camera}

@@ -8,12 +8,18 @@ from typing import Any, Protocol, runtime_checkable
 
 import gymnasium
 import numpy as np
-from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
+from gymnasium.wrappers import FlattenObservation, OrderEnforcing, PassiveEnvChecker, TimeLimit
 
+from rl4sys.environments.mujoco_camera import DrawnMujoco
+from rl4sys.environments.mujoco_setup import is_mujoco
+from rl4sys.environments.mujoco_state import MujocoState
+from rl4sys.environments.wrappers import FrameSkip, PixelObservation
 from rl4sys.experience import Array
 from rl4sys.state import State, generator_state, restore_generator
 
 Environment = gymnasium.Env[Any, Any]
+_FORGETFUL = (OrderEnforcing, PassiveEnvChecker, FlattenObservation, FrameSkip, PixelObservation, DrawnMujoco)
+"""Wrappers that carry nothing from one step to the next."""
 
 
 class Grade(enum.Enum):
@@ -46,32 +52,35 @@ class ReplayMismatch(Exception):
     """A replayed episode did not arrive where the saved one was."""
 
 
+class _Elapsed:
+    """How much of its time limit an episode has used."""
+
+    def __init__(self, limit: TimeLimit[Any, Any]) -> None:
+        self._limit = limit
+
+    def get_state(self) -> State:
+        return {"elapsed": self._limit._elapsed_steps}
+
+    def set_state(self, state: State) -> None:
+        self._limit._elapsed_steps = state["elapsed"]
+
+
 def saves_itself(environment: Environment) -> bool:
     """Whether the environment and each of its wrappers can be saved directly."""
-    return isinstance(environment.unwrapped, Restorable) and all(
-        isinstance(layer, Restorable | TimeLimit | OrderEnforcing | PassiveEnvChecker) for layer in _layers(environment)
-    )
+    return all(isinstance(layer, _FORGETFUL) or _saved_part(layer) is not None for layer in _layers(environment))
 
 
 def environment_state(environment: Environment) -> State:
     """The state of an environment that `saves_itself`, wrappers and generator included."""
-    layers: dict[str, Any] = {}
-    for depth, layer in enumerate(_layers(environment)):
-        if isinstance(layer, TimeLimit):
-            layers[str(depth)] = {"elapsed": layer._elapsed_steps}
-        elif isinstance(layer, Restorable):
-            layers[str(depth)] = layer.get_state()
+    layers = {depth: part.get_state() for depth, part in _saved_parts(environment)}
     return {"layers": layers, "generator": generator_state(environment.unwrapped.np_random)}
 
 
 def restore_environment(environment: Environment, state: Any) -> None:
     """Put a new environment where `environment_state` found the old one."""
     environment.reset()
-    for depth, layer in enumerate(_layers(environment)):
-        if isinstance(layer, TimeLimit):
-            layer._elapsed_steps = state["layers"][str(depth)]["elapsed"]
-        elif isinstance(layer, Restorable):
-            layer.set_state(state["layers"][str(depth)])
+    for depth, part in _saved_parts(environment):
+        part.set_state(state["layers"][depth])
     restore_generator(environment.unwrapped.np_random, state["generator"])
 
 
@@ -136,3 +145,23 @@ def _layers(environment: Environment) -> Iterator[Environment]:
         yield environment
         environment = environment.env
     yield environment
+
+
+def _saved_parts(environment: Environment) -> Iterator[tuple[str, Restorable]]:
+    """What is saved of an environment, each with the depth at which it lies."""
+    for depth, layer in enumerate(_layers(environment)):
+        part = _saved_part(layer)
+        if part is not None:
+            yield str(depth), part
+
+
+def _saved_part(layer: Environment) -> Restorable | None:
+    """What saves a layer: a part of ours for what others made, or the layer itself."""
+    if isinstance(layer, TimeLimit):
+        return _Elapsed(layer)
+    if isinstance(layer, Restorable):
+        return layer
+    if is_mujoco(layer):
+        simulated: Any = layer
+        return MujocoState(simulated.model, simulated.data)
+    return None

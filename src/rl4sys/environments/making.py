@@ -1,15 +1,19 @@
-"""Gymnasium environments by name, with clear words when one cannot be made."""
+"""Environments by name, with clear words when one cannot be made."""
 
 from __future__ import annotations
 
-import difflib
+import importlib.util
 from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
 from gymnasium import error
 
+from rl4sys.environments.dm_control_tasks import make_dm_control, task_names
 from rl4sys.environments.exactness import Environment
+from rl4sys.environments.mujoco_camera import DrawnMujoco
+from rl4sys.environments.mujoco_setup import hear_warnings, is_mujoco
+from rl4sys.environments.names import canonical_name, is_dm_control, suggestion
 
 
 class UnknownEnvironment(ValueError):
@@ -24,10 +28,20 @@ class MissingDependency(ImportError):
     """The environment is known, but a package that it needs is not installed."""
 
 
+def make_environment(name: str, kwargs: Mapping[str, Any]) -> Environment:
+    """One environment by any of its names: CartPole-v1, gym/HalfCheetah/v5, dm_control/cheetah/run."""
+    name = canonical_name(name)
+    return _make_task(name, kwargs) if is_dm_control(name) else make_gymnasium(name, kwargs)
+
+
 def make_gymnasium(name: str, kwargs: Mapping[str, Any]) -> Environment:
     """One environment by its Gymnasium id; "module:Name-v0" imports the module that registers it first."""
     try:
-        return gymnasium.make(name, disable_env_checker=True, **kwargs)
+        if _family(name) == "mujoco" and importlib.util.find_spec("mujoco") is not None:
+            hear_warnings()
+        environment = gymnasium.make(name, disable_env_checker=True, **kwargs)
+        is_drawn = environment.render_mode == "rgb_array" and is_mujoco(environment.unwrapped)
+        return DrawnMujoco(environment) if is_drawn else environment
     except error.DeprecatedEnv as cause:
         raise UnknownEnvironment(f"Environment '{name}' is no longer offered. {cause}") from cause
     except error.DependencyNotInstalled as cause:
@@ -41,33 +55,51 @@ def make_gymnasium(name: str, kwargs: Mapping[str, Any]) -> Environment:
             f"if it is a file of yours, list that file under 'plugins'."
         ) from cause
     except TypeError as cause:
-        raise UnsuitableArguments(
-            f"Environment '{name}' cannot be made with environment.kwargs {dict(kwargs)}: {cause}."
-        ) from cause
+        raise _unsuitable(name, kwargs, cause) from cause
     except error.Error as cause:
         if _registered(name):
             raise
         raise UnknownEnvironment(
-            f"Unknown environment '{name}'. {_suggestion(name)} If another package registers it, "
-            f"write 'package:{name}'."
+            f"Unknown environment '{name}'. {suggestion(name)} If another package registers it, write 'package:{name}'."
         ) from cause
+
+
+def draws_at_any_size(name: str) -> bool:
+    """Whether an environment takes `width` and `height`, so that small pictures need not be shrunk."""
+    return is_dm_control(name) or _family(name) == "mujoco"
+
+
+def _make_task(name: str, kwargs: Mapping[str, Any]) -> Environment:
+    if importlib.util.find_spec("dm_control") is None:
+        raise MissingDependency(
+            f"Environment '{name}' needs dm_control, which is not installed. Install it with: pip install 'rl4sys[dmc]'"
+        )
+    if name not in task_names():
+        raise UnknownEnvironment(f"dm_control has no task '{name}'. {suggestion(name)}")
+    try:
+        return make_dm_control(name, kwargs)
+    except TypeError as cause:
+        raise _unsuitable(name, kwargs, cause) from cause
+
+
+def _unsuitable(name: str, kwargs: Mapping[str, Any], cause: TypeError) -> UnsuitableArguments:
+    return UnsuitableArguments(f"Environment '{name}' cannot be made with environment.kwargs {dict(kwargs)}: {cause}.")
 
 
 def _registered(name: str) -> bool:
     return name.rpartition(":")[2] in gymnasium.registry
 
 
-def _suggestion(name: str) -> str:
-    known = {registered.lower(): registered for registered in gymnasium.registry}
-    close = difflib.get_close_matches(name.rpartition(":")[2].lower(), known, n=3, cutoff=0.5)
-    if not close:
-        return "`gymnasium.pprint_registry()` lists what is installed."
-    return f"Did you mean {' or '.join(known[match] for match in close)}?"
+def _family(name: str) -> str | None:
+    """The part of Gymnasium that an environment comes from, such as box2d; None if from elsewhere."""
+    spec = gymnasium.registry.get(name)
+    package, _, rest = str(spec.entry_point if spec else "").partition("gymnasium.envs.")
+    return rest.partition(".")[0].partition(":")[0] if rest and not package else None
 
 
 def _extra(name: str) -> str:
-    """Gymnasium's extra for one of its own families of environments, such as gymnasium[box2d]."""
-    entry_point = str(gymnasium.spec(name).entry_point)
-    family = entry_point.removeprefix("gymnasium.envs.").partition(".")[0].partition(":")[0]
-    own = entry_point.startswith("gymnasium.envs.")
-    return f"gymnasium[{family.replace('_', '-')}]" if own else "gymnasium[all]"
+    """What to install for one of Gymnasium's own families of environments, such as gymnasium[box2d]."""
+    family = _family(name)
+    if family == "mujoco":
+        return "rl4sys[mujoco]"
+    return f"gymnasium[{family.replace('_', '-')}]" if family else "gymnasium[all]"

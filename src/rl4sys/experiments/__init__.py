@@ -2,28 +2,42 @@
 
 from rl4sys.config import packaged_configs
 from rl4sys.experiments.api import train
-from rl4sys.experiments.config import ExperimentConfig, load_experiment
+from rl4sys.experiments.config import ExperimentConfig, load_entry_points, load_experiment, load_with_origins
+from rl4sys.experiments.debugging import Replayed, replay_update
 from rl4sys.experiments.evaluating import Evaluated, evaluate_run
 from rl4sys.experiments.finding import find_run
 from rl4sys.experiments.loggers import LoggerUnavailable
 from rl4sys.experiments.metrics import Logger, Record
+from rl4sys.experiments.own_loggers import LOGGERS, LoggedRun, LoggerConfig, register_logger
 from rl4sys.experiments.plotting import NothingToPlot, plot
 from rl4sys.experiments.preflight import check_combination
+from rl4sys.experiments.rendering import CannotRender
 from rl4sys.experiments.result import Result
-from rl4sys.experiments.run import NotSaved, Run
+from rl4sys.experiments.run import Run
 from rl4sys.experiments.run_directory import RunBusy, RunDamaged, RunDirectory, RunNotFound
+from rl4sys.experiments.saving import NotSaved
+from rl4sys.experiments.simulating import Episode, Play, PolicyMisfit, Simulation, plot_episodes
 from rl4sys.experiments.terminal import Screen, Terminal
+from rl4sys.experiments.videos import VideoUnavailable
 from rl4sys.learning import DeviceUnavailable
 
 __all__ = [
+    "LOGGERS",
+    "CannotRender",
     "DeviceUnavailable",
+    "Episode",
     "Evaluated",
     "ExperimentConfig",
+    "LoggedRun",
     "Logger",
+    "LoggerConfig",
     "LoggerUnavailable",
     "NotSaved",
     "NothingToPlot",
+    "Play",
+    "PolicyMisfit",
     "Record",
+    "Replayed",
     "Result",
     "Run",
     "RunBusy",
@@ -31,12 +45,19 @@ __all__ = [
     "RunDirectory",
     "RunNotFound",
     "Screen",
+    "Simulation",
     "Terminal",
+    "VideoUnavailable",
     "check_combination",
     "evaluate_run",
     "find_run",
+    "load_entry_points",
     "load_experiment",
+    "load_with_origins",
     "packaged_configs",
     "plot",
+    "plot_episodes",
+    "register_logger",
+    "replay_update",
     "train",
 ]

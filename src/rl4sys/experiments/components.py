@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,13 +11,26 @@ from typing import Protocol
 import torch
 
 from rl4sys.algorithms import Algorithm, Problem
-from rl4sys.collection import Collected, PipelinedSource, PipelineSetup, SteppedSource
-from rl4sys.environments import EnvironmentSpec, Grade
+from rl4sys.collection import Collected, PipelinedSource, PipelineSetup, PooledSource, SteppedSource
+from rl4sys.environments import EnvironmentSpec, Grade, GymnasiumConfig
+from rl4sys.experience import ArraySpec
 from rl4sys.experiments.config import ExperimentConfig
-from rl4sys.learning import Evaluation, Learner, ObservationStatistics, RewardScale, evaluate
+from rl4sys.learning import (
+    EnvironmentGoals,
+    Evaluation,
+    Learner,
+    ObservationStatistics,
+    RewardScale,
+    Room,
+    evaluate,
+    require_room,
+)
+from rl4sys.replay import Surroundings, UnsuitableBuffer
 from rl4sys.seeding import Seeds
 from rl4sys.state import State
 from rl4sys.weights import Version
+
+_log = logging.getLogger(__name__)
 
 
 class Source(Protocol):
@@ -69,24 +83,43 @@ class Components:
         )
         return config.algorithm.build(problem)
 
-    def learner(self) -> Learner:
-        """The learner around a fresh algorithm."""
+    def surroundings(self, observation: tuple[ArraySpec, ...], scratch: Path) -> Surroundings:
+        """What the buffer may know of this experiment."""
+        return Surroundings(observation, scratch, self._environment_goals)
+
+    def _environment_goals(self) -> EnvironmentGoals:
+        environment = self.config.environment
+        if not isinstance(environment, GymnasiumConfig):
+            raise UnsuitableBuffer(
+                f"{environment.name} cannot be asked how it rewards reaching a goal: set "
+                f"buffer.goal_reward={{type: distance, threshold: …}} to what it does."
+            )
+        return EnvironmentGoals(environment.maker()())
+
+    def learner(self, scratch: Path = Path("scratch")) -> Learner:
+        """The learner around a fresh algorithm; a replay that is not to lie in memory lies in `scratch`."""
         config, algorithm = self.config, self.algorithm()
+        explore = algorithm.policies.explore
+        cost = config.buffer.cost(explore.segment_schema(), config.training.total_timesteps)
+        require_room(cost, Room.at(scratch))
+        if cost is not None:
+            _log.info("replay: %s", cost)
         # Where steps are spent on resets (at worst every second one), a turn cannot fill the buffer.
         size = config.buffer.size if config.environment.acts_every_step else -(-config.buffer.size // 2)
         pace = config.algorithm.pace(size)
-        buffer = config.buffer.build(pace, self.seeds.generator("replay"), config.algorithm.window)
-        observation = algorithm.policies.explore.observation
+        surroundings = self.surroundings(explore.observation, scratch)
+        buffer = config.buffer.build(pace, self.seeds.generator("replay"), config.algorithm.window, surroundings)
         return Learner(
             algorithm,
             buffer,
             total_steps=config.training.total_timesteps,
-            observations=ObservationStatistics(observation) if config.environment.normalize_obs else None,
+            observations=ObservationStatistics(explore.observation) if config.environment.normalize_obs else None,
             rewards=RewardScale(config.algorithm.gamma) if config.environment.normalize_reward else None,
+            patience=config.stability.skipped_in_row,
         )
 
     def source(self, learner: Learner) -> Source:
-        """Local collection, in this process or in a second one."""
+        """Local collection, in this process or in others."""
         config, explore = self.config, learner.algorithm.policies.explore
         lanes = config.environment.num_envs
         steps = -(-config.algorithm.steps_between_updates(config.buffer.size) // lanes)
@@ -95,7 +128,8 @@ class Components:
             setup = PipelineSetup(
                 config.environment, explore, steps, seed, noise_seed, self.grade, config.plugins, Path.cwd()
             )
-            return PipelinedSource(setup)
+            processes = config.training.collectors
+            return PipelinedSource(setup) if processes == 1 else PooledSource(setup, processes)
         return SteppedSource(config.environment.lanes(Seeds(seed), lanes, self.grade), explore, steps, noise_seed)
 
     def evaluate(self, learner: Learner, episodes: int, seeds: Seeds) -> Evaluation:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -14,16 +14,20 @@ from rl4sys.config import (
     CONFIG_VERSION,
     Config,
     ConfigError,
+    Loaded,
     Overrides,
     load_plugins,
     migrate,
+    origins,
     packaged_configs,
     parse,
     read,
 )
 from rl4sys.environments import ENVIRONMENTS, EnvironmentConfig
+from rl4sys.experiments.own_loggers import LOGGERS, LoggerConfig
+from rl4sys.experiments.watching.config import AlertConfig, StabilitySection
 from rl4sys.networks import NETWORKS, NetworksConfig
-from rl4sys.replay import BUFFERS, BufferConfig, TrajectoryConfig
+from rl4sys.replay import BUFFERS, GOAL_REWARDS, BufferConfig, TrajectoryConfig
 
 
 class ExperimentSection(Config):
@@ -56,8 +60,15 @@ class TrainingSection(Config):
     """Newest checkpoints to keep, besides the best one. At least two, in case one is damaged."""
     log_frequency: int = Field(2_000, ge=1)
     """Steps between two lines of metrics."""
+    video_frequency: int = Field(0, ge=0)
+    """Steps between two videos in the run's `videos/`, and one at the end; 0 makes none. Needs the extra
+    `rl4sys[video]`. What cannot be recorded is told and left out."""
+    video_length: int = Field(1_000, ge=1)
+    """Steps after which the episode of a video is cut."""
     pipelined: bool = False
     """Collect in a second process while this one learns: faster, with experience one version old."""
+    collectors: int = Field(1, ge=1)
+    """Processes that collect if `pipelined`, each with its share of `environment.num_envs`. For slow environments."""
 
 
 class WandbSection(Config):
@@ -69,6 +80,23 @@ class WandbSection(Config):
     """The project to log to."""
     tags: tuple[str, ...] = ()
     """Tags of the run."""
+    mode: Literal["auto", "online", "offline"] = "auto"
+    """`offline` writes into the run's `wandb/`, for `wandb sync` later. `auto` sends if there is a key and its server
+    answers, and is offline otherwise. The variable WANDB_MODE wins over `auto`."""
+
+
+class MlflowSection(Config):
+    """MLflow."""
+
+    enabled: bool = False
+    """Send metrics to MLflow; needs the extra `rl4sys[mlflow]`."""
+    experiment: str = Field("rl4sys", min_length=1)
+    """The experiment of MLflow that the run belongs to; made if it is not there."""
+    tracking_uri: str | None = None
+    """The server or store, such as `http://localhost:5000` or `file:/data/mlruns`. If not given, that of the variable
+    MLFLOW_TRACKING_URI, or else files in `mlruns/` beside the run."""
+    tags: dict[str, str] = {}
+    """Tags of the run."""
 
 
 class LoggingSection(Config):
@@ -78,8 +106,14 @@ class LoggingSection(Config):
     """A live display, or plain lines where there is no terminal."""
     tensorboard: bool = True
     """Event files in the run's `tensorboard/`."""
+    csv: bool = False
+    """The run's `metrics.csv`: one row per record, one column per metric."""
     wandb: WandbSection = WandbSection()
     """Weights & Biases."""
+    mlflow: MlflowSection = MlflowSection()
+    """MLflow."""
+    others: tuple[Annotated[LoggerConfig, LOGGERS], ...] = ()
+    """Loggers of plug-ins, each by its name with its settings."""
 
 
 class ExperimentConfig(Config):
@@ -103,6 +137,10 @@ class ExperimentConfig(Config):
     """How long, and what happens in between."""
     logging: LoggingSection = LoggingSection()
     """Where metrics go."""
+    alerts: tuple[AlertConfig, ...] = ()
+    """What to watch for while the run goes on, and what to do then."""
+    stability: StabilitySection = StabilitySection()
+    """What the run puts up with before it fails."""
 
     @model_validator(mode="before")
     @classmethod
@@ -110,8 +148,17 @@ class ExperimentConfig(Config):
         return with_usual_buffer(values)
 
     def digest(self) -> str:
-        """A hash of what decides what is learned, but for the seed: all but name, place, machine and loggers."""
-        return hashlib.sha256(self.model_dump_json(exclude={"experiment", "logging"}).encode()).hexdigest()
+        """A hash of what decides what is learned, but for the seed: not name, place, machine, loggers and videos."""
+        watching = {"training": {"video_frequency", "video_length"}}
+        lying = {"buffer": {"storage", "on_low_memory"}}
+        acting = {name: True for name, acts in self._acting_sections() if not acts}
+        text = self.model_dump_json(exclude={"experiment": True, "logging": True, **watching, **lying, **acting})
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def _acting_sections(self) -> Iterator[tuple[str, bool]]:
+        """Sections that decide what is learned only if they are used, and whether they are."""
+        yield "alerts", any("rollback" in alert.do for alert in self.alerts)
+        yield "stability", self.stability != StabilitySection()
 
     @property
     def name(self) -> str:
@@ -122,16 +169,33 @@ class ExperimentConfig(Config):
 
 def load_experiment(source: str | Path | Mapping[str, Any], overrides: Overrides = ()) -> ExperimentConfig:
     """The typed experiment of a file or mapping, with overrides such as `algorithm.lr=1e-3` or `seed=3`."""
+    return _load(source, overrides)[0]
+
+
+def load_with_origins(
+    source: str | Path | Mapping[str, Any], overrides: Overrides = ()
+) -> tuple[ExperimentConfig, dict[str, str]]:
+    """The same, and where each of its values came from, by dotted key: a file, `override` or `default`."""
+    config, loaded = _load(source, overrides)
+    return config, origins(loaded, _full_names(overrides), config.model_dump(mode="json"))
+
+
+def load_entry_points() -> None:
+    """Let installed packages add components: group `rl4sys.algorithms`, `rl4sys.environments`, and so on."""
+    for registry in (ALGORITHMS, ENVIRONMENTS, NETWORKS, BUFFERS, GOAL_REWARDS, LOGGERS):
+        registry.load_entry_points(f"rl4sys.{registry.kind}s")
+
+
+def _load(source: str | Path | Mapping[str, Any], overrides: Overrides) -> tuple[ExperimentConfig, Loaded]:
     shipped = packaged_configs()
     search_path = (shipped, shipped / "experiments")
     loaded = read(source, _full_names(overrides), search_path, migrate)
     values = loaded.values
     plugins = [_found(plugin, loaded.sources) for plugin in _texts(values.get("plugins"))]
     load_plugins(plugins, relative_to=Path.cwd())
-    for registry in (ALGORITHMS, ENVIRONMENTS, NETWORKS, BUFFERS):
-        registry.load_entry_points(f"rl4sys.{registry.kind}s")
+    load_entry_points()
     values["plugins"] = plugins
-    return parse(ExperimentConfig, values, source if isinstance(source, str | Path) else None)
+    return parse(ExperimentConfig, values, source if isinstance(source, str | Path) else None), loaded
 
 
 def _full_names(overrides: Overrides) -> Overrides:

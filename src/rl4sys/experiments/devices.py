@@ -52,7 +52,8 @@ def threads_for(config: ExperimentConfig, policy: PolicySpec) -> int:
     """The threads that a config asks for, or those that suit its policy best."""
     if config.experiment.threads is not None:
         return config.experiment.threads
-    cores = usable_cores() - (1 if config.training.pipelined else 0)
+    training = config.training
+    cores = max(1, usable_cores() - (training.collectors if training.pipelined else 0))
     return measure_threads(policy, config.algorithm.update_size(), cores=cores)
 
 

@@ -25,7 +25,7 @@ def find_run(text: str | Path) -> RunDirectory:
         hint = f" It contains runs:{_listed(inside)}" if inside else ""
         raise RunNotFound(f"'{text}' is not a run: it has no config.yaml and manifest.json.{hint}")
     closest = difflib.get_close_matches(path.name, [run.name for run in near], n=3, cutoff=0.5)
-    hint = f" Did you mean {' or '.join(closest)}?" if closest else " `ls runs` shows the runs of this directory."
+    hint = f" Did you mean {' or '.join(closest)}?" if closest else " `rl4sys list` shows them all."
     raise RunNotFound(f"There is no run '{text}', here or in runs/.{hint}")
 
 

@@ -6,11 +6,16 @@ import importlib.util
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rl4sys.experiments.config import ExperimentConfig, LoggingSection, WandbSection
-from rl4sys.experiments.metrics import Logger, Record
+from rl4sys.experiments.config import ExperimentConfig, LoggingSection
+from rl4sys.experiments.csv_logger import CsvFile
+from rl4sys.experiments.metrics import Logger, Record, flat_record
+from rl4sys.experiments.mlflow_logger import Mlflow
+from rl4sys.experiments.own_loggers import LOGGERS, LoggedRun
+from rl4sys.experiments.wandb_logger import Wandb
 
 _log = logging.getLogger(__name__)
 
@@ -38,7 +43,7 @@ class TensorBoard:
 
     def log(self, record: Record) -> None:
         """Write every metric as a scalar."""
-        values = _flat(record).items()
+        values = flat_record(record).items()
         summary = self._summary(value=[self._summary.Value(tag=name, simple_value=value) for name, value in values])
         self._write(self._event(step=record.step, wall_time=self._clock(), summary=summary))
 
@@ -49,31 +54,6 @@ class TensorBoard:
     def close(self) -> None:
         """Flush and close."""
         self._writer.close()
-
-
-class Wandb:
-    """Weights & Biases. A resumed run goes on as the same run there."""
-
-    def __init__(self, section: WandbSection, directory: Path, config: ExperimentConfig) -> None:
-        import wandb
-
-        self._run = wandb.init(
-            project=section.project,
-            tags=list(section.tags),
-            id=directory.name,
-            name=directory.name,
-            dir=str(directory),
-            config=config.model_dump(mode="json"),
-            resume="allow",
-        )
-
-    def log(self, record: Record) -> None:
-        """Send every metric."""
-        self._run.log(_flat(record), step=record.step)
-
-    def close(self) -> None:
-        """Send what is left."""
-        self._run.finish()
 
 
 class Loggers:
@@ -102,9 +82,11 @@ class Loggers:
 
 def installed(section: LoggingSection, *, allow_fallback: bool) -> LoggingSection:
     """The loggers that were asked for, if they are installed; with a fallback, those that are."""
-    wandb = section.wandb
+    wandb, mlflow = section.wandb, section.mlflow
     if wandb.enabled and not _is_installed("wandb", "logging.wandb.enabled", "wandb", allow_fallback):
         section = section.model_copy(update={"wandb": wandb.model_copy(update={"enabled": False})})
+    if mlflow.enabled and not _is_installed("mlflow", "logging.mlflow.enabled", "mlflow", allow_fallback):
+        section = section.model_copy(update={"mlflow": mlflow.model_copy(update={"enabled": False})})
     if section.tensorboard and not _is_installed("tensorboard", "logging.tensorboard", "train", allow_fallback):
         section = section.model_copy(update={"tensorboard": False})
     return section
@@ -112,17 +94,28 @@ def installed(section: LoggingSection, *, allow_fallback: bool) -> LoggingSectio
 
 def open_loggers(config: ExperimentConfig, directory: Path, step: int) -> Iterator[Logger]:
     """The loggers that a config asks for; one that cannot start is reported and left out."""
-    section = config.logging
-    makers: dict[str, Callable[[], Logger]] = {}
-    if section.tensorboard:
-        makers["TensorBoard"] = lambda: TensorBoard(directory / "tensorboard", step)
-    if section.wandb.enabled:
-        makers["Weights & Biases"] = lambda: Wandb(section.wandb, directory, config)
-    for name, make in makers.items():
+    run = LoggedRun(directory, step, config.model_dump(mode="json"))
+    for name, make in _makers(config.logging, run).items():
         try:
             yield make()
         except Exception as error:  # a logger that cannot start is one that failed
             _log.warning("%s could not start and is left out: %s", name, error)
+
+
+def _makers(section: LoggingSection, run: LoggedRun) -> dict[str, Callable[[], Logger]]:
+    """What opens each logger, by the name that messages call it."""
+    makers: dict[str, Callable[[], Logger]] = {}
+    if section.tensorboard:
+        makers["TensorBoard"] = lambda: TensorBoard(run.directory / "tensorboard", run.step)
+    if section.csv:
+        makers["CSV"] = lambda: CsvFile(run.directory / "metrics.csv", run.step)
+    if section.wandb.enabled:
+        makers["Weights & Biases"] = lambda: Wandb(section.wandb, run)
+    if section.mlflow.enabled:
+        makers["MLflow"] = lambda: Mlflow(section.mlflow, run)
+    for number, other in enumerate(section.others, start=1):
+        makers[f"logger {number}, '{LOGGERS.name_of(other)}',"] = partial(other.build, run)
+    return makers
 
 
 def _is_installed(package: str, key: str, extra: str, allow_fallback: bool) -> bool:
@@ -135,7 +128,3 @@ def _is_installed(package: str, key: str, extra: str, allow_fallback: bool) -> b
         )
     _log.warning("The package '%s' is not installed: going on with %s=false.", package, key)
     return False
-
-
-def _flat(record: Record) -> dict[str, float]:
-    return {**record.metrics, **{f"timing/{name}": value for name, value in record.timing.items()}}

@@ -16,7 +16,7 @@ from rl4sys import __version__
 
 def fingerprint_of_machine() -> dict[str, Any]:
     """Versions, revision and hardware."""
-    packages = ("torch", "numpy", "gymnasium", "box2d")
+    packages = ("torch", "numpy", "gymnasium", "box2d", "mujoco", "dm_control")
     return {
         "rl4sys": __version__,
         "python": platform.python_version(),

@@ -30,6 +30,13 @@ class Record:
         return json.dumps({"step": self.step, "metrics": metrics, "timing": dict(self.timing)})
 
 
+class Line(Protocol):
+    """What can be written as one line."""
+
+    def to_json(self) -> str:
+        """The line, without its end."""
+
+
 class Logger(Protocol):
     """Takes records somewhere."""
 
@@ -48,7 +55,12 @@ class MetricsFile:
         self._file = path.open("ab", buffering=0)
         self._length = path.stat().st_size
 
-    def log(self, record: Record) -> None:
+    @property
+    def length(self) -> int:
+        """Bytes written so far."""
+        return self._length
+
+    def log(self, record: Line) -> None:
         """Append a whole line, or none when the disk has no room for it."""
         line = record.to_json().encode() + b"\n"
         try:
@@ -81,6 +93,11 @@ class MetricsFile:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+def flat_record(record: Record) -> dict[str, float]:
+    """Metrics and timing under one roof, for loggers that know no difference."""
+    return {**record.metrics, **{f"timing/{name}": value for name, value in record.timing.items()}}
 
 
 def read_metrics(path: Path) -> Iterator[dict[str, Any]]:

@@ -2,32 +2,48 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import torch
 
 from rl4sys.algorithms import ALGORITHMS
 from rl4sys.config import ConfigError
 from rl4sys.environments import Grade
+from rl4sys.experience import SegmentSchema
 from rl4sys.experiments.components import Components
 from rl4sys.experiments.config import ExperimentConfig
 from rl4sys.experiments.loggers import installed
-from rl4sys.learning import choose_device
+from rl4sys.experiments.watching import require_messages
+from rl4sys.learning import Room, choose_device, require_room, shrunk
 from rl4sys.replay import BUFFERS, OnceFresh, UnsuitableBuffer
 
 
 def fit_to_machine(config: ExperimentConfig, *, allow_fallback: bool) -> ExperimentConfig:
-    """The config with a device and loggers that are here. What is missing is refused, or replaced and told."""
+    """The config with a device and loggers that are here. What is missing is refused, or replaced and told.
+
+    Alerts that cannot reach anybody are refused.
+    """
+    if addresses := [address for alert in config.alerts for address in alert.notify]:
+        require_messages(addresses)
     device = str(choose_device(config.experiment.device, allow_fallback=allow_fallback))
     logging = installed(config.logging, allow_fallback=allow_fallback)
     experiment = config.experiment.model_copy(update={"device": device})
     return config.model_copy(update={"experiment": experiment, "logging": logging})
 
 
-def check_combination(config: ExperimentConfig) -> None:
-    """Refuse parts that do not go together, and an environment that cannot be made."""
+def check_combination(config: ExperimentConfig) -> ExperimentConfig:
+    """Refuse parts that do not go together, an environment that cannot be made, and a replay that does not fit.
+
+    Returns the config, with a smaller replay if that was necessary and allowed.
+    """
+    components = Components(config, torch.device("cpu"), Grade.E3)
+    schema = components.algorithm().policies.explore.segment_schema()
+    config = _with_replay_that_fits(config, schema)
     pace = config.algorithm.pace(config.buffer.size)
+    surroundings = components.surroundings(schema.observation, Path(config.experiment.directory))
     try:
-        config.buffer.build(pace, np.random.default_rng(0), config.algorithm.window)
+        config.buffer.build(pace, np.random.default_rng(0), config.algorithm.window, surroundings)
     except UnsuitableBuffer as error:
         raise ConfigError(
             f"buffer.type: {ALGORITHMS.name_of(config.algorithm)} cannot learn from a "
@@ -43,4 +59,23 @@ def check_combination(config: ExperimentConfig) -> None:
             "algorithm.max_age: 0 refuses what training.pipelined=true collects, which is one version old; "
             "allow at least 1, or set training.pipelined=false."
         )
-    Components(config, torch.device("cpu"), Grade.E3).algorithm()
+    _check_collectors(config)
+    return config
+
+
+def _check_collectors(config: ExperimentConfig) -> None:
+    lanes, processes = config.environment.num_envs, config.training.collectors
+    if processes > 1 and not config.training.pipelined:
+        raise ConfigError(f"training.collectors: {processes} processes collect only with training.pipelined=true.")
+    if lanes % processes:
+        raise ConfigError(
+            f"training.collectors: {lanes} environments cannot be shared evenly by {processes} processes; choose "
+            f"environment.num_envs as a multiple of it."
+        )
+
+
+def _with_replay_that_fits(config: ExperimentConfig, schema: SegmentSchema) -> ExperimentConfig:
+    room, steps = Room.at(Path(config.experiment.directory)), config.training.total_timesteps
+    buffer = shrunk(config.buffer, schema, room, steps)
+    require_room(buffer.cost(schema, steps), room)
+    return config.model_copy(update={"buffer": buffer})

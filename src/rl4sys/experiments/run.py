@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import datetime
-import errno
 import logging
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any, Self
 
 import torch
 
 from rl4sys.checkpoints import Checkpoints, NoCheckpoint, ReplayRows
+from rl4sys.config import plugin_hashes
 from rl4sys.environments import Grade
 from rl4sys.experiments.components import Components
 from rl4sys.experiments.config import ExperimentConfig, load_experiment
+from rl4sys.experiments.debugging import Debugging
 from rl4sys.experiments.devices import act_with_one_thread, threads_for
 from rl4sys.experiments.loggers import Loggers, open_loggers
 from rl4sys.experiments.machine import fingerprint_of_machine
@@ -27,16 +28,17 @@ from rl4sys.experiments.preflight import check_combination, fit_to_machine
 from rl4sys.experiments.process_random import process_random_state, restore_process_random
 from rl4sys.experiments.result import Result, fingerprint
 from rl4sys.experiments.run_directory import RunDirectory
+from rl4sys.experiments.saving import writing
 from rl4sys.experiments.tracking import Tracking, evaluation_metrics
-from rl4sys.learning import Evaluation
+from rl4sys.experiments.trail import Trail
+from rl4sys.experiments.training_videos import TrainingVideos
+from rl4sys.experiments.watching.watch import Watch
+from rl4sys.learning import Diverged, Evaluation
+from rl4sys.replay import ReplayCost
 from rl4sys.seeding import Seeds
 from rl4sys.state import State, require
 
 _log = logging.getLogger(__name__)
-
-
-class NotSaved(RuntimeError):
-    """The run could not be written, for want of space or for another failure of the disk."""
 
 
 class Run:
@@ -60,6 +62,7 @@ class Run:
         self._saved_at: int | None = None
         self._began = (clock(), 0)
         self._tracking = Tracking()
+        self._videos = TrainingVideos(directory.videos, components)
         self._checkpoints = Checkpoints(directory.checkpoints, self.config.training.keep_checkpoints)
         with ExitStack() as resources:
             resources.callback(os.close, directory.hold())
@@ -67,18 +70,22 @@ class Run:
             # Before the first weight is drawn: the number of threads changes the bits.
             torch.set_num_threads(self.threads)
             act_with_one_thread()
-            self.learner = components.learner()
+            self.learner = components.learner(directory.scratch)
             self._metrics = MetricsFile(directory.metrics)
             resources.callback(self._metrics.close)
+            self._trail = Trail(directory.trail, self.learner)
+            resources.callback(self._trail.close)
             self.source = components.source(self.learner)
             resources.callback(self.source.close)
+            self._watch = Watch(self.config, directory.path, self._checkpoints, self.learner)
+            resources.callback(self._watch.close)
             self._resources = resources.pop_all()
 
     @classmethod
     def create(cls, config: ExperimentConfig, *, allow_fallback: bool = False) -> Run:
         """A new run in a directory of its own. What cannot work is refused before the directory is made."""
         config = fit_to_machine(config, allow_fallback=allow_fallback)
-        check_combination(config)
+        asked, config = config, check_combination(config)
         grade = config.environment.grade(Seeds(Seeds(config.experiment.seed).integer("probe")))
         components = Components(config, torch.device(config.experiment.device), grade)
         facts = {
@@ -88,6 +95,8 @@ class Run:
             "grade": grade.name,
             "grade_means": grade.value,
             "inexact": [],
+            "plugins": plugin_hashes(config.plugins),
+            "buffer_size": {"asked": asked.buffer.size, "used": config.buffer.size},
             "config": config.digest(),
             **fingerprint_of_machine(),
         }
@@ -128,6 +137,12 @@ class Run:
         return int(self._facts["threads"])
 
     @property
+    def replay_cost(self) -> ReplayCost | None:
+        """What the replay takes when it is as full as it gets in this run, if there is one."""
+        schema = self.learner.algorithm.policies.explore.segment_schema()
+        return self.config.buffer.cost(schema, self.config.training.total_timesteps)
+
+    @property
     def inexact(self) -> tuple[str, ...]:
         """Where the run went on, but not exactly, and why."""
         return tuple(self._facts["inexact"])
@@ -138,6 +153,11 @@ class Run:
         return self.learner.steps
 
     @property
+    def stopped(self) -> str | None:
+        """Why an alert has stopped the run, if one has."""
+        return self._watch.stopped
+
+    @property
     def finished(self) -> bool:
         """Whether all steps are done."""
         return self.steps >= self.config.training.total_timesteps
@@ -145,21 +165,33 @@ class Run:
     def train(self, loggers: Sequence[Logger] = (), stop: Callable[[], bool] = lambda: False) -> Result:
         """Go on until the end, or until `stop` says so; either way a checkpoint is left and the run is closed."""
         training = self.config.training
-        outlets = Loggers([self._metrics, *loggers, *open_loggers(self.config, self.directory.path, self.steps)])
+        opened = open_loggers(self.config, self.directory.path, self.steps)
+        outlets = Loggers([self._metrics, self._trail, *loggers, *opened])
         self._began = (self._clock(), self.steps)
         try:
             if self._saved_at is None:
-                self.save()
-            while not self.finished and not stop():
+                self.save(is_scheduled=True)
+            while not self.finished and self.stopped is None and not stop():
                 before = self.steps
                 self.step()
                 improved = False
+                records = []
                 if _crossed(before, self.steps, training.log_frequency) or self.finished:
-                    outlets.log(Record(self.steps, self._tracking.metrics(self.learner), self._timing()))
+                    records.append(self._record())
+                    outlets.log(records[-1])
                 if _crossed(before, self.steps, training.eval_frequency) or self.finished:
-                    improved = self._evaluate(outlets)
+                    records.append(self._evaluate())
+                    outlets.log(records[-1])
+                    improved = self._keep_best()
+                if training.video_frequency and (
+                    self.finished or _crossed(before, self.steps, training.video_frequency)
+                ):
+                    self._videos.record(self.learner)
+                # Before the checkpoint, which has to know what was decided; then what was best may be gone.
+                if self._watch.note(records):
+                    improved = False
                 if improved or _crossed(before, self.steps, training.checkpoint_frequency):
-                    self.save(best=improved)
+                    self.save(best=improved, is_scheduled=True)
             if self._saved_at != self.steps:
                 self.save()
             self.result = self._conclude()
@@ -168,19 +200,32 @@ class Run:
             outlets.close()
             self.close()
 
+    def debug(self) -> None:
+        """Look closely at every update from now on; what is learned stays the same."""
+        frequency = self.config.training.log_frequency
+        debugging = Debugging(self.directory.path, self.learner, self._watch.failures, frequency)
+        self._resources.callback(debugging.close)
+
     def step(self) -> None:
         """One turn: collect, learn, take note of the episodes that ended."""
         collected = self.source.collect(self.learner.store.newest)
-        self._tracking.note_turn(collected.episodes, self.learner.learn(collected.segments))
+        learned: Mapping[str, float] = {}
+        try:
+            learned = self.learner.learn(collected.segments)
+        except Diverged as error:
+            self._watch.recover(error)
+        self._tracking.note_turn(collected.episodes, learned)
+        self._trail.note_turn(collected.segments)
 
     def evaluate(self, episodes: int = 20, seed: int = 0) -> Evaluation:
         """How good the newest policy is when it does its best, in environments of its own; also after training."""
         return self.components.evaluate(self.learner, episodes, Seeds(seed))
 
-    def save(self, *, best: bool = False) -> None:
-        """Write a checkpoint of everything."""
+    def save(self, *, best: bool = False, is_scheduled: bool = False) -> None:
+        """Write a checkpoint of everything; a scheduled one would be there without any interruption too."""
         offset = self._metrics.offset()
-        state = {**self._state(), "metrics_offset": offset, "process_random": process_random_state()}
+        beside = {"metrics_offset": offset, "trail": self._trail.state(), "process_random": process_random_state()}
+        state = {**self._state(), **beside, "watch": self._watch.state(is_scheduled=is_scheduled)}
         with self._writing():
             self._checkpoints.save(self.steps, state, self._replay(), best=best)
         self._saved_at = self.steps
@@ -194,17 +239,22 @@ class Run:
                 raise
             _log.warning("%s has no checkpoint yet: starting from the beginning.", self.directory.path)
             self._metrics.cut(0)
+            self._trail.begin()
             return
         for reason in loaded.skipped:
             _log.warning("Passed over a damaged checkpoint (%s); using the one of step %d.", reason, loaded.step)
-        state: Mapping[str, Any] = loaded.state
-        require(state, "learner", "source", "tracking", "metrics_offset", "process_random")
+        # Checkpoints of older versions know of no trail and no watch.
+        state: Mapping[str, Any] = {"trail": None, "watch": None, **loaded.state}
+        require(state, "learner", "source", "tracking", "metrics_offset", "trail", "watch", "process_random")
         self.learner.restore(state["learner"])
         if (replay := self._replay()) is not None:
             for first, rows in self._checkpoints.replay_rows(loaded):
                 replay.load_rows(first, rows)
         self._metrics.cut(state["metrics_offset"])
+        self._trail.restore(state["trail"])
         self._tracking.restore(state["tracking"])
+        if state["watch"] is not None:
+            self._watch.restore(state["watch"])
         if self._tracking.best_step is not None:
             # A kill may have come between the checkpoint and the link.
             self._checkpoints.mark_best(self._tracking.best_step)
@@ -236,16 +286,23 @@ class Run:
         elapsed = self._clock() - began
         return {"seconds": elapsed, "steps_per_second": (self.steps - steps) / max(elapsed, 1e-9)}
 
-    def _evaluate(self, outlets: Loggers) -> bool:
-        """Evaluate and tell; true if the policy is the best so far."""
+    def _record(self) -> Record:
+        return Record(self.steps, self._tracking.metrics(self.learner) | self._watch.metrics(), self._timing())
+
+    def _evaluate(self) -> Record:
+        """Evaluate, and take note of it."""
         seeds = Seeds(self.components.seeds.integer("evaluation", self.steps))
         outcome = self.components.evaluate(self.learner, self.config.training.num_eval_episodes, seeds)
-        outlets.log(Record(self.steps, evaluation_metrics(outcome), self._timing()))
-        improved = self._tracking.note_evaluation(outcome, self.steps)
-        if improved:
-            with self._writing():
-                save_policy(self.directory.policies / "best", self.learner)
-        return improved
+        self._tracking.note_evaluation(outcome, self.steps)
+        return Record(self.steps, evaluation_metrics(outcome), self._timing())
+
+    def _keep_best(self) -> bool:
+        """Keep the policy if it is the best so far, and say whether it is."""
+        if self._tracking.best_step != self.steps:
+            return False
+        with self._writing():
+            save_policy(self.directory.policies / "best", self.learner)
+        return True
 
     def _conclude(self) -> Result:
         result = Result(
@@ -266,26 +323,22 @@ class Run:
         now = {**fingerprint_of_machine(), "device": str(self.components.device), "seed": self.config.experiment.seed}
         watched = ("rl4sys", "python", "packages", "cpu", "device", "seed")
         was = self._facts
+        # Older versions recorded fewer packages.
+        now["packages"] = {name: now["packages"].get(name) for name in was["packages"]}
         changes = [f"{name} was {was[name]}, now {now[name]}" for name in watched if was[name] != now[name]]
+        # Manifests of older versions tell nothing about plug-ins.
+        plugins, known = plugin_hashes(self.config.plugins), was.get("plugins", {})
+        changes += [f"{path} was changed" for path in plugins if known.get(path, plugins[path]) != plugins[path]]
         return [*changes, "config.yaml was changed"] if was["config"] != self.config.digest() else changes
+
+    def _writing(self) -> AbstractContextManager[None]:
+        return writing(self.directory.path, self.steps)
 
     def _note_inexact(self, reasons: Sequence[str]) -> None:
         if reasons:
             self._facts["inexact"] += [f"step {self.steps}: {reason}" for reason in reasons]
             self.directory.write_manifest(self._facts)
             _log.warning("Continuing, not exact: %s", "; ".join(reasons))
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Tell a failure of the disk in words that say how to go on."""
-        try:
-            yield
-        except OSError as error:
-            advice = "Free some space" if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) else "Repair that"
-            raise NotSaved(
-                f"The run could not be saved at step {self.steps:,}: {error.strerror or error}. What was saved before "
-                f"is intact. {advice}, then go on with: rl4sys resume {self.directory.path}"
-            ) from error
 
 
 def _crossed(before: int, after: int, frequency: int) -> bool:

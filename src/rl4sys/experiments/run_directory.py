@@ -70,14 +70,29 @@ class RunDirectory:
         return self.path / "metrics.jsonl"
 
     @property
+    def trail(self) -> Path:
+        """Hashes of what was collected and learned, one mark per line."""
+        return self.path / "hashes.jsonl"
+
+    @property
     def checkpoints(self) -> Path:
         """One directory per checkpoint."""
         return self.path / "checkpoints"
 
     @property
+    def scratch(self) -> Path:
+        """For files that nothing depends on when the process has ended."""
+        return self.path / "scratch"
+
+    @property
     def policies(self) -> Path:
         """Policies that can act without the rest of the run."""
         return self.path / "policies"
+
+    @property
+    def videos(self) -> Path:
+        """Episodes that were recorded in between, if that was asked for."""
+        return self.path / "videos"
 
     @property
     def result(self) -> Path:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from rl4sys.algorithms import Algorithm, Progress
+from rl4sys.algorithms import Algorithm, Progress, Update
 from rl4sys.experience import Array, Segment
 from rl4sys.learning.normalizers import ObservationStatistics, RewardScale
+from rl4sys.learning.out_of_memory import OutOfMemory
+from rl4sys.learning.skips import PATIENCE, Diverged, Skips
+from rl4sys.networks import NonFiniteUpdate, is_out_of_memory
 from rl4sys.state import State, require
 from rl4sys.weights import ModelStore
 
-
-class Diverged(ArithmeticError):
-    """Learning left the range of numbers."""
+Updating: TypeAlias = Callable[[Any], Update]
+"""Learns from one batch."""
 
 
 class Buffer(Protocol):
@@ -55,15 +57,23 @@ class Learner:
         total_steps: int | None = None,
         observations: ObservationStatistics | None = None,
         rewards: RewardScale | None = None,
+        patience: int = PATIENCE,
     ) -> None:
+        """`patience` is the number of updates in a row that may be left out because they are not finite."""
         self.algorithm = algorithm
         self.buffer = buffer
         self.steps = 0
         self.updates = 0
+        self.progress = Progress()
+        """How far the run had come when the algorithm was last told so."""
+        self.skips = Skips(patience)
+        self.on_skip: Callable[[Any, NonFiniteUpdate], None] = lambda batch, error: None
+        """Called with the batch of an update that is left out, and the reason."""
+        self._updating: Updating = algorithm.update
         self._total_steps = total_steps
         self._observations = observations
         self._rewards = rewards
-        algorithm.advance(Progress(0, total_steps))
+        self._advance()
         self.store = ModelStore(algorithm.policy_weights())
 
     def learn(self, segments: Sequence[Segment]) -> Mapping[str, float]:
@@ -80,12 +90,22 @@ class Learner:
         before = self.updates
         for batch in self.buffer.due():
             seen = batch if self._rewards is None else self._rewards.scaled(batch)
-            metrics, feedback = self.algorithm.update(seen)
+            try:
+                metrics, feedback = self._updating(seen)
+            except NonFiniteUpdate as error:
+                self.on_skip(seen, error)
+                self.skips.note(error, self.updates + 1, self.steps)
+                continue
+            except (MemoryError, RuntimeError) as error:
+                if not is_out_of_memory(error):
+                    raise
+                raise OutOfMemory(self.updates + 1, self.steps, error) from error
+            self.skips.in_row = 0
             if feedback:
                 self.buffer.annotate(batch.ids, feedback)
             self.updates += 1
         # Only now: schedules see a batch as the part of the run that begins where the last one ended.
-        self.algorithm.advance(Progress(self.steps, self._total_steps))
+        self._advance()
         if self.updates > before:
             if self._observations is not None:
                 # Only now: the batch was judged with the statistics that its own policy had.
@@ -101,11 +121,34 @@ class Learner:
             metrics = {**metrics, "age": float(oldest)}
         return metrics
 
+    def _advance(self) -> None:
+        self.progress = Progress(self.steps, self._total_steps)
+        self.algorithm.advance(self.progress)
+
+    def watch(self, around: Callable[[Updating], Updating]) -> None:
+        """Let something look at every update: it is given how one is done, and returns how it is done from now on."""
+        self._updating = around(self._updating)
+
+    def roll_back(self, state: State) -> None:
+        """Take weights, optimizers and statistics from an earlier state; steps, experience and versions go on.
+
+        Going back wholly would only lead to the same place again, since everything that follows is determined.
+        """
+        self.algorithm.restore(state["algorithm"])
+        self._advance()
+        if self._observations is not None:
+            self._observations.restore(state["observations"])
+        if self._rewards is not None:
+            self._rewards.restore(state["rewards"])
+        self.skips.in_row = 0
+        self.store.publish(self.algorithm.policy_weights())
+
     def state(self) -> State:
         """Everything that later versions depend on, but for the rows of a replay buffer."""
         return {
             "steps": self.steps,
             "updates": self.updates,
+            "skips": self.skips.state(),
             "algorithm": self.algorithm.state(),
             "buffer": self.buffer.state(),
             "store": self.store.state(),
@@ -115,10 +158,13 @@ class Learner:
 
     def restore(self, state: State) -> None:
         """Continue exactly where `state` was taken."""
-        require(state, "steps", "updates", "algorithm", "buffer", "store", "observations", "rewards")
+        # Earlier versions did not count what is left out.
+        state = {"skips": Skips().state(), **state}
+        require(state, "steps", "updates", "skips", "algorithm", "buffer", "store", "observations", "rewards")
         self.steps, self.updates = int(state["steps"]), int(state["updates"])
+        self.skips.restore(state["skips"])
         self.algorithm.restore(state["algorithm"])
-        self.algorithm.advance(Progress(self.steps, self._total_steps))
+        self._advance()
         self.buffer.restore(state["buffer"])
         self.store.restore(state["store"])
         if self._observations is not None:

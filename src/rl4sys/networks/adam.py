@@ -6,6 +6,7 @@ import math
 
 import torch
 
+from rl4sys.networks.finite import NonFiniteUpdate, describe_gradient
 from rl4sys.networks.parameters import Parameters, Part
 from rl4sys.state import State, require
 
@@ -27,21 +28,49 @@ class FlatAdam:
         self._first = torch.zeros_like(parameters.flat)
         self._second = torch.zeros_like(parameters.flat)
         self._scratch = torch.empty_like(parameters.flat)
+        self._norm = torch.zeros(())
 
     def step(self, loss: torch.Tensor, lr: float | None = None) -> torch.Tensor:
-        """Descend once along the gradient of the loss; returns the gradient's norm before clipping."""
+        """Descend once along the gradient of the loss; returns the gradient's norm before clipping.
+
+        Raises `NonFiniteUpdate`, and changes nothing, if the loss or its gradient is not finite.
+        """
         self._parameters.gradient.zero_()
         loss.backward()  # type: ignore[no-untyped-call]  # torch does not annotate it
+        return self.step_along(loss, lr)
+
+    def step_along(self, loss: torch.Tensor, lr: float | None = None) -> torch.Tensor:
+        """The same for a loss whose gradient the parameters hold already."""
+        if not math.isfinite(loss.item()):
+            raise NonFiniteUpdate(f"The loss is {loss.item()}.", self._parameters.faulty())
         norm: torch.Tensor = torch.linalg.vector_norm(self._parameters.gradient)
-        self._clip(norm)
-        self._descend(self._parameters.gradient, self._lr if lr is None else lr)
+        self._step(norm, self._lr if lr is None else lr)
         return norm
 
     def descend(self) -> None:
-        """Descend once along the gradient that the parameters hold."""
+        """Descend once along the gradient that the parameters hold.
+
+        Raises `NonFiniteUpdate`, and changes nothing, if it is not finite.
+        """
+        gradient = self._parameters.gradient
+        # Where nothing is clipped only finiteness is asked for, which the square answers faster.
+        clips = self._max_norm is not None
+        self._step(torch.linalg.vector_norm(gradient) if clips else torch.dot(gradient, gradient), self._lr)
+
+    @property
+    def gradient_norm(self) -> float:
+        """That of the last gradient, before clipping."""
         if self._max_norm is not None:
-            self._clip(torch.linalg.vector_norm(self._parameters.gradient))
-        self._descend(self._parameters.gradient, self._lr)
+            return float(self._norm)
+        return float(torch.linalg.vector_norm(self._parameters.gradient))
+
+    def _step(self, norm: torch.Tensor, lr: float) -> None:
+        if not math.isfinite(norm.item()):
+            faulty = self._parameters.faulty()
+            raise NonFiniteUpdate(describe_gradient(norm.item(), faulty), faulty)
+        self._norm = norm
+        self._clip(norm)
+        self._descend(self._parameters.gradient, lr)
 
     def _clip(self, norm: torch.Tensor) -> None:
         if self._max_norm is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
+from weakref import WeakSet
 
 import torch
 
@@ -31,6 +32,7 @@ class Workspace:
 
     def __init__(self) -> None:
         self._arrays: dict[tuple[str, int, tuple[int, ...]], torch.Tensor] = {}
+        _WORKSPACES.add(self)
 
     def array(self, use: str, number: int, shape: tuple[int, ...], like: torch.Tensor) -> torch.Tensor:
         """The array of this use, number and shape; its numbers are whatever was left there."""
@@ -38,6 +40,19 @@ class Workspace:
         if found is None:
             found = self._arrays[use, number, shape] = like.new_empty(shape)
         return found
+
+    def release(self) -> None:
+        """Let go of all memory; what is needed is taken anew."""
+        self._arrays.clear()
+
+
+_WORKSPACES: WeakSet[Workspace] = WeakSet()
+
+
+def release_workspaces() -> None:
+    """Let go of the memory of all workspaces: when there is too little, what is kept for later is in the way."""
+    for workspace in _WORKSPACES:
+        workspace.release()
 
 
 class Chain:

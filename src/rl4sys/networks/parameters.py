@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from rl4sys.networks.finite import is_finite
 from rl4sys.policy import Tensor
 from rl4sys.weights import Layout
 
@@ -23,6 +24,14 @@ class Part:
 
     flat: torch.Tensor
     gradient: torch.Tensor
+    owner: Parameters
+    first: int
+    """Where the stretch begins in the flat vector of its owner."""
+
+    def faulty(self) -> list[str]:
+        """The names of the tensors in this stretch whose gradients are not finite."""
+        last = self.first + len(self.flat)
+        return [name for name in self.owner.faulty() if self.first <= self.owner.layout.offset(name) < last]
 
 
 class Parameters:
@@ -59,7 +68,11 @@ class Parameters:
 
     def part(self, stretch: slice) -> Part:
         """Views of a stretch and its gradient."""
-        return Part(self.flat[stretch], self.gradient[stretch])
+        return Part(self.flat[stretch], self.gradient[stretch], self, stretch.start or 0)
+
+    def faulty(self) -> list[str]:
+        """The names of the tensors whose gradients are not finite."""
+        return [name for name, view in self.views.items() if view.grad is not None and not is_finite(view.grad)]
 
     def copy(self) -> Parameters:
         """An equal set of parameters that nothing trains, for targets."""

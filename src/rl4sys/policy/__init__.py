@@ -4,6 +4,7 @@ from rl4sys.policy.builder import MASK, ProgramBuilder
 from rl4sys.policy.heads import NoAllowedAction, noise_size
 from rl4sys.policy.noise import KeyedNoise
 from rl4sys.policy.ops import COMPILERS
+from rl4sys.policy.portable import PolicyFileDamaged, PortablePolicy
 from rl4sys.policy.runtime import Decision, NumpyPolicy, UnknownOp, layout_of
 from rl4sys.policy.spec import (
     ActionSpec,
@@ -34,7 +35,9 @@ __all__ = [
     "NoAllowedAction",
     "NumpyPolicy",
     "Op",
+    "PolicyFileDamaged",
     "PolicySpec",
+    "PortablePolicy",
     "Program",
     "ProgramBuilder",
     "Tensor",

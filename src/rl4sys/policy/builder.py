@@ -30,6 +30,10 @@ class ProgramBuilder:
         self._inputs = (*self._inputs, spec)
         return self._declare(spec.name, spec.shape)
 
+    def chance(self, name: str, size: int) -> str:
+        """A register of normal numbers, drawn before the program runs; the head says how (settings noise, size)."""
+        return self._declare(name, (size,))
+
     def tensor(self, name: str, *shape: int) -> str:
         """Declare a tensor, or refer to one that was declared with the same shape."""
         declared = self._tensors.setdefault(name, Tensor(name, shape))

@@ -1,4 +1,4 @@
-"""From registers to an action and what is noted about it. One class per head and action kind."""
+"""From registers to an action and what is noted about it: choices here, vectors in `vector_heads`."""
 
 from __future__ import annotations
 
@@ -10,16 +10,11 @@ from itertools import accumulate
 import numpy as np
 
 from rl4sys.experience import Array, Arrays
-from rl4sys.policy.noise import normal
-from rl4sys.policy.ops import softplus
-from rl4sys.policy.spec import BoxAction, DiscreteAction, Head, MultiDiscreteAction, PolicySpec, number
-
-Decide = Callable[[Array], tuple[Array, Arrays]]
-"""Noise in; action and notes out, in arrays that are fresh or reused: copy what must outlive the decision."""
+from rl4sys.policy.spec import BoxAction, DiscreteAction, Head, MultiDiscreteAction, PolicySpec
+from rl4sys.policy.vector_heads import Decide, compile_vector_head, vector_noise_size
 
 _FEW = 32
 """Up to this many choices, plain Python decides for one row faster than numpy does."""
-_HALF_LOG_TWO_PI = np.float32(0.5 * math.log(2.0 * math.pi))
 
 
 class NoAllowedAction(ValueError):
@@ -35,12 +30,8 @@ def noise_size(spec: PolicySpec) -> int:
             return 1
         case "epsilon_greedy", _:
             return 2
-        case "gaussian", BoxAction() as box:
-            return 2 * box.size
-        case "tanh_gaussian", BoxAction() as box:
-            return 2 * box.size + len(spec.head.tensors)
-        case "perturbed", BoxAction() as box:
-            return 2 * box.size + 1
+        case _, BoxAction() as box:
+            return vector_noise_size(spec.head, box)
     return 0
 
 
@@ -54,7 +45,6 @@ def compile_head(spec: PolicySpec, registers: Mapping[str, Array], tensors: Arra
     """The function that turns noise into decisions over these registers."""
     head, action = spec.head, spec.action
     inputs = [registers[name] for name in head.inputs]
-    parameters = [tensors[name] for name in head.tensors]
     mask = _mask(head, registers)
     match head.kind, action:
         case "categorical", DiscreteAction():
@@ -62,24 +52,15 @@ def compile_head(spec: PolicySpec, registers: Mapping[str, Array], tensors: Arra
         case "categorical", MultiDiscreteAction(sizes=sizes):
             return _several(_split(inputs[0], sizes), _split(mask, sizes), _categorical)
         case "epsilon_greedy", DiscreteAction():
-            return _epsilon_greedy(inputs[0], mask, parameters[0])
+            return _epsilon_greedy(inputs[0], mask, tensors[head.tensors[0]])
         case "deterministic", DiscreteAction():
             return _greedy(inputs[0], mask)
         case "deterministic", MultiDiscreteAction(sizes=sizes):
             return _several(_split(inputs[0], sizes), _split(mask, sizes), _greedy)
-        case "deterministic", BoxAction() as box:
-            return _deterministic(inputs[0], box, squash=head.settings.get("squash") == "tanh")
-        case "gaussian", BoxAction():
-            return _gaussian(inputs[0], parameters[0])
-        case "tanh_gaussian", BoxAction() as box:
-            low, high = (number(head.settings, f"log_std_{end}", head.kind) for end in ("low", "high"))
-            sample = _tanh_gaussian(inputs[0], inputs[1], box, (np.float32(low), np.float32(high)))
-            return _sometimes_uniform(sample, box, parameters[0]) if parameters else sample
-        case "perturbed", BoxAction() as box:
-            std, epsilon = parameters
-            memory = [*inputs[1:], *(registers[name] for name in head.outputs)]
-            theta = np.float32(number(head.settings, "theta", head.kind)) if memory else np.float32(1.0)
-            return _sometimes_uniform(_perturbed(inputs[0], box, std, memory, theta), box, epsilon)
+        case _, BoxAction() as box:
+            decide = compile_vector_head(head, box, registers, tensors)
+            if decide is not None:
+                return decide
     raise ValueError(
         f"Head '{head.kind}' cannot produce {action.kind} actions. Choose an algorithm whose head fits the "
         f"environment's action space."
@@ -212,86 +193,3 @@ def _several(scores: list[Array], masks: list[Array], one: Callable[[Array, Arra
 
 def _split(array: Array | None, sizes: tuple[int, ...]) -> list[Array]:
     return [] if array is None else np.split(array, np.cumsum(sizes)[:-1], axis=1)
-
-
-def _gaussian(mean: Array, log_std: Array) -> Decide:
-    def decide(noise: Array) -> tuple[Array, Arrays]:
-        unit = normal(noise)
-        log_prob = -(np.float32(0.5) * np.square(unit) + log_std + _HALF_LOG_TWO_PI).sum(axis=1)
-        return mean + np.exp(log_std) * unit, {"log_prob": log_prob}
-
-    return decide
-
-
-def _tanh_gaussian(mean: Array, log_std: Array, box: BoxAction, bounds: tuple[np.float32, np.float32]) -> Decide:
-    """A Gaussian squashed into the bounds, with the change of variables in its stable form."""
-    scale, middle = _scale_and_middle(box)
-    log_scale, log_two, two = np.log(scale), np.float32(math.log(2.0)), np.float32(2.0)
-
-    def decide(noise: Array) -> tuple[Array, Arrays]:
-        unit, spread = normal(noise), np.clip(log_std, *bounds)
-        raw = mean + np.exp(spread) * unit
-        gaussian = np.float32(0.5) * np.square(unit) + spread + _HALF_LOG_TWO_PI
-        correction = two * (log_two - raw - softplus(-two * raw)) + log_scale
-        return np.tanh(raw) * scale + middle, {"log_prob": -(gaussian + correction).sum(axis=1)}
-
-    return decide
-
-
-def _perturbed(mean: Array, box: BoxAction, std: Array, memory: list[Array], theta: np.float32) -> Decide:
-    """tanh(mean) plus noise, clipped to [−1, 1] and stretched to the bounds.
-
-    Without memory the noise is std · z; with it, the noise goes on from that of the last decision, pulled back to zero
-    by the share theta (an Ornstein–Uhlenbeck process).
-    """
-    scale, middle = _scale_and_middle(box)
-    one, keep = np.float32(1.0), np.float32(1.0) - theta
-
-    def decide(noise: Array) -> tuple[Array, Arrays]:
-        shift = std * normal(noise)
-        if memory:
-            before, following = memory
-            shift = keep * before + shift
-            np.copyto(following, shift)
-        return np.clip(np.tanh(mean) + shift, -one, one) * scale + middle, {}
-
-    return decide
-
-
-def _sometimes_uniform(otherwise: Decide, box: BoxAction, epsilon: Array) -> Decide:
-    """With probability ε anything within the bounds, each as likely as any other; else what the other head decides.
-
-    The last number says which. The others are pairs for normal numbers; the second of each pair, an angle, makes one
-    number of the uniform action.
-    """
-    scale, middle = _scale_and_middle(box)
-    log_prob, one, two = -np.log(np.float32(2.0) * scale).sum(dtype=np.float32), np.float32(1.0), np.float32(2.0)
-
-    def decide(noise: Array) -> tuple[Array, Arrays]:
-        action, extras = otherwise(noise[:, :-1])
-        exploring = noise[:, -1] < epsilon[0]
-        if exploring.any():
-            anything = (two * noise[:, 1:-1:2] - one) * scale + middle
-            np.copyto(action, anything, where=exploring[:, None])
-            for noted in extras.values():
-                np.copyto(noted, log_prob, where=exploring)
-        return action, extras
-
-    return decide
-
-
-def _deterministic(value: Array, box: BoxAction, *, squash: bool) -> Decide:
-    if not squash:
-        return lambda noise: (value.copy(), {})
-    scale, middle = _scale_and_middle(box)
-    return lambda noise: (np.tanh(value) * scale + middle, {})
-
-
-def _scale_and_middle(box: BoxAction) -> tuple[Array, Array]:
-    low, high = np.array(box.low, np.float32), np.array(box.high, np.float32)
-    if not (np.isfinite(low).all() and np.isfinite(high).all()):
-        raise ValueError(
-            f"A squashed policy needs finite action bounds; got {box.low} to {box.high}. "
-            f"Rescale the environment's actions, or use a Gaussian policy (PPO)."
-        )
-    return (high - low) / np.float32(2.0), (high + low) / np.float32(2.0)

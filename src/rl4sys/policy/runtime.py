@@ -8,9 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from rl4sys.experience import Array, Arrays, ArraySpec
-from rl4sys.policy.heads import Decide, compile_head, head_outputs, noise_size
+from rl4sys.policy.heads import compile_head, head_outputs, noise_size
 from rl4sys.policy.ops import COMPILERS, Thunk
 from rl4sys.policy.spec import PolicySpec, Program
+from rl4sys.policy.vector_heads import Decide, compile_chance
 from rl4sys.weights import Layout
 
 _PLANS = 16
@@ -106,7 +107,9 @@ class _Plan:
         program = spec.program
         inputs = {array.name: np.zeros((rows, *array.shape), array.dtype) for array in program.inputs}
         memory = {m.name: np.zeros((rows, *m.shape), np.float32) for m in program.carry}
-        registers: dict[str, Array] = inputs | memory
+        chance = spec.head.chance
+        drawn = {} if chance is None else {chance.name: np.zeros((rows, *chance.shape), np.float32)}
+        registers: dict[str, Array] = inputs | memory | drawn
         self._calls: list[Thunk] = []
         for op in program.ops:
             arrays = [registers[name] for name in op.inputs]
@@ -115,6 +118,7 @@ class _Plan:
             self._calls.append(compiled.run)
         registers |= head_outputs(spec, rows)
         self._next = {memory.name: registers[memory.next] for memory in program.carry}
+        self._stir = compile_chance(spec.head, registers)
         self._decide: Decide = compile_head(spec, registers, tensors)
         # A shape is asked of its array once, not in every decision.
         self._inputs = [(name, buffer, buffer.shape) for name, buffer in inputs.items()]
@@ -137,6 +141,8 @@ class _Plan:
                     buffer.fill(0.0)
             else:
                 _fill(self._memory, carry, "carry")
+        if self._stir is not None:
+            self._stir(noise)
         for call in self._calls:
             call()
         action, extras = self._decide(noise)

@@ -115,7 +115,9 @@ class Program:
     carry: tuple[Memory, ...] = ()
 
 
-HeadKind = Literal["categorical", "epsilon_greedy", "gaussian", "tanh_gaussian", "deterministic", "perturbed"]
+HeadKind = Literal[
+    "categorical", "epsilon_greedy", "gaussian", "tanh_gaussian", "deterministic", "perturbed", "noise_conditioned"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,8 @@ class Head:
 
     categorical(logits) · epsilon_greedy(values; epsilon) · gaussian(mean; log_std) ·
     tanh_gaussian(mean, log_std[; epsilon]) · deterministic(scores or mean) ·
-    perturbed(mean[, noise]; std, epsilon). `mask` names the observation that says which discrete choices are allowed.
+    perturbed(mean[, noise]; std, epsilon) · noise_conditioned(value[; epsilon]). `mask` names the observation that says
+    which discrete choices are allowed.
     """
 
     kind: HeadKind
@@ -138,6 +141,19 @@ class Head:
         """Registers that the head itself assigns, for memory to take up: the setting `next`, if there is one."""
         following = self.settings.get("next")
         return (following,) if isinstance(following, str) else ()
+
+    @property
+    def chance(self) -> ArraySpec | None:
+        """The register that holds normal numbers before the program runs: settings `noise` (its name) and `size`."""
+        if self.kind != "noise_conditioned":
+            return None
+        name, size = self.settings.get("noise"), self.settings.get("size")
+        if not isinstance(name, str) or isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            raise ValueError(
+                f"Settings 'noise' and 'size' of {self.kind} are {name!r} and {size!r}; expected the name of a "
+                f"register and a number from 1."
+            )
+        return ArraySpec(name, "float32", (size,))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rl4sys.experience import Array, Arrays, Ending, Segment, StreamKey, Transitions
+from rl4sys.replay.storage import InMemory, Storage
 from rl4sys.state import State, StateMismatch, require
 
 OBSERVATION, NEXT_OBSERVATION, EXTRAS = "observation/", "next_observation/", "extras/"
@@ -21,13 +22,14 @@ class Columns:
     arrive much later. Saved rows therefore name the predecessor instead: once written they never change.
     """
 
-    def __init__(self, capacity: int, n_step: int = 1) -> None:
+    def __init__(self, capacity: int, n_step: int = 1, storage: Storage | None = None) -> None:
         if capacity < 1 or n_step < 1:
             raise ValueError(f"Replay with capacity {capacity} and n_step {n_step}: choose at least 1 for both.")
         self.capacity = capacity
         self.total = 0
         """One past the id of the newest transition."""
         self._n_step = n_step
+        self._storage = storage or InMemory()
         self._columns: dict[str, Array] = {}
         self._observation: Arrays = {}
         self._next_observation: Arrays = {}
@@ -41,8 +43,8 @@ class Columns:
         """The id of the oldest transition that is held."""
         return max(0, self.total - self.capacity)
 
-    def append(self, segment: Segment) -> None:
-        """Copy a segment in, over the oldest transitions when no slot is free."""
+    def append(self, segment: Segment) -> bool:
+        """Copy a segment in, over the oldest transitions when no slot is free; whether it goes on from one held."""
         self._require_complete()
         start, self.total = self.total, self.total + segment.steps
         rows = {"action": segment.action, "reward": segment.reward, "discount": segment.discount()}
@@ -53,7 +55,7 @@ class Columns:
         for piece, slots in self.pieces(start, self.total):
             self._successor[slots] = np.arange(start + piece.start + 1, start + piece.stop + 1)
         self._successor[(self.total - 1) % self.capacity] = -1
-        self._link(segment, start)
+        return self._link(segment, start)
 
     def batch(self, ids: Array, weight: Array) -> Transitions:
         """The transitions with these ids, in arrays of their own."""
@@ -75,6 +77,16 @@ class Columns:
             weight=weight,
             ids=ids,
         )
+
+    def followed_by(self, name: str, ids: Array) -> Array:
+        """One array of what was observed after the transitions with these ids."""
+        return _take(self._next_observation[name], ids % self.capacity)
+
+    def chains(self) -> tuple[Array, Mapping[StreamKey, int]]:
+        """The successor of every id that is held, −1 where there is none; and the newest id of unfinished streams."""
+        self._require_complete()
+        successor = _take(self._successor, np.arange(self.first, self.total) % self.capacity)
+        return successor, {stream: tail.last for stream, tail in self._tails.items() if tail.last >= self.first}
 
     def pieces(self, first: int, last: int) -> Iterator[tuple[slice, slice]]:
         """What is held of ids [first, last): slices counted from `first`, and the slots they lie in."""
@@ -166,7 +178,9 @@ class Columns:
                 column[slots] = rows[name][piece]
 
     def _allocate(self, rows: Mapping[str, Array]) -> None:
-        self._columns = {name: np.zeros((self.capacity, *array.shape[1:]), array.dtype) for name, array in rows.items()}
+        self._columns = {
+            name: self._storage.allocate((self.capacity, *array.shape[1:]), array.dtype) for name, array in rows.items()
+        }
         self._observation = self._group(OBSERVATION)
         self._next_observation = self._group(NEXT_OBSERVATION)
         self._extras = self._group(EXTRAS)
@@ -174,16 +188,18 @@ class Columns:
     def _group(self, prefix: str) -> Arrays:
         return {name.removeprefix(prefix): column for name, column in self._columns.items() if name.startswith(prefix)}
 
-    def _link(self, segment: Segment, start: int) -> None:
-        """Tie the new transitions to the end of their stream, and remember the new end."""
+    def _link(self, segment: Segment, start: int) -> bool:
+        """Tie the new transitions to the end of their stream, if it is held, and remember the new end."""
         tail = self._tails.pop(segment.stream, None)
-        if tail is not None and tail.precedes(segment) and tail.last >= self.first:
+        is_tied = tail is not None and tail.precedes(segment) and tail.last >= self.first
+        if tail is not None and is_tied:
             self._successor[tail.last % self.capacity] = start
         if segment.ending is Ending.CONTINUES:
             self._tails[segment.stream] = _Tail(segment.episode, segment.start + segment.steps, self.total - 1)
         # The longest silent come first. Once overwritten they need no successor: let them not fill memory.
         while self._tails and next(iter(self._tails.values())).last < self.first:
             del self._tails[next(iter(self._tails))]
+        return is_tied
 
     def _require_complete(self) -> None:
         if self._awaited != 0:

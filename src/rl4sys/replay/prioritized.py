@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from rl4sys.experience import Array, Segment, Transitions
 from rl4sys.replay.columns import Columns
-from rl4sys.replay.pace import Ratio, UpdateCredit
+from rl4sys.replay.pace import Ratio
+from rl4sys.replay.replay_buffer import ReplayBuffer
+from rl4sys.replay.storage import Storage
 from rl4sys.replay.sum_tree import SumTree
-from rl4sys.state import State, generator_state, require, restore_generator
+from rl4sys.state import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class Priorities:
         return self.beta + (1.0 - self.beta) * min(1.0, steps / self.beta_steps)
 
 
-class PrioritizedBuffer:
+class PrioritizedBuffer(ReplayBuffer):
     """Keeps the newest `capacity` transitions and draws them in proportion to their priorities.
 
     Draws are stratified: one from each of `batch_size` equal shares of the whole. New transitions enter with
@@ -54,27 +56,12 @@ class PrioritizedBuffer:
         rng: np.random.Generator,
         priorities: Priorities | None = None,
         n_step: int = 1,
+        storage: Storage | None = None,
     ) -> None:
-        self._columns = Columns(capacity, n_step)
+        super().__init__(Columns(capacity, n_step, storage), pace, rng)
         self._tree = SumTree(capacity)
-        self._credit = UpdateCredit(pace)
-        self._batch_size = pace.batch_size
-        self._rng = rng
         self._priorities = priorities or Priorities()
         self._highest = 1.0
-
-    def add(self, segment: Segment, age: int = 0) -> None:
-        """Take in a segment, however old: off-policy algorithms learn from any policy's steps."""
-        start = self.total
-        self._columns.append(segment)
-        for _, slots in self._columns.pieces(start, self.total):
-            self._tree.fill(slots, self._highest)
-        self._credit.earn(segment.steps, self.total)
-
-    def due(self) -> Iterator[Transitions]:
-        """As many batches as the steps so far have earned; each is drawn when it is asked for."""
-        while self._credit.spend():
-            yield self._draw()
 
     def annotate(self, ids: Array, feedback: Mapping[str, Array]) -> None:
         """Set new priorities from the errors [B] in `priority`; passes over what was overwritten since."""
@@ -93,50 +80,11 @@ class PrioritizedBuffer:
         self._tree.put(ids[held] % self._columns.capacity, priority)
         self._highest = max(self._highest, priority.max(initial=0.0).item())
 
-    @property
-    def counts(self) -> Mapping[str, int]:
-        """Steps taken in (`added`), and how many of them gave way to newer ones (`overwritten`)."""
-        return {"added": self.total, "overwritten": self.first}
-
-    @property
-    def first(self) -> int:
-        """The id of the oldest transition that is held."""
-        return self._columns.first
-
-    @property
-    def total(self) -> int:
-        """One past the id of the newest transition: the number of steps ever added."""
-        return self._columns.total
-
-    def rows(self, first: int, last: int) -> Mapping[str, Array]:
-        """Copies of the transitions with ids [first, last), to be saved; they never change afterwards."""
-        return self._columns.rows(first, last)
-
-    def load_rows(self, first: int, rows: Mapping[str, Array]) -> None:
-        """Take back, after `restore`, what `rows` returned."""
-        self._columns.load_rows(first, rows)
-
-    def state(self) -> State:
-        """Everything but the rows; `leaves` are the priorities of what is held, oldest first."""
-        pieces = self._columns.pieces(self.first, self.total)
-        return {
-            "columns": self._columns.state(),
-            "credit": self._credit.state(),
-            "rng": generator_state(self._rng),
-            "leaves": np.concatenate([np.zeros(0), *(self._tree.values(slots) for _, slots in pieces)]),
-            "highest": self._highest,
-        }
-
-    def restore(self, state: State) -> None:
-        """Go on exactly where `state` was taken, once the rows are loaded too."""
-        require(state, "columns", "credit", "rng", "leaves", "highest")
-        self._columns.restore(state["columns"])
-        self._credit.restore(state["credit"])
-        restore_generator(self._rng, state["rng"])
-        self._tree = SumTree(self._columns.capacity)
-        for piece, slots in self._columns.pieces(self.first, self.total):
-            self._tree.fill(slots, state["leaves"][piece])
-        self._highest = float(state["highest"])
+    def _append(self, segment: Segment) -> None:
+        start = self.total
+        self._columns.append(segment)
+        for _, slots in self._columns.pieces(start, self.total):
+            self._tree.fill(slots, self._highest)
 
     def _draw(self) -> Transitions:
         shares = (np.arange(self._batch_size) + self._rng.random(self._batch_size)) / self._batch_size
@@ -145,3 +93,15 @@ class PrioritizedBuffer:
         # w = (N·P)^-β / max w (sec. 3.4), with the maximum of this batch; N and the sum of priorities cancel.
         weight = (priority.min() / priority) ** self._priorities.beta_after(self.total)
         return self._columns.batch(self._columns.ids_in(slots), weight.astype(np.float32))
+
+    def _own_state(self) -> State:
+        """`leaves` are the priorities of what is held, oldest first."""
+        pieces = self._columns.pieces(self.first, self.total)
+        leaves = np.concatenate([np.zeros(0), *(self._tree.values(slots) for _, slots in pieces)])
+        return {"leaves": leaves, "highest": self._highest}
+
+    def _restore_own(self, state: State) -> None:
+        self._tree = SumTree(self._columns.capacity)
+        for piece, slots in self._columns.pieces(self.first, self.total):
+            self._tree.fill(slots, state["leaves"][piece])
+        self._highest = float(state["highest"])

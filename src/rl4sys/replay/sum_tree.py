@@ -24,6 +24,15 @@ class SumTree:
             self._levels.append(np.zeros(_padded(len(self._levels[-1]) // FAN_OUT), np.float64))
         self._blocks = [level.reshape(-1, FAN_OUT) for level in self._levels]
 
+    @staticmethod
+    def size(leaves: int) -> int:
+        """Bytes that a tree over so many leaves takes."""
+        nodes = width = _padded(leaves)
+        while width > TOP:
+            width = _padded(width // FAN_OUT)
+            nodes += width
+        return 8 * nodes
+
     def values(self, leaves: Array | slice) -> Array:
         """The values of these leaves."""
         return self._levels[0][leaves]

@@ -44,6 +44,8 @@ class ServerConfig(Config):
     experiments: dict[str, dict[str, Any]] = {}
     """Experiments that clients may ask for by name: `algorithm`, `network`, `buffer`, …, and where the server knows it
     `observation` and `action`; or the path of a file with these. `default` is for clients that ask for none."""
+    plugins: tuple[str, ...] = ()
+    """Your own Python files (beside this one) or modules, whose algorithms, networks and buffers learners may have."""
     allow_client_algorithms: bool = True
     """Whether clients may bring an algorithm with parameters of their own. If not, they must ask for an experiment."""
     metrics_port: int | None = Field(None, ge=0, le=65_535)
@@ -79,7 +81,11 @@ def server_options(config: ServerConfig) -> ServerOptions:
         insecure=config.insecure,
         metrics_port=config.metrics_port,
         service=ServiceOptions(
-            workers=config.workers, durability=config.durability, limits=config.limits, offers=offers
+            workers=config.workers,
+            durability=config.durability,
+            limits=config.limits,
+            offers=offers,
+            plugins=config.plugins,
         ),
     )
 
@@ -88,9 +94,17 @@ def _complete(values: dict[str, Any], directory: Path) -> dict[str, Any]:
     """Paths from the root, and experiments with what they extend."""
     paths = {name: values[name] for name in _FILES if isinstance(values.get(name), str)}
     values |= {name: directory / Path(text).expanduser() for name, text in paths.items()}
+    if isinstance(plugins := values.get("plugins"), list):
+        values["plugins"] = [_plugin(each, directory) for each in plugins]
     if isinstance(experiments := values.get("experiments"), dict):
         values["experiments"] = {name: _experiment(name, each, directory) for name, each in experiments.items()}
     return values
+
+
+def _plugin(plugin: Any, directory: Path) -> Any:
+    """A file by its whole path: workers may start elsewhere."""
+    is_file = isinstance(plugin, str) and plugin.endswith(".py")
+    return str((directory / Path(plugin).expanduser()).resolve()) if is_file else plugin
 
 
 def _experiment(name: str, source: Any, directory: Path) -> Any:

@@ -67,6 +67,7 @@ class HostedLearner:
         self.form: SegmentFormat | None = None
         self.store: ModelStore | None = None
         self._directory, self._workers, self._clock = directory, options.workers, clock
+        self._plugins = options.plugins
         self._changed = threading.Condition()
         self._told: dict[int, Callable[[], None]] = {}
         self._tellings = itertools.count()
@@ -199,8 +200,8 @@ class HostedLearner:
 
     def _new_worker(self) -> Worker:
         if self._workers == "threads":
-            return ThreadWorker(self._directory, self.inbox.files, self._hear)
-        return ProcessWorker(self._directory, self._hear)
+            return ThreadWorker(self._directory, self.inbox.files, self._hear, self._plugins)
+        return ProcessWorker(self._directory, self._hear, self._plugins)
 
     def _end_turn(self) -> None:
         with self._changed:

@@ -19,7 +19,6 @@ from rl4sys.learning import (
     ReplayTooLarge,
     RewardScale,
     Room,
-    replay_cost,
     require_room,
 )
 from rl4sys.networks import NetworksConfig
@@ -110,7 +109,7 @@ def build_learner(
     algorithm = config.algorithm.build(problem)
     pace = config.algorithm.pace(config.buffer.size)
     explore = algorithm.policies.explore
-    _check_replay(config, replay_cost(config.buffer, explore.segment_schema()), scratch, is_new=is_new)
+    _check_replay(config, config.buffer.cost(explore.segment_schema()), scratch, is_new=is_new)
     surroundings = Surroundings(setup.observation, scratch)
     return Learner(
         algorithm,

@@ -85,23 +85,23 @@ class Offers:
             Failure(FailureReason.ALGORITHM_FORBIDDEN),
         )
 
-    def require_sound(self, workers: WorkerKind) -> None:
-        """Raise `ConfigError` for the first experiment that no learner could be made from.
+    def require_sound(self, workers: WorkerKind, plugins: tuple[str, ...] = ()) -> None:
+        """Raise `ConfigError` for a plug-in that cannot be loaded, or the first experiment that makes no learner.
 
         That takes the algorithms, and so torch: with worker processes it is asked of a process of its own.
         """
-        if not self:
+        if not self and not plugins:
             return
         requests = [offer.to_request().SerializeToString() for offer in self._offers.values()]
         if workers == "threads":
             # Here and not above: a server with worker processes never imports torch.
             from rl4sys.server.offer_check import problems
 
-            found = problems(requests)
+            found = problems(requests, plugins)
         else:
-            found = _ask_another_process(requests)
+            found = _ask_another_process(requests, plugins)
         for name, problem in found.items():
-            raise ConfigError(f"experiments.{name}: {problem}")
+            raise ConfigError(f"experiments.{name}: {problem}" if name else f"plugins: {problem}")
 
     def _listed(self) -> str:
         return f"Ask for one of: {', '.join(sorted(self._offers))}."
@@ -136,10 +136,10 @@ def _offer(name: str, values: Mapping[str, Any]) -> Offer:
     return Offer(name, algorithm, parameters, observation, action)
 
 
-def _ask_another_process(requests: list[bytes]) -> dict[str, str]:
+def _ask_another_process(requests: list[bytes], plugins: tuple[str, ...]) -> dict[str, str]:
     answer = subprocess.run(
         [sys.executable, "-m", "rl4sys.server.offer_check"],
-        input=json.dumps([request.hex() for request in requests]),
+        input=json.dumps({"requests": [request.hex() for request in requests], "plugins": plugins}),
         capture_output=True,
         text=True,
         timeout=_CHECK_SECONDS,

@@ -24,6 +24,8 @@ class ServiceOptions:
     limits: ServiceLimits = field(default_factory=ServiceLimits)
     offers: Offers = field(default_factory=Offers)
     """Experiments by name; each is tried before the service starts."""
+    plugins: tuple[str, ...] = ()
+    """Python files, by whole paths, and modules that workers load; they are tried before the service starts, too."""
     restart_seconds: float = 0.5
     """The delay before a failed worker is started again; it doubles with each failure in vain."""
 

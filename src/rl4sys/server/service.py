@@ -43,7 +43,7 @@ class TrainingService:
         """Continue every learner in `data`; None keeps everything in a place that goes with the service."""
         self.options = options or ServiceOptions()
         self._limits = self.options.limits
-        self.options.offers.require_sound(self.options.workers)
+        self.options.offers.require_sound(self.options.workers, self.options.plugins)
         self._learners = Learners(data, self.options, clock)
         self._sessions = Sessions(self._limits.max_sessions, self._limits.max_sessions_per_token, clock)
         self._quotas = Quotas(self._limits, clock)

@@ -1,4 +1,4 @@
-"""The process of one learner: `python -m rl4sys.server.worker REQUESTS EVENTS DIRECTORY LOG_LEVEL`.
+"""The process of one learner: `python -m rl4sys.server.worker REQUESTS EVENTS DIRECTORY LOG_LEVEL PLUGIN…`.
 
 Requests are JSON lines on one pipe; events, log lines among them, come back on another. It saves and leaves when asked
 to, and leaves at once, without saving, when its host is gone: a new host may already have started another worker.
@@ -16,8 +16,9 @@ from types import FrameType
 from typing import IO
 
 from rl4sys.config import ConfigError
-from rl4sys.server.events import Event, Resolved, write_event
+from rl4sys.server.events import Event, Failed, Resolved, write_event
 from rl4sys.server.learner_config import canonical, resolve
+from rl4sys.server.learner_plugins import load_learner_plugins
 from rl4sys.server.logs import send_logs_to_host
 from rl4sys.server.work import Control, work
 
@@ -26,7 +27,7 @@ _NICENESS = 5
 """Whoever shares the machine goes first: a live system, and the server that acknowledges its experience."""
 
 
-def main(requests: int, events: int, directory: Path, log_level: int) -> None:
+def main(requests: int, events: int, directory: Path, log_level: int, plugins: tuple[str, ...] = ()) -> None:
     """Work until asked to stop."""
     os.nice(_NICENESS)
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -53,6 +54,11 @@ def main(requests: int, events: int, directory: Path, log_level: int) -> None:
             os._exit(_HOST_IS_GONE)
 
     send_logs_to_host(tell, log_level)
+    try:
+        load_learner_plugins(plugins)
+    except ConfigError as error:
+        tell(Failed(str(error), 0))
+        return
     threading.Thread(target=obey, args=(os.fdopen(requests, "r"),), name="requests", daemon=True).start()
     work(directory, None, control, tell)
 
@@ -69,4 +75,4 @@ def _leave_it_to_the_host(number: int, frame: FrameType | None) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]))
+    main(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]), tuple(sys.argv[5:]))

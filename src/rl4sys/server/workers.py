@@ -44,10 +44,14 @@ class Worker(Protocol):
 class ThreadWorker:
     """A worker in this process, for embedded use."""
 
-    def __init__(self, directory: Path, files: Files | None, listen: Callable[[Event], None]) -> None:
+    def __init__(
+        self, directory: Path, files: Files | None, listen: Callable[[Event], None], plugins: tuple[str, ...] = ()
+    ) -> None:
         # Here and not above: a server with worker processes never imports torch.
+        from rl4sys.server.learner_plugins import load_learner_plugins
         from rl4sys.server.work import Control, work
 
+        load_learner_plugins(plugins)
         self._control = Control()
         self._thread = threading.Thread(
             target=work, args=(directory, files, self._control, listen), name=f"learner {directory.name}", daemon=True
@@ -86,14 +90,14 @@ class ThreadWorker:
 class ProcessWorker:
     """A worker in a process of its own."""
 
-    def __init__(self, directory: Path, listen: Callable[[Event], None]) -> None:
+    def __init__(self, directory: Path, listen: Callable[[Event], None], plugins: tuple[str, ...] = ()) -> None:
         self._listen, self._learner = listen, directory.name
         request_end, requests = os.pipe()
         events, event_end = os.pipe()
         self._process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "rl4sys.server.worker"),
-                *map(str, (request_end, event_end, directory, level())),
+                *map(str, (request_end, event_end, directory, level(), *plugins)),
             ],
             pass_fds=(request_end, event_end),
             stdin=subprocess.DEVNULL,

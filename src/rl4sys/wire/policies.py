@@ -34,6 +34,7 @@ _HEAD_NUMBERS: Mapping[HeadKind, policy_pb2.HeadKind] = {
     "tanh_gaussian": policy_pb2.HEAD_KIND_TANH_GAUSSIAN,
     "deterministic": policy_pb2.HEAD_KIND_DETERMINISTIC,
     "perturbed": policy_pb2.HEAD_KIND_PERTURBED,
+    "noise_conditioned": policy_pb2.HEAD_KIND_NOISE_CONDITIONED,
 }
 _HEAD_KINDS = {number: kind for kind, number in _HEAD_NUMBERS.items()}
 _SMALLEST_INTEGER, _LARGEST_INTEGER = -(1 << 63), (1 << 63) - 1

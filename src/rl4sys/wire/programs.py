@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from rl4sys.policy import PolicySpec
+from rl4sys.experience import ArraySpec
+from rl4sys.policy import Head, PolicySpec
+from rl4sys.policy.spec import number
 from rl4sys.wire.errors import ContractViolation
 
 MOST_WEIGHTS = 1 << 27
 """The most values of all tensors together: half a gigabyte."""
+MOST_NOISE = 1 << 12
+"""The most normal numbers that a program reads in one decision."""
 
 
 def require_runnable(spec: PolicySpec) -> None:
@@ -24,6 +28,7 @@ def require_runnable(spec: PolicySpec) -> None:
     registers: set[str] = set()
     _assign((array.name for array in program.inputs), registers)
     _assign((memory.name for memory in program.carry), registers)
+    _assign((array.name for array in _chance(head)), registers)
     for op in program.ops:
         _require(op.kind, op.inputs, registers)
         _require(op.kind, op.tensors, tensors)
@@ -37,6 +42,23 @@ def require_runnable(spec: PolicySpec) -> None:
     _require("the head", head.tensors, tensors)
     if head.mask is not None:
         _require("the mask", (head.mask,), {array.name for array in program.inputs})
+
+
+def _chance(head: Head) -> Iterator[ArraySpec]:
+    """The register of normal numbers that the program reads, if there is one, and of a size that can be drawn."""
+    try:
+        chance = head.chance
+        if chance is None:
+            return
+        std = number(head.settings, "std", head.kind)
+    except ValueError as problem:
+        raise _broken(str(problem)) from problem
+    if chance.shape[0] > MOST_NOISE or std < 0.0:
+        raise _broken(
+            f"the head draws {chance.shape[0]} numbers of deviation {std}; expected at most {MOST_NOISE}, of deviation "
+            f"0 or more"
+        )
+    yield chance
 
 
 def _assign(names: Iterable[str], registers: set[str]) -> None:

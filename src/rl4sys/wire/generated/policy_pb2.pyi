@@ -20,6 +20,7 @@ class HeadKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     HEAD_KIND_TANH_GAUSSIAN: _ClassVar[HeadKind]
     HEAD_KIND_DETERMINISTIC: _ClassVar[HeadKind]
     HEAD_KIND_PERTURBED: _ClassVar[HeadKind]
+    HEAD_KIND_NOISE_CONDITIONED: _ClassVar[HeadKind]
 HEAD_KIND_UNSPECIFIED: HeadKind
 HEAD_KIND_CATEGORICAL: HeadKind
 HEAD_KIND_EPSILON_GREEDY: HeadKind
@@ -27,6 +28,7 @@ HEAD_KIND_GAUSSIAN: HeadKind
 HEAD_KIND_TANH_GAUSSIAN: HeadKind
 HEAD_KIND_DETERMINISTIC: HeadKind
 HEAD_KIND_PERTURBED: HeadKind
+HEAD_KIND_NOISE_CONDITIONED: HeadKind
 
 class PolicySpec(_message.Message):
     __slots__ = ("action", "program", "head")

@@ -1,0 +1,90 @@
+"""A point between four goals: SQL learns the ways to all of them, SAC settles for a few. See README.md."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+
+from findings import Findings
+from picture import draw
+from rich.console import Console
+from rich.table import Table
+from side_by_side import CONFIGS, Plan, TrainingFailed, train
+
+from rl4sys.experiments import Record, Screen, Terminal
+
+NAMES = ("east", "north", "west", "south")
+_STOPPED = 130
+
+
+def main() -> int:
+    """Train, draw and count; returns the exit code."""
+    plan = parse()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _stop)
+    plan.output.mkdir(parents=True)
+    console = Console()
+    try:
+        with Screen(console) as screen:
+            lines = {name: Terminal(screen, name, plan.steps) for name in plan.algorithms}
+
+            def show(name: str, record: Record) -> None:
+                lines[name].log(record)
+
+            found = train(plan, show)
+    except KeyboardInterrupt:
+        console.print("Stopped; nothing is left running.")
+        return _STOPPED
+    except TrainingFailed as error:
+        console.print(f"error: {error}", markup=False, soft_wrap=True)
+        return 1
+    conclude(plan, found, console)
+    return 0
+
+
+def conclude(plan: Plan, found: dict[str, Findings], console: Console) -> None:
+    """Pictures, and how often each goal was visited."""
+    summary = {}
+    table = Table("algorithm", *NAMES, "none", title=f"Goals reached in {plan.rollouts} rollouts", title_style="bold")
+    for name, findings in found.items():
+        counts = findings.counts()
+        table.add_row(name, *map(str, counts), str(plan.rollouts - sum(counts)))
+        picture = draw(f"{name.upper()} after {plan.steps:,} steps", findings, plan.output / f"{name}.png")
+        summary[name] = {
+            "goals": dict(zip(NAMES, counts, strict=True)),
+            "reached": sum(counts),
+            "picture": str(picture),
+        }
+    facts = {"steps": plan.steps, "seed": plan.seed, "rollouts": plan.rollouts, "algorithms": summary}
+    (plan.output / "summary.json").write_text(json.dumps(facts, indent=1) + "\n")
+    console.print(table)
+    for each in (*(str(entry["picture"]) for entry in summary.values()), str(plan.output / "summary.json")):
+        console.print(each, markup=False, soft_wrap=True)
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def parse() -> Plan:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python examples/multi_goal", description=__doc__)
+    parser.add_argument("--algorithms", nargs="+", choices=list(CONFIGS), default=list(CONFIGS), help="default: both")
+    parser.add_argument("--steps", type=int, default=15_000, help="environment steps of each; default 15000")
+    parser.add_argument("--rollouts", type=int, default=100, help="episodes to draw and count; default 100")
+    parser.add_argument("--seed", type=int, default=1, help="of everything; default 1")
+    parser.add_argument("--output", type=Path, default=Path("multi_goal"), help="a new directory; default ./multi_goal")
+    asked = parser.parse_args()
+    if asked.steps < 1 or asked.rollouts < 1:
+        parser.error(f"--steps and --rollouts are {asked.steps} and {asked.rollouts}; expected at least 1 of each")
+    if asked.output.exists():
+        parser.error(f"{asked.output} exists already; choose another directory with --output")
+    return Plan(tuple(dict.fromkeys(asked.algorithms)), asked.steps, asked.seed, asked.rollouts, asked.output)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,115 @@
+"""Two algorithms learn side by side, each in a process of its own, and tell how they get on."""
+
+from __future__ import annotations
+
+import multiprocessing
+import queue
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+from findings import Findings, find_out
+
+from rl4sys.experiments import Record, Run, load_experiment
+
+CONFIGS = {"sql": "sql_MultiGoal.yaml", "sac": "sac_MultiGoal.yaml"}
+_PATIENCE = 0.5
+"""Seconds between two looks at whether the processes are still there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to train, for how long, and where the results go."""
+
+    algorithms: tuple[str, ...]
+    steps: int
+    seed: int
+    rollouts: int
+    output: Path
+
+    def overrides(self) -> dict[str, Any]:
+        """The settings that this plan changes in the configs."""
+        return {
+            "experiment.seed": self.seed,
+            "experiment.threads": 1,
+            "experiment.directory": str(self.output / "runs"),
+            "training.total_timesteps": self.steps,
+            "training.eval_frequency": 0,
+            "training.log_frequency": max(1, self.steps // 30),
+            "logging.terminal": False,
+        }
+
+
+class TrainingFailed(RuntimeError):
+    """A process ended without its findings."""
+
+
+class _Telling:
+    """A logger that passes records on to another process."""
+
+    def __init__(self, algorithm: str, told: Any) -> None:
+        self._algorithm, self._told = algorithm, told
+
+    def log(self, record: Record) -> None:
+        self._told.put((self._algorithm, record))
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def train(plan: Plan, show: Callable[[str, Record], None]) -> dict[str, Findings]:
+    """Train all algorithms of the plan at once; `show` sees their records as they come."""
+    context = multiprocessing.get_context("spawn")
+    told = context.Queue()
+    workers = {
+        name: context.Process(target=_work, args=(plan, name, told), name=name, daemon=True) for name in plan.algorithms
+    }
+    for worker in workers.values():
+        worker.start()
+    found: dict[str, Findings] = {}
+    try:
+        while len(found) < len(workers):
+            name, message = _next(told, workers, found)
+            if isinstance(message, Findings):
+                found[name] = message
+            else:
+                show(name, message)
+    finally:
+        for worker in workers.values():
+            worker.terminate()
+            worker.join()
+    return {name: found[name] for name in plan.algorithms}
+
+
+def _next(told: Any, workers: dict[str, BaseProcess], found: dict[str, Findings]) -> tuple[str, Record | Findings]:
+    """The next message, or an error if a process that owes one has ended."""
+    while True:
+        gone = [worker for name, worker in workers.items() if name not in found and worker.exitcode is not None]
+        try:
+            message: tuple[str, Record | Findings] = told.get(timeout=_PATIENCE)
+            return message
+        except queue.Empty:
+            for worker in gone:
+                raise TrainingFailed(
+                    f"The process that trains {worker.name} ended with exit code {worker.exitcode}; see above."
+                ) from None
+
+
+def _work(plan: Plan, name: str, told: Any) -> None:
+    # The parent hears Ctrl-C too, and ends this process.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    run = Run.create(load_experiment(CONFIGS[name], plan.overrides()))
+    run.train([_Telling(name, told)], stop=_is_alone)
+    if _is_alone():
+        return
+    told.put((name, find_out(run.learner.algorithm, run.learner.store.newest.blob, plan.rollouts, plan.seed)))
+
+
+def _is_alone() -> bool:
+    """Whether the process that wanted this one is gone."""
+    parent = multiprocessing.parent_process()
+    return parent is not None and not parent.is_alive()

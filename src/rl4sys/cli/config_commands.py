@@ -1,0 +1,213 @@
+"""`rl4sys config`: look at configs, compare them, describe them to an editor, bring old ones up to date."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rl4sys.cli.runs_option import Debug, Json
+
+if TYPE_CHECKING:
+    from rl4sys.config import Config
+
+config = typer.Typer(
+    name="config",
+    no_args_is_help=True,
+    help="Show a resolved config, compare two, write the schema, bring old files up to date.",
+    rich_markup_mode="rich",
+)
+
+Source = Annotated[
+    str, typer.Argument(metavar="CONFIG|RUN", help="A config file, the name of a shipped one, or a run.")
+]
+Overrides = Annotated[
+    list[str] | None, typer.Argument(metavar="KEY=VALUE", show_default=False, help="Values to change in it.")
+]
+
+
+@config.command()
+def show(
+    source: Source,
+    overrides: Overrides = None,
+    given: Annotated[bool, typer.Option("--given", help="Leave out what is only a default.")] = False,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Show every value of a config as `train` would use it, and where it came from.
+
+    [bold]Examples[/]
+
+      rl4sys config show ppo_cartpole.yaml
+
+      rl4sys config show my.yaml algorithm.lr=1e-3 --given
+
+      rl4sys config show ppo-CartPole-v1-seed0 --json
+    """
+    from rl4sys.cli.output import print_json, print_table
+    from rl4sys.config import flat
+    from rl4sys.config.errors import shown
+    from rl4sys.experiments import load_with_origins
+
+    resolved, origins = load_with_origins(_found(source), overrides or [])
+    values = resolved.model_dump(mode="json")
+    if json:
+        print_json({"config": values, "origins": origins})
+        return
+    rows = []
+    for place, value in flat(values):
+        key = ".".join(place)
+        if not given or origins[key] != "default":
+            rows.append([key, shown(value), _short(origins[key])])
+    print_table(("key", "value", "from"), rows)
+
+
+@config.command()
+def diff(first: Source, second: Source, json: Json = False, debug: Debug = False) -> None:
+    """Show in which values two configs or runs differ, defaults included. The exit code is 1 if they do.
+
+    [bold]Examples[/]
+
+      rl4sys config diff ppo_CartPole-v1.yaml my.yaml
+
+      rl4sys config diff ppo-CartPole-v1-seed0 ppo-CartPole-v1-seed1 --json
+    """
+    from rl4sys.cli.output import print_json, print_table, tell
+    from rl4sys.config import flat
+    from rl4sys.config.errors import shown
+    from rl4sys.experiments import load_experiment
+
+    sides = [
+        {".".join(place): value for place, value in flat(load_experiment(_found(source)).model_dump(mode="json"))}
+        for source in (first, second)
+    ]
+    keys = [key for key in dict.fromkeys([*sides[0], *sides[1]]) if _pair(sides, key)[0] != _pair(sides, key)[1]]
+    if json:
+        print_json({key: [side.get(key) for side in sides] for key in keys})
+    elif keys:
+        print_table(("key", first, second), [[key, *map(shown, _pair(sides, key))] for key in keys])
+    else:
+        tell("they are the same")
+    if keys:
+        raise typer.Exit(1)
+
+
+@config.command()
+def schema(
+    kind: Annotated[str, typer.Option(help="experiment, server, sweep or tuning.")] = "experiment",
+    plugins: Annotated[
+        list[str] | None, typer.Option("--plugin", help="A file or module whose components belong into it.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="A file to write instead.")] = None,
+    debug: Debug = False,
+) -> None:
+    """Write the JSON schema of configs, with which editors complete and check keys while one types.
+
+    [bold]Examples[/]
+
+      rl4sys config schema --output rl4sys.schema.json
+
+      rl4sys config schema --kind server
+
+      rl4sys config schema --plugin my_algorithm.py
+    """
+    import json
+
+    from rl4sys.cli.output import show as say
+    from rl4sys.config import json_schema, load_plugins
+    from rl4sys.experiments import load_entry_points
+
+    described = _described(kind)
+    load_plugins(plugins or (), relative_to=Path.cwd())
+    load_entry_points()
+    text = json.dumps(json_schema(described), indent=1, ensure_ascii=False) + "\n"
+    if output is None:
+        typer.echo(text, nl=False)
+        return
+    output.write_text(text, encoding="utf-8")
+    say(f"wrote {output}")
+
+
+@config.command()
+def migrate(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Config files of experiments.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be written, and write nothing.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Rewrite old config files in today's format. The old file stays beside the new one, comments and all.
+
+    Old files load without this: they are migrated each time they are read. Each file is migrated by itself, with its
+    `extends` as it is.
+
+    [bold]Examples[/]
+
+      rl4sys config migrate my.yaml --dry-run
+
+      rl4sys config migrate experiments/*.yaml
+    """
+    from rl4sys.cli.output import show as say
+    from rl4sys.config.migrating import migrated, rewrite
+
+    for file in files:
+        change = migrated(file)
+        if not change.is_needed:
+            say(f"{file} is of version {change.version} already")
+        elif dry_run:
+            typer.echo(change.text, nl=False)
+        else:
+            backup = rewrite(change)
+            say(f"{file} is of version {change.version} now; what it was is in {backup}")
+
+
+def _found(source: str) -> Path:
+    """The config that is meant: a file, the name of a shipped one, or that of a run."""
+    from rl4sys.config import ConfigError, packaged_configs
+    from rl4sys.experiments import RunNotFound, find_run
+
+    path = Path(source)
+    shipped = packaged_configs()
+    if path.is_file() or any((place / path).is_file() for place in (shipped, shipped / "experiments")):
+        return path
+    if path.suffix in (".yaml", ".yml", ".json"):
+        # Loading it says where it looked, and what was probably meant.
+        return path
+    try:
+        return find_run(source).config
+    except RunNotFound as error:
+        raise ConfigError(f"{error} A config file has a name that ends in .yaml, .yml or .json.") from None
+
+
+def _described(kind: str) -> type[Config]:
+    from rl4sys.config import ConfigError
+    from rl4sys.config.errors import did_you_mean
+    from rl4sys.experiments import ExperimentConfig
+    from rl4sys.laboratory.sweep_config import SweepConfig
+    from rl4sys.laboratory.tuning_config import TuneConfig
+    from rl4sys.server.config import ServerConfig
+
+    kinds: dict[str, type[Config]] = {
+        "experiment": ExperimentConfig,
+        "server": ServerConfig,
+        "sweep": SweepConfig,
+        "tuning": TuneConfig,
+    }
+    if kind not in kinds:
+        hint = did_you_mean(kind, kinds) or f"; expected one of {', '.join(kinds)}"
+        raise ConfigError(f"--kind {kind}: there is no such config{hint}")
+    return kinds[kind]
+
+
+def _pair(sides: list[dict[str, Any]], key: str) -> tuple[Any, Any]:
+    return sides[0].get(key, "–"), sides[1].get(key, "–")
+
+
+def _short(origin: str) -> str:
+    """A path as one would write it here; a shipped config by its place among them."""
+    from rl4sys.config import packaged_configs
+
+    path = Path(origin)
+    for place in (Path.cwd(), packaged_configs()):
+        if path.is_absolute() and path.is_relative_to(place):
+            return str(path.relative_to(place))
+    return origin

@@ -1,0 +1,65 @@
+"""`rl4sys export`: runs for a paper, a page or a spreadsheet."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rl4sys.cli.runs_option import Debug, ManyRuns, Runs
+
+if TYPE_CHECKING:
+    from rl4sys.laboratory.comparing import Comparison
+
+
+def export(
+    runs_wanted: ManyRuns,
+    format_: Annotated[str, typer.Option("--format", help="latex, markdown, csv, json or html.")] = "markdown",
+    metrics: Annotated[str, typer.Option(help="What the tables tell, separated by commas.")] = "return",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", show_default=False, help="The file to write; else it is printed.")
+    ] = None,
+    runs: Runs = Path("runs"),
+    debug: Debug = False,
+) -> None:
+    """Write runs as tables (latex, markdown, html with curves), one row each (csv), or with all there is (json).
+
+    [bold]Examples[/]
+
+      rl4sys export ppo-CartPole dqn-CartPole --format latex --output results.tex
+
+      rl4sys export ppo-CartPole --format csv > runs.csv
+    """
+    from rl4sys.atomic_files import replace_file
+    from rl4sys.cli.output import console, show, tell
+    from rl4sys.config import ConfigError
+    from rl4sys.laboratory.choosing import choose_several
+    from rl4sys.laboratory.comparing import compare
+    from rl4sys.laboratory.exporting import Format
+    from rl4sys.laboratory.exporting import export as text_of
+    from rl4sys.laboratory.index import open_index
+
+    if format_ not in tuple(Format):
+        raise ConfigError(f"--format {format_}: expected one of {', '.join(Format)}.")
+    with open_index(runs, tell) as index:
+        chosen = choose_several(index, runs_wanted)
+    comparison = compare(chosen, [name.strip() for name in metrics.split(",")])
+    for remark in comparison.remarks:
+        tell(f"note: {remark}")
+    picture = _picture(comparison) if format_ == Format.HTML else None
+    text = text_of(chosen, comparison, Format(format_), picture)
+    if output is None:
+        console.file.write(text)
+        return
+    output.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(output, text.encode())
+    show(f"wrote {output}")
+
+
+def _picture(comparison: Comparison) -> bytes:
+    from rl4sys.laboratory.pictures import draw
+
+    with tempfile.TemporaryDirectory() as directory:
+        return draw(comparison.groups, comparison.metrics, Path(directory) / "curves.png").read_bytes()

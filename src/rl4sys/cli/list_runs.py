@@ -1,0 +1,128 @@
+"""`rl4sys list`: the runs there are."""
+
+from __future__ import annotations
+
+import datetime
+import json as json_format
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rl4sys.cli.runs_option import Debug, Json, Runs
+
+if TYPE_CHECKING:
+    from rl4sys.laboratory.records import RunRecord
+
+_SHOWN = 50
+"""Runs that a terminal shows unless more are asked for."""
+_HINTS = 3
+_COLUMNS = ("run", "status", "algorithm", "environment", "seed", "steps", "return", "best", "begun", "tags")
+_LESS_NEEDED = ("begun", "seed", "environment", "algorithm", "tags", "steps")
+"""Columns that a narrow terminal does without, first those that most names tell as well."""
+
+
+def list_runs(
+    conditions: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="CONDITION", show_default=False, help="More conditions, as after --filter."),
+    ] = None,
+    filter_: Annotated[
+        list[str] | None,
+        typer.Option("--filter", "-f", metavar="CONDITION", show_default=False, help="Only runs that fit."),
+    ] = None,
+    sort: Annotated[
+        str, typer.Option(metavar="FIELD", help="return (or reward), best, steps, time, name, seed, status, …")
+    ] = "time",
+    limit: Annotated[
+        int | None,
+        typer.Option(min=0, show_default=False, help=f"How many; {_SHOWN} on a terminal, else all. 0: all."),
+    ] = None,
+    runs: Runs = Path("runs"),
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """List runs with how they are and how good they became.
+
+    A CONDITION is a field, a sign and a value: algorithm=ppo, env=CartPole*, 'return>400', seed!=0, tag=good,
+    status=interrupted. All must hold. Fields are algorithm, env, name, id, status, return (of the last evaluation),
+    best, steps, seed, tag, note, host, git and config.
+
+    [bold]Examples[/]
+
+      rl4sys list
+
+      rl4sys list --filter algorithm=ppo env=CartPole-v1 'return>400' --sort return
+
+      rl4sys list status=interrupted --json
+    """
+    from rl4sys.cli.output import console, tell
+    from rl4sys.laboratory.filters import parse_filters, parse_order
+    from rl4sys.laboratory.index import Query, open_index
+
+    shown = (_SHOWN if console.is_terminal and not json else 0) if limit is None else limit
+    query = Query(parse_filters([*(filter_ or ()), *(conditions or ())]), parse_order(sort), shown or -1)
+    with open_index(runs, tell) as index:
+        if json:
+            _print_lines(index.facts(query))
+            return
+        records, total = index.select(query), index.count(query)
+    _show(records, runs)
+    if total > len(records):
+        tell(f"{len(records)} of {total:,} runs; --limit 0 shows all")
+
+
+def _print_lines(facts: Sequence[dict[str, Any]]) -> None:
+    """One JSON document with a line per run: quicker to write than a deep one, and to search."""
+    from rl4sys.cli.output import console
+
+    lines = ",\n".join(json_format.dumps(run) for run in facts)
+    console.file.write(f"[\n{lines}\n]\n" if facts else "[]\n")
+
+
+def _show(records: Sequence[RunRecord], root: Path) -> None:
+    from rl4sys.cli.output import print_table, tell
+
+    if not records:
+        tell(f"no such runs in {root}")
+        return
+    print_table(*_fitting([_row(record) for record in records]))
+    commands = [command for record in records if (command := record.resume_command(root))]
+    for command in commands[:_HINTS]:
+        tell(f"go on with: {command}")
+    if len(commands) > _HINTS:
+        tell(f"and {len(commands) - _HINTS} more that can be resumed: rl4sys show RUN tells how")
+
+
+def _fitting(rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
+    """The columns and rows that a terminal has room for: a broken name is hard to read and to copy."""
+    from rl4sys.cli.output import console
+
+    widths = {column: max(len(row[place]) for row in (_COLUMNS, *rows)) for place, column in enumerate(_COLUMNS)}
+    if console.is_terminal and not any(row[-1] for row in rows):
+        del widths["tags"]
+    for column in _LESS_NEEDED if console.is_terminal else ():
+        if sum(widths.values()) + 3 * len(widths) + 1 <= console.width:
+            break
+        widths.pop(column, None)
+    places = [place for place, column in enumerate(_COLUMNS) if column in widths]
+    return list(widths), [[row[place] for place in places] for row in rows]
+
+
+def _row(record: RunRecord) -> list[str]:
+    from rl4sys.laboratory.wording import number
+
+    share = f" {record.steps / record.total:.0%}" if record.total and record.steps < record.total else ""
+    return [
+        record.id,
+        f"{record.status}{share}",
+        record.algorithm,
+        record.environment,
+        "–" if record.seed is None else str(record.seed),
+        f"{record.steps:,}",
+        number(record.last),
+        number(record.best),
+        f"{datetime.datetime.fromtimestamp(record.created):%Y-%m-%d %H:%M}",
+        " ".join(record.tags),
+    ]

@@ -1,0 +1,43 @@
+"""`rl4sys note`: write down what is to be known about a run."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rl4sys.cli.runs_option import Debug, OneRun, Runs
+
+
+def note(
+    run: OneRun,
+    text: Annotated[
+        str | None, typer.Argument(metavar="TEXT", show_default=False, help="What to add; else notes are shown.")
+    ] = None,
+    runs: Runs = Path("runs"),
+    debug: Debug = False,
+) -> None:
+    """Add a note to a run, with the time; without TEXT, show its notes.
+
+    [bold]Examples[/]
+
+      rl4sys note ppo-CartPole-v1-seed0 "collapses after 60k steps"
+    """
+    from rl4sys.cli.output import show, tell
+    from rl4sys.laboratory.choosing import choose_one
+    from rl4sys.laboratory.index import open_index
+    from rl4sys.laboratory.labels import read_labels
+
+    with open_index(runs, tell) as index:
+        root, record = choose_one(index, run)
+        labels = read_labels(root / record.id)
+        if text is not None:
+            labels = labels.noted(text, datetime.datetime.now().astimezone())
+            labels.write(root / record.id)
+            index.sync()
+    for entry in labels.notes:
+        show(f"{entry.time}  {entry.text}")
+    if not labels.notes:
+        tell(f"{record.id} has no notes")

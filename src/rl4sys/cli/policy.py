@@ -1,0 +1,173 @@
+"""`rl4sys policy`: take a trained policy elsewhere, look into it, time it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rl4sys.experiments.trained_policies import TrainedPolicy
+
+policy = typer.Typer(
+    name="policy",
+    no_args_is_help=True,
+    help="Export a trained policy, look into it, or time its decisions.",
+    rich_markup_mode="rich",
+)
+
+Source = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN|FILE",
+        help="A run, the beginning of its name, a checkpoint, a policy file, or a learner of a server.",
+    ),
+]
+Best = Annotated[bool, typer.Option("--best/--latest", help="Which checkpoint of a run.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Verbose logs and full tracebacks.")]
+
+
+@policy.command()
+def export(
+    source: Source,
+    kind: Annotated[str, typer.Option("--format", help="rl4sys (one file, any machine) or onnx.")] = "rl4sys",
+    output: Annotated[Path | None, typer.Option(help="The file to write.")] = None,
+    bound: Annotated[
+        float | None,
+        typer.Option(metavar="SHARE", help="The largest difference to accept, as a share of 1 + |value|."),
+    ] = None,
+    best: Best = True,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Write a policy into one file, checked against the training network.
+
+    [bold]Examples[/]
+
+      rl4sys policy export ppo-CartPole --output cartpole.rl4sys
+
+      rl4sys policy export runs/sac-Pendulum-v1-seed0-20260101-120000 --format onnx
+    """
+    from rl4sys.cli.output import print_json, show
+    from rl4sys.experiments.exporting_policies import export_policy, format_named, usual_name
+    from rl4sys.experiments.policy_parity import BOUND
+
+    chosen = format_named(kind)
+    trained = _found(source, best=best)
+    accepted = BOUND if bound is None else bound
+    made = export_policy(trained, chosen, output or usual_name(trained, chosen), accepted)
+    if json:
+        facts = {"file": str(made.path), "format": kind, "bytes": made.size, "version": trained.policy.version}
+        parity = {**made.parity._asdict(), "bound": accepted, "against": made.against}
+        print_json({**facts, "steps": trained.policy.steps, "sha256": trained.policy.sha256, "parity": parity})
+        return
+    show(f"file    {made.path}, {made.size:,} bytes, version {trained.policy.version}, step {trained.policy.steps:,}")
+    show(
+        f"parity  largest difference {made.parity.largest:.3g} in '{made.parity.where}' over "
+        f"{made.parity.decisions:,} decisions, against {made.against}; at most {accepted:.3g} is accepted"
+    )
+
+
+@policy.command()
+def inspect(source: Source, best: Best = True, json: Json = False, debug: Debug = False) -> None:
+    """Show what a policy is made of: observations, ops, sizes, heads, normaliser, version and hash.
+
+    [bold]Examples[/]
+
+      rl4sys policy inspect ppo-CartPole
+
+      rl4sys policy inspect cartpole.rl4sys --json
+    """
+    from rl4sys.cli.output import print_json, print_table, show
+    from rl4sys.experiments.policy_facts import onnx_facts, policy_facts
+
+    facts = onnx_facts(Path(source)) if _is_onnx(source) else policy_facts(_found(source, best=best))
+    if json:
+        print_json(facts)
+        return
+    for line in _summary(facts):
+        show(line)
+    rows = [
+        [op["kind"], ", ".join(op["inputs"]), ", ".join(op["outputs"]), _shapes(op["tensors"]), f"{op['weights']:,}"]
+        for op in facts["ops"]
+    ]
+    print_table(("op", "from", "to", "tensors", "weights"), rows)
+
+
+@policy.command()
+def bench(
+    source: Source,
+    rows: Annotated[int, typer.Option(min=1, help="Rows that one call decides for.")] = 1,
+    decisions: Annotated[int, typer.Option(min=10, help="Calls to time.")] = 5_000,
+    best: Best = True,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Time the decisions of a policy: numpy as a client decides, and onnxruntime where it is installed.
+
+    [bold]Examples[/]
+
+      rl4sys policy bench ppo-CartPole
+
+      rl4sys policy bench cartpole.onnx --rows 8 --json
+    """
+    from rl4sys.cli.output import print_json, print_table
+    from rl4sys.experiments.policy_bench import bench_onnx, bench_policy
+
+    if _is_onnx(source):
+        found = list(bench_onnx(Path(source), rows, decisions))
+    else:
+        found = list(bench_policy(_found(source, best=best).policy, rows, decisions))
+    if json:
+        print_json({"rows": rows, "decisions": decisions, "microseconds": [latency._asdict() for latency in found]})
+        return
+    cells = [[one.runtime, one.policy, str(rows), f"{one.median:.1f}", f"{one.p99:.1f}"] for one in found]
+    print_table(("runtime", "policy", "rows", "median µs", "p99 µs"), cells)
+
+
+def _found(source: str, *, best: bool) -> TrainedPolicy:
+    from rl4sys.cli.output import tell
+    from rl4sys.experiments.trained_policies import find_policy
+
+    trained = find_policy(source, best=best)
+    for reason in trained.skipped:
+        tell(f"warning: passed over a damaged checkpoint ({reason}); using the one of step {trained.policy.steps:,}.")
+    return trained
+
+
+def _is_onnx(source: str) -> bool:
+    return source.endswith(".onnx") and Path(source).is_file()
+
+
+def _summary(facts: dict[str, Any]) -> list[str]:
+    arrays = ", ".join(f"{array['name']} {array['dtype']}{array['shape']}" for array in facts["observation"])
+    memory = ", ".join(f"{part['name']} {part['shape']}" for part in facts["memory"])
+    action = ", ".join(f"{name} {value}" for name, value in facts["action"].items() if name != "kind")
+    lines = [
+        f"policy       {facts['policy']}",
+        f"version      {facts['version']}, at step {facts['steps']:,}",
+        f"environment  {facts['environment'] or 'not said'}",
+        f"observation  {arrays}",
+        f"normaliser   {', '.join(facts['normaliser']) or 'none'}",
+        f"memory       {memory or 'none'}",
+        f"action       {facts['action']['kind']}: {action}",
+        *(f"{name:<12} {_head(head)}" for name, head in facts["heads"].items()),
+        f"weights      {facts['weights']:,} ({facts['bytes']:,} bytes), SHA-256 {facts['sha256']}",
+    ]
+    if "onnx" in facts:
+        model = facts["onnx"]
+        given = f"{', '.join(model['inputs'])} → {', '.join(model['outputs'])}"
+        lines.append(f"onnx         opset {model['opset']}, {model['nodes']} nodes: {given}")
+    return lines
+
+
+def _head(head: dict[str, Any]) -> str:
+    settings = "".join(f", {name} {value}" for name, value in head["settings"].items())
+    mask = f", masked by {head['mask']}" if head["mask"] else ""
+    return f"{head['kind']} of {', '.join([*head['inputs'], *head['tensors']])}{mask}{settings}"
+
+
+def _shapes(tensors: dict[str, list[int]]) -> str:
+    return ", ".join(f"{name} {shape}" for name, shape in tensors.items())

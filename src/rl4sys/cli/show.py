@@ -1,0 +1,70 @@
+"""`rl4sys show`: everything that is known about one run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rl4sys.cli.runs_option import Debug, Json, OneRun, Runs
+
+if TYPE_CHECKING:
+    from rl4sys.laboratory.records import RunRecord
+
+
+def show(run: OneRun, runs: Runs = Path("runs"), json: Json = False, debug: Debug = False) -> None:
+    """Show how a run is, how good it became, what it was made of, and how to go on with it.
+
+    [bold]Examples[/]
+
+      rl4sys show ppo-CartPole-v1-seed0
+
+      rl4sys show runs/ppo-CartPole-v1-seed0-20260101-120000 --json
+    """
+    from rl4sys.cli.output import print_json, print_table, tell
+    from rl4sys.cli.output import show as say
+    from rl4sys.laboratory.choosing import choose_one
+    from rl4sys.laboratory.index import open_index
+    from rl4sys.laboratory.labels import read_labels
+    from rl4sys.laboratory.run_files import final_metrics, read_config, size_of
+
+    with open_index(runs, tell) as index:
+        root, record = choose_one(index, run)
+    directory = root / record.id
+    metrics = final_metrics(directory)
+    labels = read_labels(directory)
+    notes = [(note.time, note.text) for note in labels.notes]
+    size = size_of(directory)
+    if json:
+        settings = read_config(directory) if record.config else None
+        facts = record.facts(root) | {"bytes": size, "notes": [{"time": time, "text": text} for time, text in notes]}
+        print_json({**facts, "metrics": metrics, "settings": settings})
+        return
+    for name, value in _lines(record, record.facts(root), size):
+        say(f"{name:<12} {value}")
+    for time, text in notes:
+        say(f"{'note':<12} {time}  {text}")
+    if metrics:
+        say("")
+        print_table(("metric", "last value"), [[name, f"{value:.6g}"] for name, value in sorted(metrics.items())])
+
+
+def _lines(record: RunRecord, facts: dict[str, Any], size: int) -> list[tuple[str, str]]:
+    from rl4sys.laboratory.wording import megabytes, number
+
+    lines = [
+        ("run", facts["directory"]),
+        ("name", record.name),
+        ("status", f"{record.status}, {record.steps:,} of {record.total:,} steps"),
+        ("cause", record.cause),
+        ("go on with", facts["resume"]),
+        ("algorithm", record.algorithm),
+        ("environment", record.environment),
+        ("seed", record.seed),
+        ("return", f"{number(record.last)} in the last evaluation, {number(record.best)} in the best"),
+        ("begun", facts["created"] + (f" on {record.host}" if record.host else "")),
+        ("revision", record.git and record.git + (", with changes that were not committed" if record.dirty else "")),
+        ("config", record.config[:16]),
+        ("size", megabytes(size)),
+        ("tags", " ".join(record.tags)),
+    ]
+    return [(name, str(value)) for name, value in lines if value not in (None, "")]

@@ -1,0 +1,169 @@
+"""`rl4sys sweep`: many variations of one experiment, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rl4sys.laboratory.sweep_config import SweepConfig
+    from rl4sys.laboratory.sweep_plan import Trial
+    from rl4sys.laboratory.sweep_summary import SweepSummary
+
+
+class TrialsFailed(RuntimeError):
+    """Some trials failed; the others are finished."""
+
+
+def sweep(
+    file: Annotated[
+        str, typer.Argument(metavar="SWEEP.yaml", help="A sweep (a path, or the name of one that comes with RL4Sys).")
+    ],
+    changes: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="KEY=VALUE", show_default=False, help="Values to change in every trial."),
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Trials at the same time; 'parallel_jobs' if not given.")
+    ] = None,
+    cpus: Annotated[int | None, typer.Option(min=1, help="Cores of each trial; its share of all if not given.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the number of trials and their resolved configs, and run nothing.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the summary (or the configs) as JSON.")] = False,
+    allow_fallback: Annotated[
+        bool, typer.Option("--allow-fallback", help="Go on without a missing GPU or logger, and say so.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Verbose logs and full tracebacks.")] = False,
+) -> None:
+    """Train all variations that a sweep describes, several at a time.
+
+    Run it again to go on where it was stopped or killed: finished trials stay, interrupted ones go on exactly, and
+    failed ones are tried again. Everything about it is in runs/NAME: summary.json, summary.png and the trials.
+
+    [bold]Examples[/]
+
+      rl4sys sweep ppo_sweep.yaml --dry-run
+
+      rl4sys sweep ppo_sweep.yaml --jobs 2
+
+      rl4sys sweep my_sweep.yaml training.total_timesteps=5000     [dim]a quick try[/]
+    """
+    from rl4sys.experiments import check_combination
+    from rl4sys.experiments.preflight import fit_to_machine
+    from rl4sys.laboratory.sweep_config import SweepConfig
+    from rl4sys.laboratory.sweep_plan import plan
+    from rl4sys.laboratory.trial_config import load_many_trials, parse_changes
+
+    config = load_many_trials(SweepConfig, file, "sweeps", parse_changes(changes or ()))
+    trials = plan(config)
+    check_combination(trials[0].config)
+    if dry_run:
+        _show(trials, as_json=json)
+        return
+    # What is wrong with all trials is told once, before the first.
+    fit_to_machine(trials[0].config, allow_fallback=allow_fallback)
+    _run(config, trials, jobs, cpus, as_json=json, allow_fallback=allow_fallback)
+
+
+def _run(
+    config: SweepConfig,
+    trials: Sequence[Trial],
+    jobs: int | None,
+    cpus: int | None,
+    *,
+    as_json: bool,
+    allow_fallback: bool,
+) -> None:
+    from dataclasses import asdict
+
+    from rl4sys.cli.conduct import INTERRUPTED, interruptible
+    from rl4sys.cli.output import errors, print_json, tell
+    from rl4sys.experiments import Screen
+    from rl4sys.laboratory.launching_locally import LocalLauncher
+    from rl4sys.laboratory.sweeping import run_sweep
+    from rl4sys.laboratory.trial_view import TrialView
+
+    launcher = LocalLauncher(min(jobs or config.parallel_jobs, len(trials)), cpus)
+    tell(f"sweep     {config.place}: {len(trials)} trials, {launcher.describe()}")
+    with Screen(errors) as screen, interruptible() as stop:
+        summary = run_sweep(
+            config,
+            trials,
+            launcher,
+            lambda done: TrialView(screen, config.place.name, len(trials), done),
+            stop,
+            allow_fallback=allow_fallback,
+        )
+    picture = _picture(summary, config.place / "summary.png")
+    if as_json:
+        print_json({**asdict(summary), "picture": None if picture is None else str(picture)})
+    else:
+        _tabulate(summary, config.place, picture)
+    if failed := summary.with_status("failed"):
+        causes = "".join(f"\n  {trial.key}: {trial.cause}" for trial in failed)
+        raise TrialsFailed(f"{len(failed)} of {len(trials)} trials failed; run it again to try them again:{causes}")
+    if len(summary.with_status("finished")) < len(trials):
+        tell(
+            f"{len(summary.with_status('finished'))} of {len(trials)} trials are finished; go on with the same command"
+        )
+        raise typer.Exit(INTERRUPTED)
+
+
+def _show(trials: Sequence[Trial], *, as_json: bool) -> None:
+    import yaml
+
+    from rl4sys.cli.output import print_json, tell
+
+    if as_json:
+        shown = [
+            {
+                "key": trial.key,
+                "changes": trial.changes,
+                "seed": trial.seed,
+                "config": trial.config.model_dump(mode="json"),
+            }
+            for trial in trials
+        ]
+        print_json({"count": len(trials), "trials": shown})
+    else:
+        for number, trial in enumerate(trials, start=1):
+            typer.echo(f"---\n# trial {number} of {len(trials)}: {trial.title}")
+            typer.echo(
+                yaml.safe_dump(trial.config.model_dump(mode="json"), sort_keys=False, allow_unicode=True), nl=False
+            )
+    tell(f"{len(trials)} trial(s); nothing was started.")
+
+
+def _picture(summary: SweepSummary, output: Path) -> Path | None:
+    """A picture that cannot be drawn fails nothing."""
+    from rl4sys.cli.output import tell
+    from rl4sys.laboratory.sweep_plot import plot_sweep
+
+    try:
+        return plot_sweep(summary, output)
+    except (OSError, ValueError, ImportError) as error:
+        tell(f"no picture: {error}")
+        return None
+
+
+def _tabulate(summary: SweepSummary, place: Path, picture: Path | None) -> None:
+    from rl4sys.cli.conduct import score
+    from rl4sys.cli.output import print_table, show
+
+    rows = [
+        [
+            one.label,
+            score(one.score),
+            score(one.deviation),
+            f"{one.finished}/{one.trials}",
+        ]
+        for one in summary.configurations
+    ]
+    print_table(("configuration", f"{summary.score} return", "deviation", "finished"), rows)
+    show(f"summary  {place / 'summary.json'}")
+    if picture is not None:
+        show(f"picture  {picture}")

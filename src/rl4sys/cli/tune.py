@@ -1,0 +1,139 @@
+"""`rl4sys tune`: find good settings by trying."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rl4sys.laboratory.tuning_config import TuneConfig
+    from rl4sys.laboratory.tuning_summary import TuneSummary
+
+_SHOWN = 10
+
+
+class TunerUnavailable(RuntimeError):
+    """Tuning needs a package that is not installed."""
+
+
+def tune(
+    file: Annotated[
+        str, typer.Argument(metavar="TUNE.yaml", help="A study (a path, or the name of one that comes with RL4Sys).")
+    ],
+    changes: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="KEY=VALUE", show_default=False, help="Values to change in every trial."),
+    ] = None,
+    base: Annotated[str | None, typer.Option(help="Another experiment to tune; 'base_config' if not given.")] = None,
+    trials: Annotated[
+        int | None, typer.Option(min=1, help="Trials of the whole study, earlier ones included; 'trials' if not given.")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Trials at the same time; 'parallel_jobs' if not given.")
+    ] = None,
+    cpus: Annotated[int | None, typer.Option(min=1, help="Cores of each trial; its share of all if not given.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
+    allow_fallback: Annotated[
+        bool, typer.Option("--allow-fallback", help="Go on without a missing GPU or logger, and say so.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Verbose logs and full tracebacks.")] = False,
+) -> None:
+    """Search for good settings: each trial follows those that did well, and bad ones are given up early.
+
+    Run it again to go on where it was stopped or killed, or with more --trials to search on. Everything about it is in
+    runs/NAME: best.yaml, which `rl4sys train` takes, summary.json, pictures, the journal and the trials.
+
+    [bold]Examples[/]
+
+      rl4sys tune tuning/ppo.yaml --trials 40 --jobs 2
+
+      rl4sys tune sac.yaml --base my_experiment.yaml
+
+      rl4sys tune dqn.yaml training.total_timesteps=20000     [dim]shorter trials[/]
+    """
+    if importlib.util.find_spec("optuna") is None:
+        raise TunerUnavailable("Tuning needs the package 'optuna'. Install it with: pip install 'rl4sys[tune]'")
+    from rl4sys.experiments.preflight import fit_to_machine
+    from rl4sys.laboratory.trial_config import load_many_trials, parse_changes
+    from rl4sys.laboratory.tuning_config import TuneConfig
+
+    config = load_many_trials(TuneConfig, file, "tuning", parse_changes(changes or ()), base)
+    if trials is not None:
+        config = config.model_copy(update={"trials": trials})
+    # What is wrong with all trials is told once, before the first.
+    fit_to_machine(config.example(), allow_fallback=allow_fallback)
+    _run(config, jobs or config.parallel_jobs, cpus, as_json=json, allow_fallback=allow_fallback)
+
+
+def _run(config: TuneConfig, jobs: int, cpus: int | None, *, as_json: bool, allow_fallback: bool) -> None:
+    from dataclasses import asdict
+
+    from rl4sys.cli.conduct import INTERRUPTED, interruptible
+    from rl4sys.cli.output import errors, print_json, tell
+    from rl4sys.experiments import Screen
+    from rl4sys.laboratory.launching_locally import LocalLauncher
+    from rl4sys.laboratory.trial_view import TrialView
+    from rl4sys.laboratory.tuning import run_study
+    from rl4sys.laboratory.tuning_plots import plot_history, plot_importances
+    from rl4sys.laboratory.tuning_summary import summarize_study
+
+    name, place = config.place.name, config.place
+    launcher = LocalLauncher(min(jobs, config.trials), cpus)
+    tell(f"study     {place}: {config.trials} trials, {launcher.describe()}")
+    with Screen(errors) as screen, interruptible() as stop:
+        study = run_study(
+            config,
+            launcher,
+            lambda over: TrialView(screen, name, config.trials, over),
+            stop,
+            allow_fallback=allow_fallback,
+        )
+    summary = summarize_study(config, study)
+    summary.write(place / "summary.json")
+    pictures = [
+        _picture(lambda: plot_history(study, name, place / "history.png")),
+        _picture(lambda: plot_importances(study, name, place / "importance.png")),
+    ]
+    if as_json:
+        print_json(asdict(summary))
+    else:
+        _tabulate(summary, [picture for picture in pictures if picture is not None])
+    over = len(summary.trials) - summary.unfinished
+    if over < config.trials:
+        tell(f"{over} of {config.trials} trials are over; go on with the same command")
+        raise typer.Exit(INTERRUPTED)
+
+
+def _picture(draw: Callable[[], Path]) -> Path | None:
+    """A picture that cannot be drawn fails nothing."""
+    from rl4sys.cli.output import tell
+
+    try:
+        return draw()
+    except (OSError, ValueError, ImportError) as error:
+        tell(f"no picture: {error}")
+        return None
+
+
+def _tabulate(summary: TuneSummary, pictures: list[Path]) -> None:
+    from rl4sys.cli.conduct import score
+    from rl4sys.cli.output import print_table, show
+    from rl4sys.laboratory.trial_labels import label
+
+    finished = [trial for trial in summary.trials if trial.status == "finished"]
+    ranked = sorted(finished, key=lambda trial: -(trial.score or 0.0))[:_SHOWN]
+    rows = [[str(trial.number), score(trial.score), label(trial.values)] for trial in ranked]
+    print_table(("trial", "return", "values"), rows)
+    counts = {status: sum(trial.status == status for trial in summary.trials) for status in ("given up", "failed")}
+    show(f"{len(finished)} finished, {counts['given up']} given up early, {counts['failed']} failed")
+    for trial in summary.trials:
+        if trial.status == "failed":
+            show(f"  trial {trial.number} failed: {trial.cause}")
+    for picture in pictures:
+        show(f"picture   {picture}")
+    if summary.best_config is not None:
+        show(f"train the best with  rl4sys train {summary.best_config}")

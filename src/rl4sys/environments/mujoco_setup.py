@@ -1,0 +1,65 @@
+"""What MuJoCo needs to know about the machine: how to draw without a screen, and where its warnings go."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import sys
+
+_LOG = logging.getLogger(__name__)
+_VARIABLE = "MUJOCO_GL"
+"""The environment variable by which MuJoCo, Gymnasium and dm_control choose how to draw."""
+_WAYS = ("glfw", "egl", "osmesa")
+
+
+class RenderingUnavailable(RuntimeError):
+    """Pictures are wanted where nothing can draw them."""
+
+
+def require_rendering() -> str:
+    """How MuJoCo can draw here: glfw where there is a screen, else egl or osmesa."""
+    way = choose_renderer()
+    if way not in _WAYS:
+        raise RenderingUnavailable(
+            f"MuJoCo cannot draw here: {_VARIABLE} is '{way}'. Without a screen install EGL (apt install libegl1) and "
+            f"set {_VARIABLE}=egl, or OSMesa (apt install libosmesa6) and set {_VARIABLE}=osmesa; or leave pictures "
+            f"and videos out."
+        )
+    return way
+
+
+def choose_renderer() -> str:
+    """The way to draw, chosen once for this process and its children, unless the user chose one."""
+    if _VARIABLE not in os.environ:
+        has_screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+        os.environ[_VARIABLE] = "glfw" if has_screen else _without_screen()
+    return os.environ[_VARIABLE]
+
+
+def hear_warnings() -> None:
+    """Send MuJoCo's warnings to the log of this process; by itself it writes a file where the process runs."""
+    importlib.import_module("mujoco").set_mju_user_warning(_warn)
+
+
+def is_mujoco(environment: object) -> bool:
+    """Whether this is an unwrapped MuJoCo environment of Gymnasium's kind, with a `model` and its `data`."""
+    # Where the module was never imported there is no such environment either.
+    module = sys.modules.get("gymnasium.envs.mujoco.mujoco_env")
+    return module is not None and isinstance(environment, module.MujocoEnv)
+
+
+def _without_screen() -> str:
+    for way in ("egl", "osmesa"):
+        try:
+            importlib.import_module(f"mujoco.{way}").GLContext(64, 64).free()
+        except Exception as error:  # a missing library or device shows in many ways, depending on how far one comes
+            _LOG.debug("MuJoCo cannot draw with %s: %s", way, error)
+        else:
+            return way
+    return "disabled"
+
+
+def _warn(message: str) -> None:
+    # What its makers should change in a model file is not for those who use it.
+    _LOG.log(logging.DEBUG if "deprecated" in message else logging.WARNING, "MuJoCo: %s", message.strip())

@@ -1,0 +1,91 @@
+"""Wrappers that change how an environment is seen and stepped; they carry nothing from step to step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from rl4sys.experience import Array
+
+PIXELS = "pixels"
+"""The observation array that holds the picture."""
+
+
+class FrameSkip(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Repeats each action and adds up the rewards, ending early where the episode does."""
+
+    def __init__(self, environment: gymnasium.Env[Any, Any], repeats: int) -> None:
+        super().__init__(environment)
+        self._repeats = repeats
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        total = 0.0
+        for _ in range(self._repeats):
+            observation, reward, terminated, truncated, info = self.env.step(action)
+            total += float(reward)
+            if terminated or truncated:
+                break
+        return observation, total, terminated, truncated, info
+
+
+class PixelObservation(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Shows what the environment draws, uint8 [size, size, 3], instead of or beside what it tells."""
+
+    def __init__(self, environment: gymnasium.Env[Any, Any], size: int, *, keep_state: bool) -> None:
+        super().__init__(environment)
+        self._size, self._keep_state = size, keep_state
+        self._shrink: AreaAverage | None = None
+        self._is_dict = isinstance(environment.observation_space, spaces.Dict)
+        state = self._named(environment.observation_space) if keep_state else {}
+        if PIXELS in state:
+            raise ValueError(f"The environment shows '{PIXELS}' already; leave the setting pixels out.")
+        self.observation_space = spaces.Dict({PIXELS: spaces.Box(0, 255, (size, size, 3), np.uint8), **state})
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        observation, info = self.env.reset(seed=seed, options=options)
+        return self._seen(observation), info
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        return self._seen(observation), reward, terminated, truncated, info
+
+    def _seen(self, observation: Any) -> dict[str, Any]:
+        picture = np.asarray(self.env.render())
+        if picture.ndim != 3 or picture.shape[2] != 3 or picture.dtype != np.uint8:
+            raise ValueError(
+                f"The environment drew {picture.dtype} {list(picture.shape)}; a picture is uint8 [height, width, 3]. "
+                f"Leave the setting pixels out, or choose an environment that draws with render_mode=rgb_array."
+            )
+        if picture.shape[:2] != (self._size, self._size):
+            if self._shrink is None:
+                self._shrink = AreaAverage(picture.shape[0], picture.shape[1], self._size)
+            picture = self._shrink(picture)
+        return {PIXELS: picture, **(self._named(observation) if self._keep_state else {})}
+
+    def _named(self, state: Any) -> dict[str, Any]:
+        return dict(state) if self._is_dict else {"observation": state}
+
+
+class AreaAverage:
+    """Scales pictures to a square; each new pixel is the mean of the area that it covers."""
+
+    def __init__(self, height: int, width: int, size: int) -> None:
+        self._rows, self._columns = _shares(height, size), _shares(width, size)
+
+    def __call__(self, picture: Array) -> Array:
+        """From [height, width, 3] to uint8 [size, size, 3]."""
+        height, width, _ = picture.shape
+        rows = self._rows @ picture.reshape(height, -1).astype(np.float32)
+        columns = np.tensordot(rows.reshape(-1, width, 3), self._columns, (1, 1))
+        return np.ascontiguousarray(np.rint(columns.transpose(0, 2, 1))).astype(np.uint8)
+
+
+def _shares(length: int, size: int) -> Array:
+    """How much of each old pixel goes into each new one, [size, length]; rows sum to 1."""
+    edges = np.arange(size + 1) * (length / size)
+    old = np.arange(length)
+    overlap = np.minimum(edges[1:, None], old + 1) - np.maximum(edges[:-1, None], old)
+    return np.asarray(np.maximum(overlap, 0.0) * (size / length), np.float32)

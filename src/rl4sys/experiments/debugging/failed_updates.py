@@ -1,0 +1,127 @@
+"""Keeps the batch of an update that was not finite, with what is needed to do that update again."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import shutil
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from rl4sys.algorithms import Progress
+from rl4sys.atomic_files import publish_directory
+from rl4sys.checkpoints.files import Contents, read_checkpoint, write_checkpoint
+from rl4sys.environments import Grade
+from rl4sys.experience import Sequences, StreamKey, Transitions
+from rl4sys.experiments.components import Components
+from rl4sys.experiments.config import load_experiment
+from rl4sys.experiments.debugging.faults import faults
+from rl4sys.experiments.watching.events import Events
+from rl4sys.learning import Learner
+from rl4sys.networks import NonFiniteUpdate
+from rl4sys.state import State
+
+_log = logging.getLogger(__name__)
+
+_MOST = 5
+"""Updates of one run that are kept: the first tell most."""
+_MOST_EVENTS = 100
+"""Updates of one run that get a line among its events."""
+
+
+class FailedUpdates:
+    """The directories `update-N` below a run's `debug/`."""
+
+    before: State | None = None
+    """The algorithm as it was before the update, where somebody (the debug mode) takes note of that."""
+
+    def __init__(self, directory: Path, learner: Learner, events: Events) -> None:
+        self._directory, self._learner, self._events = directory, learner, events
+
+    def keep(self, batch: Any, error: NonFiniteUpdate) -> None:
+        """Trace a failed update, and keep it unless enough are kept. A disk that takes none ends no run.
+
+        Batches that a buffer of the user makes in its own way are traced only.
+        """
+        learner = self._learner
+        found = faults(learner.algorithm, batch, error)
+        place = self._directory / f"update-{learner.updates + 1:09d}-{learner.skips.in_row + 1}"
+        facts = {"update": learner.updates + 1, "cause": str(error), "faults": found}
+        is_ours = isinstance(batch, Transitions | Sequences)
+        if not is_ours or len(list(self._directory.glob("update-*"))) >= _MOST:
+            if learner.skips.total < _MOST_EVENTS:
+                self._events.note(learner.steps, "skipped", **facts)
+            return
+        try:
+            self._write(place, batch, facts)
+        except OSError as problem:
+            _log.warning("The batch of a failed update could not be kept: %s", problem)
+            return
+        self._events.note(learner.steps, "skipped", **facts, batch=str(place))
+        _log.warning("Not finite, or too large: %s. Do it again with: rl4sys replay-update %s", "; ".join(found), place)
+
+    def _write(self, place: Path, batch: Any, facts: State) -> None:
+        progress = self._learner.progress
+        state = {
+            **facts,
+            "algorithm": self._learner.algorithm.state() if self.before is None else self.before,
+            "is_exact": self.before is not None,
+            "progress": [progress.steps, progress.total_steps],
+            "kind": type(batch).__name__,
+            "batch": _plain(batch),
+        }
+        aside = place.with_name(f".{place.name}.tmp")
+        shutil.rmtree(aside, ignore_errors=True)
+        aside.mkdir(parents=True)
+        write_checkpoint(aside, Contents(self._learner.steps, state, ()))
+        publish_directory(aside, place)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Replayed:
+    """A failed update, done again."""
+
+    step: int
+    update: int
+    cause: str
+    """Why it failed then."""
+    error: str | None
+    """Why it fails now; None if it does not."""
+    faults: list[str]
+    """What is not finite or too large, now or, if it does not fail now, then."""
+    is_exact: bool
+    """Whether it began from the very state that it began from then; only the debug mode takes note of that."""
+
+
+def replay_update(place: Path) -> Replayed:
+    """Do a kept update again, with the config of its run, and trace what is not finite."""
+    contents = read_checkpoint(place)
+    state = contents.state
+    config = load_experiment(place.parent.parent / "config.yaml")
+    algorithm = Components(config, torch.device("cpu"), Grade.E3).algorithm()
+    algorithm.restore(state["algorithm"])
+    algorithm.advance(Progress(*state["progress"]))
+    batch = _batch(state["kind"], state["batch"])
+    error, found = None, list(state["faults"])
+    try:
+        algorithm.update(batch)
+    except NonFiniteUpdate as problem:
+        error, found = str(problem), faults(algorithm, batch, problem)
+    return Replayed(contents.step, state["update"], state["cause"], error, found, state["is_exact"])
+
+
+def _plain(batch: Any) -> State:
+    """The fields of a batch; streams as lists, everything else as it is."""
+    fields = {field.name: getattr(batch, field.name) for field in dataclasses.fields(batch)}
+    if "streams" in fields:
+        fields["streams"] = [[stream.client, stream.agent, stream.lane] for stream in fields["streams"]]
+    return fields
+
+
+def _batch(kind: str, fields: State) -> Transitions | Sequences:
+    if kind == Transitions.__name__:
+        return Transitions(**fields)
+    streams = tuple(StreamKey(*parts) for parts in fields["streams"])
+    return Sequences(**{**fields, "streams": streams})

@@ -1,0 +1,55 @@
+"""What a policy computes before chance has its say: the numbers that its head reads, and its best action."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from rl4sys.policy import Head, PolicySpec
+
+
+class UnsupportedHead(ValueError):
+    """A head whose best action is not a function of what its program computes."""
+
+
+_PARAMETERS: Mapping[str, tuple[str, ...]] = {
+    "categorical": ("logits",),
+    "epsilon_greedy": ("values",),
+    "deterministic": ("scores",),
+    "gaussian": ("mean",),
+    "tanh_gaussian": ("mean", "log_std"),
+    "perturbed": ("mean",),
+    "noise_conditioned": ("value",),
+}
+"""What the registers that each head reads mean, in their order; a memory for noise comes after them."""
+_SQUASHED = ("tanh_gaussian", "perturbed", "noise_conditioned")
+
+
+def is_supported(spec: PolicySpec) -> bool:
+    """Whether the best action of a policy is a function of what its program computes."""
+    return spec.head.kind in _PARAMETERS
+
+
+def parameters(spec: PolicySpec) -> dict[str, str]:
+    """The registers that the head reads, by what they mean: `logits`, `mean`, …"""
+    if not is_supported(spec):
+        raise UnsupportedHead(
+            f"A head of kind '{spec.head.kind}' is not known here; expected {', '.join(_PARAMETERS)}. "
+            f"Use --format rl4sys, which carries every policy."
+        )
+    return dict(zip(_PARAMETERS[spec.head.kind], spec.head.inputs, strict=False))
+
+
+def greedy(spec: PolicySpec) -> PolicySpec:
+    """The same policy doing its best: the likeliest choice, or the middle of its distribution.
+
+    It draws nothing, so a memory that only noise has is gone. Noise that the program itself reads becomes one more
+    observation: zeros for the best action, normal numbers for others.
+    """
+    parameters(spec)
+    head, program = spec.head, spec.program
+    squashed = head.kind in _SQUASHED or head.settings.get("squash") == "tanh"
+    best = Head("deterministic", head.inputs[:1], mask=head.mask, settings={"squash": "tanh"} if squashed else {})
+    carry = tuple(memory for memory in program.carry if memory.next not in head.outputs)
+    inputs = program.inputs if head.chance is None else (*program.inputs, head.chance)
+    return replace(spec, program=replace(program, inputs=inputs, carry=carry), head=best)

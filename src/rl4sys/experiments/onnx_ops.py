@@ -1,0 +1,198 @@
+"""The op set as ONNX nodes, so that other programs can run a policy that was trained here."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from rl4sys.experience import Array
+from rl4sys.policy import Op
+from rl4sys.policy.spec import number
+
+OPSET = 17
+"""The oldest that has layer normalisation, so that older runtimes can read it too."""
+
+
+class OnnxUnavailable(RuntimeError):
+    """The packages for ONNX are not installed."""
+
+
+def require_package(name: str) -> Any:
+    """A package of the extra, or `OnnxUnavailable`."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise OnnxUnavailable(
+            f"ONNX needs the package '{name}'. Install it with: pip install 'rl4sys[onnx]'"
+        ) from error
+
+
+class Graph:
+    """Nodes and constants as they are added; values are known by names that are given once."""
+
+    def __init__(self) -> None:
+        self._onnx = require_package("onnx")
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+        self._not_float: set[str] = set()
+        self._count = 0
+
+    def node(self, kind: str, inputs: tuple[str, ...], outputs: int = 1, **attributes: Any) -> tuple[str, ...]:
+        """Add a node; the names of its results."""
+        names = tuple(self._unused() for _ in range(outputs))
+        self.nodes.append(self._onnx.helper.make_node(kind, inputs, names, **attributes))
+        return names
+
+    def one(self, kind: str, *inputs: str, **attributes: Any) -> str:
+        """Add a node with a single result."""
+        return self.node(kind, inputs, **attributes)[0]
+
+    def constant(self, value: Array | float, name: str | None = None) -> str:
+        """An array that is part of the graph; numbers are float32."""
+        name = name or self._unused()
+        array = np.asarray(value, np.float32) if not isinstance(value, np.ndarray) else value
+        self.constants.append(self._onnx.numpy_helper.from_array(np.ascontiguousarray(array), name))
+        return name
+
+    def note_dtype(self, name: str, dtype: str) -> None:
+        """Remember a value that is not float32."""
+        if dtype != "float32":
+            self._not_float.add(name)
+
+    def is_float(self, name: str) -> bool:
+        """Whether a value is float32."""
+        return name not in self._not_float
+
+    def to_float(self, name: str) -> str:
+        """The value as float32."""
+        return name if self.is_float(name) else self.one("Cast", name, to=self._onnx.TensorProto.FLOAT)
+
+    def to_integer(self, name: str) -> str:
+        """The value as int64."""
+        return self.one("Cast", name, to=self._onnx.TensorProto.INT64)
+
+    def _unused(self) -> str:
+        # No observation, memory or tensor begins with a slash and a number.
+        self._count += 1
+        return f"/{self._count}"
+
+
+Emitter: TypeAlias = Callable[[Graph, Op, list[str], list[str]], tuple[str, ...]]
+"""Adds an op whose inputs and tensors have these names; the names of its outputs."""
+
+
+def emit(graph: Graph, op: Op, inputs: list[str], tensors: list[str]) -> tuple[str, ...]:
+    """Add one op. Only `embed` and `flatten` read anything but float32; the others are given it."""
+    keeps = op.kind in ("embed", "flatten")
+    outputs = EMITTERS[op.kind](graph, op, inputs if keeps else [graph.to_float(name) for name in inputs], tensors)
+    if op.kind == "flatten" and not graph.is_float(inputs[0]):
+        graph.note_dtype(outputs[0], "other")
+    return outputs
+
+
+def _plain(kind: str, **attributes: Any) -> Emitter:
+    return lambda graph, op, inputs, tensors: (graph.one(kind, *inputs, **attributes),)
+
+
+def _linear(graph: Graph, op: Op, inputs: list[str], tensors: list[str]) -> tuple[str, ...]:
+    return (graph.one("Gemm", inputs[0], *tensors),)
+
+
+def _silu(graph: Graph, op: Op, inputs: list[str], tensors: list[str]) -> tuple[str, ...]:
+    return (graph.one("Mul", inputs[0], graph.one("Sigmoid", inputs[0])),)
+
+
+def _gelu(graph: Graph, op: Op, inputs: list[str], tensors: list[str]) -> tuple[str, ...]:
+    (x,) = inputs
+    cube = graph.one("Mul", graph.one("Mul", graph.one("Mul", x, x), x), graph.constant(0.044715))
+    inner = graph.one("Mul", graph.one("Add", x, cube), graph.constant(0.7978845608))
+    half = graph.one("Mul", x, graph.constant(0.5))
+    return (graph.one("Mul", half, graph.one("Add", graph.one("Tanh", inner), graph.constant(1.0))),)
+
+
+def _leaky_relu(graph: Graph, op: Op, inputs: list[str], tensors: list[str]) -> tuple[str, ...]:
+    return (graph.one("LeakyRelu", inputs[0], alpha=_number(op, "slope")),)
+
+
+def _standardize(graph: Graph, op: Op, inputs: list[str], tensors: list[str]) -> tuple[str, ...]:
+    bound = _number(op, "clip")
+    standard = graph.one("Mul", graph.one("Sub", inputs[0], tensors[0]), tensors[1])
+    return (graph.one("Clip", standard, graph.constant(-bound), graph.constant(bound)),)
+
+
+def _layer_norm(graph: Graph, op: Op, inputs: list[str], tensors: list[str]) -> tuple[str, ...]:
+    return (graph.one("LayerNormalization", inputs[0], *tensors, axis=-1, epsilon=_number(op, "epsilon")),)
+
+
+def _rms_norm(graph: Graph, op: Op, inputs: list[str], tensors: list[str]) -> tuple[str, ...]:
+    (x,) = inputs
+    square = graph.one("ReduceMean", graph.one("Mul", x, x), axes=[-1], keepdims=1)
+    root = graph.one("Sqrt", graph.one("Add", square, graph.constant(_number(op, "epsilon"))))
+    return (graph.one("Mul", graph.one("Div", x, root), tensors[0]),)
+
+
+def _conv2d(graph: Graph, op: Op, inputs: list[str], tensors: list[str]) -> tuple[str, ...]:
+    stride, padding = int(_number(op, "stride")), int(_number(op, "padding"))
+    return (graph.one("Conv", inputs[0], *tensors, strides=[stride, stride], pads=[padding] * 4),)
+
+
+def _scale(graph: Graph, op: Op, inputs: list[str], tensors: list[str]) -> tuple[str, ...]:
+    scaled = graph.one("Mul", inputs[0], graph.constant(_number(op, "factor")))
+    return (graph.one("Add", scaled, graph.constant(_number(op, "offset"))),)
+
+
+def _gru(graph: Graph, op: Op, inputs: list[str], tensors: list[str]) -> tuple[str, ...]:
+    (x, hidden), (input_weight, hidden_weight, input_bias, hidden_bias) = inputs, tensors
+    from_input = graph.node("Split", (graph.one("Gemm", x, input_weight, input_bias),), 3, axis=1)
+    from_hidden = graph.node("Split", (graph.one("Gemm", hidden, hidden_weight, hidden_bias),), 3, axis=1)
+    reset, update = (graph.one("Sigmoid", graph.one("Add", from_input[gate], from_hidden[gate])) for gate in range(2))
+    new = graph.one("Tanh", graph.one("Add", from_input[2], graph.one("Mul", reset, from_hidden[2])))
+    keep = graph.one("Sub", graph.constant(1.0), update)
+    return (graph.one("Add", graph.one("Mul", keep, new), graph.one("Mul", update, hidden)),)
+
+
+def _lstm(graph: Graph, op: Op, inputs: list[str], tensors: list[str]) -> tuple[str, ...]:
+    (x, hidden, cell), (input_weight, hidden_weight, input_bias, hidden_bias) = inputs, tensors
+    from_input = graph.one("Gemm", x, input_weight, input_bias)
+    from_hidden = graph.one("Gemm", hidden, hidden_weight, hidden_bias)
+    enter, forget, candidate, leave = graph.node("Split", (graph.one("Add", from_input, from_hidden),), 4, axis=1)
+    kept = graph.one("Mul", graph.one("Sigmoid", forget), cell)
+    taken = graph.one("Mul", graph.one("Sigmoid", enter), graph.one("Tanh", candidate))
+    next_cell = graph.one("Add", kept, taken)
+    return graph.one("Mul", graph.one("Sigmoid", leave), graph.one("Tanh", next_cell)), next_cell
+
+
+def _embed(graph: Graph, op: Op, inputs: list[str], tensors: list[str]) -> tuple[str, ...]:
+    return (graph.one("Flatten", graph.one("Gather", tensors[0], graph.to_integer(inputs[0]), axis=0), axis=1),)
+
+
+def _number(op: Op, name: str) -> float:
+    return number(op.settings, name, f"op '{op.kind}'")
+
+
+EMITTERS: dict[str, Emitter] = {
+    "linear": _linear,
+    "tanh": _plain("Tanh"),
+    "relu": _plain("Relu"),
+    "sigmoid": _plain("Sigmoid"),
+    "silu": _silu,
+    "gelu": _gelu,
+    "elu": _plain("Elu"),
+    "softplus": _plain("Softplus"),
+    "leaky_relu": _leaky_relu,
+    "standardize": _standardize,
+    "layer_norm": _layer_norm,
+    "rms_norm": _rms_norm,
+    "conv2d": _conv2d,
+    "flatten": _plain("Flatten", axis=1),
+    "concat": _plain("Concat", axis=1),
+    "add": _plain("Add"),
+    "scale": _scale,
+    "gru": _gru,
+    "lstm": _lstm,
+    "embed": _embed,
+}
+"""Every op of the runtime, by name."""

@@ -1,0 +1,115 @@
+"""Environments that can be watched: on a screen, or as frames where there is none."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeAlias
+
+import gymnasium
+import numpy as np
+
+from rl4sys.environments import EnvironmentConfig, Grade, GymnasiumConfig, Lanes
+from rl4sys.experience import Array
+from rl4sys.seeding import Seeds
+
+RenderMode: TypeAlias = Literal["human", "rgb_array"]
+_USUAL_FRAMES_PER_SECOND = 30.0
+_ADVICE: Mapping[RenderMode, str] = {
+    "human": "Record a video instead: --video out.mp4",
+    "rgb_array": "Simulate it without --video, or give the environment a render mode 'rgb_array'.",
+}
+
+
+class CannotRender(RuntimeError):
+    """The environment cannot be shown in the way that was asked for."""
+
+
+class Watched:
+    """How an environment is made so that it can be seen, and how fast its pictures follow each other."""
+
+    def __init__(self, config: EnvironmentConfig, mode: RenderMode) -> None:
+        """Look whether the environment offers the mode, before anything is spent on acting in it."""
+        if mode == "human" and not has_screen() and "SDL_VIDEODRIVER" not in os.environ:
+            raise CannotRender(
+                "There is no screen to render on (neither DISPLAY nor WAYLAND_DISPLAY is set). "
+                "Record a video instead: --video out.mp4"
+            )
+        self._mode = mode
+        plain = _one_by_one(config)
+        self._config = plain.model_copy(update={"kwargs": {**plain.kwargs, "render_mode": mode}})
+        environment = plain.maker()()
+        metadata = environment.metadata
+        environment.close()
+        offered = list(metadata.get("render_modes") or ())
+        # Who observes pictures has the environment draw these, and nothing else.
+        if mode not in offered or (mode == "human" and plain.pixels is not None):
+            raise CannotRender(
+                f"Environment '{config.name}' cannot be rendered as '{mode}'; its render modes are {offered}. "
+                f"{_ADVICE[mode]}"
+            )
+        rate = float(metadata.get("render_fps") or _USUAL_FRAMES_PER_SECOND)
+        self.frames_per_second = rate / plain.frame_skip
+
+    def lanes(self, seeds: Seeds, show: Callable[[Array], None] | None = None) -> Lanes:
+        """One environment; `show` gets a frame [height, width, 3] of the beginning and one after every step."""
+        make = self._config.maker()
+        if self._mode == "human" or show is None:
+            return Lanes(make, 1, seeds, Grade.E3)
+        return Lanes(lambda: _Filmed(make(), show), 1, seeds, Grade.E3)
+
+
+def has_screen() -> bool:
+    """Whether there is a display to open a window on."""
+    return sys.platform != "linux" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+
+
+def _one_by_one(config: EnvironmentConfig) -> GymnasiumConfig:
+    """The same environment, stepped as plain Gymnasium environments are: only these can be drawn."""
+    if not isinstance(config, GymnasiumConfig):
+        raise CannotRender(
+            f"Environment '{config.name}' is not made by Gymnasium ({type(config).__name__}), so it has no render "
+            f"modes. Simulate it without --render and --video."
+        )
+    return config.model_copy(update={"backend": "lanes"})
+
+
+class _Filmed(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Shows a frame after every step, and one of the beginning before the first."""
+
+    def __init__(self, environment: gymnasium.Env[Any, Any], show: Callable[[Array], None]) -> None:
+        super().__init__(environment)
+        self._show = show
+        self._has_begun = False
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode, which is shown only if it is acted in."""
+        self._has_begun = False
+        return super().reset(seed=seed, options=options)
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Act, and show what comes of it."""
+        if not self._has_begun:
+            self._has_begun = True
+            if not has_screen():
+                # pygame draws into memory then; MuJoCo was told how when the environment was made.
+                os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+            self._show(self._frame())
+        outcome = super().step(action)
+        self._show(self._frame())
+        return outcome
+
+    def _frame(self) -> Array:
+        try:
+            frame = self.render()
+        except Exception as error:  # whatever a driver or a stranger's environment raises
+            raise CannotRender(
+                f"The environment could not be drawn: {type(error).__name__}: {error}. Without a screen, pygame draws "
+                f"with SDL_VIDEODRIVER=dummy, and MuJoCo with MUJOCO_GL=egl (apt install libegl1) or MUJOCO_GL=osmesa "
+                f"(apt install libosmesa6)."
+            ) from error
+        if not isinstance(frame, np.ndarray) or frame.ndim != 3 or frame.shape[2] != 3 or frame.dtype != np.uint8:
+            found = f"{frame.dtype}{list(frame.shape)}" if isinstance(frame, np.ndarray) else type(frame).__name__
+            raise CannotRender(f"The environment drew {found}; expected uint8[height, width, 3] in mode 'rgb_array'.")
+        return frame

@@ -1,0 +1,185 @@
+"""Finds the trained policy that somebody means: of a run, a checkpoint, a server's learner, or a file.
+
+Not among the names of the package: with it comes the server, which a process that trains does not need.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from rl4sys.algorithms import Algorithm
+from rl4sys.checkpoints import CheckpointDamaged, Checkpoints, Loaded
+from rl4sys.config import ConfigError
+from rl4sys.environments import ENVIRONMENTS, EnvironmentConfig, Grade
+from rl4sys.experience import Array
+from rl4sys.experiments.components import Components
+from rl4sys.experiments.config import load_experiment
+from rl4sys.experiments.finding import find_run
+from rl4sys.experiments.run_directory import RunDirectory
+from rl4sys.policy import PolicyFileDamaged, PolicySpec, PortablePolicy
+from rl4sys.policy.portable import SUFFIX
+from rl4sys.server.learner_config import build_learner, resolve
+from rl4sys.server.setups import LearnerSetup, is_learner
+from rl4sys.weights.layout import FLOAT32
+from rl4sys.wire import require_decides
+
+_log = logging.getLogger(__name__)
+
+_KEPT = 2
+"""Nothing is written here, so how many checkpoints are kept does not matter."""
+
+
+class PolicyNotFound(FileNotFoundError):
+    """What was given is no policy that can act."""
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """Where a policy comes from, as far as that is known: the algorithm, and its state in the checkpoint."""
+
+    algorithm: Algorithm
+    state: Any
+
+    def weights(self) -> Array:
+        """The weights that the training network itself holds."""
+        self.algorithm.restore(self.state)
+        return self.algorithm.policy_weights()
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedPolicy:
+    """A policy with what is known about it."""
+
+    origin: Path
+    """The run, checkpoint, learner or file that it was read from."""
+    policy: PortablePolicy
+    name: str
+    """For files that are made of it."""
+    environment: EnvironmentConfig | None = None
+    """What it was trained in, where that is known."""
+    training: Training | None = None
+    skipped: tuple[str, ...] = ()
+    """Damaged checkpoints that would have come first."""
+
+
+def find_policy(text: str | Path, *, best: bool = True) -> TrainedPolicy:
+    """The policy of a path: a run, one of its checkpoints, a learner of a server, a folder or file of a policy.
+
+    A file within one of these stands for it, and the beginning of a name for a run in `runs/`. Of a run, `best` takes
+    the best checkpoint instead of the newest.
+    """
+    path = Path(text)
+    if path.is_file():
+        if path.suffix == SUFFIX:
+            return _of_file(path)
+        if path.suffix == ".onnx":
+            raise PolicyNotFound(
+                f"'{text}' is an ONNX file, made for other programs. Give the run or {SUFFIX} file that it came from."
+            )
+        path = path.parent
+    elif path.suffix in (SUFFIX, ".onnx") and not path.exists():
+        raise PolicyNotFound(f"There is no file '{text}'.{_near(path)} Write one with: rl4sys policy export RUN")
+    if (path / "exploit.json").is_file():
+        return _of_policy_folder(path)
+    place = path.resolve()
+    if place.parent.name == "checkpoints" and place.name.isdigit() and place.is_dir():
+        return _of_directory(place.parent.parent, step=int(place.name), best=False)
+    if place.name == "checkpoints" and place.is_dir():
+        return _of_directory(place.parent, step=None, best=best)
+    if is_learner(path):
+        return _of_directory(path, step=None, best=best)
+    return _of_directory(find_run(path).path, step=None, best=best)
+
+
+def _near(path: Path) -> str:
+    files = [file.name for file in path.parent.iterdir() if file.is_file()] if path.parent.is_dir() else []
+    close = difflib.get_close_matches(path.name, files, n=3, cutoff=0.5)
+    return f" Did you mean {' or '.join(close)}?" if close else ""
+
+
+def _of_directory(directory: Path, *, step: int | None, best: bool) -> TrainedPolicy:
+    """The policy of a run or a learner; a step that was asked for must be whole, otherwise the newest good one is."""
+    if is_learner(directory):
+        setup = LearnerSetup.read(directory)
+        algorithm = build_learner(resolve(setup.algorithm, setup.parameters), setup, is_new=False).algorithm
+        environment, name = None, setup.learner
+        advice = "The learner has not saved one yet: it does so at its checkpoint_frequency and when the server stops."
+    else:
+        run = find_run(directory)
+        config = load_experiment(run.config)
+        algorithm = Components(config, torch.device("cpu"), Grade.E3).algorithm()
+        environment, name, advice = config.environment, directory.resolve().name, None
+    checkpoints = Checkpoints(directory / "checkpoints", _KEPT, advice)
+    preferred = step if step is not None or not best else checkpoints.best()
+    loaded = checkpoints.load_policy(preferred)
+    if step is not None and loaded.step != step:
+        raise CheckpointDamaged(
+            f"The checkpoint of step {step:,} cannot be read ({loaded.skipped[0]}). "
+            f"Give {directory} for the newest good one, of step {loaded.step:,}."
+        )
+    origin = directory if step is None else directory / "checkpoints" / f"{step:012d}"
+    return _loaded(origin, name, algorithm, environment, loaded)
+
+
+def _loaded(
+    origin: Path, name: str, algorithm: Algorithm, environment: EnvironmentConfig | None, loaded: Loaded
+) -> TrainedPolicy:
+    state: Mapping[str, Any] = loaded.state
+    learner = state["learner"]
+    store, policies = learner["store"], algorithm.policies
+    said = ENVIRONMENTS.dump(environment) if environment is not None else None
+    policy = PortablePolicy(policies.explore, policies.exploit, store["blob"], store["latest"], learner["steps"], said)
+    return TrainedPolicy(
+        origin, policy, name, environment, Training(algorithm, learner["algorithm"]), tuple(loaded.skipped)
+    )
+
+
+def _of_file(path: Path) -> TrainedPolicy:
+    policy = _checked(path, PortablePolicy.read(path))
+    environment = None
+    if policy.environment is not None:
+        try:
+            environment = ENVIRONMENTS.parse(policy.environment, path)
+        except ConfigError as error:
+            _log.warning("The environment that %s was trained in is not known here: %s", path, error)
+    return TrainedPolicy(path, policy, path.stem, environment)
+
+
+def _of_policy_folder(folder: Path) -> TrainedPolicy:
+    """What a run keeps in `policies/best` and `policies/latest`."""
+    try:
+        explore, exploit = (
+            PolicySpec.from_json((folder / f"{name}.json").read_text()) for name in ("explore", "exploit")
+        )
+        facts, blob = json.loads((folder / "manifest.json").read_bytes()), (folder / "weights.f32").read_bytes()
+        if hashlib.sha256(blob).hexdigest() != facts["sha256"]:
+            raise ValueError("the SHA-256 of weights.f32 is another than manifest.json says")
+        weights = np.frombuffer(blob, FLOAT32)
+    except (KeyError, TypeError, ValueError) as error:
+        raise PolicyFileDamaged(f"{folder} is damaged: {error}. Give the run itself, to use a checkpoint.") from error
+    run = RunDirectory(folder.resolve().parent.parent)
+    environment = load_experiment(run.config).environment if run.is_run else None
+    name = run.path.name if run.is_run else folder.resolve().name
+    said = ENVIRONMENTS.dump(environment) if environment is not None else None
+    policy = PortablePolicy(explore, exploit, weights, facts["version"], facts["steps"], said)
+    return TrainedPolicy(folder, _checked(folder, policy), name, environment)
+
+
+def _checked(path: Path, policy: PortablePolicy) -> PortablePolicy:
+    """The same policy, if this runtime can decide with it: a file may come from anywhere."""
+    for spec in (policy.explore, policy.exploit):
+        try:
+            require_decides(spec)
+        except ValueError as error:
+            raise PolicyFileDamaged(f"{path} cannot decide here: {error}") from error
+    return policy

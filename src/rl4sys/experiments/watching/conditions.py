@@ -1,0 +1,189 @@
+"""Conditions over metrics, as a config writes them: a small language of our own, parsed and never executed.
+
+    train/loss > 10                     stalled(rollout/return)
+    not_finite(train/loss)              machine/steps_per_second < 0.3 * median(machine/steps_per_second)
+
+A name with slashes, written without spaces, is a metric; `a / b` with spaces divides.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+import re
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+Value: TypeAlias = float | bool
+
+_METRIC = re.compile(r"[A-Za-z_]\w*(?:/[A-Za-z_][\w.]*)+")
+_LONGEST = 300
+_OPERATORS: Mapping[type[ast.AST], Callable[[float, float], Value]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
+
+
+class BadCondition(ValueError):
+    """A condition cannot be understood."""
+
+
+class NotKnownYet(LookupError):
+    """A condition asks for something that has not been measured so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What a condition may look at: the newest value of each metric, and what was measured before."""
+
+    now: Mapping[str, float]
+    past: Mapping[str, Sequence[tuple[int, float]]]
+    """By metric: steps and values, oldest first, the newest included."""
+    over: int
+    """Steps that functions of the past look back on."""
+
+
+class Condition:
+    """A condition that is either true, false, or not known yet."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._names: dict[str, str] = {}
+        if len(text) > _LONGEST:
+            raise BadCondition(f"The condition has {len(text)} characters; at most {_LONGEST} are allowed.")
+        try:
+            tree = ast.parse(_METRIC.sub(self._placeholder, text).strip(), mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            raise BadCondition(f"'{text}' is no condition; write it like: train/loss > 10") from None
+        self.metrics: frozenset[str] = frozenset()
+        """The metrics that it reads."""
+        self.remembered: frozenset[str] = frozenset()
+        """Those whose past it looks back on."""
+        self._value = self._compiled(tree)
+
+    def holds(self, moment: Moment) -> bool:
+        """Whether it is true now; false as long as something it asks for is not known."""
+        try:
+            return bool(self._value(moment))
+        except (NotKnownYet, OverflowError, ZeroDivisionError):
+            return False
+
+    def _placeholder(self, found: re.Match[str]) -> str:
+        name = f"metric_{len(self._names)}"
+        self._names[name] = found.group()
+        return name
+
+    def _compiled(self, node: ast.AST) -> Callable[[Moment], Value]:
+        match node:
+            case ast.Constant(value=bool() | int() | float() as number):
+                return lambda moment: number
+            case ast.Name(id=name):
+                return self._metric(self._names.get(name, name))
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                inner = self._compiled(operand)
+                return lambda moment: -inner(moment)
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                inner = self._compiled(operand)
+                return lambda moment: not inner(moment)
+            case ast.BinOp(left=left, op=ast.Div(), right=right):
+                above, below = self._compiled(left), self._compiled(right)
+                return lambda moment: above(moment) / below(moment)
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+                return self._both(left, _OPERATORS[type(op)], right)
+            case ast.Compare(left=first, ops=ops, comparators=others) if all(type(op) in _OPERATORS for op in ops):
+                terms = [first, *others]
+                parts = [self._both(a, _OPERATORS[type(op)], b) for a, op, b in zip(terms, ops, others, strict=False)]
+                return lambda moment: all(part(moment) for part in parts)
+            case ast.BoolOp(op=ast.And(), values=values):
+                parts = [self._compiled(value) for value in values]
+                return lambda moment: all(part(moment) for part in parts)
+            case ast.BoolOp(op=ast.Or(), values=values):
+                parts = [self._compiled(value) for value in values]
+                return lambda moment: any(_known(part, moment) for part in parts)
+            case ast.Call(func=ast.Name(id=function), args=[argument], keywords=[]):
+                return self._call(function, argument)
+        raise BadCondition(
+            f"'{self.text}': {ast.unparse(node)} is not understood. There are numbers, metrics, + - * / with spaces, "
+            f"comparisons, and, or, not, and the functions {', '.join(sorted({*_OF_PAST, *_OF_NUMBER}))}."
+        )
+
+    def _both(
+        self, left: ast.AST, combine: Callable[[float, float], Value], right: ast.AST
+    ) -> Callable[[Moment], Value]:
+        first, second = self._compiled(left), self._compiled(right)
+        return lambda moment: combine(first(moment), second(moment))
+
+    def _metric(self, name: str) -> Callable[[Moment], Value]:
+        self.metrics |= {name}
+
+        def value(moment: Moment) -> Value:
+            if name not in moment.now:
+                raise NotKnownYet(name)
+            return moment.now[name]
+
+        return value
+
+    def _call(self, function: str, argument: ast.AST) -> Callable[[Moment], Value]:
+        if function in _OF_NUMBER:
+            of_number, inner = _OF_NUMBER[function], self._compiled(argument)
+            return lambda moment: of_number(inner(moment))
+        if function not in _OF_PAST:
+            known = ", ".join(sorted({*_OF_PAST, *_OF_NUMBER}))
+            raise BadCondition(f"'{self.text}': there is no function {function}; there are {known}.")
+        if not isinstance(argument, ast.Name):
+            raise BadCondition(
+                f"'{self.text}': {function}(…) looks back on one metric, such as {function}(train/loss)."
+            )
+        name = self._names.get(argument.id, argument.id)
+        self.metrics |= {name}
+        self.remembered |= {name}
+        of_past = _OF_PAST[function]
+        return lambda moment: of_past(moment.past.get(name, ()), moment.over)
+
+
+def _known(part: Callable[[Moment], Value], moment: Moment) -> bool:
+    """Whether a part of an `or` is true; one that is not known does not hide another that is."""
+    try:
+        return bool(part(moment))
+    except NotKnownYet:
+        return False
+
+
+def _recent(past: Sequence[tuple[int, float]], over: int) -> list[float]:
+    """The values of the last `over` steps."""
+    if not past:
+        raise NotKnownYet
+    newest = past[-1][0]
+    return [value for step, value in past if step > newest - over]
+
+
+def _stalled(past: Sequence[tuple[int, float]], over: int) -> bool:
+    """Whether nothing in the last `over` steps is better than the best before; not known until there is a before."""
+    recent = _recent(past, over)
+    before = [value for _, value in past[: len(past) - len(recent)]]
+    if not before:
+        raise NotKnownYet
+    return max(recent) <= max(before)
+
+
+_OF_PAST: Mapping[str, Callable[[Sequence[tuple[int, float]], int], Value]] = {
+    "mean": lambda past, over: statistics.fmean(_recent(past, over)),
+    "median": lambda past, over: statistics.median(_recent(past, over)),
+    "lowest": lambda past, over: min(_recent(past, over)),
+    "highest": lambda past, over: max(_recent(past, over)),
+    "stalled": _stalled,
+}
+_OF_NUMBER: Mapping[str, Callable[[float], Value]] = {
+    "abs": abs,
+    "not_finite": lambda value: not math.isfinite(value),
+}

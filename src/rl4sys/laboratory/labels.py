@@ -1,0 +1,63 @@
+"""What people say about a run: tags and notes, kept in the run as `labels.json`."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rl4sys.atomic_files import replace_file
+from rl4sys.laboratory.run_files import read_json
+
+LABELS = "labels.json"
+_TAG = re.compile(r"[\w.:/@-]+")
+
+
+class WrongTag(ValueError):
+    """A tag that could not be written on the command line again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One remark."""
+
+    time: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """Tags in alphabetical order, notes in the order of time."""
+
+    tags: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+    def tagged(self, changes: Sequence[str]) -> Labels:
+        """With changes such as `+good`, `good` (the same) and `-bad`."""
+        tags = set(self.tags)
+        for change in changes:
+            tag = change.removeprefix("+") if change.startswith("+") else change.removeprefix("-")
+            if not _TAG.fullmatch(tag) or tag.startswith("-"):
+                raise WrongTag(f"'{change}' is no tag; write +name to add one and -name to remove it, without spaces.")
+            if change.startswith("-"):
+                tags.discard(tag)
+            else:
+                tags.add(tag)
+        return Labels(tuple(sorted(tags)), self.notes)
+
+    def noted(self, text: str, now: datetime.datetime) -> Labels:
+        """With one more note."""
+        return Labels(self.tags, (*self.notes, Note(now.isoformat(timespec="seconds"), text)))
+
+    def write(self, run: Path) -> None:
+        """Keep them in the run."""
+        replace_file(run / LABELS, json.dumps(asdict(self), indent=1, ensure_ascii=False).encode())
+
+
+def read_labels(run: Path) -> Labels:
+    """What was kept, if anything was."""
+    values = read_json(run / LABELS)
+    return Labels(tuple(values.get("tags", ())), tuple(Note(**note) for note in values.get("notes", ())))

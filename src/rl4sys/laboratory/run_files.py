@@ -1,0 +1,131 @@
+"""The files of a run, read without the machinery that wrote them: thousands of runs are looked at in one command."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+CONFIG, MANIFEST, METRICS, RESULT = "config.yaml", "manifest.json", "metrics.jsonl", "result.json"
+CHECKPOINTS = "checkpoints"
+RETURN = "evaluation/return"
+"""The metric that runs are judged by: the mean return of an evaluation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """How far a run came, and how good its policy was."""
+
+    steps: int = 0
+    best: float | None = None
+    """Mean return of the best evaluation."""
+    last: float | None = None
+    """Mean return of the last one."""
+
+    def after(self, step: int, evaluation: float | None) -> Course:
+        """The course with one more record; an evaluation that is not a number counts for nothing."""
+        if evaluation is None or not math.isfinite(evaluation):
+            return Course(step, self.best, self.last)
+        return Course(step, evaluation if self.best is None else max(self.best, evaluation), evaluation)
+
+
+def is_run(path: Path) -> bool:
+    """Whether a directory is a run, and not one that holds runs or something else."""
+    return (path / MANIFEST).is_file() and (path / CONFIG).is_file()
+
+
+def read_json(path: Path) -> Mapping[str, Any]:
+    """A file with one JSON object; nothing if there is no such file."""
+    try:
+        values = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    if not isinstance(values, dict):
+        raise ValueError(f"{path} holds {type(values).__name__}; expected names with values")
+    return values
+
+
+def read_config(run: Path) -> Mapping[str, Any]:
+    """The resolved config of a run as plain values, not checked again."""
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        values = yaml.load((run / CONFIG).read_bytes(), Loader=loader)
+    except yaml.YAMLError as error:
+        raise ValueError(f"{CONFIG} is damaged: {str(error).splitlines()[0]}") from error
+    if not isinstance(values, dict):
+        raise ValueError(f"{CONFIG} is damaged: it holds no settings")
+    return values
+
+
+def read_course(run: Path) -> Course:
+    """Steps and returns as the metrics tell them, or the result where there are no metrics."""
+    course = Course()
+    line = b""
+    for line in _whole_lines(run / METRICS):
+        if b'"evaluation/return"' in line and (record := _parsed(line)):
+            course = course.after(record["step"], record["metrics"].get(RETURN))
+    if line and (record := _parsed(line)):
+        course = course.after(record["step"], None)
+    result = read_result(run)
+    if course.last is None and result:
+        course = Course(course.steps, result["best"], result["evaluation"])
+    return Course(max(course.steps, result.get("steps", 0)), course.best, course.last)
+
+
+def read_result(run: Path) -> Mapping[str, Any]:
+    """How a run ended; nothing if it has not, or if the file is damaged: a run can always be concluded again."""
+    try:
+        result = read_json(run / RESULT)
+    except ValueError:
+        return {}
+    return result if {"steps", "finished", "evaluation", "best"} <= result.keys() else {}
+
+
+def is_resumable(run: Path) -> bool:
+    """Whether there is a checkpoint to go on from, or nothing yet that starting anew would lose."""
+    return any((run / CHECKPOINTS).glob("*/manifest.json")) or not (run / METRICS).is_file()
+
+
+def read_records(run: Path) -> Iterator[Mapping[str, Any]]:
+    """The records of a run; lines that a kill or a bad disk spoilt are passed over."""
+    for line in _whole_lines(run / METRICS):
+        if record := _parsed(line):
+            yield record
+
+
+def final_metrics(run: Path) -> dict[str, float]:
+    """The last value of every metric."""
+    values: dict[str, float] = {}
+    for record in read_records(run):
+        values |= {name: value for name, value in record["metrics"].items() if value is not None}
+    return values
+
+
+def size_of(path: Path) -> int:
+    """Bytes in a file, or in all files below a directory; links count for nothing."""
+    if path.is_symlink():
+        return 0
+    if not path.is_dir():
+        return path.stat().st_size
+    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file() and not file.is_symlink())
+
+
+def _whole_lines(path: Path) -> Iterator[bytes]:
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return
+    yield from data.split(b"\n")[:-1]
+
+
+def _parsed(line: bytes) -> dict[str, Any] | None:
+    try:
+        record = json.loads(line)
+    except ValueError:
+        return None
+    return record if isinstance(record, dict) and {"step", "metrics"} <= record.keys() else None

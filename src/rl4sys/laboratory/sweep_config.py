@@ -1,0 +1,39 @@
+"""The schema of a sweep: what `rl4sys sweep` reads."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field, model_validator
+
+from rl4sys.config import Config
+from rl4sys.laboratory.trial_config import ManyTrials
+
+Seed = Annotated[int, Field(ge=0)]
+
+
+class RandomSection(Config):
+    """Draws from ranges."""
+
+    trials: int = Field(ge=1)
+    """Draws. Each combination of the lists gets the same ones, so that lists are compared fairly."""
+    seed: int = Field(0, ge=0)
+    """The root of the draws: the same seed draws the same values."""
+
+
+class SweepConfig(ManyTrials):
+    """A sweep, as YAML or JSON describes it."""
+
+    sweep: dict[str, Any] = Field(min_length=1)
+    """Dotted keys of the experiment, each with a list of values (a value may be a list), or with a range to draw
+    from: `{uniform: [a, b]}`, `{log_uniform: [a, b]}`, `{int: [a, b]}`, `{log_int: [a, b]}`, `{choice: […]}`."""
+    random: RandomSection | None = None
+    """How often to draw from the ranges; needed if there are any."""
+    seeds: tuple[Seed, ...] | None = Field(None, min_length=1)
+    """Seeds that each configuration is tried with; that of the base if not given."""
+
+    @model_validator(mode="after")
+    def _refuse_repeated_seeds(self) -> SweepConfig:
+        if self.seeds is not None and len(set(self.seeds)) < len(self.seeds):
+            raise ValueError(f"seeds: {list(self.seeds)} has a seed twice, which would give the same trial twice")
+        return self

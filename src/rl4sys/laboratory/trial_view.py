@@ -1,0 +1,80 @@
+"""All trials in one view: one bar for the whole, one for each trial at work; plain lines without a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rich.progress import TaskID
+
+from rl4sys.experiments import Screen
+from rl4sys.experiments.terminal import sparkline
+
+
+@dataclass(slots=True)
+class _Line:
+    title: str
+    total: int
+    bar: TaskID | None
+    evaluation: str = ""
+    returns: list[float] = field(default_factory=list)
+
+
+class TrialView:
+    """Shows trials by their keys."""
+
+    def __init__(self, screen: Screen, title: str, total: int, done: int = 0) -> None:
+        self._screen, self._title, self._total = screen, title, total
+        self._done, self._failed = done, 0
+        self._lines: dict[str, _Line] = {}
+        self._whole: TaskID | None = None
+        if screen.progress is not None:
+            self._whole = screen.progress.add_task(title, total=total, completed=done, facts=self._count())
+
+    def begin(self, key: str, title: str, steps: int) -> None:
+        """A trial of so many steps is at work."""
+        bar = None
+        if self._screen.progress is not None:
+            bar = self._screen.progress.add_task(f"  {title}", total=steps, facts="")
+        else:
+            self._screen.say(f"{title}: started")
+        self._lines[key] = _Line(title, steps, bar)
+
+    def go_on(self, key: str, step: int) -> None:
+        """A trial is not new, but goes on at a step."""
+        line = self._lines[key]
+        if self._screen.progress is not None and line.bar is not None:
+            self._screen.progress.update(line.bar, completed=step)
+        else:
+            self._screen.say(f"{line.title}: goes on at step {step:,}")
+
+    def show(self, key: str, record: Mapping[str, Any]) -> None:
+        """One record of a trial."""
+        line, metrics = self._lines[key], record["metrics"]
+        evaluation = metrics.get("evaluation/return")
+        if evaluation is not None and line.bar is None:
+            self._screen.say(f"{line.title}: step {record['step']:,}/{line.total:,}, evaluation {evaluation:.1f}")
+        if metrics.get("rollout/return") is not None:
+            line.returns.append(metrics["rollout/return"])
+        if evaluation is not None:
+            line.evaluation = f"  evaluation {evaluation:.1f}"
+        if self._screen.progress is not None and line.bar is not None:
+            speed = f"{record['timing']['steps_per_second']:,.0f} steps/s"
+            latest = f"return {line.returns[-1]:.1f}" if line.returns else "return –"
+            facts = f"{speed}  {latest} {sparkline(line.returns)}{line.evaluation}"
+            self._screen.progress.update(line.bar, completed=record["step"], facts=facts)
+
+    def end(self, key: str, text: str, *, failed: bool = False, counts: bool = True) -> None:
+        """A trial is at work no more; `counts` if it need not go on later."""
+        line = self._lines.pop(key)
+        self._done += 1 if counts else 0
+        self._failed += 1 if failed else 0
+        if self._screen.progress is not None and line.bar is not None and self._whole is not None:
+            self._screen.progress.remove_task(line.bar)
+            self._screen.progress.update(self._whole, completed=self._done, facts=self._count())
+        self._screen.say(f"{self._done}/{self._total} {line.title}: {text}")
+
+    def _count(self) -> str:
+        failed = f", {self._failed} failed" if self._failed else ""
+        return f"{self._done} of {self._total} trials{failed}"

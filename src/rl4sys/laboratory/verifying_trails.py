@@ -1,0 +1,150 @@
+"""Finds where two runs part: by the hashes and the metrics that both left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, Literal
+
+from rl4sys.experiments.metrics import read_metrics
+from rl4sys.experiments.trail import Mark, read_trail
+
+Part = Literal["trajectory", "weights", "algorithm", "metrics"]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where a repetition first differs from what was recorded."""
+
+    after: int
+    """The last step at which both were equal."""
+    step: int
+    """The first at which they are known to differ."""
+    parts: Mapping[Part, tuple[str, ...]]
+    """Names of what differs then: columns of the trajectory, tensors, metrics."""
+    values: tuple[str, str] | None = None
+    """Of the first metric that differs, if only metrics do: recorded and repeated."""
+
+    @property
+    def first(self) -> Part:
+        """What differed first: weights cannot have caused what was collected if they were still equal."""
+        return next(part for part in ("trajectory", "weights", "algorithm", "metrics") if part in self.parts)
+
+    def facts(self) -> dict[str, Any]:
+        """The difference for scripts."""
+        return {
+            "after": self.after,
+            "step": self.step,
+            "first": self.first,
+            "parts": {part: list(names) for part, names in self.parts.items()},
+            "values": list(self.values) if self.values else None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How far two runs were compared."""
+
+    marks: int
+    records: int
+    until: int
+    """The last step that both have."""
+    difference: Difference | None
+
+
+def compare_runs(recorded: Path, repeated: Path, after: int, until: int) -> Agreement:
+    """Compare what two run directories say about the steps from `after` to `until`, `after` itself included.
+
+    A run of an older version has no hashes, and is compared by its metrics alone.
+    """
+    marks = list(_common_marks(recorded, repeated, after, until))
+    records = list(_common_records(recorded, repeated, after, until))
+    difference = _earlier(_first_of_marks(marks, after), _first_of_records(records, after))
+    reached = [mark.step for mark, _ in marks] + [ours["step"] for ours, _ in records]
+    return Agreement(len(marks), len(records), max(reached, default=after), difference)
+
+
+def marks_differ(recorded: Mark, repeated: Mark) -> bool:
+    """Whether two marks are not of the same history."""
+    return recorded != repeated
+
+
+def _common_marks(recorded: Path, repeated: Path, after: int, until: int) -> Iterator[tuple[Mark, Mark]]:
+    """Marks of the same step. The repetition may have stopped within an interval, with a mark that is its own."""
+    theirs = {mark.step: mark for mark in read_trail(repeated / "hashes.jsonl")}
+    for mark in read_trail(recorded / "hashes.jsonl"):
+        if after <= mark.step <= until and mark.step in theirs:
+            yield mark, theirs[mark.step]
+
+
+def _common_records(
+    recorded: Path, repeated: Path, after: int, until: int
+) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """Records in their order; a step has one of training and perhaps one of an evaluation."""
+    theirs: dict[tuple[int, int], Mapping[str, Any]] = dict(_numbered(repeated / "metrics.jsonl"))
+    for key, record in _numbered(recorded / "metrics.jsonl"):
+        if after < record["step"] <= until and key in theirs:
+            yield record, theirs[key]
+
+
+def _numbered(path: Path) -> Iterator[tuple[tuple[int, int], Mapping[str, Any]]]:
+    seen: dict[int, int] = {}
+    for record in read_metrics(path):
+        number = seen[record["step"]] = seen.get(record["step"], 0) + 1
+        yield (record["step"], number), record
+
+
+def _first_of_marks(marks: Sequence[tuple[Mark, Mark]], after: int) -> Difference | None:
+    for ours, theirs in marks:
+        if marks_differ(ours, theirs):
+            return _between(ours, theirs, after)
+        after = ours.step
+    return None
+
+
+def _between(ours: Mark, theirs: Mark, after: int) -> Difference:
+    """The difference of two marks of one step, as closely as the turns between the marks tell it."""
+    parts: dict[Part, tuple[str, ...]] = {}
+    if columns := _names(ours.trajectory, theirs.trajectory):
+        parts["trajectory"] = columns
+    if tensors := _names(ours.weights, theirs.weights):
+        parts["weights"] = tensors
+    if states := _names(ours.algorithm, theirs.algorithm):
+        parts["algorithm"] = states
+    step = ours.step
+    if "trajectory" in parts or not parts:
+        parts.setdefault("trajectory", ("the steps of a turn",))
+        for mine, other in zip_longest(ours.turns, theirs.turns):
+            if mine != other:
+                step = (mine or other or (step, 0))[0]
+                break
+            after = mine[0]
+    return Difference(after, step, parts)
+
+
+def _first_of_records(records: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], after: int) -> Difference | None:
+    for ours, theirs in records:
+        if names := _names(ours["metrics"], theirs["metrics"]):
+            values = (str(ours["metrics"].get(names[0])), str(theirs["metrics"].get(names[0])))
+            return Difference(after, ours["step"], {"metrics": names}, values)
+        after = ours["step"]
+    return None
+
+
+def _earlier(marks: Difference | None, records: Difference | None) -> Difference | None:
+    """The earlier of two differences; the marks have the word when both are of one step."""
+    if marks is None or records is None:
+        return marks or records
+    if records.step < marks.after:
+        return records
+    metrics = records.parts["metrics"] if records.after <= marks.step else ()
+    parts = {**marks.parts, "metrics": metrics} if metrics else dict(marks.parts)
+    return Difference(marks.after, marks.step, parts, records.values if metrics else None)
+
+
+def _names(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names whose values differ, or that only one has, in the order of the recorded ones."""
+    names = dict.fromkeys([*ours, *theirs])
+    return tuple(name for name in names if ours.get(name) != theirs.get(name))

@@ -1,0 +1,164 @@
+"""Heads over vectors of real numbers: with and without chance, within bounds or not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from rl4sys.experience import Array, Arrays
+from rl4sys.policy.noise import normal
+from rl4sys.policy.ops import softplus
+from rl4sys.policy.spec import BoxAction, Head, number
+
+Decide = Callable[[Array], tuple[Array, Arrays]]
+"""Noise in; action and notes out, in arrays that are fresh or reused: copy what must outlive the decision."""
+Stir = Callable[[Array], None]
+"""Noise in; fills the register of chance before a program runs."""
+
+_HALF_LOG_TWO_PI = np.float32(0.5 * math.log(2.0 * math.pi))
+_ANGLES = slice(1, -1, 2)
+"""Where heads with a pair for each number of the action find uniform numbers: the second of each pair, an angle."""
+
+
+def vector_noise_size(head: Head, box: BoxAction) -> int:
+    """How many uniform numbers one decision takes."""
+    match head.kind:
+        case "gaussian":
+            return 2 * box.size
+        case "tanh_gaussian":
+            return 2 * box.size + len(head.tensors)
+        case "perturbed":
+            return 2 * box.size + 1
+        case "noise_conditioned":
+            return 2 * _chances(head) + (box.size + 1 if head.tensors else 0)
+    return 0
+
+
+def compile_vector_head(
+    head: Head, box: BoxAction, registers: Mapping[str, Array], tensors: Mapping[str, Array]
+) -> Decide | None:
+    """The function that turns noise into decisions over these registers; none if the head is for choices."""
+    inputs = [registers[name] for name in head.inputs]
+    parameters = [tensors[name] for name in head.tensors]
+    match head.kind:
+        case "deterministic":
+            return _deterministic(inputs[0], box, squash=head.settings.get("squash") == "tanh")
+        case "gaussian":
+            return _gaussian(inputs[0], parameters[0])
+        case "tanh_gaussian":
+            low, high = (number(head.settings, f"log_std_{end}", head.kind) for end in ("low", "high"))
+            sample = _tanh_gaussian(inputs[0], inputs[1], box, (np.float32(low), np.float32(high)))
+            return _sometimes_uniform(sample, box, parameters[0], _ANGLES) if parameters else sample
+        case "perturbed":
+            std, epsilon = parameters
+            memory = [*inputs[1:], *(registers[name] for name in head.outputs)]
+            theta = np.float32(number(head.settings, "theta", head.kind)) if memory else np.float32(1.0)
+            return _sometimes_uniform(_perturbed(inputs[0], box, std, memory, theta), box, epsilon, _ANGLES)
+        case "noise_conditioned":
+            squashed = _deterministic(inputs[0], box, squash=True)
+            apart = slice(2 * _chances(head), -1)
+            return _sometimes_uniform(squashed, box, parameters[0], apart) if parameters else squashed
+    return None
+
+
+def compile_chance(head: Head, registers: Mapping[str, Array]) -> Stir | None:
+    """What to do with the noise before the program runs; none unless the program itself reads chance."""
+    chance = head.chance
+    if chance is None:
+        return None
+    register, std = registers[chance.name], np.float32(number(head.settings, "std", head.kind))
+    count = 2 * chance.shape[0]
+
+    def stir(noise: Array) -> None:
+        np.multiply(normal(noise[:, :count]), std, register)
+
+    return stir
+
+
+def _chances(head: Head) -> int:
+    chance = head.chance
+    return 0 if chance is None else chance.shape[0]
+
+
+def _gaussian(mean: Array, log_std: Array) -> Decide:
+    def decide(noise: Array) -> tuple[Array, Arrays]:
+        unit = normal(noise)
+        log_prob = -(np.float32(0.5) * np.square(unit) + log_std + _HALF_LOG_TWO_PI).sum(axis=1)
+        return mean + np.exp(log_std) * unit, {"log_prob": log_prob}
+
+    return decide
+
+
+def _tanh_gaussian(mean: Array, log_std: Array, box: BoxAction, bounds: tuple[np.float32, np.float32]) -> Decide:
+    """A Gaussian squashed into the bounds, with the change of variables in its stable form."""
+    scale, middle = _scale_and_middle(box)
+    log_scale, log_two, two = np.log(scale), np.float32(math.log(2.0)), np.float32(2.0)
+
+    def decide(noise: Array) -> tuple[Array, Arrays]:
+        unit, spread = normal(noise), np.clip(log_std, *bounds)
+        raw = mean + np.exp(spread) * unit
+        gaussian = np.float32(0.5) * np.square(unit) + spread + _HALF_LOG_TWO_PI
+        correction = two * (log_two - raw - softplus(-two * raw)) + log_scale
+        return np.tanh(raw) * scale + middle, {"log_prob": -(gaussian + correction).sum(axis=1)}
+
+    return decide
+
+
+def _perturbed(mean: Array, box: BoxAction, std: Array, memory: list[Array], theta: np.float32) -> Decide:
+    """tanh(mean) plus noise, clipped to [−1, 1] and stretched to the bounds.
+
+    Without memory the noise is std · z; with it, the noise goes on from that of the last decision, pulled back to zero
+    by the share theta (an Ornstein–Uhlenbeck process).
+    """
+    scale, middle = _scale_and_middle(box)
+    one, keep = np.float32(1.0), np.float32(1.0) - theta
+
+    def decide(noise: Array) -> tuple[Array, Arrays]:
+        shift = std * normal(noise)
+        if memory:
+            before, following = memory
+            shift = keep * before + shift
+            np.copyto(following, shift)
+        return np.clip(np.tanh(mean) + shift, -one, one) * scale + middle, {}
+
+    return decide
+
+
+def _sometimes_uniform(otherwise: Decide, box: BoxAction, epsilon: Array, uniform: slice) -> Decide:
+    """With probability ε anything within the bounds, each as likely as any other; else what the other head decides.
+
+    The last number says which. Those of the slice make the uniform action, one each.
+    """
+    scale, middle = _scale_and_middle(box)
+    log_prob, one, two = -np.log(np.float32(2.0) * scale).sum(dtype=np.float32), np.float32(1.0), np.float32(2.0)
+
+    def decide(noise: Array) -> tuple[Array, Arrays]:
+        action, extras = otherwise(noise[:, :-1])
+        exploring = noise[:, -1] < epsilon[0]
+        if exploring.any():
+            anything = (two * noise[:, uniform] - one) * scale + middle
+            np.copyto(action, anything, where=exploring[:, None])
+            for noted in extras.values():
+                np.copyto(noted, log_prob, where=exploring)
+        return action, extras
+
+    return decide
+
+
+def _deterministic(value: Array, box: BoxAction, *, squash: bool) -> Decide:
+    if not squash:
+        return lambda noise: (value.copy(), {})
+    scale, middle = _scale_and_middle(box)
+    return lambda noise: (np.tanh(value) * scale + middle, {})
+
+
+def _scale_and_middle(box: BoxAction) -> tuple[Array, Array]:
+    low, high = np.array(box.low, np.float32), np.array(box.high, np.float32)
+    if not (np.isfinite(low).all() and np.isfinite(high).all()):
+        raise ValueError(
+            f"A squashed policy needs finite action bounds; got {box.low} to {box.high}. "
+            f"Rescale the environment's actions, or use a Gaussian policy (PPO)."
+        )
+    return (high - low) / np.float32(2.0), (high + low) / np.float32(2.0)

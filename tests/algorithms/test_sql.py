@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from rl4sys.algorithms import ALGORITHMS, Progress, SQLConfig, UnsuitableActions
+from rl4sys.experience import Array, Transitions
+from rl4sys.policy import BoxAction, NumpyPolicy, layout_of
+
+from .actor_critic import ASYMMETRIC, ROWS, asked, built, ending, judged, moments, scaled, with_other_targets
+from .problems import DISCRETE, MULTI, problem
+from .reference import Weights, gradient, named, network
+from .test_svgd import reference
+
+SCALE, VALUED, FIXED, UPDATED, NOISE = 2.5, 6, 5, 4, 3
+
+
+def sql(**config: Any) -> Any:
+    counts = {"value_samples": VALUED, "fixed_particles": FIXED, "updated_particles": UPDATED, "noise_size": NOISE}
+    return built("sql", reward_scale=SCALE, **{**counts, **config})
+
+
+def draws() -> tuple[Array, Array, Array]:
+    """The numbers of the first update: uniform actions, then the noise of fixed and of updated particles."""
+    generator = asked().torch_generator("samples")
+    uniform = 2.0 * torch.rand((ROWS * VALUED, 2), generator=generator) - 1.0
+    normal = (torch.randn((ROWS * count, NOISE), generator=generator) for count in (FIXED, UPDATED))
+    return tuple(array.double().numpy() for array in (uniform, *normal))  # type: ignore[return-value]
+
+
+def repeated(observation: Array, count: int) -> Array:
+    return np.repeat(observation, count, axis=0)
+
+
+def sampled(weights: Weights, observation: Array, noise: Array) -> Array:
+    """What the sampler makes of noise, before it is squashed."""
+    return network(weights, "actor", "actor.action", np.concatenate([observation, noise], axis=1))
+
+
+def targets(algorithm: Any, flat_targets: Array, batch: Transitions) -> Array:
+    """r / α + γ d log ∫ exp min Q_target(s′, a′) da′ (eq. 10 and 11)."""
+    following = repeated(batch.next_observation["observation"], VALUED)
+    layout = algorithm.critics.parameters.layout
+    values = judged(layout, flat_targets, following, draws()[0]).min(axis=0).reshape(ROWS, VALUED)
+    soft = np.log(np.exp(values).mean(axis=1) * 4.0)
+    return np.asarray(SCALE * batch.reward + 0.9 * batch.discount * soft)
+
+
+def test_the_gradient_of_the_critics_is_that_of_the_paper() -> None:
+    algorithm, batch = sql(), moments()
+    layout = algorithm.critics.parameters.layout
+    target = targets(algorithm, with_other_targets(algorithm.critics), batch)
+    flat = algorithm.critics.state()["parameters"]
+
+    def errors(weights: Weights) -> Array:
+        joined = np.concatenate([t.ravel() for t in weights.values()])
+        return judged(layout, joined, batch.observation["observation"], scaled(batch.action)) - target
+
+    _, feedback = algorithm.update(batch)
+    expected = gradient(lambda w: float((0.5 * errors(w) ** 2 * batch.weight).mean(axis=1).sum()), layout, flat)
+    np.testing.assert_allclose(algorithm.critics.parameters.gradient.numpy(), expected, rtol=2e-5, atol=2e-6)
+    np.testing.assert_allclose(feedback["priority"], np.abs(errors(named(layout, flat))).mean(axis=0), atol=1e-5)
+
+
+def slope(algorithm: Any, observation: Array, action: Array) -> Array:
+    """How the lowest critic's value changes with the action, by central differences."""
+    critics, layout = algorithm.critics.state()["parameters"], algorithm.critics.parameters.layout
+    nudges = 1e-5 * np.eye(2)
+    ahead, behind = (
+        [judged(layout, critics, observation, action + s * n).min(axis=0) for n in nudges] for s in (1.0, -1.0)
+    )
+    return np.asarray((np.array(ahead) - np.array(behind)).T / 2e-5)
+
+
+def test_the_gradient_of_the_sampler_is_that_of_the_paper() -> None:
+    algorithm, batch = sql(), moments()
+    observation, (_, fixed_noise, updated_noise) = batch.observation["observation"], draws()
+    layout, flat = algorithm.parameters.layout, algorithm.state()["parameters"]
+    fixed = sampled(named(layout, flat), repeated(observation, FIXED), fixed_noise)
+    action = np.tanh(fixed)
+    score = slope(algorithm, repeated(observation, FIXED), action) * (1 - action**2) - 2 * action
+    updated = sampled(named(layout, flat), repeated(observation, UPDATED), updated_noise)
+    parts = (array.reshape(ROWS, -1, 2) for array in (fixed, score, updated))
+    direction = np.concatenate([reference(*one) for one in zip(*parts, strict=True)])
+
+    def loss(weights: Weights) -> float:
+        moved = sampled(weights, repeated(observation, UPDATED), updated_noise)
+        return -float((direction * moved).sum(axis=1).mean())
+
+    metrics, _ = algorithm.update(batch)
+    found = algorithm.parameters.gradient.numpy()
+    np.testing.assert_allclose(found, gradient(loss, layout, flat), rtol=2e-5, atol=2e-6)
+    assert metrics["stein"] == pytest.approx(np.sqrt((direction**2).sum(axis=1).mean()), rel=1e-4)
+
+
+def test_a_state_whose_actions_are_alike_is_worth_their_value_and_the_entropy_of_all() -> None:
+    algorithm = sql()
+    for parameters in (algorithm.critics.parameters, algorithm.critics.targets):
+        parameters.flat.zero_()
+        parameters.set("critic.value.bias", torch.full((2, 1), 1.5))
+    assert algorithm.update(moments()).metrics["soft_value"] == pytest.approx(1.5 + 2 * math.log(2.0), abs=1e-5)
+
+
+def test_nothing_follows_a_termination_but_a_truncation_is_followed() -> None:
+    batch, algorithm = moments(), sql()
+    layout, flat = algorithm.critics.parameters.layout, algorithm.critics.state()["parameters"]
+    q = judged(layout, flat, batch.observation["observation"], scaled(batch.action))
+    at_end = algorithm.update(ending(batch, 0.0)).feedback["priority"]
+    going_on = sql().update(ending(batch, 1.0)).feedback["priority"]
+    target = targets(algorithm, flat, ending(batch, 1.0))
+    np.testing.assert_allclose(at_end, np.abs(q - SCALE * batch.reward).mean(axis=0), atol=1e-5)
+    np.testing.assert_allclose(going_on, np.abs(q - target).mean(axis=0), atol=1e-5)
+
+
+@pytest.mark.parametrize(("steps", "expected"), [(0, 1.0), (100, 1.0), (101, 0.0)])
+def test_the_policy_acts_at_random_until_learning_starts(steps: int, expected: float) -> None:
+    algorithm = sql(learning_starts=100)
+    algorithm.advance(Progress(steps, None))
+    views = layout_of(algorithm.policies.explore.program).views(algorithm.policy_weights())
+    assert views["epsilon"].tolist() == [expected]
+
+
+def test_the_policy_that_travels_samples_what_the_learner_samples() -> None:
+    algorithm = sql()
+    algorithm.advance(Progress(1))
+    observation = moments().observation["observation"]
+    policy = NumpyPolicy(algorithm.policies.explore, algorithm.policy_weights())
+    uniform = np.random.default_rng(0).random((ROWS, 2 * NOISE + 3)).astype(np.float32)
+    decision = policy.act({"observation": observation}, uniform)
+    pairs = uniform[:, : 2 * NOISE].astype(float)
+    normal = np.sqrt(-2 * np.log1p(-pairs[:, 0::2])) * np.cos(2 * np.pi * pairs[:, 1::2])
+    weights = named(algorithm.parameters.layout, algorithm.state()["parameters"])
+    np.testing.assert_allclose(scaled(decision.action), np.tanh(sampled(weights, observation, normal)), atol=1e-5)
+
+
+def test_the_best_guess_is_what_no_noise_gives() -> None:
+    algorithm = sql()
+    observation = moments().observation["observation"]
+    policy = NumpyPolicy(algorithm.policies.exploit, algorithm.policy_weights())
+    one, other = (
+        policy.act({"observation": observation}, np.full((ROWS, policy.noise_size), u, np.float32)).action.copy()
+        for u in (0.1, 0.9)
+    )
+    weights = named(algorithm.parameters.layout, algorithm.state()["parameters"])
+    raw = sampled(weights, observation, np.zeros((ROWS, NOISE)))
+    np.testing.assert_array_equal(one, other)
+    np.testing.assert_allclose(scaled(one), np.tanh(raw), atol=1e-6)
+
+
+def test_without_being_told_the_noise_is_as_large_as_the_action() -> None:
+    assert sql(noise_size=None).policies.explore.head.settings["size"] == 2
+
+
+def test_statistics_of_observations_reach_sampler_critics_and_targets() -> None:
+    algorithm = SQLConfig().build(problem(ASYMMETRIC, standardize=True))
+    mean, scale = np.full(3, 2.0, np.float32), np.full(3, 0.5, np.float32)
+    algorithm.standardize("observation", mean, scale)
+    algorithm.update(moments())
+    for parameters in (algorithm.parameters, algorithm.critics.parameters, algorithm.critics.targets):
+        assert parameters.views["observation.mean"].tolist() == mean.tolist()
+        assert parameters.views["observation.scale"].tolist() == scale.tolist()
+
+
+@pytest.mark.parametrize("name", ["critic", "actor", "epsilon", "action", "noise"])
+def test_an_observation_may_be_called_what_our_tensors_are_called(name: str) -> None:
+    known = problem(ASYMMETRIC, standardize=True)
+    renamed = replace(known, observation=(replace(known.observation[0], name=name),))
+    learner = ALGORITHMS.parse({"name": "sql"}).build(renamed)
+    learner.standardize(name, np.ones(3, np.float32), np.ones(3, np.float32))
+    batch = moments()
+    seen, following = ({name: part["observation"]} for part in (batch.observation, batch.next_observation))
+    metrics, _ = learner.update(replace(batch, observation=seen, next_observation=following))
+    assert np.isfinite(list(metrics.values())).all()
+
+
+@pytest.mark.parametrize("action", [DISCRETE, MULTI])
+def test_choices_are_refused_with_advice(action: Any) -> None:
+    with pytest.raises(UnsuitableActions, match=rf"SQL cannot choose {action.kind} actions.*algorithm\.name="):
+        SQLConfig().build(asked(action))
+
+
+@pytest.mark.parametrize("bounds", [((-math.inf,), (1.0,)), ((0.0,), (math.inf,)), ((1.0,), (1.0,))])
+def test_bounds_that_nothing_can_be_stretched_to_are_refused(bounds: tuple[tuple[float], tuple[float]]) -> None:
+    with pytest.raises(UnsuitableActions, match=r"number 0 of this environment's action has the bounds.*RescaleAction"):
+        built("sql", BoxAction(*bounds))
+
+
+def test_a_restored_learner_goes_on_exactly() -> None:
+    one, other = sql(lr=0.01, critic_lr=0.01), sql(lr=0.01, critic_lr=0.01)
+    one.update(moments())
+    other.restore(one.state())
+    assert one.update(moments()).metrics == other.update(moments()).metrics
+    assert torch.equal(one.parameters.flat, other.parameters.flat)

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from experiments.films import read_film
+from experiments.runs import PPO
+from experiments.trained import trained_run
+from rl4sys.experiments import RunDirectory
+from rl4sys.experiments.trained_policies import find_policy
+
+from .commands import Here
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
+    return trained_run(PPO, tmp_path_factory.mktemp("simulate"))
+
+
+def test_people_get_a_table(rl4sys: Here, trained: RunDirectory) -> None:
+    code, out, err = rl4sys("simulate", str(trained.path), "--episodes", "3", "--max-length", "5")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0].split() == ["episode", "return", "length", "ended"]
+    assert lines[1].split() == ["1", "5.00", "5", "cut"]
+    assert f"policy  {trained.path}, step" in out
+    assert "in CartPole-v1" in out
+    assert "return  5.00 ± 0.00, from 5.00 to 5.00" in out
+
+
+def test_scripts_get_json_and_the_same_seed_the_same_episodes(rl4sys: Here, trained: RunDirectory) -> None:
+    command = ("simulate", str(trained.path), "--episodes", "2", "--seed", "5", "--json")
+    facts = json.loads(rl4sys(*command).out)
+    assert facts == json.loads(rl4sys(*command).out)
+    assert facts["mean"] == sum(episode["return"] for episode in facts["episodes"]) / 2
+    assert (facts["environment"], facts["seed"], facts["deterministic"]) == ("CartPole-v1", 5, True)
+    assert facts["video"] is None
+    other = json.loads(rl4sys(*command, "--stochastic").out)
+    assert other["deterministic"] is False
+    assert other["episodes"] != facts["episodes"]
+
+
+@pytest.mark.slow
+def test_a_video_and_a_plot_are_written(rl4sys: Here, trained: RunDirectory) -> None:
+    pytest.importorskip("imageio_ffmpeg")
+    command = ("simulate", str(trained.path), "--episodes", "2", "--max-length", "4", "--video", "new/a.mp4")
+    code, out, err = rl4sys(*command, "--plot", "new/a.png")
+    assert (code, err) == (0, "")
+    assert "video   new/a.mp4: 10 frames, 50 a second, 600×400" in out
+    assert len(read_film(Path("new/a.mp4")).pictures) == 10
+    assert Path("new/a.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_checkpoint_is_played_by_its_path(rl4sys: Here, trained: RunDirectory) -> None:
+    place = trained.checkpoints / f"{256:012d}"
+    facts = json.loads(rl4sys("simulate", str(place), "--episodes", "1", "--max-length", "2", "--json").out)
+    assert (facts["step"], facts["policy"]) == (256, str(place))
+
+
+def test_a_file_of_a_policy_knows_its_environment_and_can_be_given_another(rl4sys: Here, trained: RunDirectory) -> None:
+    trained_policy = find_policy(trained.path).policy
+    trained_policy.write(Path("a.rl4sys"))
+    replace(trained_policy, environment=None).write(Path("b.rl4sys"))
+    command = ("--episodes", "1", "--max-length", "2", "--json")
+    assert json.loads(rl4sys("simulate", "a.rl4sys", *command).out)["environment"] == "CartPole-v1"
+    assert "Name one: --env CartPole-v1" in rl4sys("simulate", "b.rl4sys", *command).err
+    given = rl4sys("simulate", "b.rl4sys", "--env", "gym/CartPole/v1", *command)
+    assert json.loads(given.out)["environment"] == "CartPole-v1"
+
+
+def test_a_damaged_checkpoint_is_passed_over_aloud(rl4sys: Here) -> None:
+    run = trained_run(PPO, Path("runs"))
+    (run.checkpoints / f"{256:012d}" / "state.json").write_bytes(b"{}")
+    code, out, err = rl4sys("simulate", "ppo", "--latest", "--episodes", "1", "--max-length", "2")
+    assert code == 0
+    assert "warning: passed over a damaged checkpoint" in err
+    assert "step 256" not in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--render", "--video", "a.mp4"), "--render and --video: an environment draws for one of them at a time"),
+        (("--video", "a.gif"), "'a.gif' is no name for a video; let it end in .mp4"),
+        (("--render",), "There is no screen to render on"),
+        (("--env", "Pendulum-v1"), "The policy does not fit 'Pendulum-v1'"),
+        (("--env", "CartPool-v1"), "Unknown environment 'CartPool-v1'. Did you mean"),
+    ],
+)
+def test_what_cannot_be_done_is_told_in_one_line(
+    rl4sys: Here,
+    trained: RunDirectory,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    message: str,
+) -> None:
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER"):
+        monkeypatch.delenv(name, raising=False)
+    code, out, err = rl4sys("simulate", str(trained.path), "--episodes", "1", *arguments)
+    assert (code, out) == (1, "")
+    assert err.startswith("error: ")
+    assert message in err
+    assert not Path("a.mp4").exists()
+
+
+def test_a_run_that_is_not_there_is_told_with_what_is_near(rl4sys: Here) -> None:
+    trained_run(PPO, Path("runs"), experiment__name="balance")
+    code, _, err = rl4sys("simulate", "balanse-seed0-2026")
+    assert code == 1
+    assert "There is no run 'balanse-seed0-2026', here or in runs/. Did you mean balance-seed0-" in err
+
+
+@pytest.mark.parametrize("command", [("simulate",), ("policy", "export"), ("policy", "inspect"), ("policy", "bench")])
+@pytest.mark.parametrize("width", ["40", "80"])
+def test_commands_explain_themselves_with_examples(
+    rl4sys: Here, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], width: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+    code, out, err = rl4sys(*command, "--help")
+    text = " ".join(out.split())
+    assert (code, err) == (0, "")
+    assert f"Examples rl4sys {' '.join(command)}" in text
+    assert "[bold]" not in text
+    assert "--debug" in text
+
+
+def test_training_settings_reach_the_config(rl4sys: Here, config: Path) -> None:
+    out = rl4sys("train", str(config), "training.video_frequency=64", "--dry-run").out
+    assert "video_frequency: 64" in out

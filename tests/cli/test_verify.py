@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from .commands import Here
+
+
+@pytest.fixture
+def run(rl4sys: Here, config: Path) -> Path:
+    assert rl4sys("train", str(config)).code == 0
+    (directory,) = Path("runs").glob("ppo-*")
+    return directory
+
+
+def test_an_equal_run_is_told_in_two_lines(rl4sys: Here, run: Path) -> None:
+    code, out, _ = rl4sys("verify", "ppo-Cart")
+    assert code == 0
+    assert out.splitlines() == [
+        "equal     to the bit from step 0 to step 256",
+        "compared  9 hashes of trajectory and weights, 10 records of metrics",
+    ]
+
+
+def test_a_difference_is_told_with_a_cause_and_fails(rl4sys: Here, run: Path) -> None:
+    manifest = json.loads((run / "manifest.json").read_text())
+    manifest["packages"]["torch"] = "1.0"
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    lines = (run / "hashes.jsonl").read_text().splitlines(keepends=True)
+    lines[2] = lines[2].replace('"adam/first_moment": "', '"adam/first_moment": "f')
+    (run / "hashes.jsonl").write_text("".join(lines))
+    code, out, _ = rl4sys("verify", str(run))
+    assert code == 1
+    assert "different after step 32, at step 64 at the latest" in out
+    assert "algorithm     adam/first_moment" in out
+    assert "likely cause  torch was 1.0, now" in out
+
+
+def test_scripts_get_json(rl4sys: Here, run: Path) -> None:
+    facts = json.loads(rl4sys("verify", str(run), "--from", "128", "--steps", "64", "--json").out)
+    assert (facts["equal"], facts["first_step"], facts["last_step"], facts["difference"]) == (True, 128, 192, None)
+
+
+@pytest.mark.slow
+def test_exact_resume_is_proved(rl4sys: Here, run: Path) -> None:
+    code, out, _ = rl4sys("verify", "--resume", str(run), "--steps", "96")
+    assert code == 0
+    # The turn after the checkpoint of step 96 ended with one of its own.
+    assert out.startswith("exact     killed, resumed at step 128, equal to the bit at step 192")
+
+
+def test_resume_and_from_exclude_each_other(rl4sys: Here, run: Path) -> None:
+    code, _, err = rl4sys("verify", "--resume", str(run), "--from", "latest")
+    assert code == 1
+    assert "leave one of them out" in err

@@ -1,0 +1,42 @@
+"""The pages about config files and verification show what works."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from rl4sys.cli.app import app
+from rl4sys.experiments import load_experiment, packaged_configs
+
+from .documents import ROOT, commands, files
+
+CONFIGS, VERIFY = ROOT / "docs" / "configs.md", ROOT / "docs" / "verify.md"
+
+
+@pytest.mark.parametrize("command", [*commands(CONFIGS), *commands(VERIFY)], ids=" ".join)
+def test_every_quoted_command_is_understood(command: list[str]) -> None:
+    outcome = CliRunner().invoke(app, [*command, "--help"])
+    assert outcome.exit_code == 0, outcome.output or outcome.exception
+
+
+def test_the_layers_on_the_page_load(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text(dict(files(CONFIGS))["mine.yaml"])
+    config = load_experiment(tmp_path / "mine.yaml")
+    assert (config.name, config.experiment.seed) == ("faster", 3)
+    assert config.training.checkpoint_frequency == config.training.total_timesteps == 50_000
+
+
+def test_every_folder_of_configs_is_on_the_page() -> None:
+    page = CONFIGS.read_text()
+    folders = [path.name for path in packaged_configs().iterdir() if path.is_dir()]
+    assert [name for name in folders if f"`configs/{name}/`" not in page] == []
+
+
+@pytest.mark.parametrize("layer", ["algorithms", "environments", "networks"])
+def test_each_shipped_layer_lies_beneath_an_experiment(layer: str) -> None:
+    others = {"algorithms": "algorithms/ppo.yaml", "environments": "environments/cartpole.yaml"}
+    for path in (packaged_configs() / layer).glob("*.yaml"):
+        beneath = [*(name for kind, name in others.items() if kind != layer), f"{layer}/{path.name}"]
+        # Names of environments are looked up when one is made, so all of these can be read without extras.
+        names = {"environment": {"name": "CartPole-v1"}} if layer == "environments" else {}
+        assert load_experiment({"extends": beneath, **names}).algorithm is not None, path

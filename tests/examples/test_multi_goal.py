@@ -1,0 +1,55 @@
+"""The multi-goal example, as somebody who is in a hurry runs it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .processes import EXAMPLES, ended, start
+
+MULTI_GOAL = EXAMPLES / "multi_goal"
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.mark.slow
+def test_both_algorithms_are_trained_drawn_and_counted(tmp_path: Path) -> None:
+    output = tmp_path / "found"
+    with start(MULTI_GOAL, "--steps", "600", "--rollouts", "8", "--output", output, temporary=tmp_path) as example:
+        said, _ = example.communicate(timeout=240)
+    assert example.returncode == 0, said
+    summary = json.loads((output / "summary.json").read_text())
+    assert summary["algorithms"].keys() == {"sql", "sac"}
+    for name, found in summary["algorithms"].items():
+        assert f"{name}: step 600/600" in said
+        assert found["reached"] == sum(found["goals"].values()) <= 8
+        assert (output / f"{name}.png").read_bytes().startswith(PNG)
+    assert ended(tmp_path, seconds=30)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
+def test_an_example_that_is_stopped_takes_its_processes_with_it(number: signal.Signals, tmp_path: Path) -> None:
+    with start(MULTI_GOAL, "--output", tmp_path / "found", temporary=tmp_path) as example:
+        assert example.stdout is not None
+        next(line for line in example.stdout if "step" in line)
+        example.send_signal(number)
+        code = example.wait(timeout=60)
+    assert code == (-signal.SIGKILL if number is signal.SIGKILL else 130)
+    assert ended(tmp_path, seconds=60)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [(["--output", "."], "exists already"), (["--steps", "0", "--output", "new"], "expected at least 1 of each")],
+)
+def test_what_cannot_be_done_is_said_at_once(arguments: list[str], complaint: str) -> None:
+    command = [sys.executable, str(MULTI_GOAL), *arguments]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert result.returncode == 2
+    assert complaint in result.stderr
+    assert result.stdout == ""

@@ -1,0 +1,34 @@
+"""Videos read back by ffmpeg itself."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from rl4sys.experience import Array
+
+
+class Film(NamedTuple):
+    """What is in a video file."""
+
+    codec: str
+    frames_per_second: float
+    pictures: Array
+    """uint8 [frames, height, width, 3]."""
+
+
+def read_film(path: Path) -> Film:
+    """Decode a video; ffmpeg tells of it on its standard error."""
+    import imageio_ffmpeg
+
+    command = [imageio_ffmpeg.get_ffmpeg_exe(), "-i", str(path), "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
+    decoded = subprocess.run(command, capture_output=True, check=True)
+    told = re.search(r"Video: (\w+).*?, (\d+)x(\d+).*?, ([\d.]+) fps", decoded.stderr.decode())
+    assert told is not None, decoded.stderr
+    width, height = int(told[2]), int(told[3])
+    pictures = np.frombuffer(decoded.stdout, np.uint8).reshape(-1, height, width, 3)
+    return Film(told[1], float(told[4]), pictures)

@@ -1,0 +1,196 @@
+"""The commands about many runs, as a user types them."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from cli.commands import Here, finish, start, wait_until, write_config
+from experiments.runs import PPO, values
+from rl4sys.laboratory.index import FILE
+
+from .registry import stopped_after, train, written
+
+COMMANDS = ("list", "show", "compare", "export", "cleanup", "tag", "note", "reindex")
+torch.set_num_threads(1)
+
+
+@pytest.fixture
+def rl4sys(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Here:
+    """The command, in a directory with two written runs."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+    written(Path("runs/ppo-good"), [10.0, 450.0], seed=1)
+    written(Path("runs/dqn-bad"), [90.0, 30.0], algorithm="dqn", seed=2)
+    return Here(monkeypatch, capsys)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself_with_examples(rl4sys: Here, command: str) -> None:
+    code, out, err = rl4sys(command, "--help")
+    assert (code, err) == (0, "")
+    assert f"Examples rl4sys {command}" in " ".join(out.split())
+    assert "--debug" in out
+
+
+def test_runs_are_listed_filtered_and_sorted(rl4sys: Here) -> None:
+    code, out, _ = rl4sys("list", "--sort", "reward")
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines()] == ["run", "ppo-good", "dqn-bad"]
+    _, out, _ = rl4sys("list", "--filter", "algorithm=ppo", "env=CartPole-v1", "return>400")
+    assert [line.split()[0] for line in out.splitlines()] == ["run", "ppo-good"]
+    (facts,) = json.loads(rl4sys("list", "best=90", "--json").out)
+    assert (facts["id"], facts["status"], facts["best"], facts["last"]) == ("dqn-bad", "finished", 90.0, 30.0)
+    assert facts["directory"] == "runs/dqn-bad"
+
+
+def test_nothing_found_is_said_and_is_empty_json(rl4sys: Here) -> None:
+    code, out, err = rl4sys("list", "seed=77")
+    assert (code, out, "no such runs in runs" in err) == (0, "", True)
+    assert rl4sys("list", "seed=77", "--json").out == "[]\n"
+
+
+def test_where_there_are_no_runs_it_says_what_to_do(rl4sys: Here) -> None:
+    code, _, err = rl4sys("list", "--runs", "nowhere")
+    assert (code, "There is no directory 'nowhere'" in err) == (1, True)
+
+
+def test_wrong_conditions_are_told_in_one_line(rl4sys: Here) -> None:
+    code, _, err = rl4sys("list", "algoritm=ppo")
+    assert (code, err.count("\n"), "did you mean algorithm?" in err) == (1, 1, True)
+
+
+def test_a_stopped_run_is_shown_with_how_to_go_on_and_goes_on(rl4sys: Here) -> None:
+    path = stopped_after(96, Path("runs"))
+    _, out, err = rl4sys("list", "status=interrupted")
+    assert "interrupted 38%" in out
+    assert f"go on with: rl4sys resume {path}" in err
+    _, out, _ = rl4sys("show", "ppo-CartPole")
+    assert f"go on with   rl4sys resume {path}" in out
+    assert rl4sys("resume", str(path)).code == 0
+    assert json.loads(rl4sys("show", "ppo-CartPole", "--json").out)["status"] == "finished"
+
+
+@pytest.mark.slow
+def test_a_killed_run_is_shown_as_interrupted(tmp_path: Path) -> None:
+    write_config(tmp_path / "small.yaml", values(PPO, Path("runs")))
+    process = start("train", "small.yaml", "training.total_timesteps=1e7", cwd=tmp_path)
+    wait_until(lambda: any(tmp_path.glob("runs/*/checkpoints/0*64")), process)
+    (running,) = json.loads(finish(start("list", "--json", cwd=tmp_path)).out)
+    process.send_signal(signal.SIGKILL)
+    assert finish(process).code == -signal.SIGKILL
+    (killed,) = json.loads(finish(start("list", "--json", cwd=tmp_path)).out)
+    assert (running["status"], running["resume"]) == ("running", None)
+    assert (killed["status"], killed["resume"]) == ("interrupted", f"rl4sys resume runs/{killed['id']}")
+    assert killed["steps"] >= running["steps"] > 0
+
+
+def test_show_tells_everything(rl4sys: Here) -> None:
+    path = train(Path("runs"), seed=4)
+    rl4sys("tag", path.name, "+good")
+    rl4sys("note", path.name, "first try")
+    _, out, _ = rl4sys("show", path.name)
+    for text in ("finished, 256 of 256 steps", "seed         4", "tags         good", "first try", "train/policy_loss"):
+        assert text in out
+    facts = json.loads(rl4sys("show", str(path), "--json").out)
+    assert facts["settings"]["algorithm"]["name"] == "ppo"
+    assert facts["metrics"]["evaluation/return"] == facts["last"]
+
+
+def test_tags_are_added_and_removed_whatever_their_letters(rl4sys: Here) -> None:
+    assert rl4sys("tag", "ppo", "+good", "+bad", "+hd").out == "ppo-good: bad good hd\n"
+    assert rl4sys("tag", "ppo", "-bad", "-hd").out == "ppo-good: good\n"
+    assert rl4sys("tag", "ppo").out == "ppo-good: good\n"
+    assert [run["id"] for run in json.loads(rl4sys("list", "tag=good", "--json").out)] == ["ppo-good"]
+    assert rl4sys("tag", "ppo", "two words").code == 1
+
+
+def test_notes_are_kept_in_order(rl4sys: Here) -> None:
+    rl4sys("note", "dqn", "first")
+    _, out, _ = rl4sys("note", "dqn", "second [bold]")
+    assert [line.split("  ")[1] for line in out.splitlines()] == ["first", "second [bold]"]
+    assert "has no notes" in rl4sys("note", "ppo").err
+
+
+@pytest.mark.slow
+def test_comparing_real_runs_gives_tables_and_a_picture(rl4sys: Here) -> None:
+    for seed in (0, 1):
+        train(Path("runs"), seed=seed, experiment__name="slow", algorithm__lr=1e-5)
+        train(Path("runs"), seed=seed, experiment__name="fast", algorithm__lr=1e-2)
+    code, out, err = rl4sys("compare", "slow", "fast", "--metrics", "return,loss", "-o", "curves.png")
+    assert code == 0
+    assert "algorithm.lr  1e-05  0.01" in out
+    assert "train/value_loss" in out
+    assert "Probability of improvement" in out
+    assert "fewer than three seeds" in err
+    assert Path("curves.png").read_bytes().startswith(b"\x89PNG")
+    facts = json.loads(rl4sys("compare", "slow", "fast", "--json").out)
+    assert [group["label"] for group in facts["groups"]] == ["slow", "fast"]
+    assert [score["seeds"] for score in facts["scores"]] == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("format_", "beginning"),
+    [("latex", "% needs"), ("markdown", "## Results"), ("csv", "id,name,"), ("json", "{"), ("html", "<!doctype html>")],
+)
+def test_runs_are_exported(rl4sys: Here, format_: str, beginning: str) -> None:
+    code, out, _ = rl4sys("export", "ppo", "dqn", "--format", format_)
+    assert code == 0
+    assert out.startswith(beginning)
+    rl4sys("export", "ppo", "dqn", "--format", format_, "--output", "deep/file")
+    assert Path("deep/file").read_text() == out
+
+
+def test_an_unknown_format_is_told(rl4sys: Here) -> None:
+    assert "expected one of latex, markdown, csv, json, html" in rl4sys("export", "ppo", "--format", "pdf").err
+
+
+def test_cleanup_shows_asks_and_removes(rl4sys: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ppo-good", "dqn-bad"):
+        Path("runs", name, "checkpoints", "000000000100").mkdir()
+        Path("runs", name, "checkpoints", "000000000100", "weights").write_bytes(bytes(3_000_000))
+    clean = ("cleanup", "--keep-best", "1", "--keep-recent", "0")
+    dry = rl4sys(*clean, "--dry-run")
+    assert "dqn-bad  checkpoints    3.0 MB" in dry.out
+    assert "nothing was removed" in dry.err
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    refused = rl4sys(*clean)
+    assert refused.code == 1
+    assert Path("runs/dqn-bad/checkpoints/000000000100/weights").is_file()
+    assert "nobody can be asked" in rl4sys(*clean, "--json").err
+    assert rl4sys(*clean, "--yes").out.endswith("removed 3.0 MB from 1 run(s)\n")
+    assert not Path("runs/dqn-bad/checkpoints/000000000100/weights").exists()
+    assert Path("runs/ppo-good/checkpoints/000000000100/weights").is_file()
+    assert json.loads(rl4sys(*clean, "--yes", "--json").out) == {"runs": [], "bytes": 0, "removed": True}
+
+
+def test_the_index_is_made_anew_on_demand_and_when_it_is_damaged(rl4sys: Here) -> None:
+    assert rl4sys("reindex").out == f"2 run(s) in runs/{FILE}\n"
+    Path("runs", FILE).write_bytes(b"no database" * 1_000)
+    code, out, err = rl4sys("list", "--json")
+    assert (code, len(json.loads(out)), "made anew from the runs" in err) == (0, 2, True)
+    assert json.loads(rl4sys("reindex", "--json").out) == {"runs": 2, "index": f"runs/{FILE}"}
+
+
+LIGHT = """
+import sys
+sys.argv = ["rl4sys", "list"]
+from rl4sys.cli.app import app
+try:
+    app()
+finally:
+    print([name for name in ("torch", "numpy", "gymnasium", "omegaconf", "matplotlib") if name in sys.modules])
+"""
+
+
+def test_listing_imports_nothing_heavy(rl4sys: Here, tmp_path: Path) -> None:
+    code, out, _ = finish(start(cwd=tmp_path, program=("-c", LIGHT)))
+    assert (code, out.splitlines()[-1]) == (0, "[]")

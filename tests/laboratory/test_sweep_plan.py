@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from rl4sys.config import ConfigError, packaged_configs
+from rl4sys.experiments import check_combination
+from rl4sys.laboratory.sweep_config import SweepConfig
+from rl4sys.laboratory.sweep_plan import Trial, plan
+from rl4sys.laboratory.trial_config import load_many_trials, parse_changes
+from rl4sys.laboratory.trial_labels import label, short_names
+
+GRID = """\
+# configs/sweeps/ppo_sweep.yaml
+base_config: configs/experiments/ppo_cartpole.yaml
+sweep:
+  algorithm.lr: [1e-4, 3e-4, 1e-3]
+  algorithm.clip_ratio: [0.1, 0.2, 0.3]
+  network.actor.hidden_dims: [[64, 64], [128, 128], [256, 256]]
+parallel_jobs: 4
+"""
+RANDOM: dict[str, Any] = {
+    "base_config": "ppo_cartpole.yaml",
+    "sweep": {
+        "algorithm.lr": {"log_uniform": [1e-5, 1e-2]},
+        "algorithm.gamma": {"uniform": [0.9, 1.0]},
+        "algorithm.epochs": {"int": [1, 20]},
+        "algorithm.minibatch_size": {"choice": [32, 64]},
+    },
+    "random": {"trials": 12},
+}
+
+
+def planned(path: Path, values: dict[str, Any], *changes: str) -> tuple[Trial, ...]:
+    path = path / "sweep.yaml"
+    path.write_text(yaml.safe_dump(values))
+    return plan(load_many_trials(SweepConfig, path, "sweeps", parse_changes(changes)))
+
+
+@pytest.mark.slow
+def test_a_grid_over_dotted_keys_and_lists_of_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("ppo_sweep.yaml").write_text(GRID)
+    config = load_many_trials(SweepConfig, "ppo_sweep.yaml", "sweeps", {})
+    trials = plan(config)
+    assert (len(trials), config.parallel_jobs, config.place) == (27, 4, Path("runs/ppo_sweep"))
+    assert trials[0].label == "lr=0.0001 clip_ratio=0.1 hidden_dims=64x64"
+    last = trials[-1].config.model_dump()
+    assert (last["algorithm"]["lr"], last["algorithm"]["clip_ratio"]) == (1e-3, 0.3)
+    assert last["network"]["actor"]["hidden_dims"] == (256, 256)
+    assert len({trial.key for trial in trials}) == 27
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(path.name for path in (packaged_configs() / "sweeps").glob("*.yaml")))
+def test_every_shipped_sweep_can_be_planned(name: str) -> None:
+    trials = plan(load_many_trials(SweepConfig, name, "sweeps", {}))
+    assert len(trials) > 1
+    check_combination(trials[0].config)
+
+
+def test_each_configuration_is_tried_with_each_seed(tmp_path: Path) -> None:
+    values = {"base_config": "ppo_cartpole.yaml", "sweep": {"algorithm.lr": [1e-3, 1e-4]}, "seeds": [3, 5]}
+    trials = planned(tmp_path, values)
+    assert [(trial.label, trial.seed) for trial in trials] == [
+        ("lr=0.001", 3),
+        ("lr=0.0001", 3),
+        ("lr=0.001", 5),
+        ("lr=0.0001", 5),
+    ]
+
+
+def test_changes_reach_every_trial(tmp_path: Path) -> None:
+    values = {
+        "base_config": "ppo_cartpole.yaml",
+        "overrides": {"training.total_timesteps": 7, "training.log_frequency": 3},
+        "sweep": {"algorithm.lr": [1e-3, 1e-4]},
+    }
+    for trial in planned(tmp_path, values, "training.total_timesteps=1e3", "device=cpu"):
+        assert (trial.config.training.total_timesteps, trial.config.training.log_frequency) == (1_000, 3)
+        assert trial.config.experiment.device == "cpu"
+
+
+def test_ranges_are_drawn_from_within_their_bounds(tmp_path: Path) -> None:
+    trials = planned(tmp_path, RANDOM)
+    assert len(trials) == 12
+    for trial in trials:
+        assert 1e-5 <= trial.changes["algorithm.lr"] <= 1e-2
+        assert 0.9 <= trial.changes["algorithm.gamma"] <= 1.0
+        assert trial.changes["algorithm.epochs"] in range(1, 21)
+        assert trial.changes["algorithm.minibatch_size"] in (32, 64)
+    below = [trial for trial in trials if trial.changes["algorithm.lr"] < 10**-3.5]
+    assert 2 <= len(below) <= 10
+
+
+def test_more_draws_keep_the_earlier_ones(tmp_path: Path) -> None:
+    few = planned(tmp_path, {**RANDOM, "random": {"trials": 5}})
+    many = planned(tmp_path, RANDOM)
+    assert [trial.key for trial in many[:5]] == [trial.key for trial in few]
+    other = planned(tmp_path, {**RANDOM, "random": {"trials": 5, "seed": 1}})
+    assert not {trial.key for trial in other} & {trial.key for trial in many}
+
+
+def test_lists_are_compared_over_the_same_draws(tmp_path: Path) -> None:
+    values = {**RANDOM, "sweep": {**RANDOM["sweep"], "algorithm.anneal_lr": [True, False]}, "random": {"trials": 3}}
+    trials = planned(tmp_path, values)
+    assert len(trials) == 6
+    rates = {
+        anneal: [trial.changes["algorithm.lr"] for trial in trials if trial.changes["algorithm.anneal_lr"] is anneal]
+        for anneal in (True, False)
+    }
+    assert rates[True] == rates[False]
+
+
+def test_a_draw_that_comes_again_is_tried_once(tmp_path: Path) -> None:
+    values = {**RANDOM, "sweep": {"algorithm.minibatch_size": {"choice": [32, 64]}}}
+    assert len(planned(tmp_path, values)) == 2
+
+
+def test_a_trial_keeps_its_place_when_the_sweep_grows(tmp_path: Path) -> None:
+    values = {"base_config": "ppo_cartpole.yaml", "sweep": {"algorithm.lr": [1e-3]}}
+    grown = {**values, "sweep": {"algorithm.lr": [1e-4, 1e-3]}, "seeds": [0, 1]}
+    assert planned(tmp_path, values)[0].key in {trial.key for trial in planned(tmp_path, grown)}
+    longer = planned(tmp_path, values, "training.total_timesteps=5")
+    assert planned(tmp_path, values)[0].key != longer[0].key
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"sweep": {"algorithm.learning_rate": [1]}}, "algorithm.learning_rate: unknown key"),
+        ({"sweep": {"algorithm.lr": [1e-3, 1e-3]}}, "sweep.algorithm.lr: 0.001 is given twice"),
+        ({"sweep": {"algorithm.lr": []}}, "expected a list with at least one value"),
+        ({"sweep": {"algorithm.lr": 1e-3}}, "expected a list of values, or one of {uniform"),
+        ({"sweep": {"algorithm.lr": {"uniform": [0.1, 0.2]}}}, "add `random: {trials: 20}`"),
+        ({"sweep": {"algorithm.lr": {"uniform": [0.2, 0.1]}}, "random": {"trials": 2}}, "the smaller one first"),
+        ({"sweep": {"algorithm.lr": {"log_uniform": [0, 0.1]}}, "random": {"trials": 2}}, "expected more than 0"),
+        ({"sweep": {"algorithm.epochs": {"int": [1, 2.5]}}, "random": {"trials": 2}}, "expected whole numbers"),
+        ({"random": {"trials": 2}}, "no range in `sweep` to draw from"),
+        ({"sweep": {"seed": [1, 2]}}, "seeds are given as `seeds:"),
+        ({"seeds": [1, 1]}, "has a seed twice"),
+        ({"seeds": [-1]}, "expected at least 0"),
+        ({"base_config": "ppo_cartpool.yaml"}, "Did you mean 'ppo_cartpole.yaml'"),
+        ({"sweeps": {}}, "sweeps: unknown key; did you mean 'sweep'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    values = {"base_config": "ppo_cartpole.yaml", "sweep": {"algorithm.lr": [1e-3]}, **changes}
+    with pytest.raises(ConfigError) as refused:
+        planned(tmp_path, values)
+    assert message in str(refused.value)
+
+
+def test_names_are_as_short_as_they_can_be_told_apart() -> None:
+    keys = ["network.actor.hidden_dims", "network.critic.hidden_dims", "algorithm.lr"]
+    assert list(short_names(keys).values()) == ["actor.hidden_dims", "critic.hidden_dims", "lr"]
+    assert (
+        label({"a.lr": 1e-5, "a.on": True, "a.dims": [64, 32], "a.none": None})
+        == "lr=1e-05 on=true dims=64x32 none=null"
+    )

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import tracemalloc
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rl4sys.experience import ArraySpec, SegmentSchema
+from rl4sys.replay import BUFFERS, Ratio, ReplayCost, Surroundings
+
+from .goal_segments import goals
+
+ROWS = 50_000
+GOALS = {"goal_reward": {"type": "distance", "threshold": 0.1}}
+SCHEMA = SegmentSchema(
+    tuple(
+        ArraySpec(*spec)
+        for spec in (("clock", "float32", ()), *((f"{n}_goal", "float32", (1,)) for n in ("achieved", "desired")))
+    ),
+    ArraySpec("action", "int64", ()),
+    (ArraySpec("log_prob", "float32", ()),),
+)
+
+
+def cost_of(rows: int = ROWS, **settings: Any) -> ReplayCost:
+    cost = BUFFERS.parse({**settings, "size": rows}).cost(SCHEMA)
+    assert cost is not None
+    return cost
+
+
+@pytest.mark.parametrize("settings", [{"type": "uniform"}, {"type": "prioritized"}, {"type": "hindsight", **GOALS}])
+def test_a_replay_takes_as_much_memory_as_was_said(settings: dict[str, Any]) -> None:
+    config = BUFFERS.parse({**settings, "size": ROWS})
+    steps, rng = goals(1_000), np.random.default_rng(0)
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        buffer = config.build(Ratio(1, ROWS, 8), rng, 1, Surroundings())
+        buffer.add(steps)
+        taken = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    said = cost_of(**settings).memory
+    assert said <= taken <= said * 1.01 + 20_000
+
+
+def test_the_cost_names_every_column() -> None:
+    assert str(cost_of(1_000_000, type="uniform")) == (
+        "1,000,000 × 44 B (2 × clock float32, 2 × achieved_goal 1 float32, 2 × desired_goal 1 float32, action int64, "
+        "reward float32, discount float32, log_prob float32) = 44.0 MB, index 8.0 MB"
+    )
+
+
+def test_what_lies_on_the_disk_takes_no_memory() -> None:
+    cost = cost_of(1_000_000, type="uniform", storage="mmap")
+    assert (cost.memory, cost.disk) == (8_000_000, 44_000_000)
+    assert "= 44.0 MB on the disk, index 8.0 MB" in str(cost)
+
+
+def test_a_short_run_fills_only_a_part_of_the_columns() -> None:
+    buffer = BUFFERS.parse({"type": "uniform", "size": 1_000_000})
+    cost = buffer.cost(SCHEMA, steps=2_000)
+    assert cost is not None
+    assert cost.memory == 2_000 * 44 + 8_000_000
+    assert str(cost).startswith("2,000 of 1,000,000 × 44 B (")
+    mapped = BUFFERS.parse({"type": "uniform", "size": 1_000_000, "storage": "mmap"}).cost(SCHEMA, steps=2_000)
+    assert mapped is not None
+    assert mapped.disk == 44_000_000
+
+
+def test_a_replay_must_leave_a_fifth_of_what_is_at_hand() -> None:
+    cost = cost_of(1_000_000, type="uniform")
+    assert cost.fits(memory=65_000_000, disk=0)
+    assert not cost.fits(memory=64_000_000, disk=None)
+    assert cost.fits(memory=None, disk=None)
+    mapped = replace(cost, is_mapped=True)
+    assert mapped.fits(memory=10_000_000, disk=55_000_000)
+    assert not mapped.fits(memory=10_000_000, disk=54_000_000)
+
+
+def test_batches_of_fresh_experience_are_too_small_to_speak_of() -> None:
+    assert BUFFERS.parse({"type": "trajectory"}).cost(SCHEMA) is None

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rl4sys.experience import Transitions
+from rl4sys.replay import BUFFERS, Ratio, Surroundings, UniformBuffer, UnsuitableBuffer
+from rl4sys.replay.storage import Mapped
+
+from .histories import history, learn, through_json
+
+
+def buffer_in(directory: Path | None, n_step: int = 3) -> UniformBuffer:
+    storage = None if directory is None else Mapped(directory)
+    return UniformBuffer(40, Ratio(0.5, 4, 16), np.random.default_rng(0), n_step, storage)
+
+
+def assert_same(one: Transitions, other: Transitions) -> None:
+    for field in fields(Transitions):
+        np.testing.assert_equal(getattr(one, field.name), getattr(other, field.name))
+
+
+def test_what_lies_in_files_is_drawn_as_if_it_lay_in_memory(tmp_path: Path) -> None:
+    here, there = buffer_in(None), buffer_in(tmp_path)
+    for item in history(seed=0, segments=60):
+        for one, other in zip(learn(here, item), learn(there, item), strict=True):
+            assert_same(one, other)
+
+
+def test_files_have_no_name_that_could_be_left_behind(tmp_path: Path) -> None:
+    buffer = buffer_in(tmp_path / "scratch")
+    for item in history(seed=0, segments=5):
+        buffer.add(item)
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
+def test_another_process_goes_on_from_what_was_saved_and_not_from_files(tmp_path: Path) -> None:
+    segments = list(history(seed=1, segments=80))
+    there = buffer_in(tmp_path)
+    for item in segments[:40]:
+        learn(there, item)
+    rows, other = there.rows(there.first, there.total), buffer_in(tmp_path)
+    other.restore(through_json(there.state()))
+    other.load_rows(there.first, rows)
+    for item in segments[40:]:
+        for one, again in zip(learn(there, item), learn(other, item), strict=True):
+            assert_same(one, again)
+
+
+def test_space_that_is_not_there_is_refused_at_once(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match=r"space|large"):
+        Mapped(tmp_path).allocate((1 << 50,), np.float32)
+
+
+def test_without_a_directory_there_are_no_files() -> None:
+    config = BUFFERS.parse({"type": "uniform", "storage": "mmap"})
+    with pytest.raises(UnsuitableBuffer, match=r"set buffer\.storage=memory"):
+        config.build(Ratio(1, 0, 8), np.random.default_rng(0), 1, Surroundings())
