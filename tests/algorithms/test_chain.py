@@ -12,6 +12,8 @@ from rl4sys.environments import chain_values
 from .reference import values
 from .training import DQN, experiment, trained
 
+pytestmark = pytest.mark.slow
+
 STATES, SMALL, GAMMA = 5, 0.1, 0.9
 CHAIN = {**DQN, "gamma": GAMMA, "lr": 0.003, "exploration_fraction": 1.0, "epsilon_end": 0.3}
 

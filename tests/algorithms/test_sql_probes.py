@@ -11,6 +11,8 @@ from rl4sys.learning import Learner
 from .test_sac_td3_ddpg_probes import ALPHA, BOX, COMMON, GAMMA, SMALL, STATES, q, soft_chain_values
 from .training import Settings, experiment, greedy_return, trained
 
+pytestmark = pytest.mark.slow
+
 SCALE = 5.0
 PARTICLES: Settings = {"value_samples": 16, "fixed_particles": 8, "updated_particles": 8, "ensemble": 1}
 PACE: Settings = {"updates_per_step": 0.5, "critic_lr": 0.01}

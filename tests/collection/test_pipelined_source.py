@@ -19,6 +19,8 @@ from rl4sys.state import digest, from_text, to_text
 
 from .worlds import SEEDS, SHORT_CHAIN, assert_same_segments, chain_lanes, ppo_for, versions
 
+pytestmark = pytest.mark.slow
+
 STEPS = 7
 ALGORITHM = ppo_for(chain_lanes().spec)
 Start = Callable[..., PipelinedSource]
