@@ -12,6 +12,7 @@ from threadpoolctl import ThreadpoolController
 from rl4sys.experiments.config import ExperimentConfig
 from rl4sys.networks import from_spec, orthogonal
 from rl4sys.policy import PolicySpec
+from rl4sys.replay import Ratio
 
 _WORTH_IT = 1.1
 """More threads must be this much faster: when another process wants the core, they become far slower."""
@@ -53,7 +54,9 @@ def threads_for(config: ExperimentConfig, policy: PolicySpec) -> int:
     if config.experiment.threads is not None:
         return config.experiment.threads
     training = config.training
-    cores = max(1, usable_cores() - (training.collectors if training.pipelined else 0))
+    # Who learns from replay waits for updates, not for experience: its collectors are idle most of the time.
+    waits = isinstance(config.algorithm.pace(config.buffer.size), Ratio)
+    cores = max(1, usable_cores() - (training.collectors if training.pipelined and not waits else 0))
     return measure_threads(policy, config.algorithm.update_size(), cores=cores)
 
 
