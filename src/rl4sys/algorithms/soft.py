@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 import torch
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from rl4sys.algorithms.sac import SACConfig
 
 
-class SoftLearner:
+class SoftLearner(ABC):
     """Kinds of actions differ in what a next state is worth, in what a critic is asked, and in the actor's step."""
 
     def __init__(
@@ -38,9 +39,9 @@ class SoftLearner:
         self._temperature = config.build_temperature()
         self.advance(Progress())
 
+    @abstractmethod
     def advance(self, progress: Progress) -> None:
         """Take note of how far the run has come."""
-        raise NotImplementedError
 
     def update(self, batch: Transitions) -> Update:
         """One step of critics, actor and temperature."""
@@ -60,17 +61,17 @@ class SoftLearner:
             self._temperature.metrics(torch.stack(facts).tolist(), adapts=improves), {"priority": found.priority()}
         )
 
+    @abstractmethod
     def _next_value(self, observation: TensorMap) -> torch.Tensor:
         """What the targets expect from here on, entropy included [B]."""
-        raise NotImplementedError
 
     def _judged(self, action: torch.Tensor) -> torch.Tensor:
         """An action as it was taken, as critics are asked about it."""
         return action
 
+    @abstractmethod
     def _improve(self, observation: TensorMap) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """One step of the actor; returns its loss, the entropy, and how much of it is more than wanted."""
-        raise NotImplementedError
 
     def standardize(self, name: str, mean: Array, scale: Array) -> None:
         """Use these statistics of one observation from now on, everywhere."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -12,7 +13,7 @@ from rl4sys.replay.pace import Ratio, UpdateCredit
 from rl4sys.state import State, generator_state, require, restore_generator
 
 
-class ReplayBuffer:
+class ReplayBuffer(ABC):
     """Keeps the newest transitions, and has batches due at a fixed ratio to the steps that came in."""
 
     def __init__(self, columns: Columns, pace: Ratio, rng: np.random.Generator) -> None:
@@ -31,7 +32,7 @@ class ReplayBuffer:
         while self._credit.spend():
             yield self._draw()
 
-    def annotate(self, ids: Array, feedback: Mapping[str, Array]) -> None:
+    def annotate(self, ids: Array, feedback: Mapping[str, Array]) -> None:  # noqa: B027  # nothing is a good answer
         """Nothing to note, where no transition is preferred."""
 
     @property
@@ -78,13 +79,13 @@ class ReplayBuffer:
         """Put a segment where draws will find it."""
         self._columns.append(segment)
 
+    @abstractmethod
     def _draw(self) -> Transitions:
         """One batch."""
-        raise NotImplementedError
 
     def _own_state(self) -> State:
         """What else later batches depend on, by names of its own."""
         return {}
 
-    def _restore_own(self, state: State) -> None:
+    def _restore_own(self, state: State) -> None:  # noqa: B027  # nothing is a good answer
         """Take back what `_own_state` said, when columns and chance are back."""
