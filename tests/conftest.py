@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+
+from rl4sys.config.registry import Registry
 
 FIGURE = "figure"
 
@@ -19,6 +22,28 @@ def _loggers_as_they_were() -> Iterator[None]:
     level = ours.level
     yield
     ours.setLevel(level)
+
+
+@pytest.fixture(autouse=True)
+def _plugins_as_they_were() -> Iterator[None]:
+    """Forget the plug-in files a test loaded: another test's file may register the same name."""
+    before = _plugins()
+    yield
+    loaded = _plugins() - before
+    if not loaded:
+        return
+    ours = [vars(module) for name, module in sys.modules.items() if name.startswith("rl4sys.")]
+    registries = {id(value): value for names in ours for value in names.values() if isinstance(value, Registry)}
+    for registry in registries.values():
+        for name in registry.names():
+            if registry.type(name).__module__ in loaded:
+                del registry._types[name]
+    for plugin in loaded:
+        del sys.modules[plugin]
+
+
+def _plugins() -> set[str]:
+    return {name for name in sys.modules if name.startswith("rl4sys_plugin_")}
 
 
 @pytest.fixture

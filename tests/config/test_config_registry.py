@@ -183,7 +183,7 @@ def test_entries_registered_after_the_model_are_known_to_it() -> None:
 
 def entry_points_of(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     point = importlib.metadata.EntryPoint("own", value, "rl4sys.algorithms")
-    monkeypatch.setattr("rl4sys.config.registry.entry_points", lambda group: [point])
+    monkeypatch.setattr("rl4sys.config.registry.installed", lambda: (point,))
 
 
 def test_an_installed_package_can_add_an_entry(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,10 +64,6 @@ def test_installed_packages_bring_algorithms_to_workers(tmp_path: Path, monkeypa
     )
     monkeypatch.syspath_prepend(tmp_path)
     point = importlib.metadata.EntryPoint("installed", "installed_algorithm", "rl4sys.algorithms")
-    monkeypatch.setattr(
-        "rl4sys.config.registry.entry_points", lambda group: [point] if group == "rl4sys.algorithms" else []
-    )
-    load_learner_plugins.cache_clear()
+    monkeypatch.setattr("rl4sys.config.registry.installed", lambda: (point,))
     load_learner_plugins(())
-    load_learner_plugins.cache_clear()
     assert type(resolve("installed", {}).algorithm).__name__ == "Installed"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import builtins
+import functools
 from collections.abc import Callable, Iterator, Mapping
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, distributions
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Generic, TypeVar
@@ -87,7 +88,7 @@ class Registry(Generic[C]):
 
         An entry point is a module whose decorators register, or a config type to register under its name.
         """
-        for entry_point in entry_points(group=group):
+        for entry_point in (point for point in installed() if point.group == group):
             try:
                 loaded = entry_point.load()
                 if not isinstance(loaded, ModuleType):
@@ -184,6 +185,12 @@ class Registry(Generic[C]):
         for key in defaults.keys() & properties.keys():
             properties[key] = {**properties[key], "default": defaults[key]}
         return {**entry, "properties": properties, "required": required}
+
+
+@functools.cache
+def installed() -> tuple[EntryPoint, ...]:
+    """The entry points of all installed packages: one look per process, since it reads a file of each package."""
+    return tuple(point for package in distributions() for point in package.entry_points)
 
 
 def _qualified(entry: type) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from pathlib import Path
 
 from rl4sys.algorithms import ALGORITHMS
@@ -11,7 +10,6 @@ from rl4sys.networks import NETWORKS
 from rl4sys.replay import BUFFERS, GOAL_REWARDS
 
 
-@functools.cache
 def load_learner_plugins(plugins: tuple[str, ...]) -> None:
     """Run the plug-ins of a server's config, and let installed packages add components, or raise `ConfigError`."""
     load_plugins(plugins, relative_to=Path.cwd())
