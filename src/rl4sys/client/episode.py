@@ -88,6 +88,16 @@ class Episode:
         workplace = self._workplace
         if workplace.forks != forks():
             raise explain()
+        with self._lock:
+            draft, snapshot = self._draft, workplace.newest.snapshot
+            if draft is not None and draft.snapshot is snapshot and draft.count < draft.length and not self._held:
+                # Almost always: nothing is complete, so there is nothing to seal.
+                self._lane.reader.write(draft.observation, draft.count, observation, mask)
+                return self._decide(draft)
+        return self._act_between_drafts(observation, mask)
+
+    def _act_between_drafts(self, observation: Any, mask: Any) -> Any:
+        workplace = self._workplace
         sealed: list[tuple[Segment, Snapshot]] = []
         try:
             with self._lock:
@@ -96,23 +106,26 @@ class Episode:
                 snapshot = workplace.newest.snapshot
                 if snapshot is None:
                     return self._fall_back(observation)
-                policy = workplace.policies.at(snapshot)
-                draft = self._observe(snapshot, observation, mask, sealed)
-                lane = self._lane
-                decision = policy.act_on_row(
-                    draft.observation, draft.count, lane.noise.at(lane.decisions), self._carry or None
-                )
-                draft.record(decision)
-                lane.decisions += 1
-                self._decisions += 1
-                for name, array in decision.carry.items():
-                    np.copyto(self._carry[name], array)
-                return lane.finish_action(decision.action)
+                return self._decide(self._observe(snapshot, observation, mask, sealed))
         finally:
             # Whatever was refused, what is complete goes out; and outside the lock, for where the overflow policy is to
             # wait, rewards must not wait too.
             for segment, origin in sealed:
                 workplace.post(segment, origin)
+
+    def _decide(self, draft: Draft) -> Any:
+        """Decide about the present row of the draft, and note it there."""
+        lane, carry = self._lane, self._carry
+        decision = self._workplace.policies.at(draft.snapshot).act_on_row(
+            draft.observation, draft.count, lane.noise.at(lane.decisions), carry or None
+        )
+        draft.record(decision)
+        lane.decisions += 1
+        self._decisions += 1
+        if carry:
+            for name, array in decision.carry.items():
+                np.copyto(carry[name], array)
+        return lane.finish_action(decision.action)
 
     def reward(self, value: float, decision: int | None = None) -> None:
         """Add to the reward of the latest decision, or of the one with this id. What is too late is counted."""

@@ -17,25 +17,37 @@ class BadObservation(ValueError):
     """An observation is not what the policy was made for. Nothing of it was recorded."""
 
 
+class _Usual:
+    """The one array that a policy sees, with what is asked of it in every decision at hand."""
+
+    def __init__(self, spec: ArraySpec) -> None:
+        self.spec, self.name, self.shape = spec, spec.name, spec.shape
+        self.dtype = np.dtype(spec.dtype)
+        self.is_vector = self.dtype.kind == "f" and len(spec.shape) == 1
+
+
 class ObservationReader:
     """Knows which arrays a policy sees, and copies one observation into a row of each."""
 
     def __init__(self, specs: Sequence[ArraySpec]) -> None:
         self._seen = [spec for spec in specs if spec.name != MASK]
         self._only = self._seen[0] if len(self._seen) == 1 else None
-        self._dtype = None if self._only is None else np.dtype(self._only.dtype)
+        self._usual = None if self._only is None else _Usual(self._only)
         self._mask = next((spec for spec in specs if spec.name == MASK), None)
 
     def write(self, columns: Mapping[str, Array], row: int, observation: Any, mask: Any) -> None:
         """Copy into row `row`; a mask that is absent allows everything."""
-        only = self._only
-        if only is not None and type(observation) is np.ndarray and observation.shape == only.shape:
-            if observation.dtype is self._dtype:
-                # What a system in a hot loop passes: no cast, no view.
-                columns[only.name][row] = observation
-                _require_finite(only, observation)
-            else:
-                _copy(only, columns[only.name][row : row + 1], observation)
+        usual, only = self._usual, self._only
+        if (
+            usual is not None
+            and type(observation) is np.ndarray
+            and observation.dtype is usual.dtype
+            and observation.shape == usual.shape
+        ):
+            # What a system in a hot loop passes: no cast, no view, and a finite sum of squares.
+            columns[usual.name][row] = observation
+            if not usual.is_vector or not observation.dot(observation) < _INFINITY:
+                _require_finite(usual.spec, observation)
         elif isinstance(observation, Mapping):
             mask = self._write_named(columns, row, observation, mask)
         elif only is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
-from itertools import accumulate
 
 import numpy as np
 
@@ -141,8 +140,10 @@ def _categorical_for_one(logits: Array, mask: Array | None) -> Decide:
                 raise _nothing_allowed()
             scores = [score if ok else -math.inf for score, ok in zip(scores, allowed.tolist(), strict=True)]
         peak = max(scores)
-        cumulative = list(accumulate([exp(score - peak) for score in scores]))
-        total = cumulative[-1]
+        total, cumulative = 0.0, []
+        for score in scores:
+            total += exp(score - peak)
+            cumulative.append(total)
         # Weights or observations that overflow give NaN. It is less than nothing: the first choice, as in a batch.
         action = bisect_right(cumulative, total * noise.item()) if total == total else 0
         chosen[0] = action

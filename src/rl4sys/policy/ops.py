@@ -1,10 +1,11 @@
-"""The op set in numpy: each op becomes a call without arguments on buffers allocated once."""
+"""The op set in numpy: each op becomes calls without arguments on buffers allocated once."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -16,13 +17,23 @@ Thunk = Callable[[], object]
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """The output buffers of an op and the calls that fill them."""
+    """The output buffers of an op and the calls that fill them, in order.
+
+    For a single observation the calls themselves are most of the time: a `partial` of a numpy function costs no frame.
+    """
 
     outputs: tuple[Array, ...]
-    run: Thunk
+    calls: tuple[Thunk, ...]
 
 
 Compiler = Callable[[Op, list[Array], list[Array]], Compiled]
+
+
+def buffer(shape: tuple[int, ...]) -> Array:
+    """Float32 numbers to be overwritten. A single row is followed by a one in memory: see `_with_bias`."""
+    if len(shape) == 2 and shape[0] == 1:
+        return np.ones(shape[1] + 1, np.float32)[None, :-1]
+    return np.empty(shape, np.float32)
 
 
 def _linear(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
@@ -30,28 +41,43 @@ def _linear(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
     (x,), weight = inputs, tensors[0]
     if x.dtype != np.float32:
         raise ValueError(f"Op 'linear' reads '{op.inputs[0]}' of {x.dtype}; pass it through 'scale' before.")
-    out = np.empty((len(x), weight.shape[1]), np.float32)
-    # The method skips the dispatch of np.dot, a third of its time for a single observation; a single observation
-    # as a vector is faster yet, above all where few numbers come out.
-    single = len(x) == 1
-    dot, product, add = (x[0] if single else x).dot, out[0] if single else out, np.add
-    if len(tensors) == 1:
-        return Compiled((out,), lambda: dot(weight, product))
-    # A bias of the output's own rank avoids the slower broadcasting path for single observations.
-    bias = tensors[1] if single else tensors[1][None, :]
+    out = buffer((len(x), weight.shape[1]))
+    if len(x) != 1:
+        multiply = partial(x.dot, weight, out)
+        return Compiled((out,), (multiply, *(partial(np.add, out, bias[None], out) for bias in tensors[1:])))
+    # A single observation: as vectors, and by the method, which skips the dispatch of np.dot, a third of its time.
+    extended = _with_bias(x, *tensors) if len(tensors) > 1 else None
+    if extended is not None:
+        row, matrix = extended
+        return Compiled((out,), (partial(row.dot, matrix, out[0]),))
+    multiply = partial(x[0].dot, weight, out[0])
+    return Compiled((out,), (multiply, *(partial(np.add, out[0], bias, out[0]) for bias in tensors[1:])))
 
-    def run() -> None:
-        dot(weight, product)
-        add(product, bias, product)
 
-    return Compiled((out,), run)
+def _with_bias(x: Array, weight: Array, bias: Array) -> tuple[Array, Array] | None:
+    """(x, 1) and the bias as one more row of the weights, so that one product does both; none if memory does not allow.
+
+    It does where the row came from `buffer` and the bias lies behind the weights, as in a policy's flat weights.
+    """
+    row, flat = x.base, weight.base
+    inputs, outputs = weight.shape
+    if row is None or row.shape != (inputs + 1,) or bias.shape != (outputs,):
+        return None
+    if flat is None or flat.ndim != 1 or bias.base is not flat or _address(bias) != _address(weight) + weight.nbytes:
+        return None
+    first = (_address(weight) - _address(flat)) // flat.itemsize
+    return row, flat[first : first + (inputs + 1) * outputs].reshape(inputs + 1, outputs)
+
+
+def _address(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])
 
 
 def _elementwise(function: Callable[[Array, Array], object]) -> Compiler:
     def compile_op(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
         (x,) = inputs
-        out = np.empty(x.shape, np.float32)
-        return Compiled((out,), lambda: function(x, out))
+        out = buffer(x.shape)
+        return Compiled((out,), (partial(function, x, out),))
 
     return compile_op
 
@@ -88,46 +114,44 @@ def softplus(x: Array) -> Array:
 
 def _leaky_relu(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
     (x,), slope = inputs, _number(op, "slope")
-    out = np.empty(x.shape, np.float32)
-    return Compiled((out,), lambda: np.copyto(out, np.where(x > 0, x, x * slope)))
+    out = buffer(x.shape)
+    return Compiled((out,), (lambda: np.copyto(out, np.where(x > 0, x, x * slope)),))
 
 
 def _standardize(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
     (x,), (mean, scale) = inputs, (tensor[None] for tensor in tensors)
     bound = _number(op, "clip")
-    out = np.empty(x.shape, np.float32)
-    subtract, multiply, maximum, minimum = np.subtract, np.multiply, np.maximum, np.minimum
-
-    def run() -> None:
-        subtract(x, mean, out)
-        multiply(out, scale, out)
-        maximum(out, -bound, out=out)
-        minimum(out, bound, out=out)
-
-    return Compiled((out,), run)
+    out = buffer(x.shape)
+    calls = (
+        partial(np.subtract, x, mean, out),
+        partial(np.multiply, out, scale, out),
+        partial(np.maximum, out, -bound, out=out),
+        partial(np.minimum, out, bound, out=out),
+    )
+    return Compiled((out,), calls)
 
 
 def _layer_norm(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
     (x,), (gain, bias), epsilon = inputs, tensors, _number(op, "epsilon")
-    out, share = np.empty(x.shape, np.float32), np.float32(1.0 / x.shape[-1])
+    out, share = buffer(x.shape), np.float32(1.0 / x.shape[-1])
 
     def run() -> None:
         centred = x - np.add.reduce(x, axis=-1, keepdims=True) * share
         variance = np.add.reduce(centred * centred, axis=-1, keepdims=True) * share
         np.add(centred / np.sqrt(variance + epsilon) * gain, bias, out)
 
-    return Compiled((out,), run)
+    return Compiled((out,), (run,))
 
 
 def _rms_norm(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
     (x,), (gain,), epsilon = inputs, tensors, _number(op, "epsilon")
-    out, share = np.empty(x.shape, np.float32), np.float32(1.0 / x.shape[-1])
+    out, share = buffer(x.shape), np.float32(1.0 / x.shape[-1])
 
     def run() -> None:
         square = np.add.reduce(x * x, axis=-1, keepdims=True) * share
         np.multiply(x / np.sqrt(square + epsilon), gain, out)
 
-    return Compiled((out,), run)
+    return Compiled((out,), (run,))
 
 
 def _conv2d(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
@@ -154,38 +178,34 @@ def _conv2d(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
         np.add(product, bias, product)
         np.copyto(out, product.reshape(count, rows, columns, filters).transpose(0, 3, 1, 2))
 
-    return Compiled((out,), run)
+    return Compiled((out,), (run,))
 
 
 def _flatten(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
     (x,) = inputs
-    return Compiled((x.reshape(len(x), math.prod(x.shape[1:])),), lambda: None)
+    return Compiled((x.reshape(len(x), math.prod(x.shape[1:])),), ())
 
 
 def _concat(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
-    out = np.empty((len(inputs[0]), sum(x.shape[1] for x in inputs)), np.float32)
-    return Compiled((out,), lambda: np.concatenate(inputs, axis=1, out=out))
+    out = buffer((len(inputs[0]), sum(x.shape[1] for x in inputs)))
+    return Compiled((out,), (partial(np.concatenate, inputs, axis=1, out=out),))
 
 
 def _add(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
     first, second = inputs
-    out = np.empty(first.shape, np.float32)
-
-    def run() -> None:
-        np.add(first, second, out)
-
-    return Compiled((out,), run)
+    out = buffer(first.shape)
+    return Compiled((out,), (partial(np.add, first, second, out),))
 
 
 def _scale(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
     (x,), factor, offset = inputs, _number(op, "factor"), _number(op, "offset")
-    out = np.empty(x.shape, np.float32)
+    out = buffer(x.shape)
 
     def run() -> None:
         np.multiply(x, factor, out, casting="unsafe", dtype=np.float32)
         np.add(out, offset, out)
 
-    return Compiled((out,), run)
+    return Compiled((out,), (run,))
 
 
 def _gru(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
@@ -202,7 +222,7 @@ def _gru(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
         new = np.tanh(from_input[:, 2 * size :] + reset * from_hidden[:, 2 * size :])
         np.add((np.float32(1.0) - update) * new, update * hidden, out)
 
-    return Compiled((out,), run)
+    return Compiled((out,), (run,))
 
 
 def _lstm(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
@@ -220,14 +240,14 @@ def _lstm(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
         np.add(gate[1] * cell, gate[0] * np.tanh(total[:, 2 * size : 3 * size]), next_cell)
         np.multiply(gate[2], np.tanh(next_cell), next_hidden)
 
-    return Compiled((next_hidden, next_cell), run)
+    return Compiled((next_hidden, next_cell), (run,))
 
 
 def _embed(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
     """Rows of a table by index; several indices give their rows one after the other."""
     (index,), (table,) = inputs, tensors
     out = np.empty((len(index), math.prod(index.shape[1:]) * table.shape[1]), np.float32)
-    return Compiled((out,), lambda: np.copyto(out, table[index.astype(np.int64)].reshape(out.shape)))
+    return Compiled((out,), (lambda: np.copyto(out, table[index.astype(np.int64)].reshape(out.shape)),))
 
 
 def _number(op: Op, name: str) -> np.float32:

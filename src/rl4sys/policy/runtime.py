@@ -9,7 +9,7 @@ import numpy as np
 
 from rl4sys.experience import Array, Arrays, ArraySpec
 from rl4sys.policy.heads import compile_head, head_outputs, noise_size
-from rl4sys.policy.ops import COMPILERS, Thunk
+from rl4sys.policy.ops import COMPILERS, Thunk, buffer
 from rl4sys.policy.spec import PolicySpec, Program
 from rl4sys.policy.vector_heads import Decide, compile_chance
 from rl4sys.weights import Layout
@@ -105,7 +105,7 @@ class _Plan:
 
     def __init__(self, spec: PolicySpec, tensors: Mapping[str, Array], rows: int) -> None:
         program = spec.program
-        inputs = {array.name: np.zeros((rows, *array.shape), array.dtype) for array in program.inputs}
+        inputs = {array.name: _input(array, rows) for array in program.inputs}
         memory = {m.name: np.zeros((rows, *m.shape), np.float32) for m in program.carry}
         chance = spec.head.chance
         drawn = {} if chance is None else {chance.name: np.zeros((rows, *chance.shape), np.float32)}
@@ -115,7 +115,7 @@ class _Plan:
             arrays = [registers[name] for name in op.inputs]
             compiled = COMPILERS[op.kind](op, arrays, [tensors[name] for name in op.tensors])
             registers |= zip(op.outputs, compiled.outputs, strict=True)
-            self._calls.append(compiled.run)
+            self._calls += compiled.calls
         registers |= head_outputs(spec, rows)
         self._next = {memory.name: registers[memory.next] for memory in program.carry}
         self._stir = compile_chance(spec.head, registers)
@@ -124,6 +124,7 @@ class _Plan:
         self._inputs = [(name, buffer, buffer.shape) for name, buffer in inputs.items()]
         self._memory = [(name, buffer, buffer.shape) for name, buffer in memory.items()]
         self._first_rows = [(name, buffer[0, ...]) for name, buffer in inputs.items()] if rows else []
+        self._decision = Decision(np.zeros(0), {}, self._next)
 
     def run(self, observation: Arrays, noise: Array, carry: Arrays | None) -> Decision:
         _fill(self._inputs, observation, "observation")
@@ -146,7 +147,16 @@ class _Plan:
         for call in self._calls:
             call()
         action, extras = self._decide(noise)
-        return Decision(action, extras, self._next)
+        decision = self._decision
+        if action is not decision.action or extras is not decision.extras:
+            # Heads for one row assign to arrays of their own, so that the same decision can be handed out again.
+            decision = self._decision = Decision(action, extras, self._next)
+        return decision
+
+
+def _input(array: ArraySpec, rows: int) -> Array:
+    shape = (rows, *array.shape)
+    return buffer(shape) if array.dtype == "float32" else np.zeros(shape, array.dtype)
 
 
 def _fill(buffers: list[tuple[str, Array, tuple[int, ...]]], arrays: Arrays, what: str) -> None:
