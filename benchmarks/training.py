@@ -1,7 +1,8 @@
 """Training throughput against stable-baselines3 and sbx (JAX): the same work, on one machine, in alternating turns.
 
 Each contestant runs in a process of its own, one at a time; the figure is the ratio of the medians. The rival may
-use the number of threads that suits it best.
+use the number of threads that suits it best. For continuous control the matrix products of the updates alone, in the
+same run, say what is left to win: whoever computes the same gradients cannot be faster than they are.
 """
 
 from __future__ import annotations
@@ -100,6 +101,37 @@ def run_ours(job: dict) -> None:
         run.source.close()
 
 
+def run_products(job: dict) -> None:
+    """Do nothing but the matrix products of as many updates, and print that speed."""
+    import torch
+
+    wide, seen, acting = 256, 17, 6
+    judged = seen + acting
+    layers = {
+        "actor": [(seen, wide), (wide, wide), (wide, acting)],
+        "critic": [(judged, wide), (wide, wide), (wide, 1)],
+    }
+    critics = 1 if job["algorithm"] == "ddpg" else 2
+    # Passes as (network, products per layer, members, share of updates). A forward pass is one product per layer, a
+    # backward pass two; the critics that an actor climbs need only the gradient of their inputs.
+    climbed = critics if job["algorithm"] == "sac" else 1
+    climbs = 0.5 if job["algorithm"] == "td3" else 1.0
+    passes = [("actor", 1, 1, 1.0), ("critic", 1, critics, 1.0), ("critic", 3, critics, 1.0)]
+    passes += [("actor", 3, 1, climbs), ("critic", 2, climbed, climbs)]
+    arrays = [
+        (torch.randn(members, 256, inputs), torch.randn(members, inputs, outputs), products * share)
+        for network, products, members, share in passes
+        for inputs, outputs in layers[network]
+    ]
+    updates = 200
+    began = time.perf_counter()
+    for update in range(updates):
+        for rows, weight, products in arrays:
+            for _ in range(int(products * (update + 1)) - int(products * update)):
+                torch.bmm(rows, weight)
+    print(json.dumps({"steps_per_second": updates / (time.perf_counter() - began)}))
+
+
 def ensure_rival() -> None:
     if (RIVAL / ".ready").is_file():
         return
@@ -118,18 +150,23 @@ def compare(name: str, rounds: int) -> dict:
     modes = TARGETS[name]
     rivals = ("sb3", "sbx") if case["algorithm"] in CONTROL else ("sb3",)
     threads = max((1, 2), key=lambda count: rival(case, "sb3", count))
-    speeds: dict[str, list[float]] = {who: [] for who in (*rivals, *modes)}
+    products = ("products",) if case["algorithm"] in CONTROL else ()
+    speeds: dict[str, list[float]] = {who: [] for who in (*rivals, *modes, *products)}
     for _ in range(rounds):
         for who in rivals:
             speeds[who].append(rival(case, who, threads))
         for mode in modes:
             speeds[mode].append(ours(case, pipelined=mode == "pipelined"))
+        for floor in products:
+            speeds[floor].append(_speed([sys.executable, __file__, "--products", json.dumps(case)]))
     medians = {contestant: statistics.median(values) for contestant, values in speeds.items()}
     return {
         "case": name,
         "sb3_threads": threads,
         "steps_per_second": {k: round(v) for k, v in medians.items()},
-        "ratio": {mode: {who: round(medians[mode] / medians[who], 2) for who in rivals} for mode in modes},
+        "ratio": {
+            mode: {who: round(medians[mode] / medians[who], 2) for who in rivals} for mode in (*modes, *products)
+        },
         "target": modes,
     }
 
@@ -145,9 +182,13 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--ours", help=argparse.SUPPRESS)
+    parser.add_argument("--products", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.ours:
         run_ours(json.loads(arguments.ours))
+        return
+    if arguments.products:
+        run_products(json.loads(arguments.products))
         return
     ensure_rival()
     results = []
@@ -156,7 +197,9 @@ def main() -> None:
         results.append(result)
         if not arguments.json:
             speeds = ", ".join(f"{who} {speed:,}" for who, speed in result["steps_per_second"].items())
-            ratios = ", ".join(_told(mode, ratio, result["target"][mode]) for mode, ratio in result["ratio"].items())
+            ratios = ", ".join(
+                _told(mode, ratio, result["target"].get(mode, {})) for mode, ratio in result["ratio"].items()
+            )
             print(f"{name}: {ratios}   [steps/s: {speeds}; sb3 on {result['sb3_threads']} thread(s)]", flush=True)
     if arguments.json:
         print(json.dumps(results, indent=1))

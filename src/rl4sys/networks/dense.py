@@ -17,6 +17,8 @@ FUSED = ("relu", "tanh")
 """Activations whose derivative follows from their result."""
 _NARROW = 32
 """Products with at most this many columns are several times faster the other way round: (wᵀ · xᵀ)ᵀ."""
+_NARROW_TOGETHER = 16
+"""The same for the products of several members in one call."""
 
 
 class Layer(NamedTuple):
@@ -90,15 +92,16 @@ class Chain:
             x = x.expand(*members, *x.shape)
         values = [x]
         add_product = torch.baddbmm if self._is_stacked else torch.addmm
-        for place, layer in enumerate(self._layers):
-            shape = (*layer.members, rows, layer.width)
-            out = self._workspace.array("result", place, shape, x) if place < self._hidden else layer.result(rows, x)
+        for place, layer in enumerate(self._layers[: self._hidden]):
+            out = self._workspace.array("result", place, (*layer.members, rows, layer.width), x)
             add_product(layer.bias, values[-1], layer.weight, out=out)
             if layer.activation == "relu":
                 out.clamp_min_(0.0)
             elif layer.activation == "tanh":
                 out.tanh_()
             values.append(out)
+        if self._hidden < len(self._layers):
+            values.append(self._layers[-1].result(values[-1]))
         return values
 
     def _backward(self, values: Sequence[torch.Tensor], gradient: torch.Tensor) -> torch.Tensor:
@@ -115,7 +118,9 @@ class Chain:
             if place > 0:
                 shape = (*layer.members, rows, self._layers[place - 1].width)
                 out = self._workspace.array("gradient", (place - 1) % 2, shape, gradient)
-                gradient = self._multiply(gradient, layer.transposed, out=out)
+                # From one value to many is no product worth the name.
+                multiply = torch.mul if layer.width == 1 else self._multiply
+                gradient = multiply(gradient, layer.transposed, out=out)
         return gradient
 
     def differentiate(
@@ -150,24 +155,32 @@ class _PreparedLayer:
         if self.members:
             self.bias = self.bias.unsqueeze(1)
         self.transposed = self.weight.transpose(-1, -2)
+        self._is_narrow = self.width <= (_NARROW_TOGETHER if self.members else _NARROW)
         self.activation = layer.activation
         if trains and (layer.weight.grad is None or layer.bias.grad is None):
             raise ValueError("A chain trains tensors of `Parameters`, whose gradients exist from the beginning.")
         self._weight_gradient, self._bias_gradient = layer.weight.grad, layer.bias.grad
 
-    def result(self, rows: int, like: torch.Tensor) -> torch.Tensor:
-        """Fresh memory for a result. That of a narrow layer lies column by column: so torch turns the product round."""
-        if self.members or self.width > _NARROW:
-            return like.new_empty((*self.members, rows, self.width))
-        return like.new_empty((self.width, rows)).t()
+    def result(self, x: torch.Tensor) -> torch.Tensor:
+        """What the layer makes of its input, in memory of its own. That of a narrow one lies column by column."""
+        if not self._is_narrow:
+            return torch.baddbmm(self.bias, x, self.weight) if self.members else torch.addmm(self.bias, x, self.weight)
+        turned = x.new_empty((*self.members, self.width, x.shape[-2]))
+        if self.members:
+            torch.baddbmm(self.bias.transpose(1, 2), self.transposed, x.transpose(1, 2), out=turned)
+        else:
+            torch.addmm(self.bias, x, self.weight, out=turned.t())
+        return turned.transpose(-1, -2)
 
     def add_gradients(self, x: torch.Tensor, gradient: torch.Tensor) -> None:
         """Add to the gradients of weight and bias, given the input of the layer and the gradient of its sum."""
         assert self._weight_gradient is not None
         assert self._bias_gradient is not None
-        if self.members:
+        if self.members and self.width == 1:
+            self._weight_gradient.transpose(1, 2).baddbmm_(gradient.transpose(1, 2), x)
+        elif self.members:
             self._weight_gradient.baddbmm_(x.transpose(1, 2), gradient)
-        elif self.width <= _NARROW:
+        elif self._is_narrow:
             self._weight_gradient.add_(torch.mm(gradient.t(), x).t())
         else:
             self._weight_gradient.addmm_(x.t(), gradient)
