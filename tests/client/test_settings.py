@@ -136,8 +136,9 @@ def test_the_known_parameters_are_those_of_the_algorithms() -> None:
         assert set(ALGORITHMS.type(name).model_fields) == set(known)
 
 
-def test_continuous_algorithms_act_within_act_limit() -> None:
-    values = with_parameters() | {"algorithm_name": "SAC", "act_limit": 2.0, "type": "off-policy"}
+@pytest.mark.parametrize("name", ["DDPG", "TD3", "SAC", "SQL"])
+def test_continuous_algorithms_act_within_act_limit(name: str) -> None:
+    values = with_parameters() | {"algorithm_name": name, "act_limit": 2.0, "type": "off-policy"}
     values["algorithm_parameters"] = {"act_dim": 2, "input_size": 3}
     assert load_settings(values).action == BoxAction((-2.0, -2.0), (2.0, 2.0))
 

@@ -13,8 +13,8 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-const Words algorithms{"ppo", "dqn", "ddpg", "td3", "sac"};
-const std::set<std::string> continuous{"ddpg", "td3", "sac"};
+const Words algorithms{"ppo", "dqn", "ddpg", "td3", "sac", "sql"};
+const std::set<std::string> continuous{"ddpg", "td3", "sac", "sql"};
 const std::map<std::string, std::string> renamed{
     {"learning_rate", "lr"}, {"lam", "gae_lambda"},        {"pi_lr", "lr"},
     {"vf_lr", "critic_lr"},  {"train_pi_iters", "epochs"}, {"train_v_iters", "critic_epochs"},

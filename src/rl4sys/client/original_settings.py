@@ -8,7 +8,7 @@ Every documented name keeps its meaning, with these rules where the engine count
 - `traj_per_epoch` trajectories are gathered before each update (`episodes_per_update`); the buffer has room for as many
   of `max_traj_length`.
 - `max_traj_length` is the most steps that are sent in one piece (`max_segment_length`).
-- `act_dim` is the number of choices for PPO and DQN, and the size of a vector within ±`act_limit` for DDPG, TD3, SAC.
+- `act_dim` is the number of choices for PPO and DQN, and the size of a vector within ±`act_limit` for the others.
 - `send_frequency` trajectories are sent together, but none waits longer than a second.
 """
 
@@ -19,7 +19,7 @@ from typing import Any
 
 from rl4sys.client.section import Section, SettingsError, did_you_mean
 
-_ON_POLICY, _CONTINUOUS = ("ppo",), ("ddpg", "td3", "sac")
+_ON_POLICY, _CONTINUOUS = ("ppo",), ("ddpg", "td3", "sac", "sql")
 _ALGORITHMS = ("ppo", "dqn", *_CONTINUOUS)
 _RENAMED = {
     "learning_rate": "lr",
