@@ -1,4 +1,4 @@
-"""What both forms of SAC share: an actor, critics, a temperature, and how a batch improves them in turn."""
+"""What both forms of SAC share: a temperature, and how a batch improves critics, actor and temperature in turn."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from rl4sys.algorithms.critics import Critics
-from rl4sys.algorithms.followed import set_statistics
-from rl4sys.algorithms.off_policy import Moments, SampledNoise, TensorMap
+from rl4sys.algorithms.drawing_actor import SAVED, DrawingActor
+from rl4sys.algorithms.off_policy import Moments, TensorMap
 from rl4sys.algorithms.problem import Policies, Problem, Progress, Update
-from rl4sys.experience import Array, Transitions
-from rl4sys.networks import Accumulation, EnsembleProgram, FlatAdam, Parameters, uniform_fan_in
+from rl4sys.experience import Transitions
 from rl4sys.policy import Program
 from rl4sys.state import State, require
 
@@ -20,22 +18,15 @@ if TYPE_CHECKING:
     from rl4sys.algorithms.sac import SACConfig
 
 
-class SoftLearner(ABC):
+class SoftLearner(DrawingActor, ABC):
     """Kinds of actions differ in what a next state is worth, in what a critic is asked, and in the actor's step."""
 
     def __init__(
         self, config: SACConfig, problem: Problem, policies: Policies, program: Program, frozen: tuple[str, ...] = ()
     ) -> None:
-        self._config, self._problem, self.policies = config, problem, policies
+        super().__init__(config, problem, policies, program, count=config.ensemble, frozen=frozen)
+        self._config = config
         self._updates = 0
-        self._noise = SampledNoise(problem)
-        self.parameters = Parameters(program.tensors, problem.device)
-        self.parameters.freeze(*frozen, *(n for n in self.parameters.views if n.endswith((".mean", ".scale"))))
-        uniform_fan_in(self.parameters, problem.torch_generator("init"))
-        self._actor = EnsembleProgram(program, self.parameters.views)
-        self._adam = FlatAdam(self.parameters, lr=config.lr, epsilon=1e-8, max_norm=config.max_grad_norm)
-        self.critics = Critics(problem, config, config.ensemble)
-        self._accumulation = Accumulation()
         self._temperature = config.build_temperature()
         self.advance(Progress())
 
@@ -73,32 +64,13 @@ class SoftLearner(ABC):
     def _improve(self, observation: TensorMap) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """One step of the actor; returns its loss, the entropy, and how much of it is more than wanted."""
 
-    def standardize(self, name: str, mean: Array, scale: Array) -> None:
-        """Use these statistics of one observation from now on, everywhere."""
-        set_statistics(self.parameters, name, mean, scale)
-        self.critics.standardize(name, mean, scale)
-
-    def policy_weights(self) -> Array:
-        """The flat weights of the acting policy; the critics stay here."""
-        return self.parameters.flat.cpu().numpy()
-
     def state(self) -> State:
         """Everything that the next update depends on."""
-        return {
-            "updates": self._updates,
-            "parameters": self.parameters.flat.cpu().numpy().copy(),
-            "adam": self._adam.state(),
-            "critics": self.critics.state(),
-            "temperature": self._temperature.state(),
-            "noise": self._noise.state(),
-        }
+        return {**super().state(), "updates": self._updates, "temperature": self._temperature.state()}
 
     def restore(self, state: State) -> None:
         """Continue exactly where `state` was taken."""
-        require(state, "updates", "parameters", "adam", "critics", "temperature", "noise")
+        require(state, "updates", "temperature", *SAVED)
+        super().restore({name: state[name] for name in SAVED})
         self._updates = state["updates"]
-        self.parameters.flat.copy_(torch.from_numpy(state["parameters"]))
-        self._adam.restore(state["adam"])
-        self.critics.restore(state["critics"])
         self._temperature.restore(state["temperature"])
-        self._noise.restore(state["noise"])

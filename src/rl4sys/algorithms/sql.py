@@ -7,26 +7,15 @@ import math
 import torch
 from pydantic import Field
 
-from rl4sys.algorithms.critics import Critics
-from rl4sys.algorithms.followed import set_statistics
-from rl4sys.algorithms.off_policy import ActionScale, Moments, OffPolicyConfig, SampledNoise, TensorMap, bounded_box
+from rl4sys.algorithms.drawing_actor import DrawingActor
+from rl4sys.algorithms.off_policy import ActionScale, Moments, OffPolicyConfig, TensorMap, bounded_box
 from rl4sys.algorithms.problem import Policies, Problem, Progress, Update, without_memory
 from rl4sys.algorithms.registry import register_algorithm
 from rl4sys.algorithms.svgd import squashed_score, stein_direction
-from rl4sys.experience import Array, Transitions
-from rl4sys.networks import (
-    Accumulation,
-    EnsembleProgram,
-    FlatAdam,
-    Parameters,
-    joined,
-    rows_of,
-    rows_of_all,
-    uniform_fan_in,
-)
+from rl4sys.experience import Transitions
+from rl4sys.networks import joined, rows_of, rows_of_all
 from rl4sys.policy import BoxAction, Head, PolicySpec, Program, ProgramBuilder
 from rl4sys.policy.spec import Setting
-from rl4sys.state import State, require
 
 _CHANCE, _EPSILON = "actor.noise", "epsilon"
 
@@ -53,25 +42,17 @@ class SQLConfig(OffPolicyConfig):
         return SQL(self, problem)
 
 
-class SQL:
+class SQL(DrawingActor):
     """Learns soft values of actions, and a network that turns noise into samples of exp Q."""
 
     def __init__(self, config: SQLConfig, problem: Problem) -> None:
         box = bounded_box(problem, "SQL")
-        self._config, self._problem, self._size = config, problem, box.size
+        self._config, self._size = config, box.size
         self._scale = ActionScale(box, problem.device)
-        self._noise = SampledNoise(problem)
         self._noise_size = config.noise_size or box.size
-        self.policies, program = _policies(problem, box, self._noise_size)
-        (self._output,) = self.policies.explore.head.inputs
-        self.parameters = Parameters(program.tensors, problem.device)
-        statistics = (name for name in self.parameters.views if name.endswith((".mean", ".scale")))
-        self.parameters.freeze(_EPSILON, *statistics)
-        uniform_fan_in(self.parameters, problem.torch_generator("init"))
-        self._sampler = EnsembleProgram(program, self.parameters.views)
-        self._adam = FlatAdam(self.parameters, lr=config.lr, epsilon=1e-8, max_norm=config.max_grad_norm)
-        self._accumulation = Accumulation()
-        self.critics = Critics(problem, config, config.ensemble)
+        policies, program = _policies(problem, box, self._noise_size)
+        (self._output,) = policies.explore.head.inputs
+        super().__init__(config, problem, policies, program, count=config.ensemble, frozen=(_EPSILON,))
         self.advance(Progress())
 
     def advance(self, progress: Progress) -> None:
@@ -123,7 +104,7 @@ class SQL:
         """Add to the sampler's gradient what some rows of `count` have in it; returns squared steps of particles."""
         config, size = self._config, self._size
         fixed, score = self._scored(observation, fixed_noise)
-        run = self._sampler.forward(_with_noise(observation, updated_noise))
+        run = self._actor.forward(_with_noise(observation, updated_noise))
         updated = run.registers[self._output].view(-1, config.updated_particles, size)
         fixed, score = (array.view(-1, config.fixed_particles, size) for array in (fixed, score))
         direction = stein_direction(fixed, score, updated).view(-1, size)
@@ -134,37 +115,11 @@ class SQL:
         """Particles before they are squashed, and ∇ log p there."""
         seen = _with_noise(observation, noise)
         with torch.no_grad():
-            particles = self._sampler(seen)[self._output]
+            particles = self._actor(seen)[self._output]
         action = torch.tanh(particles)
         judgement = self.critics.judge({name: seen[name] for name in observation}, action)
         lowest = (judgement.values == judgement.values.amin(0)).to(action.dtype)
         return particles, squashed_score(action, judgement.slope(lowest / lowest.sum(0)))
-
-    def standardize(self, name: str, mean: Array, scale: Array) -> None:
-        """Use these statistics of one observation from now on, everywhere."""
-        set_statistics(self.parameters, name, mean, scale)
-        self.critics.standardize(name, mean, scale)
-
-    def policy_weights(self) -> Array:
-        """The flat weights of the acting policy; the critics stay here."""
-        return self.parameters.flat.cpu().numpy()
-
-    def state(self) -> State:
-        """Everything that the next update depends on."""
-        return {
-            "parameters": self.parameters.flat.cpu().numpy().copy(),
-            "adam": self._adam.state(),
-            "critics": self.critics.state(),
-            "noise": self._noise.state(),
-        }
-
-    def restore(self, state: State) -> None:
-        """Continue exactly where `state` was taken."""
-        require(state, "parameters", "adam", "critics", "noise")
-        self.parameters.flat.copy_(torch.from_numpy(state["parameters"]))
-        self._adam.restore(state["adam"])
-        self.critics.restore(state["critics"])
-        self._noise.restore(state["noise"])
 
 
 def _with_noise(observation: TensorMap, noise: torch.Tensor) -> TensorMap:
