@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -20,6 +20,7 @@ class Rollout:
     """
 
     columns: Mapping[str, Array]
+    _groups: dict[str, Mapping[str, Array]] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     @classmethod
     def specs(cls, policy: PolicySpec, lanes: int, steps: int) -> tuple[ArraySpec, ...]:
@@ -57,10 +58,14 @@ class Rollout:
         """Bytes that `allocate` needs."""
         return sum(_aligned(math.prod(spec.shape) * np.dtype(spec.dtype).itemsize) for spec in specs)
 
-    def group(self, prefix: str) -> dict[str, Array]:
+    def group(self, prefix: str) -> Mapping[str, Array]:
         """The columns `prefix.NAME` by NAME."""
-        start = len(prefix) + 1
-        return {name[start:]: a for name, a in self.columns.items() if name.startswith(f"{prefix}.")}
+        group = self._groups.get(prefix)
+        if group is None:
+            parts = ((name.partition("."), column) for name, column in self.columns.items())
+            # Kept: where every step is learned from at once, a rollout is a single step.
+            group = self._groups[prefix] = {name: column for (first, _, name), column in parts if first == prefix}
+        return group
 
     def require_finite(self) -> None:
         """Raise `NotFinite` if a number in the rollout cannot be learned from."""
