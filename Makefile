@@ -10,6 +10,9 @@ STORM ?= 1
 STORMS := tests/faults tests/hostile tests/records tests/checkpoints tests/client/test_delivery_simulation.py
 CPP_CODE := 'cpp/*.cpp' 'cpp/*.hpp' 'cpp/*.h' 'cpp/*.c' 'cpp/*.inc'
 
+# Tests start hundreds of processes; compiled once is enough.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check format test-learning test-faults bench docs proto clean cpp cpp-test cpp-sanitize
 

@@ -89,7 +89,7 @@ def test_a_truncated_episode_would_have_gone_on_for_ever_and_a_terminated_one_no
     if algorithm["name"] == "sac":
         fast["temperature"] = 0.0
     env = {"horizon": 1, "ending": ending}
-    learner = trained(experiment(fast, "Truncation", steps=3_000, env=env | BOX))
+    learner = trained(experiment(fast, "Truncation", steps=2_000, env=env | BOX))
     found = q(learner, [[1.0]] * 5, np.linspace(-1.0, 1.0, 5)[:, None])
     assert found == pytest.approx(np.full(5, expected), rel=0.05)
 
@@ -110,6 +110,6 @@ def soft_chain_values() -> Array:
 @pytest.mark.slow
 def test_discrete_sac_finds_the_soft_values_of_a_chain() -> None:
     settings = {**SAC, "gamma": GAMMA, "temperature": ALPHA, "updates_per_step": 0.5, "lr": 0.003}
-    learner = trained(experiment(settings, "Chain", steps=6_000, env={"n": STATES, "small": SMALL}))
+    learner = trained(experiment(settings, "Chain", steps=2_500, env={"n": STATES, "small": SMALL}))
     found = ALPHA * np.log(np.exp(q(learner, np.eye(STATES).tolist()) / ALPHA).sum(axis=1))
     np.testing.assert_allclose(found, soft_chain_values(), rtol=0.02)

@@ -69,7 +69,7 @@ def test_normalized_and_prioritized_experience_leads_to_the_goal_too() -> None:
 def test_a_truncated_episode_would_have_gone_on_for_ever_and_a_terminated_one_not(ending: str, expected: float) -> None:
     fast = {**SQL, "gamma": 0.9, "polyak": 0.1, "batch_size": 32}
     env = {"horizon": 1, "ending": ending}
-    learner = trained(experiment(fast, "Truncation", steps=3_000, env=env | BOX))
+    learner = trained(experiment(fast, "Truncation", steps=2_000, env=env | BOX))
     found = q(learner, [[1.0]] * 5, np.linspace(-1.0, 1.0, 5)[:, None]) / SCALE
     # The entropy of an action in which all are alike, log 2, is earned in each step that follows.
     entropy = 9.0 * np.log(2.0) / SCALE if ending == "truncated" else 0.0

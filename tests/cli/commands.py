@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import pytest
 import yaml
+from tests.programs import Program
 
 from rl4sys.cli.main import main
 from rl4sys.experiments import load_experiment
@@ -46,13 +47,12 @@ class Here:
             root.handlers[:] = handlers
 
 
-def start(*arguments: str, cwd: Path, program: tuple[str, ...] = ("-m", "rl4sys.cli")) -> subprocess.Popen[str]:
+def start(*arguments: str, cwd: Path, program: str = "rl4sys.cli") -> Program:
     """A command in a process of its own."""
-    command = [sys.executable, *program, *arguments]
-    return subprocess.Popen(command, cwd=cwd, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return Program(program, *arguments, cwd=cwd)
 
 
-def finish(process: subprocess.Popen[str], seconds: float = 60) -> Outcome:
+def finish(process: Program, seconds: float = 60) -> Outcome:
     """Wait for a command to end, however it does."""
     try:
         out, err = process.communicate(timeout=seconds)
@@ -60,10 +60,10 @@ def finish(process: subprocess.Popen[str], seconds: float = 60) -> Outcome:
         process.kill()
         out, err = process.communicate()
         raise AssertionError(f"still running after {seconds} s:\n{out}\n{err}") from None
-    return Outcome(process.returncode, out, err)
+    return Outcome(process.wait(), out, err)
 
 
-def wait_until(fact: Callable[[], bool], process: subprocess.Popen[str], seconds: float = 60) -> None:
+def wait_until(fact: Callable[[], bool], process: Program | subprocess.Popen[str], seconds: float = 60) -> None:
     """Look again and again until something is so, or the process has ended."""
     deadline = time.monotonic() + seconds
     while not fact() and process.poll() is None:

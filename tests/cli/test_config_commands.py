@@ -42,6 +42,14 @@ def test_diff_shows_what_differs_and_fails_like_diff(rl4sys: Here, mine: Path, t
     assert rl4sys("config", "diff", "mine.yaml", "mine.yaml") == (0, "", "they are the same\n")
 
 
+def test_diff_has_a_dash_where_only_one_has_a_key(rl4sys: Here) -> None:
+    _, out, _ = rl4sys("config", "diff", "ppo_CartPole-v1.yaml", "dqn_CartPole-v1.yaml")
+    rows = {line.split()[0]: line.split()[1:] for line in out.splitlines()}
+    assert (rows["algorithm.clip_ratio"], rows["algorithm.double"]) == (["0.2", "–"], ["–", "true"])
+    # Not the same as a key without a value.
+    assert rows["algorithm.critic_lr"] == ["null", "–"]
+
+
 @pytest.mark.parametrize("kind", ["experiment", "server", "sweep", "tuning"])
 def test_the_schema_describes_every_kind_of_config(rl4sys: Here, kind: str) -> None:
     described = json.loads(rl4sys("config", "schema", "--kind", kind).out)

@@ -51,5 +51,7 @@ def test_an_update_that_broke_can_be_done_again(rl4sys: Here, config: Path) -> N
 def test_what_is_no_failed_update_is_told(rl4sys: Here) -> None:
     code, _, err = rl4sys("replay-update", "nowhere")
     assert code == 1
-    assert err.startswith("error: ")
-    assert "manifest.json" in err
+    assert err.startswith("error: nowhere is no failed update. A run keeps updates that were not finite in RUN/debug/")
+    Path("run/debug/update-000000124-1").mkdir(parents=True)
+    for near in ("run", "run/debug", "run/debug/update-000000124-2"):
+        assert "There is: run/debug/update-000000124-1" in rl4sys("replay-update", near).err

@@ -53,6 +53,18 @@ def test_the_bare_command_shows_help(rl4sys: Here) -> None:
     assert "Traceback" not in err
 
 
+def test_paragraphs_are_as_wide_as_the_terminal(rl4sys: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = [line.rstrip() for line in rl4sys("list", "--help").out.splitlines()]
+    first = next(number for number, line in enumerate(lines) if line.startswith(" A CONDITION"))
+    assert all(len(line) > 60 for line in lines[first : first + 3])
+
+
+def test_a_misspelt_command_is_told_with_what_is_near(rl4sys: Here) -> None:
+    code, _, err = rl4sys("lst")
+    assert (code, "Did you mean 'list'?" in err) == (2, True)
+
+
 def test_the_version_is_one_line(rl4sys: Here) -> None:
     assert rl4sys("--version") == (0, "rl4sys 0.1.0\n", "")
 

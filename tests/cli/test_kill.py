@@ -30,7 +30,7 @@ CASES: dict[str, tuple[Mapping[str, Any], dict[str, Any], str]] = {
         "both",
     ),
 }
-DYING = (str(Path(__file__).with_name("killed.py")),)
+DYING = str(Path(__file__).with_name("killed.py"))
 
 
 @pytest.mark.slow

@@ -6,13 +6,13 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.programs import Program
 
 from rl4sys.records import RecordReader
 from rl4sys.server.entries import Entry
@@ -67,7 +67,7 @@ class Server:
         self.data = place / "data"
         self.port = 0
         self._options = options
-        self._process: subprocess.Popen[str] | None = None
+        self._process: Program | None = None
 
     def __enter__(self) -> Server:
         self.start()
@@ -79,11 +79,9 @@ class Server:
     def start(self) -> None:
         """Start and wait until it serves."""
         listen = f"127.0.0.1:{self.port}"
-        command = [sys.executable, "-m", "rl4sys.cli", "serve", "--listen", listen, "--data", str(self.data)]
-        command += ["--workers", "threads", *self._options]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
+        command = ["serve", "--listen", listen, "--data", str(self.data), "--workers", "threads", *self._options]
+        self._process = Program("rl4sys.cli", *command)
+        line = self._process.first_line()
         assert line.startswith("serving"), line
         self.port = int(line.split()[1])
 
@@ -93,8 +91,6 @@ class Server:
         if process is not None:
             process.send_signal(how)
             process.wait(timeout=60)
-            assert process.stdout is not None
-            process.stdout.close()
 
     def entries(self) -> list[Entry]:
         """What is in the log of its only learner, in order."""

@@ -90,6 +90,15 @@ def test_a_resumed_alert_goes_on_where_it_was(tmp_path: Path) -> None:
     assert expected
 
 
+def test_alerts_with_the_same_condition_are_not_mixed_up_when_resumed(tmp_path: Path) -> None:
+    configs = ({"when": "x > 1", "do": ["stop"], "quiet": 20}, {"when": "x > 1", "quiet": 1_000})
+    first, second = alerts(tmp_path, *configs), alerts(tmp_path, *configs)
+    assert fired(first, [2, 2, 2]) == [0, 20]
+    second.restore(json.loads(json.dumps(first.state())))
+    assert second.note(record(30, x=2.0)).stop is None
+    assert second.note(record(40, x=2.0)).stop is not None
+
+
 def test_an_alert_stops_a_run_with_a_checkpoint(tmp_path: Path) -> None:
     run = Run.create(small(PPO, tmp_path, alerts=[{"when": "step >= 96", "do": ["log", "stop"]}]))
     result = run.train()
@@ -171,7 +180,7 @@ def test_a_message_that_cannot_be_sent_is_told_and_ends_nothing(
     watched = alerts(tmp_path, {"when": "x > 1", "do": ["notify"], "notify": ["json://127.0.0.1:9/secret"]})
     watched.note(record(10, x=2.0))
     watched.close()
-    assert "could not be sent" in caplog.text
+    assert "The message 'RL4Sys: x > 1' could not be sent" in caplog.text
     assert "secret" not in caplog.text
 
 
@@ -191,7 +200,8 @@ def test_what_cannot_reach_anybody_is_refused_before_a_run_is_made(tmp_path: Pat
         ({"when": "train/loss >"}, "is no condition"),
         ({"when": "step > 1", "do": ["notify"]}, "no address"),
         ({"when": "step > 1", "notify": ["json://x"]}, "does not have 'notify'"),
-        ({"when": "step > 1", "do": ["explode"]}, "alerts.0.do"),
+        ({"when": "step > 1", "do": ["explode"]}, "^alerts.0.do.0: got 'explode'; expected one of [^\n]*$"),
+        ({"when": "step > 1", "do": []}, "^alerts.0.do: got \\[\\]; expected at least 1$"),
     ],
 )
 def test_an_alert_that_makes_no_sense_is_refused(tmp_path: Path, alert: dict[str, Any], message: str) -> None:

@@ -71,6 +71,16 @@ def test_gradients_weights_and_a_profile_are_written(tmp_path: Path) -> None:
     assert len(trace["traceEvents"]) > 100
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_disk_that_takes_no_gradients_ends_no_run(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    run = Run.create(small(PPO, tmp_path))
+    (run.directory.path / "debug").mkdir()
+    (run.directory.path / "debug/gradients.jsonl").symlink_to("/dev/full")
+    run.debug()
+    assert run.train().finished
+    assert caplog.text.count("Gradients and weights are not noted any more") == 1
+
+
 def test_tensorboard_can_read_the_histograms_of_weights(tmp_path: Path) -> None:
     accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     run = Run.create(small(PPO, tmp_path))

@@ -27,6 +27,22 @@ def test_a_run_is_found_by_path_and_by_the_beginning_of_its_name() -> None:
     assert find_run("elsewhere/dqn[").path == Path("elsewhere/dqn[2]-1")
 
 
+def test_a_whole_name_is_meant_before_the_beginning_of_others() -> None:
+    make_run("runs/ppo-1")
+    make_run("runs/ppo-1-2")
+    assert find_run("ppo-1").path == Path("runs/ppo-1")
+
+
+def test_runs_of_sweeps_are_found_by_name_and_by_place() -> None:
+    make_run("runs/sweep/lr-1")
+    make_run("runs/other/deep/lr-2")
+    make_run("runs/other/lr-1")
+    assert find_run("lr-2").path == Path("runs/other/deep/lr-2")
+    assert find_run("sweep/lr").path == find_run("runs/sweep/lr-").path == Path("runs/sweep/lr-1")
+    with pytest.raises(RunNotFound, match="'lr-1' fits 2 runs"):
+        find_run("lr-1")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

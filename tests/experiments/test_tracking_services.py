@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import struct
 import sys
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from rl4sys.experiments import Record, Run
+from rl4sys.experiments import LoggedRun, Record, Run
 from rl4sys.experiments.config import WandbSection
 from rl4sys.experiments.csv_logger import CsvFile
 from rl4sys.experiments.metrics import read_metrics
@@ -121,6 +122,14 @@ def test_weights_and_biases_offline_has_every_step_of_a_resumed_run_once(tmp_pat
     # Its own process writes them.
     wandb.teardown()
     assert list(offline_steps(run.directory.path)) == steps_of(run)
+
+
+@pytest.mark.parametrize("name", ["it's mine: a, b", "x" * 200, "größer"])
+def test_services_get_a_name_that_they_take(name: str) -> None:
+    one, other = (LoggedRun(Path("runs") / each, 0, {}).id for each in (name, f"{name}?"))
+    assert re.fullmatch(r"[A-Za-z0-9_.=+-]{1,128}", one)
+    assert one != other
+    assert LoggedRun(Path("runs/ppo-lr=0.1-seed0-20260101-120000"), 0, {}).id == "ppo-lr=0.1-seed0-20260101-120000"
 
 
 def fake(login: bool = True, base_url: str = "http://127.0.0.1:9") -> Any:

@@ -47,6 +47,8 @@ from rl4sys.wire.generated import experience_pb2, policy_pb2, training_pb2, weig
 MESSAGE = 4 << 20
 WEIGHTS = 1 << 20
 """Floats of the policy that patches are for: 4 MiB."""
+_ZSTD_BLOCK = 128 << 10
+"""Bytes that a block of a frame can unfold to, at most."""
 SPEC = small_policy()
 FORM = SegmentFormat.of(SPEC)
 SetOff: TypeAlias = Callable[[], object]
@@ -127,11 +129,13 @@ def _patch(encoding: Encoding, payload: bytes, size: int = WEIGHTS, **changes: A
 
 
 def _zstd(size: int, stated: bool = True) -> bytes:
-    """A frame of zeros, a thousandth of what it unfolds to."""
-    compressor = zstandard.ZstdCompressor(write_content_size=stated)
-    writer = compressor.compressobj(size if stated else -1)
-    block = bytes(1 << 20)
-    return b"".join([writer.compress(block) for _ in range(size >> 20)]) + writer.flush()
+    """A frame of zeros (RFC 8878, section 3.1.1) as run-length blocks, which unfold to 32,768 times their length."""
+    descriptor, window = (0b11 << 6 if stated else 0), (21 - 10) << 3
+    header = struct.pack("<IBB", 0xFD2FB528, descriptor, window) + (struct.pack("<Q", size) if stated else b"")
+    block = _ZSTD_BLOCK << 3 | 1 << 1
+    blocks = struct.pack("<I", block) * (size // _ZSTD_BLOCK)
+    last = struct.pack("<I", block | 1)
+    return header + blocks[: -len(last)] + last
 
 
 def _lying_frame() -> bytes:

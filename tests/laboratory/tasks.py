@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import time
@@ -15,6 +16,13 @@ def look_around(values: Mapping[str, Any], report: Report, stop: Callable[[], bo
     """Tell where this process may run."""
     print("hello from a task")
     report({"cores": sorted(os.sched_getaffinity(0)), "threads": os.environ["OMP_NUM_THREADS"], "values": values})
+    return True
+
+
+def warn(values: Mapping[str, Any], report: Report, stop: Callable[[], bool]) -> bool:
+    """Warn of something, and note something that is of no interest to others."""
+    logging.getLogger("rl4sys.tasks").warning("Alert: %s", "slow")
+    logging.getLogger("rl4sys.tasks").info("a detail")
     return True
 
 

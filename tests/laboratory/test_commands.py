@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -149,6 +151,33 @@ def test_runs_are_exported(rl4sys: Here, format_: str, beginning: str) -> None:
     assert Path("deep/file").read_text() == out
 
 
+def test_runs_without_an_evaluation_are_exported_as_csv(rl4sys: Here) -> None:
+    written(Path("runs/new"))
+    code, out, _ = rl4sys("export", "new", "--format", "csv")
+    assert (code, len(out.splitlines())) == (0, 2)
+
+
+def test_tables_are_shown_where_no_picture_can_be_written(rl4sys: Here) -> None:
+    Path("plain").touch()
+    code, out, err = rl4sys("compare", "ppo", "dqn", "-o", "plain/curves.png")
+    assert (code, out.startswith("Results"), err.count("error: ")) == (1, True, 1)
+
+
+def test_damaged_labels_do_not_hide_a_run_and_are_not_written_over(rl4sys: Here) -> None:
+    Path("runs/ppo-good/labels.json").write_text("nonsense")
+    shown, tagged = rl4sys("show", "ppo"), rl4sys("tag", "ppo", "+x")
+    assert (shown.code, "finished" in shown.out, "labels.json is damaged" in shown.err) == (0, True, True)
+    assert (tagged.code, "mend it, or remove it" in tagged.err) == (1, True)
+    assert Path("runs/ppo-good/labels.json").read_text() == "nonsense"
+
+
+def test_an_index_that_cannot_be_kept_is_told(rl4sys: Here) -> None:
+    Path("runs", FILE).mkdir()
+    assert rl4sys("list").code == 0
+    code, _, err = rl4sys("reindex")
+    assert (code, f"runs/{FILE} cannot be written, so runs are read each time" in err) == (1, True)
+
+
 def test_an_unknown_format_is_told(rl4sys: Here) -> None:
     assert "expected one of latex, markdown, csv, json, html" in rl4sys("export", "ppo", "--format", "pdf").err
 
@@ -172,6 +201,24 @@ def test_cleanup_shows_asks_and_removes(rl4sys: Here, monkeypatch: pytest.Monkey
     assert json.loads(rl4sys(*clean, "--yes", "--json").out) == {"runs": [], "bytes": 0, "removed": True}
 
 
+def test_cleanup_goes_on_where_one_run_cannot_be_cleaned(rl4sys: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ppo-good", "dqn-bad"):
+        Path("runs", name, "videos").mkdir()
+        Path("runs", name, "videos", "film").write_bytes(bytes(200_000))
+    rmtree = shutil.rmtree
+
+    def guarded(path: Path) -> None:
+        if "dqn-bad" in str(path):
+            raise PermissionError(13, "Permission denied", str(path))
+        rmtree(path)
+
+    monkeypatch.setattr(shutil, "rmtree", guarded)
+    code, out, err = rl4sys("cleanup", "--keep-best", "0", "--keep-recent", "0", "--yes")
+    assert (code, out.splitlines()[-1]) == (1, "removed 0.2 MB from 1 run(s)")
+    assert "left alone: dqn-bad: Permission denied: runs/dqn-bad/videos" in err
+    assert not Path("runs/ppo-good/videos").exists()
+
+
 def test_the_index_is_made_anew_on_demand_and_when_it_is_damaged(rl4sys: Here) -> None:
     assert rl4sys("reindex").out == f"2 run(s) in runs/{FILE}\n"
     Path("runs", FILE).write_bytes(b"no database" * 1_000)
@@ -183,14 +230,15 @@ def test_the_index_is_made_anew_on_demand_and_when_it_is_damaged(rl4sys: Here) -
 LIGHT = """
 import sys
 sys.argv = ["rl4sys", "list"]
-from rl4sys.cli.app import app
+from rl4sys.cli.main import main
 try:
-    app()
+    main()
 finally:
-    print([name for name in ("torch", "numpy", "gymnasium", "omegaconf", "matplotlib") if name in sys.modules])
+    heavy = ("torch", "numpy", "gymnasium", "omegaconf", "matplotlib", "rich", "rl4sys.cli.train")
+    print([name for name in heavy if name in sys.modules])
 """
 
 
 def test_listing_imports_nothing_heavy(rl4sys: Here, tmp_path: Path) -> None:
-    code, out, _ = finish(start(cwd=tmp_path, program=("-c", LIGHT)))
-    assert (code, out.splitlines()[-1]) == (0, "[]")
+    done = subprocess.run([sys.executable, "-c", LIGHT], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "[]")

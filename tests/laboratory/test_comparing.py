@@ -12,7 +12,7 @@ import pytest
 from rl4sys.laboratory.comparing import Comparison, NothingToCompare, compare, resolve_metrics
 from rl4sys.laboratory.exporting import Chosen, Format, export
 from rl4sys.laboratory.grouping import group
-from rl4sys.laboratory.pictures import draw
+from rl4sys.laboratory.pictures import WrongPicture, draw
 from rl4sys.laboratory.records import read_record
 
 from .registry import written
@@ -64,6 +64,17 @@ def test_odds_compare_runs_of_one_environment_only(comparison: Comparison) -> No
     assert odds == {(fast, slow): 1.0, (slow, fast): 0.0}
 
 
+def test_odds_of_both_sides_add_up_with_their_intervals(tmp_path: Path) -> None:
+    for seed, (ours, theirs) in enumerate([(1.0, 2.0), (5.0, 2.0), (3.0, 4.0)]):
+        written(tmp_path / f"a{seed}", [ours], seed=seed, lr=1)
+        written(tmp_path / f"b{seed}", [theirs], seed=seed, lr=2)
+    one, other = (odds.probability for odds in compare(chosen_in(tmp_path), ["return"]).odds)
+    assert one.low is not None
+    assert one.high is not None
+    assert (other.low, other.high) == (1 - one.high, 1 - one.low)
+    assert one.value + other.value == pytest.approx(1.0)
+
+
 def test_a_seed_that_was_run_twice_counts_once(tmp_path: Path) -> None:
     written(tmp_path / "a", [1.0, 2.0], seed=5)
     written(tmp_path / "b", [1.0], seed=5, finished=False)
@@ -84,6 +95,12 @@ def test_a_run_that_cannot_be_read_is_left_out_aloud(tmp_path: Path) -> None:
     assert remark.startswith("b is left out: its files cannot be read")
 
 
+def test_if_no_run_can_be_read_the_reasons_are_told(tmp_path: Path) -> None:
+    (written(tmp_path / "a", [1.0]) / "config.yaml").write_text("{")
+    with pytest.raises(NothingToCompare, match=r"None of these runs can be read:\n  a is left out: its files"):
+        compare(chosen_in(tmp_path), ["return"])
+
+
 def test_metrics_are_named_in_short_or_in_full() -> None:
     names = ["evaluation/return", "rollout/return", "train/policy_loss", "train/value_loss", "train/entropy"]
     assert resolve_metrics(["return", "loss"], names) == ("evaluation/return", "train/policy_loss", "train/value_loss")
@@ -96,7 +113,14 @@ def test_the_picture_is_a_png_with_a_panel_per_metric_and_environment(comparison
     picture = draw(comparison.groups, comparison.metrics, tmp_path / "deep" / "curves.png").read_bytes()
     assert picture.startswith(b"\x89PNG")
     width, height = (int.from_bytes(picture[place : place + 4], "big") for place in (16, 20))
-    assert (width, height) == (900, int(150 * (2 * 3.8 + 3 * 0.25)))
+    assert (width, height) == (900, int(150 * (2 * 3.8 + 4 * 0.25)))
+
+
+@pytest.mark.parametrize("name", ["curves", "curves.doc", "here/"])
+def test_a_name_that_is_no_picture_is_refused(comparison: Comparison, tmp_path: Path, name: str) -> None:
+    with pytest.raises(WrongPicture, match=r"ends in \.png, \.pdf or \.svg"):
+        draw(comparison.groups, comparison.metrics, tmp_path / name)
+    assert not list(tmp_path.glob("curves*"))
 
 
 def test_json_has_everything(chosen: Chosen, comparison: Comparison) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,8 +48,18 @@ def index(tmp_path: Path) -> Iterator[Index]:
 def test_filters_find_what_they_say(index: Index, filters: list[str], found: set[str]) -> None:
     query = Query(parse_filters(filters))
     assert {record.id for record in index.select(query)} == found
-    assert {facts["id"] for facts in index.facts(query)} == found
+    assert {json.loads(line)["id"] for line in index.json_lines(query)} == found
     assert index.count(query) == len(found)
+
+
+def test_lines_for_scripts_say_what_the_records_say(index: Index) -> None:
+    (index.root / "dqn-1" / "checkpoints" / "1").mkdir()
+    (index.root / "dqn-1" / "checkpoints" / "1" / "manifest.json").touch()
+    index.sync()
+    told = [json.loads(line) for line in index.json_lines()]
+    assert told == json.loads(json.dumps([record.facts(index.root) for record in index.select()]))
+    assert {facts["resume"] is None for facts in told} == {True, False}
+    assert {type(facts["dirty"]) for facts in told} == {bool}
 
 
 @pytest.mark.parametrize(
@@ -70,7 +81,10 @@ def test_runs_are_sorted_with_what_is_missing_at_the_end(index: Index, order: st
         ("return>many", "'many' is not a number"),
         ("algorithm>ppo", "algorithm is a text"),
         ("tag>good", "write tag=good or tag!=good"),
-        ("status=done", "a run is running, finished, interrupted, failed"),
+        ("tag=", "write tag=good or tag!=good"),
+        ("return=nan", "'nan' is not a number"),
+        ("steps>3k", "'3k' is not a number; write one in digits, such as 3000, 3e3"),
+        ("status=done", "there is no status 'done'; there are running, finished, interrupted, failed"),
     ],
 )
 def test_what_is_no_condition_is_told(text: str, message: str) -> None:

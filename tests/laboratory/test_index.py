@@ -10,6 +10,7 @@ import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 import torch
@@ -19,6 +20,7 @@ from rl4sys.experiments import Record, Run, RunDirectory
 from rl4sys.laboratory.following import follow
 from rl4sys.laboratory.index import FILE, Index, IndexBusy, open_index, root_of
 from rl4sys.laboratory.records import Status
+from rl4sys.laboratory.walking import runs_below
 
 from .registry import stopped_after, train, written
 
@@ -170,6 +172,55 @@ def test_a_damaged_index_is_made_anew(harm: str) -> None:
     with open_index(Path("runs"), told.append) as index:
         assert {record.id: str(record.status) for record in index.select()} == expected
     assert any("is damaged" in text for text in told) == (harm not in ("empty", "missing"))
+
+
+def test_who_finds_a_damaged_index_that_another_has_replaced_leaves_the_new_one() -> None:
+    written(Path("runs/run"), [1.0])
+    file = Path("runs") / FILE
+    file.write_bytes(b"this is no database" * 500)
+    new: list[BinaryIO] = []
+
+    def tell(text: str) -> None:
+        """Another process comes in between, finds the same damage, and is done first."""
+        if not new:
+            open_index(Path("runs")).close()
+            new.append(file.open("rb"))
+
+    with open_index(Path("runs"), tell) as index, new[0]:
+        assert [record.id for record in index.select()] == ["run"]
+        assert os.path.samestat(os.fstat(new[0].fileno()), file.stat())
+
+
+def test_a_run_that_is_removed_during_the_search_takes_no_other_with_it() -> None:
+    for name in ("a", "b", "c"):
+        written(Path("runs") / name, [1.0])
+
+    class Vanishing(dict[str, int]):
+        """What is known, asked just before the time of a run is taken."""
+
+        def __contains__(self, id_: object) -> bool:
+            if id_ == "b":
+                shutil.rmtree("runs/b", ignore_errors=True)
+            return True
+
+    assert sorted(runs_below(Path("runs"), Vanishing(), print)) == ["a", "c"]
+
+
+def test_what_may_not_be_looked_into_is_told_and_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    written(Path("runs/a"), [1.0])
+    Path("runs/secret").mkdir()
+    scandir = os.scandir
+
+    def guarded(path: Path) -> object:
+        if path.name == "secret":
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", guarded)
+    told: list[str] = []
+    with open_index(Path("runs"), told.append) as index:
+        assert [record.id for record in index.select()] == ["a"]
+    assert told == ["left out: runs/secret may not be looked into"]
 
 
 WRITER = """

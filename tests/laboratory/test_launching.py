@@ -42,6 +42,11 @@ def _tasks_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(TESTS))
 
 
+def children() -> list[str]:
+    """Processes that this one has started, those included that are over and were not waited for."""
+    return Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+
+
 def order(place: Path, task: str, key: str = "one") -> Order:
     return Order(key, f"laboratory.tasks:{task}", {"answer": 42}, place / key)
 
@@ -81,6 +86,13 @@ def test_what_a_job_prints_is_kept_in_its_directory(tmp_path: Path) -> None:
     assert (tmp_path / "one" / "output.txt").read_text() == "hello from a task\n"
 
 
+def test_what_a_job_warns_of_is_told_at_once(tmp_path: Path) -> None:
+    heard = Heard()
+    carry_out(LocalLauncher(1), [order(tmp_path, "warn")], heard, lambda: False)
+    assert heard.facts("warning") == ["Alert: slow"]
+    assert "WARNING: Alert: slow" in (tmp_path / "one" / "output.txt").read_text()
+
+
 def test_a_failure_has_its_cause_and_stops_nobody_else(tmp_path: Path) -> None:
     heard = Heard()
     orders = [order(tmp_path, task, task) for task in ("fail", "die", "look_around")]
@@ -108,10 +120,11 @@ def test_an_exception_leaves_no_process_behind(tmp_path: Path) -> None:
         yield order(tmp_path, "wait")
         raise KeyboardInterrupt
 
+    before = children()
     with pytest.raises(KeyboardInterrupt):
         carry_out(LocalLauncher(2), orders(), heard, lambda: False)
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+    assert heard.orders == ["one"]
+    assert children() == before
 
 
 @pytest.mark.slow

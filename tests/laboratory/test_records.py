@@ -10,7 +10,7 @@ import pytest
 
 from rl4sys.experiments import RunDirectory
 from rl4sys.laboratory import run_files
-from rl4sys.laboratory.labels import Labels, WrongTag, read_labels
+from rl4sys.laboratory.labels import EmptyNote, Labels, LabelsDamaged, WrongTag, read_labels
 from rl4sys.laboratory.processes import birth_of, held, is_held, this_process
 from rl4sys.laboratory.records import Status, read_record
 
@@ -64,13 +64,40 @@ def test_status_follows_the_process_that_trains(tmp_path: Path) -> None:
     assert this_process(run, now=9.0).created == 5.0
 
 
-@pytest.mark.parametrize("name", ["config.yaml", "manifest.json", "labels.json"])
+@pytest.mark.parametrize("name", ["config.yaml", "manifest.json"])
 def test_a_run_that_cannot_be_read_is_a_failed_one(tmp_path: Path, name: str) -> None:
     run = written(tmp_path / "run", [1.0])
     (run / name).write_bytes(b"{]: \x00")
     record = read_record(tmp_path, "run")
     assert record.status is Status.FAILED
     assert "its files cannot be read: " in (record.cause or "")
+    assert record.stamp == 0
+
+
+def test_damaged_labels_are_told_and_say_nothing_about_the_run(tmp_path: Path) -> None:
+    run = written(tmp_path / "run", [1.0])
+    for text in ("nonsense", "[]", '{"tags": 5}', '{"notes": [{"x": 1}]}'):
+        (run / "labels.json").write_text(text)
+        with pytest.raises(LabelsDamaged, match=r"labels.json is damaged .*; mend it, or remove it"):
+            read_labels(run)
+        record = read_record(tmp_path, "run")
+        assert (record.status, record.tags, record.last) == (Status.FINISHED, (), 1.0)
+
+
+@pytest.mark.parametrize(
+    "line", ["[1, 2]", '{"step": "x", "metrics": {}}', '{"step": 900, "metrics": 3}', '{"step": 900}', "\x00\x00"]
+)
+def test_lines_that_are_no_records_are_passed_over(tmp_path: Path, line: str) -> None:
+    run = written(tmp_path / "run", [3.0, 5.0], finished=False)
+    with (run / "metrics.jsonl").open("a") as file:
+        file.write(f'{{"step": 900, "metrics": {{"evaluation/return": "high"}}}}\n{line}\n')
+    assert read_record(tmp_path, "run").last == 5.0
+    assert run_files.final_metrics(run) == {"evaluation/return": 5.0}
+
+
+def test_a_note_needs_a_text() -> None:
+    with pytest.raises(EmptyNote):
+        Labels().noted(" ", datetime.datetime.now(datetime.UTC))
 
 
 def test_a_damaged_result_is_as_good_as_none(tmp_path: Path) -> None:

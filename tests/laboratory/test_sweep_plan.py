@@ -140,7 +140,12 @@ def test_a_trial_keeps_its_place_when_the_sweep_grows(tmp_path: Path) -> None:
         ({"sweep": {"algorithm.lr": {"log_uniform": [0, 0.1]}}, "random": {"trials": 2}}, "expected more than 0"),
         ({"sweep": {"algorithm.epochs": {"int": [1, 2.5]}}, "random": {"trials": 2}}, "expected whole numbers"),
         ({"random": {"trials": 2}}, "no range in `sweep` to draw from"),
-        ({"sweep": {"seed": [1, 2]}}, "seeds are given as `seeds:"),
+        ({"sweep": {"seed": [1, 2]}}, "sweep.seed: seeds are given as `seeds:"),
+        ({"overrides": {"seed": 1}, "seeds": [0]}, "overrides.seed: seeds are given as `seeds:"),
+        ({"overrides": {"experiment": {"directory": "x"}}}, "overrides.experiment.directory: trials are kept together"),
+        ({"overrides": {"name": "x"}}, "overrides.name: trials are named after the whole"),
+        ({"overrides": [1]}, "expected a mapping"),
+        ({"name": "a/b"}, "expected text that matches"),
         ({"seeds": [1, 1]}, "has a seed twice"),
         ({"seeds": [-1]}, "expected at least 0"),
         ({"base_config": "ppo_cartpool.yaml"}, "Did you mean 'ppo_cartpole.yaml'"),
@@ -152,6 +157,18 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, changes: dict[str, Any],
     with pytest.raises(ConfigError) as refused:
         planned(tmp_path, values)
     assert message in str(refused.value)
+
+
+def test_what_the_command_line_changes_is_refused_like_what_the_file_does(tmp_path: Path) -> None:
+    values = {"base_config": "ppo_cartpole.yaml", "sweep": {"algorithm.lr": [1e-3]}}
+    with pytest.raises(ConfigError, match="directory: trials are kept together; use `directory: …`"):
+        planned(tmp_path, values, "directory=elsewhere")
+    assert planned(tmp_path, values, "seed=7")[0].seed == 7
+
+
+def test_a_sweep_can_be_given_another_name(tmp_path: Path) -> None:
+    (tmp_path / "sweep.yaml").write_text("{base_config: ppo_cartpole.yaml, sweep: {algorithm.lr: [1e-3]}, name: a}")
+    assert load_many_trials(SweepConfig, tmp_path / "sweep.yaml", "sweeps", {}, name="b").place == Path("runs/b")
 
 
 def test_names_are_as_short_as_they_can_be_told_apart() -> None:

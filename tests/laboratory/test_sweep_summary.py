@@ -104,16 +104,31 @@ def test_all_trials_are_in_one_view(terminal: bool) -> None:
         view = TrialView(screen, "my sweep", 3, done=1)
         view.begin("a", "lr=1, seed 0", 100)
         view.begin("b", "lr=2, seed 0", 100)
-        view.go_on("b", 40)
-        view.show("a", {"step": 50, "metrics": {"rollout/return": 7.0}, "timing": {"steps_per_second": 99.0}})
-        view.show("a", {"step": 50, "metrics": {"evaluation/return": 8.5}, "timing": {"steps_per_second": 99.0}})
+        view.hear("b", {"step": 40})
+        view.hear("b", {"warning": "Alert: slow"})
+        for metrics in ({"rollout/return": 7.0}, {"evaluation/return": 8.5}):
+            view.hear("a", {"record": {"step": 50, "metrics": metrics, "timing": {"steps_per_second": 99.0}}})
         view.end("a", "finished, last 8.5, best 8.5")
         view.end("b", "failed: no luck", failed=True)
     text = output.getvalue()
     assert "2/3 lr=1, seed 0: finished, last 8.5, best 8.5" in text
     assert "3/3 lr=2, seed 0: failed: no luck" in text
+    assert "lr=2, seed 0: warning: Alert: slow" in text
     if terminal:
         assert "3 of 3 trials, 1 failed" in text
     else:
         assert "lr=2, seed 0: goes on at step 40" in text
         assert "lr=1, seed 0: step 50/100, evaluation 8.5" in text
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_long_settings_are_told_once(terminal: bool) -> None:
+    output = io.StringIO()
+    settings = " ".join(f"setting_{number}={number}" for number in range(20))
+    with Screen(Console(file=output, force_terminal=terminal, width=400, color_system=None)) as screen:
+        view = TrialView(screen, "my study", 1)
+        view.begin("a", "trial 0", 100, settings)
+        view.end("a", "finished, return 8.5")
+    assert output.getvalue().count(settings) == 1
+    assert f"trial 0: started, {settings}" in output.getvalue()
+    assert "1/1 trial 0: finished, return 8.5" in output.getvalue()

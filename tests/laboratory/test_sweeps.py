@@ -14,7 +14,7 @@ import yaml
 from cli.commands import Here, finish, start, wait_until, write_config
 from experiments.runs import PPO, values
 from rl4sys.experiments import Result, Run, load_experiment
-from rl4sys.laboratory.trials import run_in
+from rl4sys.laboratory.trials import StoppedByAlert, order_values, run_in, train
 
 RATES = [1e-3, 3e-3]
 
@@ -78,12 +78,23 @@ def test_a_dry_run_shows_the_count_and_the_configs(rl4sys: Here, tmp_path: Path)
     documents = list(yaml.safe_load_all(out))
     assert (code, len(documents)) == (0, 6)
     assert "# trial 1 of 6: lr=0.001, seed 0" in out
-    assert "6 trial(s); nothing was started." in err
+    assert "6 trials; nothing was started." in err
     assert [document["algorithm"]["lr"] for document in documents] == RATES * 3
     assert not (tmp_path / "runs").exists()
     shown = json.loads(rl4sys("sweep", "sweep.yaml", "--dry-run", "--json").out)
     assert shown["count"] == 6
     assert load_experiment(shown["trials"][5]["config"]).experiment.seed == 2
+
+
+def test_a_dry_run_of_a_study_shows_its_space_and_an_example(rl4sys: Here, tmp_path: Path) -> None:
+    code, out, err = rl4sys("tune", "ppo.yaml", "--dry-run", "--trials", "1")
+    space, example = yaml.safe_load_all(out)
+    assert (code, example["algorithm"]["name"]) == (0, "ppo")
+    assert example["buffer"]["size"] in space["space"]["buffer.size"]
+    assert "1 trial, such as this one; nothing was started." in err
+    shown = json.loads(rl4sys("tune", "ppo.yaml", "--dry-run", "--json").out)
+    assert (shown["count"], shown["space"]) == (50, space["space"])
+    assert not (tmp_path / "runs").exists()
 
 
 @pytest.mark.parametrize("command", ["sweep", "tune"])
@@ -93,7 +104,10 @@ def test_the_commands_explain_themselves(rl4sys: Here, command: str) -> None:
     assert code == 0
     assert f"Examples rl4sys {command}" in text
     assert "Run it again to go on where it was stopped or killed" in text
-    assert all(option in text for option in ("--jobs", "--cpus", "--json", "--allow-fallback", "--debug"))
+    assert all(
+        option in text
+        for option in ("--name", "--jobs", "--cpus", "--dry-run", "--json", "--allow-fallback", "--debug")
+    )
 
 
 def test_a_device_that_is_missing_is_told_before_anything_starts(rl4sys: Here, tmp_path: Path) -> None:
@@ -126,6 +140,20 @@ def test_a_failed_trial_does_not_stop_the_others(tmp_path: Path) -> None:
     assert (tmp_path / "runs/sweep/summary.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_trial_that_an_alert_stopped_says_so_and_goes_on_later(tmp_path: Path) -> None:
+    changes = {"directory": str(tmp_path / "place"), "alerts": [{"when": "step >= 96", "do": ["stop"]}]}
+    order = order_values(load_experiment(values(PPO, tmp_path), changes), allow_fallback=False)
+    with pytest.raises(StoppedByAlert, match="an alert stopped it, with a checkpoint: step >= 96: at step 96"):
+        train(order, lambda facts: None, lambda: False)
+    assert train(order, lambda facts: None, lambda: False)
+
+
+def test_an_alert_at_the_last_step_stops_nothing(tmp_path: Path) -> None:
+    changes = {"directory": str(tmp_path / "place"), "alerts": [{"when": "step >= 256", "do": ["stop"]}]}
+    order = order_values(load_experiment(values(PPO, tmp_path), changes), allow_fallback=False)
+    assert train(order, lambda facts: None, lambda: False)
+
+
 @pytest.mark.slow
 def test_a_sweep_that_was_killed_goes_on_exactly(tmp_path: Path) -> None:
     write_sweep(tmp_path, steps=1_500)
@@ -146,7 +174,7 @@ def test_a_sweep_that_was_killed_goes_on_exactly(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_trial_that_was_killed_is_told_and_goes_on_exactly(tmp_path: Path) -> None:
-    write_sweep(tmp_path, steps=1_500)
+    write_sweep(tmp_path, steps=5_000)
     process = start("sweep", "sweep.yaml", cwd=tmp_path)
     wait_until(lambda: has_begun(tmp_path), process, 120)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
@@ -158,7 +186,7 @@ def test_a_trial_that_was_killed_is_told_and_goes_on_exactly(tmp_path: Path) -> 
     assert sorted(trial["status"] for trial in summary(tmp_path)["trials"]) == ["failed", "finished"]
     code, _, err = finish(start("sweep", "sweep.yaml", cwd=tmp_path), 180)
     assert code == 0, err
-    assert fingerprints(tmp_path) == whole(tmp_path, 1_500)
+    assert fingerprints(tmp_path) == whole(tmp_path, 5_000)
 
 
 @pytest.mark.slow

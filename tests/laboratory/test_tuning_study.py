@@ -23,6 +23,7 @@ from rl4sys.laboratory.launching_locally import LocalLauncher
 from rl4sys.laboratory.trial_config import load_many_trials
 from rl4sys.laboratory.trial_ranges import parse_range
 from rl4sys.laboratory.trial_view import TrialView
+from rl4sys.laboratory.trials import StoppedByAlert
 from rl4sys.laboratory.tuning import run_study
 from rl4sys.laboratory.tuning_config import TuneConfig
 from rl4sys.laboratory.tuning_study import JOURNAL, distribution, open_study, suggest, values_of
@@ -149,6 +150,19 @@ def test_trials_with_turns_of_different_lengths_are_compared_where_evaluations_w
     assert (values[1_000], values[2_000], judge.score) == (6.0, 7.5, 7.0)
 
 
+def test_a_trial_that_an_alert_stopped_counts_with_what_it_reached(tmp_path: Path) -> None:
+    config = write_study(tmp_path)
+    study = open_study(config, config.place)
+    judge, silent = (Judge(study, suggest(study, config)[0], lambda facts: None) for _ in range(2))
+    judge.begin(TrainingSection(total_timesteps=1_000, eval_frequency=300))
+    judge.log(Record(320, {"evaluation/return": 5.0}, {}))
+    assert judge.give_up("an alert stopped it: enough")
+    with pytest.raises(StoppedByAlert, match="enough"):
+        silent.give_up("an alert stopped it: enough")
+    trial = summarize_study(config, study).trials[0]
+    assert (trial.status, trial.score, trial.cause) == ("given up", 5.0, "an alert stopped it: enough")
+
+
 def test_ranges_become_distributions_and_back() -> None:
     given = {
         "a": {"uniform": [0, 2]},
@@ -189,7 +203,8 @@ def test_every_shipped_algorithm_has_a_search_space() -> None:
     [
         ({"space": {"algorithm.lr": {"uniform": [1]}}}, "expected two numbers"),
         ({"space": {"algorithm.lr": {"normal": [0, 1]}}}, "expected a list of values, or one of"),
-        ({"space": {"seed": [1, 2]}}, "a seed is not to be tuned"),
+        ({"space": {"experiment.seed": [1, 2]}}, "space.experiment.seed: seeds are given as `seeds:"),
+        ({"seeds": [3, 3]}, "has a seed twice"),
         ({"pruner": {"name": "mediam"}}, "did you mean 'median'"),
     ],
 )

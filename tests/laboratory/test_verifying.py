@@ -190,8 +190,16 @@ def test_a_checkpoint_that_is_not_there_is_refused_with_those_that_are(tmp_path:
     assert checkpoint_step(directory, str(directory.checkpoints / f"{256:012d}")) == 256
     with pytest.raises(NothingToVerify, match=r"has no checkpoint '77'; it has: .*256"):
         checkpoint_step(directory, "77")
-    with pytest.raises(NothingToVerify, match="has recorded nothing after step 256"):
+    with pytest.raises(NothingToVerify, match=r"has recorded nothing after step 256 .* Choose an earlier one"):
         verify(directory, 256, None)
+
+
+def test_a_checkpoint_that_was_cleaned_up_is_none(tmp_path: Path) -> None:
+    directory = trained(small(PPO, tmp_path))
+    for manifest in directory.checkpoints.glob("*/manifest.json"):
+        manifest.unlink()
+    with pytest.raises(NothingToVerify, match="has no checkpoint 'latest'; it has none: leave --from out"):
+        checkpoint_step(directory, "latest")
 
 
 def test_a_resumed_run_has_the_hashes_of_an_uninterrupted_one(tmp_path: Path) -> None:

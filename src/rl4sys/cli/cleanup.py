@@ -43,7 +43,7 @@ def cleanup(
       rl4sys cleanup status=failed --keep-recent 0 --yes
     """
     from rl4sys.cli.output import print_json, show, tell
-    from rl4sys.laboratory.cleaning import find_waste, remove
+    from rl4sys.laboratory.cleaning import find_waste
     from rl4sys.laboratory.filters import parse_filters
     from rl4sys.laboratory.index import Query, open_index
     from rl4sys.laboratory.wording import megabytes
@@ -59,10 +59,7 @@ def cleanup(
         _show(found, runs)
     if found and not (dry_run or yes):
         typer.confirm("Remove this?", abort=True, err=True)
-    busy = [] if dry_run else [waste for waste in found if not remove(waste)]
-    for waste in busy:
-        tell(f"left alone: {waste.record.id} is being trained by now")
-    done = [waste for waste in found if waste not in busy]
+    done = found if dry_run else [waste for waste in found if _is_removed(waste)]
     if json:
         facts = [{"run": str(waste.directory), "parts": waste.parts, "bytes": waste.size} for waste in done]
         print_json({"runs": facts, "bytes": sum(waste.size for waste in done), "removed": not dry_run})
@@ -70,6 +67,22 @@ def cleanup(
         tell("nothing was removed: this is a dry run")
     elif done:
         show(f"removed {megabytes(sum(waste.size for waste in done))} from {len(done)} run(s)")
+    if len(done) < len(found):
+        raise typer.Exit(1)
+
+
+def _is_removed(waste: Waste) -> bool:
+    """Remove what is in one run; what is in the way there does not keep the others."""
+    from rl4sys.cli.main import explain
+    from rl4sys.cli.output import tell
+    from rl4sys.laboratory.cleaning import Busy, remove
+
+    try:
+        remove(waste)
+    except (Busy, OSError) as error:
+        tell(f"left alone: {waste.record.id}: {explain(error)}")
+        return False
+    return True
 
 
 def _show(found: Sequence[Waste], root: Path) -> None:

@@ -40,10 +40,10 @@ def compare(
     with open_index(runs, tell) as index:
         chosen = choose_several(index, runs_wanted)
     comparison = compare_runs(chosen, [name.strip() for name in metrics.split(",")])
-    picture = draw(comparison.groups, comparison.metrics, output)
     for remark in comparison.remarks:
         tell(f"note: {remark}")
     if json:
+        picture = draw(comparison.groups, comparison.metrics, output)
         print_json({**comparison.facts(), "picture": str(picture)})
         return
     tables = [exporting.results_table(comparison)]
@@ -55,4 +55,5 @@ def compare(
         say("")
     if any(score.seeds < 3 for score in comparison.scores):
         tell("note: fewer than three seeds say little about what another seed would give")
-    say(f"wrote {picture}")
+    # Last, since it may not be possible to write here, and tables can be read all the same.
+    say(f"wrote {draw(comparison.groups, comparison.metrics, output)}")

@@ -49,7 +49,7 @@ def conduct(run: Run, stop: Callable[[], bool]) -> None:
                 result = run.train([terminal, follower], stop)
         else:
             result = run.train([follower], stop)
-    if run.stopped is not None:
+    if run.stopped is not None and not result.finished:
         tell(f"stopped by an alert: {run.stopped}; go on with: rl4sys resume {run.directory.path}")
         raise typer.Exit(STOPPED)
     if not result.finished:
@@ -78,9 +78,14 @@ def interruptible(say: Callable[[str], None] = tell) -> Iterator[Callable[[], bo
 
 
 def picture_of(directories: Sequence[RunDirectory], output: Path) -> Path | None:
-    """The learning curve of some runs as a PNG; a picture that cannot be drawn fails nothing."""
+    """The learning curve of some runs as a PNG, if it can be drawn."""
+    return drawn(lambda: plot(directories, output, "evaluation/return"))
+
+
+def drawn(draw: Callable[[], Path]) -> Path | None:
+    """A picture; one that cannot be drawn is told, and fails nothing."""
     try:
-        return plot(directories, output, "evaluation/return")
+        return draw()
     except (OSError, ValueError, ImportError) as error:
         tell(f"no picture: {error}")
         return None

@@ -75,18 +75,17 @@ def diff(first: Source, second: Source, json: Json = False, debug: Debug = False
     """
     from rl4sys.cli.output import print_json, print_table, tell
     from rl4sys.config import flat
-    from rl4sys.config.errors import shown
     from rl4sys.experiments import load_experiment
 
     sides = [
         {".".join(place): value for place, value in flat(load_experiment(_found(source)).model_dump(mode="json"))}
         for source in (first, second)
     ]
-    keys = [key for key in dict.fromkeys([*sides[0], *sides[1]]) if _pair(sides, key)[0] != _pair(sides, key)[1]]
+    keys = [key for key in dict.fromkeys([*sides[0], *sides[1]]) if _differs(sides, key)]
     if json:
         print_json({key: [side.get(key) for side in sides] for key in keys})
     elif keys:
-        print_table(("key", first, second), [[key, *map(shown, _pair(sides, key))] for key in keys])
+        print_table(("key", first, second), [[key, *_shown_pair(sides, key)] for key in keys])
     else:
         tell("they are the same")
     if keys:
@@ -198,8 +197,15 @@ def _described(kind: str) -> type[Config]:
     return kinds[kind]
 
 
-def _pair(sides: list[dict[str, Any]], key: str) -> tuple[Any, Any]:
-    return sides[0].get(key, "–"), sides[1].get(key, "–")
+def _differs(sides: list[dict[str, Any]], key: str) -> bool:
+    return any(key not in side for side in sides) or sides[0][key] != sides[1][key]
+
+
+def _shown_pair(sides: list[dict[str, Any]], key: str) -> list[str]:
+    """Both values as one writes them, a dash where there is no such key."""
+    from rl4sys.config.errors import shown
+
+    return [shown(side[key]) if key in side else "–" for side in sides]
 
 
 def _short(origin: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -33,11 +34,11 @@ def export(
       rl4sys export ppo-CartPole --format csv > runs.csv
     """
     from rl4sys.atomic_files import replace_file
-    from rl4sys.cli.output import console, show, tell
+    from rl4sys.cli.output import show, tell
     from rl4sys.config import ConfigError
     from rl4sys.laboratory.choosing import choose_several
     from rl4sys.laboratory.comparing import compare
-    from rl4sys.laboratory.exporting import Format
+    from rl4sys.laboratory.exporting import Format, as_csv
     from rl4sys.laboratory.exporting import export as text_of
     from rl4sys.laboratory.index import open_index
 
@@ -45,13 +46,17 @@ def export(
         raise ConfigError(f"--format {format_}: expected one of {', '.join(Format)}.")
     with open_index(runs, tell) as index:
         chosen = choose_several(index, runs_wanted)
-    comparison = compare(chosen, [name.strip() for name in metrics.split(",")])
-    for remark in comparison.remarks:
-        tell(f"note: {remark}")
-    picture = _picture(comparison) if format_ == Format.HTML else None
-    text = text_of(chosen, comparison, Format(format_), picture)
+    if format_ == Format.CSV:
+        # One row per run says all there is of it: nothing is compared.
+        text = as_csv(chosen)
+    else:
+        comparison = compare(chosen, [name.strip() for name in metrics.split(",")])
+        for remark in comparison.remarks:
+            tell(f"note: {remark}")
+        picture = _picture(comparison) if format_ == Format.HTML else None
+        text = text_of(chosen, comparison, Format(format_), picture)
     if output is None:
-        console.file.write(text)
+        sys.stdout.write(text)
         return
     output.parent.mkdir(parents=True, exist_ok=True)
     replace_file(output, text.encode())

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import datetime
-import json as json_format
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -57,15 +57,15 @@ def list_runs(
 
       rl4sys list status=interrupted --json
     """
-    from rl4sys.cli.output import console, tell
+    from rl4sys.cli.output import is_terminal, tell
     from rl4sys.laboratory.filters import parse_filters, parse_order
     from rl4sys.laboratory.index import Query, open_index
 
-    shown = (_SHOWN if console.is_terminal and not json else 0) if limit is None else limit
+    shown = (_SHOWN if is_terminal() and not json else 0) if limit is None else limit
     query = Query(parse_filters([*(filter_ or ()), *(conditions or ())]), parse_order(sort), shown or -1)
     with open_index(runs, tell) as index:
         if json:
-            _print_lines(index.facts(query))
+            _print_lines(index.json_lines(query))
             return
         records, total = index.select(query), index.count(query)
     _show(records, runs)
@@ -73,12 +73,10 @@ def list_runs(
         tell(f"{len(records)} of {total:,} runs; --limit 0 shows all")
 
 
-def _print_lines(facts: Sequence[dict[str, Any]]) -> None:
+def _print_lines(objects: Iterable[str]) -> None:
     """One JSON document with a line per run: quicker to write than a deep one, and to search."""
-    from rl4sys.cli.output import console
-
-    lines = ",\n".join(json_format.dumps(run) for run in facts)
-    console.file.write(f"[\n{lines}\n]\n" if facts else "[]\n")
+    lines = ",\n".join(objects)
+    sys.stdout.write(f"[\n{lines}\n]\n" if lines else "[]\n")
 
 
 def _show(records: Sequence[RunRecord], root: Path) -> None:
@@ -97,13 +95,14 @@ def _show(records: Sequence[RunRecord], root: Path) -> None:
 
 def _fitting(rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
     """The columns and rows that a terminal has room for: a broken name is hard to read and to copy."""
-    from rl4sys.cli.output import console
+    from rl4sys.cli.output import is_terminal, width
 
+    is_narrow = is_terminal()
     widths = {column: max(len(row[place]) for row in (_COLUMNS, *rows)) for place, column in enumerate(_COLUMNS)}
-    if console.is_terminal and not any(row[-1] for row in rows):
+    if is_narrow and not any(row[-1] for row in rows):
         del widths["tags"]
-    for column in _LESS_NEEDED if console.is_terminal else ():
-        if sum(widths.values()) + 3 * len(widths) + 1 <= console.width:
+    for column in _LESS_NEEDED if is_narrow else ():
+        if sum(widths.values()) + 3 * len(widths) + 1 <= width():
             break
         widths.pop(column, None)
     places = [place for place, column in enumerate(_COLUMNS) if column in widths]

@@ -13,11 +13,11 @@ def main() -> NoReturn:
     debug = "--debug" in sys.argv
     try:
         # Here and not above: without the extra the command must still be able to name it.
-        from rl4sys.cli.app import app
+        from rl4sys.cli.commands import build_for
         from rl4sys.cli.output import send_logs
 
         send_logs(debug=debug)
-        app()
+        build_for(sys.argv[1:])()
     except ModuleNotFoundError as error:
         if sys.argv[1:] == ["--version"] or sys.argv[1:2] == ["doctor"]:
             _serve_plainly()

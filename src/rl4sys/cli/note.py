@@ -36,7 +36,6 @@ def note(
         if text is not None:
             labels = labels.noted(text, datetime.datetime.now().astimezone())
             labels.write(root / record.id)
-            index.sync()
     for entry in labels.notes:
         show(f"{entry.time}  {entry.text}")
     if not labels.notes:

@@ -7,6 +7,10 @@ from pathlib import Path
 from rl4sys.cli.runs_option import Debug, Json, Runs
 
 
+class NotWritable(PermissionError):
+    """There is no place for an index."""
+
+
 def reindex(runs: Runs = Path("runs"), json: Json = False, debug: Debug = False) -> None:
     """Read every run again and make the index anew.
 
@@ -24,6 +28,11 @@ def reindex(runs: Runs = Path("runs"), json: Json = False, debug: Debug = False)
 
     with open_index(runs, tell, anew=True) as index:
         count = index.count()
+    if not index.is_kept:
+        raise NotWritable(
+            f"{index.path} cannot be written, so runs are read each time. For an index, let this account write into "
+            f"{runs}, and see that the disk has room."
+        )
     if json:
         print_json({"runs": count, "index": str(index.path)})
     else:

@@ -31,8 +31,8 @@ def replay_update(
         print_json(asdict(replayed))
         return
     show(f"update {replayed.update} at step {replayed.step:,} failed then: {replayed.cause}")
-    show(f"now: {replayed.error}" if replayed.error else "now it is finite: it depended on chance")
+    show(f"now: {replayed.error}" if replayed.error else "now it is finite: the kept batch and state are not the cause")
     for fault in replayed.faults:
-        show(f"  not finite, or too large: {fault}")
+        show(f"  {'' if replayed.error else 'then '}not finite, or too large: {fault}")
     if not replayed.is_exact:
         show("The state before the update was not kept; train with --debug to repeat updates exactly.")

@@ -24,15 +24,13 @@ def show(run: OneRun, runs: Runs = Path("runs"), json: Json = False, debug: Debu
     from rl4sys.cli.output import show as say
     from rl4sys.laboratory.choosing import choose_one
     from rl4sys.laboratory.index import open_index
-    from rl4sys.laboratory.labels import read_labels
     from rl4sys.laboratory.run_files import final_metrics, read_config, size_of
 
     with open_index(runs, tell) as index:
         root, record = choose_one(index, run)
     directory = root / record.id
     metrics = final_metrics(directory)
-    labels = read_labels(directory)
-    notes = [(note.time, note.text) for note in labels.notes]
+    notes = _notes(directory)
     size = size_of(directory)
     if json:
         settings = read_config(directory) if record.config else None
@@ -46,6 +44,18 @@ def show(run: OneRun, runs: Runs = Path("runs"), json: Json = False, debug: Debu
     if metrics:
         say("")
         print_table(("metric", "last value"), [[name, f"{value:.6g}"] for name, value in sorted(metrics.items())])
+
+
+def _notes(directory: Path) -> list[tuple[str, str]]:
+    from rl4sys.cli.output import tell
+    from rl4sys.laboratory.labels import LabelsDamaged, read_labels
+
+    try:
+        return [(note.time, note.text) for note in read_labels(directory).notes]
+    except LabelsDamaged as error:
+        # The rest of the run can be shown all the same.
+        tell(f"note: {error}")
+        return []
 
 
 def _lines(record: RunRecord, facts: dict[str, Any], size: int) -> list[tuple[str, str]]:

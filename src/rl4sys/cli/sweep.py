@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rl4sys.cli.runs_option import Debug
+from rl4sys.cli.trial_options import AllowFallback, Changes, Cpus, Jobs, Name, trials_in_words
+
 if TYPE_CHECKING:
     from rl4sys.laboratory.sweep_config import SweepConfig
     from rl4sys.laboratory.sweep_plan import Trial
@@ -22,22 +25,16 @@ def sweep(
     file: Annotated[
         str, typer.Argument(metavar="SWEEP.yaml", help="A sweep (a path, or the name of one that comes with RL4Sys).")
     ],
-    changes: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="KEY=VALUE", show_default=False, help="Values to change in every trial."),
-    ] = None,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="Trials at the same time; 'parallel_jobs' if not given.")
-    ] = None,
-    cpus: Annotated[int | None, typer.Option(min=1, help="Cores of each trial; its share of all if not given.")] = None,
+    changes: Changes = None,
+    name: Name = None,
+    jobs: Jobs = None,
+    cpus: Cpus = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the number of trials and their resolved configs, and run nothing.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the summary (or the configs) as JSON.")] = False,
-    allow_fallback: Annotated[
-        bool, typer.Option("--allow-fallback", help="Go on without a missing GPU or logger, and say so.")
-    ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Verbose logs and full tracebacks.")] = False,
+    allow_fallback: AllowFallback = False,
+    debug: Debug = False,
 ) -> None:
     """Train all variations that a sweep describes, several at a time.
 
@@ -50,7 +47,7 @@ def sweep(
 
       rl4sys sweep ppo_sweep.yaml --jobs 2
 
-      rl4sys sweep my_sweep.yaml training.total_timesteps=5000     [dim]a quick try[/]
+      rl4sys sweep my_sweep.yaml training.total_timesteps=5000 --name quick     [dim]a quick try[/]
     """
     from rl4sys.experiments import check_combination
     from rl4sys.experiments.preflight import fit_to_machine
@@ -58,7 +55,7 @@ def sweep(
     from rl4sys.laboratory.sweep_plan import plan
     from rl4sys.laboratory.trial_config import load_many_trials, parse_changes
 
-    config = load_many_trials(SweepConfig, file, "sweeps", parse_changes(changes or ()))
+    config = load_many_trials(SweepConfig, file, "sweeps", parse_changes(changes or ()), name=name)
     trials = plan(config)
     check_combination(trials[0].config)
     if dry_run:
@@ -80,15 +77,16 @@ def _run(
 ) -> None:
     from dataclasses import asdict
 
-    from rl4sys.cli.conduct import INTERRUPTED, interruptible
+    from rl4sys.cli.conduct import INTERRUPTED, drawn, interruptible
     from rl4sys.cli.output import errors, print_json, tell
     from rl4sys.experiments import Screen
     from rl4sys.laboratory.launching_locally import LocalLauncher
+    from rl4sys.laboratory.sweep_plot import plot_sweep
     from rl4sys.laboratory.sweeping import run_sweep
     from rl4sys.laboratory.trial_view import TrialView
 
     launcher = LocalLauncher(min(jobs or config.parallel_jobs, len(trials)), cpus)
-    tell(f"sweep     {config.place}: {len(trials)} trials, {launcher.describe()}")
+    tell(f"sweep     {config.place}: {trials_in_words(len(trials))}, {launcher.describe()}")
     with Screen(errors) as screen, interruptible() as stop:
         summary = run_sweep(
             config,
@@ -98,7 +96,7 @@ def _run(
             stop,
             allow_fallback=allow_fallback,
         )
-    picture = _picture(summary, config.place / "summary.png")
+    picture = drawn(lambda: plot_sweep(summary, config.place / "summary.png"))
     if as_json:
         print_json({**asdict(summary), "picture": None if picture is None else str(picture)})
     else:
@@ -106,10 +104,9 @@ def _run(
     if failed := summary.with_status("failed"):
         causes = "".join(f"\n  {trial.key}: {trial.cause}" for trial in failed)
         raise TrialsFailed(f"{len(failed)} of {len(trials)} trials failed; run it again to try them again:{causes}")
-    if len(summary.with_status("finished")) < len(trials):
-        tell(
-            f"{len(summary.with_status('finished'))} of {len(trials)} trials are finished; go on with the same command"
-        )
+    finished = len(summary.with_status("finished"))
+    if finished < len(trials):
+        tell(f"{finished} of {trials_in_words(len(trials))} are finished; go on with the same command")
         raise typer.Exit(INTERRUPTED)
 
 
@@ -135,19 +132,7 @@ def _show(trials: Sequence[Trial], *, as_json: bool) -> None:
             typer.echo(
                 yaml.safe_dump(trial.config.model_dump(mode="json"), sort_keys=False, allow_unicode=True), nl=False
             )
-    tell(f"{len(trials)} trial(s); nothing was started.")
-
-
-def _picture(summary: SweepSummary, output: Path) -> Path | None:
-    """A picture that cannot be drawn fails nothing."""
-    from rl4sys.cli.output import tell
-    from rl4sys.laboratory.sweep_plot import plot_sweep
-
-    try:
-        return plot_sweep(summary, output)
-    except (OSError, ValueError, ImportError) as error:
-        tell(f"no picture: {error}")
-        return None
+    tell(f"{trials_in_words(len(trials))}; nothing was started.")
 
 
 def _tabulate(summary: SweepSummary, place: Path, picture: Path | None) -> None:
@@ -155,12 +140,7 @@ def _tabulate(summary: SweepSummary, place: Path, picture: Path | None) -> None:
     from rl4sys.cli.output import print_table, show
 
     rows = [
-        [
-            one.label,
-            score(one.score),
-            score(one.deviation),
-            f"{one.finished}/{one.trials}",
-        ]
+        [one.label, score(one.score), score(one.deviation), f"{one.finished}/{one.trials}"]
         for one in summary.configurations
     ]
     print_table(("configuration", f"{summary.score} return", "deviation", "finished"), rows)

@@ -37,5 +37,4 @@ def tag(
         labels = read_labels(root / record.id).tagged(changes or ())
         if changes:
             labels.write(root / record.id)
-            index.sync()
     show(f"{record.id}: {' '.join(labels.tags) or 'no tags'}")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rl4sys.cli.runs_option import Debug
+from rl4sys.cli.trial_options import AllowFallback, Changes, Cpus, Jobs, Name, trials_in_words
+
 if TYPE_CHECKING:
+    from rl4sys.experiments import ExperimentConfig
     from rl4sys.laboratory.tuning_config import TuneConfig
     from rl4sys.laboratory.tuning_summary import TuneSummary
 
@@ -24,23 +27,20 @@ def tune(
     file: Annotated[
         str, typer.Argument(metavar="TUNE.yaml", help="A study (a path, or the name of one that comes with RL4Sys).")
     ],
-    changes: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="KEY=VALUE", show_default=False, help="Values to change in every trial."),
-    ] = None,
+    changes: Changes = None,
     base: Annotated[str | None, typer.Option(help="Another experiment to tune; 'base_config' if not given.")] = None,
     trials: Annotated[
         int | None, typer.Option(min=1, help="Trials of the whole study, earlier ones included; 'trials' if not given.")
     ] = None,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="Trials at the same time; 'parallel_jobs' if not given.")
-    ] = None,
-    cpus: Annotated[int | None, typer.Option(min=1, help="Cores of each trial; its share of all if not given.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
-    allow_fallback: Annotated[
-        bool, typer.Option("--allow-fallback", help="Go on without a missing GPU or logger, and say so.")
+    name: Name = None,
+    jobs: Jobs = None,
+    cpus: Cpus = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the search space and one config that may be tried; run nothing.")
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Verbose logs and full tracebacks.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the outcome (or what may be tried) as JSON.")] = False,
+    allow_fallback: AllowFallback = False,
+    debug: Debug = False,
 ) -> None:
     """Search for good settings: each trial follows those that did well, and bad ones are given up early.
 
@@ -51,28 +51,36 @@ def tune(
 
       rl4sys tune tuning/ppo.yaml --trials 40 --jobs 2
 
+      rl4sys tune ppo.yaml --dry-run
+
       rl4sys tune sac.yaml --base my_experiment.yaml
 
       rl4sys tune dqn.yaml training.total_timesteps=20000     [dim]shorter trials[/]
     """
     if importlib.util.find_spec("optuna") is None:
         raise TunerUnavailable("Tuning needs the package 'optuna'. Install it with: pip install 'rl4sys[tune]'")
+    from rl4sys.experiments import check_combination
     from rl4sys.experiments.preflight import fit_to_machine
     from rl4sys.laboratory.trial_config import load_many_trials, parse_changes
     from rl4sys.laboratory.tuning_config import TuneConfig
 
-    config = load_many_trials(TuneConfig, file, "tuning", parse_changes(changes or ()), base)
+    config = load_many_trials(TuneConfig, file, "tuning", parse_changes(changes or ()), base, name)
     if trials is not None:
         config = config.model_copy(update={"trials": trials})
+    example = config.example()
+    if dry_run:
+        check_combination(example)
+        _show(config, example, as_json=json)
+        return
     # What is wrong with all trials is told once, before the first.
-    fit_to_machine(config.example(), allow_fallback=allow_fallback)
+    fit_to_machine(example, allow_fallback=allow_fallback)
     _run(config, jobs or config.parallel_jobs, cpus, as_json=json, allow_fallback=allow_fallback)
 
 
 def _run(config: TuneConfig, jobs: int, cpus: int | None, *, as_json: bool, allow_fallback: bool) -> None:
     from dataclasses import asdict
 
-    from rl4sys.cli.conduct import INTERRUPTED, interruptible
+    from rl4sys.cli.conduct import INTERRUPTED, drawn, interruptible
     from rl4sys.cli.output import errors, print_json, tell
     from rl4sys.experiments import Screen
     from rl4sys.laboratory.launching_locally import LocalLauncher
@@ -81,22 +89,22 @@ def _run(config: TuneConfig, jobs: int, cpus: int | None, *, as_json: bool, allo
     from rl4sys.laboratory.tuning_plots import plot_history, plot_importances
     from rl4sys.laboratory.tuning_summary import summarize_study
 
-    name, place = config.place.name, config.place
+    title, place = config.place.name, config.place
     launcher = LocalLauncher(min(jobs, config.trials), cpus)
-    tell(f"study     {place}: {config.trials} trials, {launcher.describe()}")
+    tell(f"study     {place}: {trials_in_words(config.trials)}, {launcher.describe()}")
     with Screen(errors) as screen, interruptible() as stop:
         study = run_study(
             config,
             launcher,
-            lambda over: TrialView(screen, name, config.trials, over),
+            lambda over: TrialView(screen, title, config.trials, over),
             stop,
             allow_fallback=allow_fallback,
         )
     summary = summarize_study(config, study)
     summary.write(place / "summary.json")
     pictures = [
-        _picture(lambda: plot_history(study, name, place / "history.png")),
-        _picture(lambda: plot_importances(study, name, place / "importance.png")),
+        drawn(lambda: plot_history(study, title, place / "history.png")),
+        drawn(lambda: plot_importances(study, title, place / "importance.png")),
     ]
     if as_json:
         print_json(asdict(summary))
@@ -104,19 +112,22 @@ def _run(config: TuneConfig, jobs: int, cpus: int | None, *, as_json: bool, allo
         _tabulate(summary, [picture for picture in pictures if picture is not None])
     over = len(summary.trials) - summary.unfinished
     if over < config.trials:
-        tell(f"{over} of {config.trials} trials are over; go on with the same command")
+        tell(f"{over} of {trials_in_words(config.trials)} are over; go on with the same command")
         raise typer.Exit(INTERRUPTED)
 
 
-def _picture(draw: Callable[[], Path]) -> Path | None:
-    """A picture that cannot be drawn fails nothing."""
-    from rl4sys.cli.output import tell
+def _show(config: TuneConfig, example: ExperimentConfig, *, as_json: bool) -> None:
+    import yaml
 
-    try:
-        return draw()
-    except (OSError, ValueError, ImportError) as error:
-        tell(f"no picture: {error}")
-        return None
+    from rl4sys.cli.output import print_json, tell
+
+    values = example.model_dump(mode="json")
+    if as_json:
+        print_json({"count": config.trials, "space": config.space, "example": values})
+    else:
+        for part in ({"space": config.space}, values):
+            typer.echo("---\n" + yaml.safe_dump(part, sort_keys=False, allow_unicode=True), nl=False)
+    tell(f"{trials_in_words(config.trials)}, such as this one; nothing was started.")
 
 
 def _tabulate(summary: TuneSummary, pictures: list[Path]) -> None:

@@ -42,7 +42,7 @@ def verify(
 
       rl4sys verify ppo-CartPole-v1-seed0 --steps 20000
 
-      rl4sys verify ppo-CartPole-v1-seed0 --from latest --json
+      rl4sys verify ppo-CartPole-v1-seed0 --from 50000 --json
 
       rl4sys verify --resume ppo-CartPole-v1-seed0        [dim](is resuming exact here?)[/]
     """

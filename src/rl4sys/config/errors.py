@@ -25,6 +25,8 @@ _EXPECTED = {
     "bool_type": "true or false",
     "bool_parsing": "true or false",
     "string_type": "text",
+    "string_pattern_mismatch": "text that matches {pattern}",
+    "too_short": "at least {min_length}",
     "list_type": "a list",
     "tuple_type": "a list",
     "dict_type": "a mapping",

@@ -87,6 +87,9 @@ def _retold(error: ValidationError, config_type: type[Config]) -> list[InitError
         groups.setdefault(place, []).append(detail)
     problems = []
     for place, details in groups.items():
+        if details[0]["type"] == "too_short" and any(place == other[:-1] for other in groups):
+            # Pydantic counts what it took; what it refused is told at its own place.
+            continue
         is_unknown = details[0]["type"] == "extra_forbidden"
         message = unknown_key(str(place[-1]), allowed) if is_unknown else describe(details)
         problems.append(problem(message, place, details[0]["input"]))

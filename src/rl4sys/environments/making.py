@@ -52,7 +52,7 @@ def make_gymnasium(name: str, kwargs: Mapping[str, Any]) -> Environment:
     except ModuleNotFoundError as cause:
         raise MissingDependency(
             f"Environment '{name}' could not be imported: {cause}. Install the package that provides it; "
-            f"if it is a file of yours, list that file under 'plugins'."
+            f"if it is a file of yours, list that file under 'plugins', and register the class itself (entry_point=…)."
         ) from cause
     except TypeError as cause:
         raise _unsuitable(name, kwargs, cause) from cause

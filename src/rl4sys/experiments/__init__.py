@@ -1,7 +1,6 @@
 """Runs: built from configs, saved, resumed, shown."""
 
 from rl4sys.config import packaged_configs
-from rl4sys.experiments.api import train
 from rl4sys.experiments.config import ExperimentConfig, load_entry_points, load_experiment, load_with_origins
 from rl4sys.experiments.debugging import Replayed, replay_update
 from rl4sys.experiments.evaluating import Evaluated, evaluate_run
@@ -59,5 +58,4 @@ __all__ = [
     "plot_episodes",
     "register_logger",
     "replay_update",
-    "train",
 ]

@@ -43,13 +43,13 @@ class Mlflow:
         self._logged: dict[str, int] = {}
         experiment = self._client.get_experiment_by_name(section.experiment)
         place = experiment.experiment_id if experiment else self._client.create_experiment(section.experiment)
-        found = self._client.search_runs([place], f"tags.`{_RUN_TAG}` = '{run.directory.name}'", max_results=1)
+        found = self._client.search_runs([place], f"tags.`{_RUN_TAG}` = '{run.id}'", max_results=1)
         if found:
             self._id = found[0].info.run_id
             self._client.update_run(self._id, status="RUNNING")
             self._logged = {name: self._last(name) for name in found[0].data.metrics}
         else:
-            tags = {**section.tags, _RUN_TAG: run.directory.name}
+            tags = {**section.tags, _RUN_TAG: run.id}
             self._id = self._client.create_run(place, tags=tags, run_name=run.directory.name).info.run_id
             self._log_config(run.config)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,6 +12,9 @@ from typing import Any
 
 from rl4sys.config import Config, Registry
 from rl4sys.experiments.metrics import Logger
+
+_LONGEST_ID = 128
+"""Characters that Weights & Biases takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +27,15 @@ class LoggedRun:
     """Steps that are done: 0, or those of the checkpoint. What was logged after them will come again."""
     config: Mapping[str, Any]
     """The whole resolved config, as plain values."""
+
+    @property
+    def id(self) -> str:
+        """The run's name in letters that every service takes, no longer than they allow; no two names share one."""
+        plain = re.sub(r"[^A-Za-z0-9_.=+-]+", "-", self.directory.name)
+        if plain == self.directory.name and len(plain) <= _LONGEST_ID:
+            return plain
+        digest = hashlib.sha256(self.directory.name.encode()).hexdigest()[:8]
+        return f"{plain[: _LONGEST_ID - 9]}-{digest}"
 
 
 class LoggerConfig(Config):

@@ -36,7 +36,7 @@ class Wandb:
         self._run = wandb.init(
             project=section.project,
             tags=list(section.tags),
-            id=run.directory.name,
+            id=run.id,
             name=run.directory.name,
             dir=str(run.directory),
             config=dict(run.config),

@@ -37,16 +37,20 @@ def find_waste(root: Path, records: Sequence[RunRecord], keep_best: int, keep_re
     return [waste for waste in found if waste.parts]
 
 
-def remove(waste: Waste) -> bool:
-    """Remove it; false if a process trains the run by now, which is then left alone."""
+class Busy(RuntimeError):
+    """A process trains the run by now."""
+
+
+def remove(waste: Waste) -> None:
+    """Remove it, unless a process trains the run by now, which is then left alone."""
     with held(waste.directory) as ours:
-        if ours:
-            for part in waste.parts:
-                if part == CHECKPOINTS:
-                    _hollow(waste.directory / part)
-                else:
-                    shutil.rmtree(waste.directory / part)
-    return ours
+        for part in waste.parts if ours else ():
+            if part == CHECKPOINTS:
+                _hollow(waste.directory / part)
+            else:
+                shutil.rmtree(waste.directory / part)
+    if not ours:
+        raise Busy("it is being trained by now")
 
 
 def _hollow(checkpoints: Path) -> None:

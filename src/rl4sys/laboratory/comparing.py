@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +92,8 @@ class Comparison:
 def compare(chosen: Sequence[tuple[Path, RunRecord]], metrics: Sequence[str], seed: int = 0) -> Comparison:
     """Compare runs by metrics such as `return`, `loss` or `train/entropy`; the same seed gives the same intervals."""
     groups, remarks = group(chosen)
+    if not groups:
+        raise NothingToCompare("\n".join(["None of these runs can be read:", *(f"  {remark}" for remark in remarks)]))
     finals = {member.directory: final_metrics(member.directory) for each in groups for member in each.members}
     names = resolve_metrics(metrics, [name for final in finals.values() for name in final])
     values: dict[tuple[str, str], Scores] = {}
@@ -138,12 +140,14 @@ def _score(label: str, metric: str, scores: Scores, rng: np.random.Generator) ->
 
 
 def _odds(groups: Sequence[Group], values: Mapping[tuple[str, str], Scores], rng: np.random.Generator) -> list[Odds]:
-    """For every ordered pair of one environment: returns of different tasks say nothing about each other."""
+    """For every pair of one environment, both ways: returns of different tasks say nothing about each other."""
     odds = []
     for metric in dict.fromkeys(name for _, name in values if name.endswith("/return")):
-        for ours, theirs in permutations(groups, 2):
+        for ours, theirs in combinations(groups, 2):
             mine, other = values.get((ours.label, metric)), values.get((theirs.label, metric))
             if ours.environment == theirs.environment and mine is not None and other is not None:
                 estimate = probability_of_improvement([mine], [other], rng)
                 odds.append(Odds(ours.label, theirs.label, metric, estimate))
+                # Ties count half, so what one does not win the other does.
+                odds.append(Odds(theirs.label, ours.label, metric, estimate.complement()))
     return odds

@@ -10,7 +10,10 @@ from pathlib import Path
 
 from rl4sys.laboratory.records import COLUMNS
 
-_SCHEMA = f"CREATE TABLE runs ({', '.join(COLUMNS)}, PRIMARY KEY (id)) WITHOUT ROWID"
+FACTS = "facts"
+"""A record as scripts get it, in JSON: made when it is written, so that thousands are listed by copying."""
+TABLE = (*COLUMNS, FACTS)
+_SCHEMA = f"CREATE TABLE runs ({', '.join(TABLE)}, PRIMARY KEY (id)) WITHOUT ROWID"
 _VERSION = zlib.crc32(_SCHEMA.encode()) >> 1
 """Kept in the file: an index with other columns is made anew."""
 
@@ -27,8 +30,14 @@ def connect(path: Path | str, patience: float) -> sqlite3.Connection:
 
 
 def is_out_of_reach(error: Exception) -> bool:
-    """Whether the file may not be opened or written here."""
-    return _code(error) in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+    """Whether the file cannot be opened or written here: it is not ours, or the disk is full or strange."""
+    return _code(error) in (
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_PERM,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_IOERR,
+    )
 
 
 def is_busy(error: Exception) -> bool:

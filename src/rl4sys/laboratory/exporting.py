@@ -51,7 +51,7 @@ def export(chosen: Chosen, comparison: Comparison, format_: Format, picture: byt
         case Format.JSON:
             return _json(chosen, comparison)
         case Format.CSV:
-            return _csv(chosen)
+            return as_csv(chosen)
         case Format.MARKDOWN:
             return "\n".join(_markdown(table) for table in tables(chosen, comparison))
         case Format.LATEX:
@@ -156,7 +156,8 @@ def _json(chosen: Chosen, comparison: Comparison) -> str:
     return json.dumps({"runs": runs, "comparison": comparison.facts()}, indent=1, ensure_ascii=False) + "\n"
 
 
-def _csv(chosen: Chosen) -> str:
+def as_csv(chosen: Chosen) -> str:
+    """One row per run, with the last value of every metric."""
     rows: list[dict[str, Any]] = []
     for root, record in chosen:
         facts = record.facts(root) | {"tags": " ".join(record.tags)}

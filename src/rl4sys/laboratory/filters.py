@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -98,23 +99,27 @@ def _parse(text: str) -> Condition:
 
 
 def _tag(sign: str, value: str, text: str) -> Condition:
-    if sign not in ("=", "!="):
-        raise WrongFilter(f"'{text}': a run has a tag or it has not; write tag={value} or tag!={value}.")
+    if sign not in ("=", "!=") or not value:
+        tag = value or "good"
+        raise WrongFilter(f"'{text}': a run has a tag or it has not; write tag={tag} or tag!={tag}.")
     return Condition(f"instr(tags, ?) {'>' if sign == '=' else '='} 0", (f" {value} ",))
 
 
 def _number(column: str, sign: str, value: str, text: str) -> Condition:
     try:
-        return Condition(f"{column} {sign} ?", (float(value.replace("_", "")),))
+        wanted = float(value.replace("_", ""))
     except ValueError:
-        raise WrongFilter(f"'{text}': '{value}' is not a number.") from None
+        wanted = math.nan
+    if math.isnan(wanted):
+        raise WrongFilter(f"'{text}': '{value}' is not a number; write one in digits, such as 3000, 3e3 or -0.5.")
+    return Condition(f"{column} {sign} ?", (wanted,))
 
 
 def _text(field: str, sign: str, value: str, text: str) -> Condition:
     if sign not in ("=", "!="):
         raise WrongFilter(f"'{text}': {field} is a text; it can be equal (=) or not (!=).")
     if field == "status" and value not in tuple(Status):
-        raise WrongFilter(f"'{text}': a run is {', '.join(Status)}.")
+        raise WrongFilter(f"'{text}': there is no status '{value}'; there are {', '.join(Status)}.")
     pattern = f"{value}*" if field in _HASHES else value
     # Upper and lower case do not matter, as in `--algorithm PPO`; * and ? stand for any text and any letter.
     negation = "NOT " if sign == "!=" else ""

@@ -16,8 +16,16 @@ LABELS = "labels.json"
 _TAG = re.compile(r"[\w.:/@-]+")
 
 
+class LabelsDamaged(ValueError):
+    """What was said about a run cannot be read."""
+
+
 class WrongTag(ValueError):
     """A tag that could not be written on the command line again."""
+
+
+class EmptyNote(ValueError):
+    """A note that says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +58,8 @@ class Labels:
 
     def noted(self, text: str, now: datetime.datetime) -> Labels:
         """With one more note."""
+        if not text.strip():
+            raise EmptyNote("A note needs a text; without one, the notes there are would be shown.")
         return Labels(self.tags, (*self.notes, Note(now.isoformat(timespec="seconds"), text)))
 
     def write(self, run: Path) -> None:
@@ -59,5 +69,10 @@ class Labels:
 
 def read_labels(run: Path) -> Labels:
     """What was kept, if anything was."""
-    values = read_json(run / LABELS)
-    return Labels(tuple(values.get("tags", ())), tuple(Note(**note) for note in values.get("notes", ())))
+    try:
+        values = read_json(run / LABELS)
+        return Labels(tuple(values.get("tags", ())), tuple(Note(**note) for note in values.get("notes", ())))
+    except (ValueError, TypeError) as error:
+        raise LabelsDamaged(
+            f"{run / LABELS} is damaged ({error}); mend it, or remove it to begin again without tags and notes."
+        ) from error

@@ -23,12 +23,17 @@ _LEGEND = 0.25
 """Inches of one line of the legend."""
 
 
+class WrongPicture(ValueError):
+    """A file name that says no format in which pictures are written."""
+
+
 def draw(groups: Sequence[Group], metrics: Sequence[str], output: Path) -> Path:
-    """A PNG with a row per environment and a column per metric; one line per group, shaded by its interval."""
+    """A picture with a row per environment and a column per metric; one line per group, shaded by its interval."""
     from matplotlib.figure import Figure
 
+    _check_suffix(output)
     environments = list(dict.fromkeys(each.environment for each in groups))
-    width, height = _PANEL[0] * len(metrics), _PANEL[1] * len(environments) + _LEGEND * len(groups)
+    width, height = _PANEL[0] * len(metrics), _PANEL[1] * len(environments) + _LEGEND * (1 + len(groups))
     figure = Figure(figsize=(width, height), layout="constrained")
     panels = figure.subplots(len(environments), len(metrics), squeeze=False)
     colours = {each.label: f"C{number % 10}" for number, each in enumerate(groups)}
@@ -39,10 +44,19 @@ def draw(groups: Sequence[Group], metrics: Sequence[str], output: Path) -> Path:
                     _line(panel, each, metric, colours[each.label])
             _finish(panel, metric, environment)
     lines = [_key(each, colours[each.label]) for each in groups]
-    figure.legend(handles=lines, loc="outside upper left", frameon=False)
+    title = "interquartile mean of seeds, shaded: 95 % interval"
+    figure.legend(handles=lines, title=title, alignment="left", loc="outside upper left", frameon=False)
     output.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(output, dpi=150)
     return output
+
+
+def _check_suffix(output: Path) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    known = FigureCanvasAgg.get_supported_filetypes()
+    if output.suffix.lower().removeprefix(".") not in known:
+        raise WrongPicture(f"'{output}' is no picture; give it a name that ends in .png, .pdf or .svg.")
 
 
 def curve(member: Member, metric: str) -> Scores:

@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from rl4sys.laboratory.labels import read_labels
+from rl4sys.laboratory.labels import Labels, LabelsDamaged, read_labels
 from rl4sys.laboratory.processes import Process, is_held, read_process
 from rl4sys.laboratory.run_files import (
     CONFIG,
@@ -36,6 +36,10 @@ class Status(StrEnum):
     INTERRUPTED = "interrupted"
     """Stopped or killed; it can be resumed."""
     FAILED = "failed"
+
+
+UNFINISHED = (Status.INTERRUPTED, Status.FAILED)
+"""How a run is that may be resumed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,28 +78,26 @@ class RunRecord:
     """Whether there is a checkpoint to go on from."""
 
     def facts(self, root: Path) -> dict[str, Any]:
-        """The record for scripts."""
-        return told({name: getattr(self, name) for name in COLUMNS}, root)
+        """The record for scripts: time as text, and the places and commands that follow from the rest."""
+        return self.own_facts() | {"directory": f"{root}/{self.id}", "resume": self.resume_command(root)}
+
+    def own_facts(self) -> dict[str, Any]:
+        """What of it does not depend on where somebody stands who looks at it."""
+        values = {name: getattr(self, name) for name in COLUMNS if name != "stamp"}
+        created = datetime.datetime.fromtimestamp(self.created, datetime.UTC)
+        return values | {"created": created.isoformat(timespec="seconds")}
 
     def resume_command(self, root: Path) -> str | None:
         """How to go on with a run that did not end well, if there is something to go on from."""
-        return _resume_command(self.id, self.status, self.resumable, root)
+        return resume_command(f"{root}/{self.id}") if self.resumable and self.status in UNFINISHED else None
 
 
 COLUMNS = tuple(field.name for field in fields(RunRecord))
 
 
-def told(values: dict[str, Any], root: Path) -> dict[str, Any]:
-    """A record's values as scripts get them: time as text, and the commands and places that follow from the rest."""
-    del values["stamp"]
-    values["created"] = datetime.datetime.fromtimestamp(values["created"], datetime.UTC).isoformat(timespec="seconds")
-    values["directory"] = f"{root}/{values['id']}"
-    values["resume"] = _resume_command(values["id"], values["status"], values["resumable"], root)
-    return values
-
-
-def _resume_command(id_: str, status: str, resumable: bool, root: Path) -> str | None:
-    return f"rl4sys resume {root}/{id_}" if resumable and status in (Status.INTERRUPTED, Status.FAILED) else None
+def resume_command(directory: str) -> str:
+    """How to go on with the run in a directory."""
+    return f"rl4sys resume {directory}"
 
 
 def read_record(root: Path, id_: str) -> RunRecord:
@@ -110,7 +112,7 @@ def read_record(root: Path, id_: str) -> RunRecord:
 
 def _read(run: Path, id_: str, changed: int) -> RunRecord:
     config, manifest = read_config(run), _manifest(run)
-    labels, process = read_labels(run), read_process(run)
+    labels, process = _labels(run), read_process(run)
     status = _status(run, process)
     course = read_course(run)
     git = manifest["git"] or {}
@@ -159,9 +161,18 @@ def _unreadable(run: Path, id_: str, changed: int, cause: str) -> RunRecord:
         steps=0,
         total=0,
         host=None,
-        stamp=changed,
+        # Read again each time: what mends a file need not change the directory.
+        stamp=0,
         resumable=False,
     )
+
+
+def _labels(run: Path) -> Labels:
+    """Tags and notes; none where they are damaged, which says nothing about how the run went: `show` tells it."""
+    try:
+        return read_labels(run)
+    except LabelsDamaged:
+        return Labels()
 
 
 def _manifest(run: Path) -> Mapping[str, Any]:

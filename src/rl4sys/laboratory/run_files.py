@@ -33,8 +33,11 @@ class Course:
 
 
 def is_run(path: Path) -> bool:
-    """Whether a directory is a run, and not one that holds runs or something else."""
-    return (path / MANIFEST).is_file() and (path / CONFIG).is_file()
+    """Whether a directory is a run, and not one that holds runs, something else, or what may not be looked into."""
+    try:
+        return (path / MANIFEST).is_file() and (path / CONFIG).is_file()
+    except PermissionError:
+        return False
 
 
 def read_json(path: Path) -> Mapping[str, Any]:
@@ -128,4 +131,11 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
         record = json.loads(line)
     except ValueError:
         return None
-    return record if isinstance(record, dict) and {"step", "metrics"} <= record.keys() else None
+    return record if _is_record(record) else None
+
+
+def _is_record(value: Any) -> bool:
+    if not isinstance(value, dict) or not isinstance(value.get("step"), int):
+        return False
+    metrics = value.get("metrics")
+    return isinstance(metrics, dict) and all(isinstance(each, int | float | None) for each in metrics.values())

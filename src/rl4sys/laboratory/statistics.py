@@ -27,6 +27,11 @@ class Estimate:
     low: float | None
     high: float | None
 
+    def complement(self) -> Estimate:
+        """What is left to one: the odds of the other side."""
+        low = None if self.high is None else 1 - self.high
+        return Estimate(1 - self.value, low, None if self.low is None else 1 - self.low)
+
     def facts(self) -> dict[str, float | None]:
         """The estimate for scripts."""
         return {"value": self.value, "low": self.low, "high": self.high}

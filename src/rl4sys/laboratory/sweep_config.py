@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Iterator
+from typing import Any
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from rl4sys.config import Config
 from rl4sys.laboratory.trial_config import ManyTrials
-
-Seed = Annotated[int, Field(ge=0)]
 
 
 class RandomSection(Config):
@@ -29,11 +28,7 @@ class SweepConfig(ManyTrials):
     from: `{uniform: [a, b]}`, `{log_uniform: [a, b]}`, `{int: [a, b]}`, `{log_int: [a, b]}`, `{choice: […]}`."""
     random: RandomSection | None = None
     """How often to draw from the ranges; needed if there are any."""
-    seeds: tuple[Seed, ...] | None = Field(None, min_length=1)
-    """Seeds that each configuration is tried with; that of the base if not given."""
 
-    @model_validator(mode="after")
-    def _refuse_repeated_seeds(self) -> SweepConfig:
-        if self.seeds is not None and len(set(self.seeds)) < len(self.seeds):
-            raise ValueError(f"seeds: {list(self.seeds)} has a seed twice, which would give the same trial twice")
-        return self
+    def varied(self) -> Iterator[str]:
+        """The keys of `sweep`."""
+        return (f"sweep.{key}" for key in self.sweep)

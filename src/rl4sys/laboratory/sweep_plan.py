@@ -11,7 +11,7 @@ from typing import Any
 from rl4sys.config import ConfigError
 from rl4sys.experiments import ExperimentConfig
 from rl4sys.laboratory.sweep_config import SweepConfig
-from rl4sys.laboratory.trial_config import identity_of, vary
+from rl4sys.laboratory.trial_config import identity_of, placed, vary
 from rl4sys.laboratory.trial_labels import key_of, label, slug
 from rl4sys.laboratory.trial_ranges import Range, parse_range
 from rl4sys.seeding import Seeds
@@ -67,8 +67,6 @@ def _points(sweep: SweepConfig) -> Iterator[dict[str, Any]]:
     lists: dict[str, tuple[Any, ...]] = {}
     ranges: dict[str, Range] = {}
     for key, value in sweep.sweep.items():
-        if key in ("seed", "experiment.seed"):
-            raise ConfigError(f"sweep.{key}: seeds are given as `seeds: [0, 1, 2]`, beside `sweep`")
         found = parse_range(f"sweep.{key}", value)
         if isinstance(value, Mapping):
             ranges[key] = found
@@ -109,5 +107,4 @@ def _trial(sweep: SweepConfig, identity: Mapping[str, Any], changes: Mapping[str
     config = vary(sweep.base_config, {**sweep.overrides, **named, **changes, **chosen})
     number = config.experiment.seed
     key = key_of(f"{text} seed{number}", [identity, dict(changes), number])
-    experiment = config.experiment.model_copy(update={"directory": str(sweep.place / key)})
-    return Trial(key, changes, config.model_copy(update={"experiment": experiment}))
+    return Trial(key, changes, placed(config, sweep.place / key))

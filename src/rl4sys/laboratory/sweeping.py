@@ -56,10 +56,8 @@ class _Course:
 
     def take(self, news: News) -> None:
         match news:
-            case Reported(key, {"record": record}):
-                self._view.show(key, record)
-            case Reported(key, {"step": int(step)}) if step > 0:
-                self._view.go_on(key, step)
+            case Reported(key, facts):
+                self._view.hear(key, facts)
             case Ended(key, outcome, cause):
                 self._end(key, outcome, cause)
                 self.sum_up()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from rl4sys.config import CONFIG_VERSION, Config, ConfigError, load, migrate, packaged_configs, parse
 from rl4sys.config.files import read_file
@@ -16,6 +16,7 @@ from rl4sys.experiments import ExperimentConfig, load_experiment
 from rl4sys.experiments.config import ExperimentSection
 
 C = TypeVar("C", bound="ManyTrials")
+Seed = Annotated[int, Field(ge=0)]
 
 _IRRELEVANT = ("config_version", "experiment", "logging")
 """Sections that do not decide what is learned, but for the seed."""
@@ -30,6 +31,9 @@ class ManyTrials(Config):
     """The experiment that all trials start from: beside this file, here, or one that comes with RL4Sys."""
     overrides: dict[str, Any] = Field(default_factory=dict)
     """Changes to it that all trials share, by dotted keys: `training.total_timesteps: 20_000`."""
+    seeds: tuple[Seed, ...] | None = Field(None, min_length=1)
+    """Seeds that each configuration is tried with; that of the base if not given. A study tries one after the other,
+    and judges by their mean."""
     parallel_jobs: int = Field(1, ge=1)
     """Trials at the same time, each on its share of the cores. More than there are cores gain nothing."""
     score: Literal["last", "best"] = "last"
@@ -42,6 +46,27 @@ class ManyTrials(Config):
         """The directory with everything about it."""
         return Path(self.directory) / (self.name or "unnamed")
 
+    def varied(self) -> Iterator[str]:
+        """What differs from trial to trial: the section and the dotted key, as `sweep.algorithm.lr`."""
+        return iter(())
+
+    @model_validator(mode="after")
+    def _refuse_what_is_set_elsewhere(self) -> Self:
+        """Names, places and seeds of trials follow from keys of their own; what would have no effect is refused."""
+        if self.seeds is not None and len(set(self.seeds)) < len(self.seeds):
+            raise ValueError(f"seeds: {list(self.seeds)} has a seed twice, which would give the same trial twice")
+        shared = [f"overrides.{'.'.join(override.path)}" for override in parse_overrides(self.overrides)]
+        varied = list(self.varied())
+        for given in (*shared, *varied):
+            match _full_path(given.partition(".")[2]):
+                case ("experiment", "name"):
+                    raise ValueError(f"{given}: trials are named after the whole; use `name: …` or --name for that")
+                case ("experiment", "directory"):
+                    raise ValueError(f"{given}: trials are kept together; use `directory: …`, a key of its own")
+                case ("experiment", "seed") if given in varied or self.seeds is not None:
+                    raise ValueError(f"{given}: seeds are given as `seeds: [0, 1, 2]`, a key of its own")
+        return self
+
 
 def load_many_trials(
     config_type: type[C],
@@ -49,31 +74,34 @@ def load_many_trials(
     folder: str,
     changes: Mapping[str, Any],
     base: str | None = None,
+    name: str | None = None,
 ) -> C:
     """The sweep or study of a file (or of one in a folder that comes with RL4Sys).
 
-    Its name and the path of its base are filled in; `changes` come over its overrides, and `base` replaces its base.
+    Its name and the path of its base are filled in; `changes` come over its overrides, and `base` and `name` replace
+    those of the file.
     """
     shipped = packaged_configs()
     path = find_config(file, Path(), (shipped, shipped / folder))
     values = read_file(path)
-    if base is not None:
-        values["base_config"] = base
+    values |= {key: value for key, value in (("base_config", base), ("name", name)) if value is not None}
+    if changes and isinstance(values.setdefault("overrides", {}), Mapping):
+        values["overrides"] = {**values["overrides"], **changes}
     config = parse(config_type, values, path)
     found = _find_base(config.base_config, Path() if base is not None else path.parent, path)
-    name = path.stem if base is None else f"{path.stem}-{found.stem}"
-    return config.model_copy(
-        update={
-            "name": config.name or name,
-            "base_config": str(found),
-            "overrides": {**config.overrides, **changes},
-        }
-    )
+    made = path.stem if base is None else f"{path.stem}-{found.stem}"
+    return config.model_copy(update={"name": config.name or made, "base_config": str(found)})
 
 
 def vary(base: str, changes: Mapping[str, Any]) -> ExperimentConfig:
     """An experiment with changes by dotted keys."""
     return load_experiment(_laid_over(base, changes))
+
+
+def placed(config: ExperimentConfig, place: Path) -> ExperimentConfig:
+    """The same experiment, with its run in a place."""
+    experiment = config.experiment.model_copy(update={"directory": str(place)})
+    return config.model_copy(update={"experiment": experiment})
 
 
 def identity_of(base: str, overrides: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,7 +131,7 @@ def _laid_over(base: str, changes: Mapping[str, Any]) -> dict[str, Any]:
     """A config that extends a base, with all changes in one layer; one by one takes far longer."""
     layer: dict[str, Any] = {}
     for override in parse_overrides(changes):
-        *above, last = override.path if len(override.path) > 1 else _full_path(override.path[0])
+        *above, last = _full_path(".".join(override.path))
         inner = layer
         for part in above:
             inner = inner.setdefault(part, {})
@@ -115,7 +143,7 @@ def _laid_over(base: str, changes: Mapping[str, Any]) -> dict[str, Any]:
 
 def _full_path(key: str) -> tuple[str, ...]:
     """`seed` for `experiment.seed`: the keys of that section may be given without its name."""
-    return ("experiment", key) if key in ExperimentSection.model_fields else (key,)
+    return ("experiment", key) if key in ExperimentSection.model_fields else tuple(key.split("."))
 
 
 def _find_base(name: str, beside: Path, wanted_by: Path) -> Path:

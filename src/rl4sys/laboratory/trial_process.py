@@ -15,10 +15,11 @@ import threading
 import time
 import traceback
 from collections.abc import Mapping
+from contextlib import suppress
 from types import FrameType
 from typing import Any, NoReturn
 
-from rl4sys.laboratory.launching import Task
+from rl4sys.laboratory.launching import Report, Task
 
 _GRACE = 60.0
 """Seconds that an orphan has to save; a hung one must not live on."""
@@ -28,6 +29,7 @@ def main() -> NoReturn:
     """Do what the order says, and tell how it ended by the exit code: 0, 130 (stopped) or 1 (with a report)."""
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s: %(message)s", stream=sys.stderr)
     outlet = _Outlet(int(sys.argv[1]))
+    logging.getLogger("rl4sys").addHandler(_Relay(outlet.report))
     wish = _WishToStop()
     order = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -53,15 +55,25 @@ class _Outlet:
         # Processes that the task starts must not keep it open after the task has ended.
         os.set_inheritable(descriptor, False)
         self._descriptor = descriptor
+        self._lock = threading.Lock()
 
     def report(self, facts: Mapping[str, Any]) -> None:
         """Tell something; when nobody listens any more, no trial should fail for that."""
         line = json.dumps(facts).encode() + b"\n"
-        try:
+        with self._lock, suppress(BrokenPipeError):
             while line:
                 line = line[os.write(self._descriptor, line) :]
-        except BrokenPipeError:
-            return
+
+
+class _Relay(logging.Handler):
+    """Hands on what the task warns of, such as alerts: whoever gave the order looks at no other output."""
+
+    def __init__(self, report: Report) -> None:
+        super().__init__(logging.WARNING)
+        self._report = report
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._report({"warning": record.getMessage()})
 
 
 class _WishToStop:

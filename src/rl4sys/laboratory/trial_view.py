@@ -32,25 +32,33 @@ class TrialView:
         if screen.progress is not None:
             self._whole = screen.progress.add_task(title, total=total, completed=done, facts=self._count())
 
-    def begin(self, key: str, title: str, steps: int) -> None:
-        """A trial of so many steps is at work."""
+    def begin(self, key: str, title: str, steps: int, settings: str = "") -> None:
+        """A trial of so many steps is at work; settings that are too long for a title are told once."""
         bar = None
         if self._screen.progress is not None:
             bar = self._screen.progress.add_task(f"  {title}", total=steps, facts="")
-        else:
-            self._screen.say(f"{title}: started")
+        if settings or bar is None:
+            self._screen.say(f"{title}: started{f', {settings}' if settings else ''}")
         self._lines[key] = _Line(title, steps, bar)
 
-    def go_on(self, key: str, step: int) -> None:
-        """A trial is not new, but goes on at a step."""
+    def hear(self, key: str, facts: Mapping[str, Any]) -> None:
+        """What a trial reports: where it goes on, its records, and what it warns of."""
+        match facts:
+            case {"warning": text}:
+                self._screen.say(f"{self._lines[key].title}: warning: {text}")
+            case {"record": record}:
+                self._show(key, record)
+            case {"step": int(step)} if step > 0:
+                self._go_on(key, step)
+
+    def _go_on(self, key: str, step: int) -> None:
         line = self._lines[key]
         if self._screen.progress is not None and line.bar is not None:
             self._screen.progress.update(line.bar, completed=step)
         else:
             self._screen.say(f"{line.title}: goes on at step {step:,}")
 
-    def show(self, key: str, record: Mapping[str, Any]) -> None:
-        """One record of a trial."""
+    def _show(self, key: str, record: Mapping[str, Any]) -> None:
         line, metrics = self._lines[key], record["metrics"]
         evaluation = metrics.get("evaluation/return")
         if evaluation is not None and line.bar is None:

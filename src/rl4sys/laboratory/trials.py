@@ -20,6 +20,10 @@ _PATIENCE = 90.0
 """Seconds to wait for a process that is just ending: the orphan of a killed sweep saves first."""
 
 
+class StoppedByAlert(RuntimeError):
+    """An alert has stopped a trial; the same order later goes on from there."""
+
+
 def train(values: Mapping[str, Any], report: Report, stop: Callable[[], bool]) -> bool:
     """Begin a trial, or go on with it where it was; true when it is finished.
 
@@ -34,7 +38,10 @@ def train(values: Mapping[str, Any], report: Report, stop: Callable[[], bool]) -
         run = open_run(place, config, allow_fallback=values["allow_fallback"])
         report({"directory": str(run.directory.path), "step": run.steps})
         with follow(run.directory.path) as follower:
-            return run.train([Reporter(report), follower], stop).finished
+            result = run.train([Reporter(report), follower], stop)
+        if run.stopped is not None and not result.finished:
+            raise StoppedByAlert(f"an alert stopped it, with a checkpoint: {run.stopped}")
+        return result.finished
 
 
 def order_values(config: ExperimentConfig, *, allow_fallback: bool) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from rl4sys.atomic_files import replace_file
 from rl4sys.config import ConfigError
 from rl4sys.experiments import ExperimentConfig
 from rl4sys.laboratory.launching import Ended, Launcher, News, Order, Outcome, Reported, carry_out
+from rl4sys.laboratory.trial_config import placed
 from rl4sys.laboratory.trial_labels import label
 from rl4sys.laboratory.trial_view import TrialView
 from rl4sys.laboratory.trials import held
@@ -103,8 +104,7 @@ class _Orders:
         given: dict[str, Any] = {} if seed is None else {"experiment.seed": seed}
         named = {"experiment.name": f"{self.config.name}-{place.name}"}
         config = self.config.experiment({**values, **named, **given})
-        update = {"directory": str(place / f"seed{config.experiment.seed}")}
-        return config.model_copy(update={"experiment": config.experiment.model_copy(update=update)})
+        return placed(config, place / f"seed{config.experiment.seed}")
 
 
 class _Course:
@@ -119,15 +119,13 @@ class _Course:
         trial = frozen(self._study, order.values["number"])
         configs = order.values["configs"]
         steps = sum(config["training"]["total_timesteps"] for config in configs)
-        title = f"trial {trial.number}: {label(values_of(trial.params, self._ranges))}"
-        self._view.begin(order.key, title, steps)
+        settings = label(values_of(trial.params, self._ranges))
+        self._view.begin(order.key, f"trial {trial.number}", steps, settings)
 
     def take(self, news: News) -> None:
         match news:
-            case Reported(key, {"record": record}):
-                self._view.show(key, record)
-            case Reported(key, {"step": int(step)}) if step > 0:
-                self._view.go_on(key, step)
+            case Reported(key, facts):
+                self._view.hear(key, facts)
             case Ended(key, Outcome.STOPPED):
                 self._view.end(key, "stopped, with a checkpoint", counts=False)
             case Ended(key, Outcome.FAILED, cause):
@@ -161,8 +159,8 @@ def best_of(study: optuna.Study) -> FrozenTrial | None:
 
 
 def _told(trial: FrozenTrial) -> str:
-    if trial.state is TrialState.PRUNED:
-        return (
-            f"given up at step {trial.last_step or 0:,}, return {trial.intermediate_values[trial.last_step or 0]:.1f}"
-        )
+    if trial.state is TrialState.PRUNED and trial.last_step is not None:
+        stopped = f": {trial.user_attrs[CAUSE]}" if CAUSE in trial.user_attrs else ""
+        reached = trial.intermediate_values[trial.last_step]
+        return f"given up at step {trial.last_step:,}, return {reached:.1f}{stopped}"
     return f"finished, return {trial.value:.1f}" if trial.value is not None else trial.state.name.lower()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from rl4sys.config import Config
 from rl4sys.experiments import ExperimentConfig
-from rl4sys.laboratory.sweep_config import Seed
 from rl4sys.laboratory.trial_config import ManyTrials, identity_of, vary
 from rl4sys.laboratory.trial_ranges import Range, parse_range
 from rl4sys.seeding import Seeds
@@ -37,8 +37,6 @@ class TuneConfig(ManyTrials):
     `{int: [a, b]}`, `{log_int: [a, b]}`, `{choice: […]}` or just a list of values (a value may be a list)."""
     trials: int = Field(50, ge=1)
     """Trials of the whole study, those of earlier calls included."""
-    seeds: tuple[Seed, ...] | None = Field(None, min_length=1)
-    """Seeds that each trial is judged over, one after the other; that of the base if not given. More are steadier."""
     pruner: PrunerSection = PrunerSection()
     """Which trials are given up early."""
     startup_trials: int = Field(10, ge=1)
@@ -46,11 +44,9 @@ class TuneConfig(ManyTrials):
     seed: int = Field(0, ge=0)
     """The root of what is suggested. With one job, the same seed suggests the same values."""
 
-    @model_validator(mode="after")
-    def _refuse_seeds(self) -> TuneConfig:
-        if {"seed", "experiment.seed"} & self.space.keys():
-            raise ValueError("space: a seed is not to be tuned; give `seeds: [0, 1, 2]` to judge over several")
-        return self
+    def varied(self) -> Iterator[str]:
+        """The keys of `space`."""
+        return (f"space.{key}" for key in self.space)
 
     def ranges(self) -> dict[str, Range]:
         """What each key may be."""

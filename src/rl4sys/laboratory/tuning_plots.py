@@ -47,7 +47,8 @@ def plot_history(study: optuna.Study, title: str, output: Path) -> Path:
     if pruned:
         axes.plot(*zip(*pruned, strict=True), "x", color="0.6", markersize=5, label=f"{len(pruned)} given up early")
     axes.plot(numbers, values, "o", color="C0", alpha=0.6, markersize=5, label=f"{len(complete)} finished")
-    axes.step(numbers, list(accumulate(values, max)), where="post", color="C1", linewidth=2, label="best so far")
+    best = [*accumulate(values, max), max(values)]
+    axes.step([*numbers, trials[-1].number], best, where="post", color="C1", linewidth=2, label="best so far")
     axes.set_title(title)
     axes.set_xlabel("trial")
     axes.set_ylabel("return")

@@ -16,7 +16,7 @@ from rl4sys.experiments import ExperimentConfig, NotSaved, Record, RunBusy, load
 from rl4sys.experiments.config import TrainingSection
 from rl4sys.laboratory.following import follow
 from rl4sys.laboratory.launching import Report
-from rl4sys.laboratory.trials import held, open_run, result_in
+from rl4sys.laboratory.trials import StoppedByAlert, held, open_run, result_in
 from rl4sys.laboratory.tuning_config import TuneConfig
 from rl4sys.laboratory.tuning_study import attach, frozen, open_study
 
@@ -74,6 +74,8 @@ def _train(
                 report({"step": judge.steps_before + run.steps})
                 with follow(run.directory.path) as follower:
                     result = run.train([judge, follower], lambda: stop() or judge.has_given_up)
+                if run.stopped is not None and not result.finished:
+                    return judge.give_up(f"an alert stopped it: {run.stopped}")
         if judge.has_given_up and not (result.finished and experiment is experiments[-1]):
             study.tell(number, state=TrialState.PRUNED)
             return True
@@ -112,6 +114,14 @@ class Judge:
             raise ValueError("The run ended without an evaluation to judge it by.")
         self._scores.append(score)
         self.steps_before += self._training.total_timesteps
+
+    def give_up(self, cause: str) -> bool:
+        """An alert has ended the trial early; what it reached so far counts, and there must be something."""
+        if not frozen(self._study, self._number).intermediate_values:
+            raise StoppedByAlert(cause)
+        self._trial.set_user_attr(CAUSE, cause)
+        self._study.tell(self._number, state=TrialState.PRUNED)
+        return True
 
     def log(self, record: Record) -> None:
         """Hand over a record; at an evaluation, ask whether to go on."""

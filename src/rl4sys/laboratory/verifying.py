@@ -107,15 +107,20 @@ def verify(directory: RunDirectory, start: int | None, steps: int | None, watch:
 def checkpoint_step(directory: RunDirectory, text: str) -> int:
     """The step of the checkpoint that is meant: `latest`, `best`, a step, or a path."""
     checkpoints = Checkpoints(directory.checkpoints, keep=1)
-    known = checkpoints.steps()
+    known = _whole_steps(directory, checkpoints)
     name = Path(text).name
     wanted = {"latest": known[-1] if known else None, "best": checkpoints.best()}.get(name)
     if wanted is None and name.replace("_", "").isdigit():
         wanted = int(name)
     if wanted not in known:
-        there = ", ".join(map(str, known)) or "none"
-        raise NothingToVerify(f"{directory.path} has no checkpoint '{text}'; it has: {there}.")
+        there = f"it has: {', '.join(map(str, known))}." if known else "it has none: leave --from out."
+        raise NothingToVerify(f"{directory.path} has no checkpoint '{text}'; {there}")
     return int(wanted or 0)
+
+
+def _whole_steps(directory: RunDirectory, checkpoints: Checkpoints) -> list[int]:
+    """The steps of checkpoints that `cleanup` has not emptied."""
+    return [step for step in checkpoints.steps() if (directory.checkpoints / f"{step:012d}/manifest.json").is_file()]
 
 
 class _Parting:
@@ -191,6 +196,10 @@ def _until(directory: RunDirectory, first: int, steps: int | None) -> int:
     """The last step to compare: as many as were asked for, but not more than the run has recorded."""
     recorded = [record["step"] for record in read_metrics(directory.metrics)]
     if not recorded or recorded[-1] <= first:
-        raise NothingToVerify(f"{directory.path} has recorded nothing after step {first:,} that could be compared.")
+        earlier = [step for step in _whole_steps(directory, Checkpoints(directory.checkpoints, keep=1)) if step < first]
+        hint = f" Choose an earlier one: --from {' or '.join(map(str, earlier))}." if earlier else ""
+        raise NothingToVerify(
+            f"{directory.path} has recorded nothing after step {first:,} that could be compared.{hint}"
+        )
     last = int(recorded[-1])
     return last if steps is None else min(last, first + steps)

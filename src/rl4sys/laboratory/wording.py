@@ -11,5 +11,5 @@ def number(value: float | None) -> str:
 
 
 def megabytes(size: int) -> str:
-    """A size."""
-    return f"{size / 1e6:,.1f} MB"
+    """A size; small ones in kilobytes."""
+    return f"{size / 1e6:,.1f} MB" if size >= 1e5 else f"{size / 1e3:.1f} kB"

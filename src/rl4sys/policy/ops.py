@@ -32,7 +32,10 @@ Compiler = Callable[[Op, list[Array], list[Array]], Compiled]
 def buffer(shape: tuple[int, ...]) -> Array:
     """Float32 numbers to be overwritten. A single row is followed by a one in memory: see `_with_bias`."""
     if len(shape) == 2 and shape[0] == 1:
-        return np.ones(shape[1] + 1, np.float32)[None, :-1]
+        # Empty, not ones: memory that nobody writes to is not taken, however much of it a policy asks for.
+        row = np.empty(shape[1] + 1, np.float32)
+        row[-1] = 1.0
+        return row[None, :-1]
     return np.empty(shape, np.float32)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ class Debugging:
         self._log = (self._directory / "gradients.jsonl").open("a", encoding="utf-8")
         self._histograms = _histograms(run / "tensorboard" / "debug")
         self._looked_at: int | None = None
+        self._has_failed = False
         learner.watch(self._around)
 
     def _around(self, update: Updating) -> Updating:
@@ -39,10 +41,20 @@ class Debugging:
             steps = self._learner.steps
             if self._looked_at is None or steps // self._frequency > self._looked_at // self._frequency:
                 self._looked_at = steps
-                self._look(steps)
+                self._try_to_look(steps)
             return outcome
 
         return watched
+
+    def _try_to_look(self, step: int) -> None:
+        """Look, unless the disk took nothing before: no run should end for that."""
+        if self._has_failed:
+            return
+        try:
+            self._look(step)
+        except OSError as error:
+            self._has_failed = True
+            _log.warning("Gradients and weights are not noted any more: %s", error)
 
     def _look(self, step: int) -> None:
         algorithm = self._learner.algorithm
@@ -61,11 +73,13 @@ class Debugging:
             self._histograms.write(step, norms, weights)
 
     def close(self) -> None:
-        """Write what is left."""
+        """Write what is left; what a full disk does not take was told before."""
         self._profiling.close()
-        self._log.close()
+        with suppress(OSError):
+            self._log.close()
         if self._histograms is not None:
-            self._histograms.close()
+            with suppress(OSError):
+                self._histograms.close()
 
 
 def _histograms(directory: Path) -> Histograms | None:

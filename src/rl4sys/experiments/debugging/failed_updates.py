@@ -25,10 +25,15 @@ from rl4sys.state import State
 
 _log = logging.getLogger(__name__)
 
+_PREFIX = "update-"
 _MOST = 5
 """Updates of one run that are kept: the first tell most."""
 _MOST_EVENTS = 100
 """Updates of one run that get a line among its events."""
+
+
+class NoFailedUpdate(ValueError):
+    """There is no update to do again in a directory."""
 
 
 class FailedUpdates:
@@ -47,10 +52,10 @@ class FailedUpdates:
         """
         learner = self._learner
         found = faults(learner.algorithm, batch, error)
-        place = self._directory / f"update-{learner.updates + 1:09d}-{learner.skips.in_row + 1}"
+        place = self._directory / f"{_PREFIX}{learner.updates + 1:09d}-{learner.skips.in_row + 1}"
         facts = {"update": learner.updates + 1, "cause": str(error), "faults": found}
         is_ours = isinstance(batch, Transitions | Sequences)
-        if not is_ours or len(list(self._directory.glob("update-*"))) >= _MOST:
+        if not is_ours or len(list(self._directory.glob(f"{_PREFIX}*"))) >= _MOST:
             if learner.skips.total < _MOST_EVENTS:
                 self._events.note(learner.steps, "skipped", **facts)
             return
@@ -97,6 +102,8 @@ class Replayed:
 
 def replay_update(place: Path) -> Replayed:
     """Do a kept update again, with the config of its run, and trace what is not finite."""
+    if not place.name.startswith(_PREFIX) or not place.is_dir():
+        raise NoFailedUpdate(f"{place} is no failed update. {_where_to_look(place)}")
     contents = read_checkpoint(place)
     state = contents.state
     config = load_experiment(place.parent.parent / "config.yaml")
@@ -110,6 +117,15 @@ def replay_update(place: Path) -> Replayed:
     except NonFiniteUpdate as problem:
         error, found = str(problem), faults(algorithm, batch, problem)
     return Replayed(contents.step, state["update"], state["cause"], error, found, state["is_exact"])
+
+
+def _where_to_look(place: Path) -> str:
+    """The updates that are kept near a place, which may be a run or its `debug/`."""
+    near = (place, place / "debug", place.parent)
+    found = next((kept for kept in (sorted(each.glob(f"{_PREFIX}*")) for each in near) if kept), [])
+    if found:
+        return f"There is: {', '.join(map(str, found))}"
+    return "A run keeps updates that were not finite in RUN/debug/update-…; without such a directory none was left out."
 
 
 def _plain(batch: Any) -> State:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,8 @@ class Profiling:
         """Do one update, profiled if it is one of those."""
         self._seen += 1
         if self._seen == _FIRST:
+            # Without it the profiler prints that it starts and stops.
+            os.environ.setdefault("KINETO_LOG_LEVEL", "99")
             activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if torch.cuda.is_available() else [])]
             self._profile = profile(activities=activities)
             self._profile.__enter__()  # type: ignore[no-untyped-call]  # torch does not annotate it

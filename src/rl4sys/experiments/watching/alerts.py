@@ -108,10 +108,13 @@ class Alerts:
         if state is None:
             return
         self._now, self._records = dict(state["now"]), int(state["records"])
-        saved = {watch["when"]: watch for watch in state["watches"]}
+        # Several alerts may have the same condition: each gets what was saved of the next one of them.
+        saved = list(state["watches"])
         for watch in self._watches:
-            if watch.config.when in saved:
-                watch.restore(saved[watch.config.when])
+            found = next((each for each in saved if each["when"] == watch.config.when), None)
+            if found is not None:
+                saved.remove(found)
+                watch.restore(found)
 
     def close(self) -> None:
         """Wait for messages that are on their way."""

@@ -43,7 +43,8 @@ class Messages:
         self._sent[title] = now
         held = self._held.pop(title, 0)
         body = f"{text}\n({held} more since the last message)" if held else text
-        self._thread.submit(_deliver, _apprise()(), title, body, tuple(addresses)).add_done_callback(_tell_failure)
+        sending = self._thread.submit(_deliver, _apprise()(), title, body, tuple(addresses))
+        sending.add_done_callback(functools.partial(_tell_failure, title))
         return True
 
     def close(self) -> None:
@@ -75,10 +76,10 @@ def _deliver(sender: Any, title: str, body: str, addresses: tuple[str, ...]) -> 
         raise RuntimeError("at least one address did not take it")
 
 
-def _tell_failure(future: Future[None]) -> None:
+def _tell_failure(title: str, future: Future[None]) -> None:
     error = future.exception()
     if error is not None:
-        _log.warning("A message about an alert could not be sent: %s", error)
+        _log.warning("The message '%s' could not be sent: %s", title, error)
 
 
 def _resolved(address: str) -> str:

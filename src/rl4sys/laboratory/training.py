@@ -1,4 +1,4 @@
-"""The same as the command line, for Python."""
+"""The same as `rl4sys train`, for Python."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Any
 from rich.console import Console
 
 from rl4sys.config import Overrides
-from rl4sys.experiments.config import load_experiment
-from rl4sys.experiments.run import Run
-from rl4sys.experiments.terminal import Screen, Terminal
+from rl4sys.experiments import Run, Screen, Terminal, load_experiment
+from rl4sys.laboratory.following import follow
 
 
 def train(config: str | Path | Mapping[str, Any], overrides: Overrides = (), *, allow_fallback: bool = False) -> Run:
@@ -20,9 +19,11 @@ def train(config: str | Path | Mapping[str, Any], overrides: Overrides = (), *, 
     Its `result` tells how it ended, its `directory` where everything is, and `evaluate` how good the policy is.
     """
     run = Run.create(load_experiment(config, overrides), allow_fallback=allow_fallback)
-    if not run.config.logging.terminal:
-        run.train()
-        return run
-    with Screen(Console(stderr=True)) as screen:
-        run.train([Terminal(screen, run.config.name, run.config.training.total_timesteps)])
+    with follow(run.directory.path) as follower:
+        if not run.config.logging.terminal:
+            run.train([follower])
+            return run
+        with Screen(Console(stderr=True)) as screen:
+            terminal = Terminal(screen, run.config.name, run.config.training.total_timesteps)
+            run.train([terminal, follower])
     return run

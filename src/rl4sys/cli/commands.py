@@ -1,0 +1,105 @@
+"""The commands there are. Only the one that is called is built: whoever lists runs need not wait for the others."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+
+from rl4sys import __version__
+
+COMMANDS = {
+    "train": "train.train",
+    "resume": "resume.resume",
+    "evaluate": "evaluate.evaluate",
+    "simulate": "simulate.simulate",
+    "policy": "policy.policy",
+    "plot": "plot.plot",
+    "list": "list_runs.list_runs",
+    "show": "show.show",
+    "verify": "verify.verify",
+    "config": "config_commands.config",
+    "compare": "compare.compare",
+    "export": "export.export",
+    "cleanup": "cleanup.cleanup",
+    "tag": "tag.tag",
+    "note": "note.note",
+    "reindex": "reindex.reindex",
+    "sweep": "sweep.sweep",
+    "tune": "tune.tune",
+    "serve": "serve.serve",
+    "status": "status.status",
+    "replay-update": "replay_update.replay_update",
+    "doctor": "doctor.doctor",
+}
+"""Where each is: a module of this package, and the function or the group of commands in it."""
+_SETTINGS = {
+    # No short options here, so that -bad can be a tag to remove.
+    "tag": {"ignore_unknown_options": True, "help_option_names": ["--help"]},
+}
+
+
+def build(names: Iterable[str] = tuple(COMMANDS)) -> typer.Typer:
+    """The command line with some of its commands."""
+    app = typer.Typer(
+        name="rl4sys",
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_options)
+    for name in names:
+        _add(app, name)
+    return app
+
+
+def build_for(arguments: list[str]) -> typer.Typer:
+    """The command line with what some arguments need: one command, none, or all to choose from."""
+    first = arguments[0] if arguments else ""
+    if first in COMMANDS:
+        return build([first])
+    return build([]) if first == "--version" else build()
+
+
+def _add(app: typer.Typer, name: str) -> None:
+    module, _, attribute = COMMANDS[name].partition(".")
+    found: Any = getattr(import_module(f"rl4sys.cli.{module}"), attribute)
+    if isinstance(found, typer.Typer):
+        for command in found.registered_commands:
+            command.help = _flowing(command.callback)
+        app.add_typer(found)
+    else:
+        app.command(name=name, help=_flowing(found), context_settings=_SETTINGS.get(name))(found)
+
+
+def _flowing(function: Callable[..., Any] | None) -> str:
+    """A docstring whose paragraphs are as wide as the terminal, and not as wide as the source; examples stay lines."""
+    paragraphs = (inspect.getdoc(function) or "").split("\n\n")
+    return "\n\n".join(text if text.startswith(" ") else " ".join(text.splitlines()) for text in paragraphs)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"rl4sys {__version__}")
+        raise typer.Exit
+
+
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and leave."),
+    ] = False,
+) -> None:
+    """Reinforcement learning inside live systems, and the laboratory to design it in.
+
+    [bold]Examples[/]
+
+      rl4sys train --algorithm ppo --env CartPole-v1
+
+      rl4sys train --help        [dim]every command has examples[/]
+    """

@@ -1,0 +1,123 @@
+"""Programs in Python that tests start and kill, each in a process of its own.
+
+They are forked from one process that has imported torch already, which takes longer than what most of them do.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import multiprocessing.forkserver
+import os
+import runpy
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import weakref
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+_PROCESSES = multiprocessing.get_context("forkserver")
+_IMPORTED = ["pytest", "rl4sys.cli.app", "rl4sys.cli.conduct", "rl4sys.cli.side_by_side", "rl4sys.server.__main__"]
+_IMPORTED += ["matplotlib.figure", "matplotlib.backends.backend_agg"]
+# A process can only be forked safely while it has no other threads.
+_SINGLE_THREADED = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+
+class _Outside(NamedTuple):
+    """What a process finds around itself."""
+
+    cwd: Path
+    environment: Mapping[str, str]
+    out: Path
+    err: Path
+
+
+class Program:
+    """`python -m MODULE`, or `python FILE.py`, started but not waited for; what it says is read when it has ended.
+
+    It looks like a `subprocess.Popen` whose output is text.
+    """
+
+    def __init__(self, program: str, *arguments: str, cwd: Path | None = None) -> None:
+        _prepare()
+        said = Path(tempfile.mkdtemp())
+        weakref.finalize(self, shutil.rmtree, said)
+        self._out, self._err = said / "out", said / "err"
+        self._out.touch()
+        self._err.touch()
+        outside = _Outside(cwd or Path.cwd(), dict(os.environ), self._out, self._err)
+        self._process = _PROCESSES.Process(target=_run, args=(program, arguments, outside))
+        self._process.start()
+        assert self._process.pid is not None
+        self.pid: int = self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        """Its exit code, or minus the signal that ended it."""
+        return self._process.exitcode
+
+    def poll(self) -> int | None:
+        return self._process.exitcode
+
+    def wait(self, timeout: float | None = None) -> int:
+        self._process.join(timeout)
+        if self._process.exitcode is None:
+            raise subprocess.TimeoutExpired(self._process.name, timeout or 0.0)
+        return self._process.exitcode
+
+    def send_signal(self, number: signal.Signals) -> None:
+        if self._process.exitcode is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        """Wait for its end; what it said and what it complained about."""
+        self.wait(timeout)
+        return self._out.read_text(), self._err.read_text()
+
+    def first_line(self, seconds: float = 120.0) -> str:
+        """What it says first, as soon as it does."""
+        deadline = time.monotonic() + seconds
+        while "\n" not in (said := self._out.read_text()):
+            if self.poll() is not None or time.monotonic() > deadline:
+                self.kill()
+                raise AssertionError(f"it said {said!r}, and complained: {self.communicate()[1]}")
+            self._process.join(0.01)
+        return said.partition("\n")[0]
+
+
+def _prepare() -> None:
+    """Start the process that others are forked from, if that has not happened yet."""
+    _PROCESSES.set_forkserver_preload(_IMPORTED)
+    before = {name: os.environ.get(name) for name in _SINGLE_THREADED}
+    os.environ |= _SINGLE_THREADED
+    try:
+        multiprocessing.forkserver.ensure_running()
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _run(program: str, arguments: tuple[str, ...], outside: _Outside) -> None:
+    """What the new process does: become what `python` would have been."""
+    os.environ.clear()
+    os.environ |= outside.environment
+    os.chdir(outside.cwd)
+    for number, path in ((1, outside.out), (2, outside.err)):
+        file = os.open(path, os.O_WRONLY | os.O_APPEND)
+        os.dup2(file, number)
+        os.close(file)
+    sys.argv = [program, *arguments]
+    if program.endswith(".py"):
+        runpy.run_path(program, run_name="__main__")
+    else:
+        runpy.run_module(program, run_name="__main__", alter_sys=True)
