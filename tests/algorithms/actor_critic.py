@@ -14,7 +14,7 @@ from rl4sys.policy import ActionSpec, BoxAction
 from rl4sys.weights import Layout
 
 from .problems import problem, transitions
-from .reference import Weights, named, network
+from .reference import Weights, gradient, named, network
 
 ASYMMETRIC = BoxAction((-1.0, -0.5), (3.0, 0.25))
 ROWS = 12
@@ -65,3 +65,17 @@ def with_other_targets(critics: Critics) -> Array:
 
 def ending(batch: Transitions, discount: float) -> Transitions:
     return replace(batch, discount=np.full(len(batch), discount, np.float32))
+
+
+def require_gradient_of_critics(algorithm: Any, batch: Transitions, target: Array) -> None:
+    """One update must leave the gradient of the weighted squared errors to these targets, by central differences."""
+    layout, flat = algorithm.critics.parameters.layout, algorithm.critics.state()["parameters"]
+
+    def errors(weights: Weights) -> Array:
+        joined = np.concatenate([t.ravel() for t in weights.values()])
+        return judged(layout, joined, batch.observation["observation"], scaled(batch.action)) - target
+
+    _, feedback = algorithm.update(batch)
+    expected = gradient(lambda w: float((0.5 * errors(w) ** 2 * batch.weight).mean(axis=1).sum()), layout, flat)
+    np.testing.assert_allclose(algorithm.critics.parameters.gradient.numpy(), expected, rtol=2e-5, atol=2e-6)
+    np.testing.assert_allclose(feedback["priority"], np.abs(errors(named(layout, flat))).mean(axis=0), atol=1e-5)

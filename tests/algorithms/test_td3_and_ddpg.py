@@ -8,7 +8,17 @@ from rl4sys.algorithms import Progress, UnsuitableActions
 from rl4sys.experience import Array, StreamKey, Transitions
 from rl4sys.policy import ActionSpec, KeyedNoise, NumpyPolicy, layout_of
 
-from .actor_critic import ROWS, asked, built, ending, judged, moments, scaled, with_other_targets
+from .actor_critic import (
+    ROWS,
+    asked,
+    built,
+    ending,
+    judged,
+    moments,
+    require_gradient_of_critics,
+    scaled,
+    with_other_targets,
+)
 from .problems import DISCRETE, MULTI
 from .reference import Weights, gradient, named, network
 
@@ -55,17 +65,7 @@ def made(name: str, **config: object) -> object:
 @BOTH
 def test_the_gradient_of_the_critics_is_that_of_the_papers(name: str) -> None:
     algorithm, batch = made(name), moments()
-    target = targets(algorithm, name, batch)
-    layout, flat = algorithm.critics.parameters.layout, algorithm.critics.state()["parameters"]
-
-    def errors(weights: Weights) -> Array:
-        joined = np.concatenate([t.ravel() for t in weights.values()])
-        return judged(layout, joined, batch.observation["observation"], scaled(batch.action)) - target
-
-    _, feedback = algorithm.update(batch)
-    expected = gradient(lambda w: float((0.5 * errors(w) ** 2 * batch.weight).mean(axis=1).sum()), layout, flat)
-    np.testing.assert_allclose(algorithm.critics.parameters.gradient.numpy(), expected, rtol=2e-5, atol=2e-6)
-    np.testing.assert_allclose(feedback["priority"], np.abs(errors(named(layout, flat))).mean(axis=0), atol=1e-5)
+    require_gradient_of_critics(algorithm, batch, targets(algorithm, name, batch))
 
 
 @BOTH
