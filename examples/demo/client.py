@@ -94,7 +94,7 @@ class Flight:
                     self.report()
         self.report()
 
-    def report(self, *, is_last: bool = False) -> None:
+    def report(self, *, asks: bool = False) -> None:
         """Tell what happened since the last report, and how things stand; while nobody flies, the pace of before."""
         now = time.monotonic()
         before, steps = self._reported
@@ -119,9 +119,19 @@ class Flight:
             drops=sum(health.drops.values()),
             connected=health.connected,
             memory=resident_bytes(),
-            server=self._server_state(now, ask=is_last or now - self._asked >= _STATUS_SECONDS),
+            server=self._server_state(now, ask=asks or now - self._asked >= _STATUS_SECONDS),
         )
         self._returns = []
+
+    def catch_up(self, seconds: float) -> None:
+        """Wait until the server has learned from what it has and its newest policy is here: a flight may be short."""
+        deadline = time.monotonic() + seconds
+        while True:
+            self.report(asks=True)
+            is_done = self._server.get("queued") == 0 and self._server.get("version") == self._agent.health().version
+            if is_done or time.monotonic() > deadline:
+                return
+            time.sleep(_REPORT_SECONDS)
 
     def latency(self) -> dict[str, float]:
         """Of all decisions."""
@@ -142,6 +152,7 @@ class Flight:
                     "learned": learner.learned_steps,
                     "unused": sum(learner.unused_steps.values()),
                     "queued": learner.queued_segments,
+                    "version": learner.version,
                     "memory": reply.server.memory_bytes,
                 }
         return self._server
@@ -186,7 +197,7 @@ def main() -> None:
             flight = Flight(agent, meter, given.lanes, settings.seed or 0)
             flight.run(given.steps, given.seconds)
             flushed = agent.flush(timeout=20.0)
-            flight.report(is_last=True)
+            flight.catch_up(seconds=30.0)
         tell("flown", flushed=flushed, latency=flight.latency(), acknowledged=agent.health().acknowledged)
     finally:
         meter.close()
