@@ -93,6 +93,32 @@ def _images() -> Iterator[Case]:
                 "action": F.conv2d(i["x"], w["c.weight"], w["c.bias"], stride, padding).flatten(1)
             },
         )
+    for name, dtype in (("channels_first", "float32"), ("channels_first_uint8", "uint8")):
+        builder = _builder(("x", dtype, (2, 3, 4)))
+        yield _case(
+            name,
+            builder,
+            builder.channels_first("x"),
+            lambda i, w: {"action": i["x"].to(torch.float32).movedim(3, 1).flatten(1)},
+        )
+    yield _picture_network()
+
+
+def _picture_network() -> Case:
+    """Ops as a network for pictures has them."""
+    builder = _builder(("x", "uint8", (8, 9, 3)))
+    register = builder.channels_first(builder.numbers(ArraySpec("x", "uint8", (8, 9, 3)), standardize=False))
+    for number, (filters, kernel, stride) in enumerate(((4, 3, 2), (5, 2, 1))):
+        register = builder.conv2d(register, filters, kernel, f"c{number}", stride=stride, padding=number)
+        register = builder.activation(register, "relu")
+
+    def expect(inputs: Tensors, weights: Tensors) -> dict[str, torch.Tensor]:
+        x = inputs["x"].to(torch.float32).movedim(3, 1) / 255.0
+        x = F.relu(F.conv2d(x, weights["c0.weight"], weights["c0.bias"], 2, 0))
+        x = F.relu(F.conv2d(x, weights["c1.weight"], weights["c1.bias"], 1, 1)).flatten(1)
+        return {"action": F.linear(x, weights["l.weight"].T, weights["l.bias"])}
+
+    return _case("picture_network", builder, builder.linear(builder.flat(register), 3, "l"), expect)
 
 
 def _shapes() -> Iterator[Case]:

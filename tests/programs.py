@@ -37,7 +37,7 @@ class _Outside(NamedTuple):
 
 
 class Program:
-    """`python -m MODULE`, or `python FILE.py`, started but not waited for; what it says is read when it has ended.
+    """`python -m MODULE`, or `python PATH`, started but not waited for; what it says is read when it has ended.
 
     It looks like a `subprocess.Popen` whose output is text.
     """
@@ -117,7 +117,7 @@ def _run(program: str, arguments: tuple[str, ...], outside: _Outside) -> None:
         os.dup2(file, number)
         os.close(file)
     sys.argv = [program, *arguments]
-    if program.endswith(".py"):
+    if Path(program).exists():
         runpy.run_path(program, run_name="__main__")
     else:
         runpy.run_module(program, run_name="__main__", alter_sys=True)

@@ -69,13 +69,14 @@ class Reinforce:
             )
         self._config, self._problem = config, problem
         builder = ProgramBuilder(problem.observation)
-        features = builder.features(standardize=problem.standardize)
-        body = problem.networks.actor.body(builder, features, "actor")
+        actor, critic = problem.networks.actor, problem.networks.critic
+        features = actor.features(builder, "actor", standardize=problem.standardize)
+        body = actor.body(builder, features, "actor")
         self._logits = builder.linear(body, problem.action.n, "actor.action")
         acting = builder.program()
         # What is added from here on is trained, but does not travel with the policy.
-        critic = problem.networks.critic.body(builder, features, "critic")
-        self._value = builder.linear(critic, 1, "critic.value")
+        features = critic.features(builder, "critic", standardize=problem.standardize)
+        self._value = builder.linear(critic.body(builder, features, "critic"), 1, "critic.value")
         trained = without_memory(builder.program())
 
         explore = Head("categorical", (self._logits,), mask=problem.mask)

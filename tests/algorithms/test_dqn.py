@@ -144,9 +144,11 @@ def test_statistics_of_observations_reach_the_target_too() -> None:
         assert found["observation.scale"].tolist() == scale.tolist()
 
 
-@pytest.mark.parametrize("action", [BOX, MULTI], ids=["box", "multi_discrete"])
-def test_actions_that_dqn_cannot_choose_are_refused_with_advice(action: ActionSpec) -> None:
-    with pytest.raises(UnsuitableActions, match=rf"wants {action.kind} actions.*algorithm\.name=ppo"):
+@pytest.mark.parametrize(
+    ("action", "others"), [(BOX, "sac, td3 or ppo"), (MULTI, "ppo")], ids=["box", "multi_discrete"]
+)
+def test_actions_that_dqn_cannot_choose_are_refused_with_advice(action: ActionSpec, others: str) -> None:
+    with pytest.raises(UnsuitableActions, match=rf"wants {action.kind} actions.*algorithm\.name={others}"):
         DQNConfig().build(problem(action))
 
 

@@ -207,12 +207,16 @@ def test_several_choices_at_once_are_refused_with_advice() -> None:
         SACConfig().build(asked(MULTI))
 
 
-@pytest.mark.parametrize("bounds", [((-math.inf,), (1.0,)), ((0.0,), (math.inf,)), ((1.0,), (1.0,))])
+@pytest.mark.parametrize(
+    "bounds", [((-math.inf,), (1.0,)), ((0.0,), (math.inf,)), ((1.0,), (1.0,)), ((-3.4e38,), (3.4e38,))]
+)
 @pytest.mark.parametrize("name", ["sac", "td3", "ddpg"])
 def test_bounds_that_nothing_can_be_stretched_to_are_refused(
     name: str, bounds: tuple[tuple[float], tuple[float]]
 ) -> None:
-    with pytest.raises(UnsuitableActions, match=r"number 0 of this environment's action has the bounds.*RescaleAction"):
+    with pytest.raises(
+        UnsuitableActions, match=r"number 0 of this environment's action has the bounds.*TransformAction"
+    ):
         built(name, BoxAction(*bounds))
 
 

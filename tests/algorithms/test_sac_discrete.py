@@ -76,9 +76,17 @@ def test_a_terminal_state_without_allowed_actions_does_no_harm() -> None:
     assert np.isfinite(algorithm.parameters.flat.numpy()).all()
 
 
-@pytest.mark.parametrize(("fraction", "rises"), [(0.999, True), (0.01, False)])
-def test_the_temperature_keeps_a_share_of_the_greatest_entropy(fraction: float, rises: bool) -> None:
-    algorithm = built("sac", DISCRETE, entropy_fraction=fraction, temperature_lr=0.01)
+@pytest.mark.parametrize(
+    ("wanted", "rises"),
+    [
+        ({"entropy_fraction": 0.999}, True),
+        ({"entropy_fraction": 0.01}, False),
+        ({"target_entropy": 1.09, "entropy_fraction": 0.01}, True),
+        ({"target_entropy": 0.2, "entropy_fraction": 0.999}, False),
+    ],
+)
+def test_the_temperature_keeps_up_the_wanted_entropy(wanted: dict[str, float], rises: bool) -> None:
+    algorithm = built("sac", DISCRETE, temperature_lr=0.01, **wanted)
     found = [algorithm.update(moments(DISCRETE)).metrics["temperature"] for _ in range(4)]
     assert np.all(np.diff(found) > 0) if rises else np.all(np.diff(found) < 0)
 

@@ -185,9 +185,13 @@ def test_choices_are_refused_with_advice(action: Any) -> None:
         SQLConfig().build(asked(action))
 
 
-@pytest.mark.parametrize("bounds", [((-math.inf,), (1.0,)), ((0.0,), (math.inf,)), ((1.0,), (1.0,))])
+@pytest.mark.parametrize(
+    "bounds", [((-math.inf,), (1.0,)), ((0.0,), (math.inf,)), ((1.0,), (1.0,)), ((-3.4e38,), (3.4e38,))]
+)
 def test_bounds_that_nothing_can_be_stretched_to_are_refused(bounds: tuple[tuple[float], tuple[float]]) -> None:
-    with pytest.raises(UnsuitableActions, match=r"number 0 of this environment's action has the bounds.*RescaleAction"):
+    with pytest.raises(
+        UnsuitableActions, match=r"number 0 of this environment's action has the bounds.*TransformAction"
+    ):
         built("sql", BoxAction(*bounds))
 
 

@@ -89,13 +89,14 @@ def test_an_old_file_is_rewritten_with_a_backup(rl4sys: Here, mine: Path, monkey
     ("arguments", "message"),
     [
         (["show", "no_such.yaml"], "There is no config 'no_such.yaml'"),
+        (["diff", "mine.yaml", "no_such.yaml"], "There is no config 'no_such.yaml'"),
         (["show", "no-such-run"], "There is no run 'no-such-run'"),
         (["schema", "--kind", "severs"], "--kind severs: there is no such config; did you mean 'server'?"),
         (["migrate", "nowhere.yaml"], "nowhere.yaml cannot be read"),
     ],
 )
-def test_what_is_not_there_is_told_in_one_line(rl4sys: Here, arguments: list[str], message: str) -> None:
+def test_what_is_not_there_is_told_in_one_line(rl4sys: Here, mine: Path, arguments: list[str], message: str) -> None:
     code, out, err = rl4sys("config", *arguments)
-    assert (code, out) == (1, "")
+    assert (code, out) == (2, "")
     assert err.startswith("error: ")
     assert message in " ".join(err.split())

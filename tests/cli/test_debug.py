@@ -37,7 +37,7 @@ def test_an_update_that_broke_can_be_done_again(rl4sys: Here, config: Path) -> N
     )
     settings = ("plugins=[breaking.py]", "environment.name=Breaking-v0", "stability.skipped_in_row=1")
     code, _, err = rl4sys("train", str(config), *settings)
-    assert code == 1
+    assert code == 2
     assert "There is no good checkpoint to go back to" in err
     update = sorted((only_run() / "debug").glob("update-*"))[0]
     code, out, _ = rl4sys("replay-update", str(update), "--json")
@@ -50,7 +50,7 @@ def test_an_update_that_broke_can_be_done_again(rl4sys: Here, config: Path) -> N
 
 def test_what_is_no_failed_update_is_told(rl4sys: Here) -> None:
     code, _, err = rl4sys("replay-update", "nowhere")
-    assert code == 1
+    assert code == 2
     assert err.startswith("error: nowhere is no failed update. A run keeps updates that were not finite in RUN/debug/")
     Path("run/debug/update-000000124-1").mkdir(parents=True)
     for near in ("run", "run/debug", "run/debug/update-000000124-2"):

@@ -50,6 +50,7 @@ def test_training_explains_overrides(rl4sys: Here) -> None:
 def test_the_bare_command_shows_help(rl4sys: Here) -> None:
     _, out, err = rl4sys()
     assert all(command in out + err for command in COMMANDS)
+    assert "Exit codes 0: done. 1: done, and the answer is no;" in " ".join((out + err).split())
     assert "Traceback" not in err
 
 

@@ -64,7 +64,7 @@ def test_a_bound_that_is_too_tight_writes_nothing(rl4sys: Here, trained: RunDire
     code, out, err = rl4sys(
         "policy", "export", str(trained.path), "--format", "onnx", "--output", "a.onnx", "--bound", "0"
     )
-    assert (code, out) == (1, "")
+    assert (code, out) == (2, "")
     assert "differs from the training network" in err
     assert not Path("a.onnx").exists()
 
@@ -83,6 +83,6 @@ def test_wrong_input_is_told_in_one_line(
 ) -> None:
     Path("damaged.rl4sys").write_bytes(b"{}\n")
     code, out, err = rl4sys("policy", *(str(trained.path) if word == "RUN" else word for word in arguments))
-    assert (code, out) == (1, "")
+    assert (code, out) == (2, "")
     assert message in err
     assert "Traceback" not in err

@@ -46,7 +46,7 @@ def test_without_a_good_checkpoint_there_is_one_error(rl4sys: Here, interrupted:
     for path in interrupted.checkpoints.glob("0*/manifest.json"):
         flip(path)
     code, _, err = rl4sys("resume", str(interrupted.path))
-    assert code == 1
+    assert code == 2
     assert err.startswith("error: No usable checkpoint in ")
     assert err.count("manifest.json is not what was written") == 3
 

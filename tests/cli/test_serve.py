@@ -53,7 +53,7 @@ def test_the_lander_of_the_examples_flies_and_is_seen_in_the_status(port: int, t
 
 def test_no_server_is_one_clear_line() -> None:
     answer = run("-m", "rl4sys.cli", "status", "127.0.0.1:1")
-    assert answer.returncode == 1
+    assert answer.returncode == 2
     assert answer.stdout == ""
     assert answer.stderr.startswith("error: 127.0.0.1:1: ")
     assert "rl4sys serve" in answer.stderr

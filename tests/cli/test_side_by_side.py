@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from rl4sys.experiments import Result
+from rl4sys.laboratory.launching_locally import LocalLauncher
 
 from .commands import finish, start, wait_until
 
@@ -21,20 +22,25 @@ def test_seeds_run_side_by_side_and_are_summed_up(tmp_path: Path, config: Path) 
     assert code == 0, err
     assert "ppo-CartPole-v1, seed 1: step 256/256" in err
     assert "ppo-CartPole-v1, seed 2: step 256/256" in err
+    assert f"2 in runs, {LocalLauncher(2).describe()}" in err
+    assert "2/2 ppo-CartPole-v1, seed " in err
     assert len([line for line in out.splitlines() if line.startswith("runs/ppo-CartPole-v1-seed")]) == 2
     assert (tmp_path / "runs" / "ppo-CartPole-v1.png").is_file()
+    assert not list(tmp_path.glob("runs/*.starting"))
 
 
 @pytest.mark.slow
 def test_a_seed_that_dies_does_not_stop_the_others(tmp_path: Path, config: Path) -> None:
     arguments = ("train", str(config), "--seed", "1,2", "--jobs", "2", "training.total_timesteps=3000", RARELY)
     process = start(*arguments, cwd=tmp_path)
-    wait_until(lambda: len(list(tmp_path.glob("runs/*/checkpoints/latest"))) == 2, process)
+    # Not until both have begun: by then the first might be finished.
+    wait_until(lambda: bool(list(tmp_path.glob("runs/*-seed1-*/checkpoints/latest"))), process)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     os.kill(int(children[0]), signal.SIGKILL)
     code, out, err = finish(process)
     assert code == 1
-    assert "error: 1 of 2 runs failed:\n  ppo-CartPole-v1, seed 1: it was killed" in err
+    assert "error: 1 of 2 runs failed:\n  ppo-CartPole-v1, seed 1: it was killed by SIGKILL" in err
+    assert "once the cause is gone: rl4sys resume runs/ppo-CartPole-v1-seed1-" in err
     assert out.count("runs/ppo-CartPole-v1-seed2-") == 1
 
 

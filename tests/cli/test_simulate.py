@@ -100,7 +100,7 @@ def test_what_cannot_be_done_is_told_in_one_line(
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER"):
         monkeypatch.delenv(name, raising=False)
     code, out, err = rl4sys("simulate", str(trained.path), "--episodes", "1", *arguments)
-    assert (code, out) == (1, "")
+    assert (code, out) == (2, "")
     assert err.startswith("error: ")
     assert message in err
     assert not Path("a.mp4").exists()
@@ -109,7 +109,7 @@ def test_what_cannot_be_done_is_told_in_one_line(
 def test_a_run_that_is_not_there_is_told_with_what_is_near(rl4sys: Here) -> None:
     trained_run(PPO, Path("runs"), experiment__name="balance")
     code, _, err = rl4sys("simulate", "balanse-seed0-2026")
-    assert code == 1
+    assert code == 2
     assert "There is no run 'balanse-seed0-2026', here or in runs/. Did you mean balance-seed0-" in err
 
 

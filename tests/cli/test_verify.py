@@ -53,5 +53,5 @@ def test_exact_resume_is_proved(rl4sys: Here, run: Path) -> None:
 
 def test_resume_and_from_exclude_each_other(rl4sys: Here, run: Path) -> None:
     code, _, err = rl4sys("verify", "--resume", str(run), "--from", "latest")
-    assert code == 1
+    assert code == 2
     assert "leave one of them out" in err

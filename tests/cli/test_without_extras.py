@@ -28,7 +28,7 @@ def test_training_in_python_names_the_extra() -> None:
 @pytest.mark.parametrize("missing", ["typer", "rich"])
 def test_the_command_names_the_extra_in_one_line(missing: str) -> None:
     done = run([missing], COMMAND.format(arguments=["train"]))
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"error: this needs the package '{missing}'. Install it with: pip install 'rl4sys[train]'\n"
 
 
@@ -40,7 +40,7 @@ def test_help_and_doctor_work_without_torch() -> None:
 
 def test_training_without_torch_is_one_line() -> None:
     done = run(["torch"], COMMAND.format(arguments=["train"]))
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr == "error: this needs the package 'torch'. Install it with: pip install 'rl4sys[train]'\n"
 
 

@@ -17,8 +17,10 @@ from rl4sys.wire.generated import training_pb2, weights_pb2
 Fault = Callable[[], None]
 
 
-def small_policy(*, masked: bool = False, recurrent: bool = False, hidden: int = 8, kind: str = "tanh") -> PolicySpec:
-    observation = (ArraySpec("observation", "float32", (8,)),)
+def small_policy(
+    *, masked: bool = False, recurrent: bool = False, hidden: int = 8, kind: str = "tanh", sees: int = 8
+) -> PolicySpec:
+    observation = (ArraySpec("observation", "float32", (sees,)),)
     mask = (ArraySpec("action_mask", "bool", (4,)),) if masked else ()
     builder = ProgramBuilder(observation + mask)
     register = builder.activation(builder.linear("observation", hidden, "actor.0"), kind)

@@ -14,7 +14,16 @@ from tests.client.agents import SETTINGS, agent_on, seen, steps
 from tests.client.fake_server import FakeServer, small_policy, some_weights
 from tests.client.waiting import until
 
-from rl4sys.client import ConnectError, Ending, ForkedAgent, connect, publish_in_process, withdraw_in_process
+from rl4sys.client import (
+    Agent,
+    ConnectError,
+    Ending,
+    ForkedAgent,
+    connect,
+    farewell,
+    publish_in_process,
+    withdraw_in_process,
+)
 from rl4sys.wire import Failure, FailureReason
 from rl4sys.wire.calls import CallFailed, Code
 from rl4sys.wire.generated import training_pb2, weights_pb2
@@ -54,13 +63,27 @@ def test_acting_never_waits_for_a_server_that_hangs() -> None:
     assert sum(s.steps for s in server.segments()) == 2_000
 
 
-def test_acting_goes_on_while_the_server_is_away_and_everything_arrives_when_it_is_back() -> None:
+def test_acting_goes_on_while_the_server_is_away_and_everything_arrives_when_it_is_back(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     server = FakeServer()
+    tried: list[str] = []
+
+    def away(call: str) -> None:
+        tried.append(call)
+        raise CallFailed(Code.UNAVAILABLE, "away")
+
     with agent_on(server, max_segment_length=8) as agent, agent.episode() as episode:
-        server.before = failing(Code.UNAVAILABLE)
+        server.before = away
+        server.publish(some_weights(server.spec, 1))
         steps(episode, 100)
         until(lambda: not agent.health().connected)
         assert agent.health().last_error is not None
+        caplog.clear()
+        with caplog.at_level("INFO"):
+            attempts = len(tried)
+            until(lambda: len(tried) > attempts + 4)
+        assert not any("Connected" in record.message for record in caplog.records)
         server.before = lambda call: None
         episode.end(seen(100))
         assert agent.flush()
@@ -235,15 +258,53 @@ def test_a_refusal_to_join_is_one_clear_error(code: Code) -> None:
         agent_on(server, fallback=lambda observation: 0)
 
 
-def test_a_refusal_later_is_told_and_acting_goes_on() -> None:
+def test_a_refusal_later_is_told_and_acting_goes_on_and_all_arrives_when_it_is_lifted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for module in ("courier", "watcher"):
+        monkeypatch.setattr(f"rl4sys.client.{module}.REFUSED_SECONDS", 0.01)
     server = FakeServer()
     with agent_on(server) as agent, agent.episode() as episode:
-        server.before = failing(Code.PERMISSION_DENIED, None, "push")
+        server.before = failing(Code.UNAUTHENTICATED)
+        server.restart()
         steps(episode, 3)
         episode.end(seen(3))
         until(lambda: agent.health().stopped is not None)
+        assert not agent.flush(5.0)
         with agent.episode() as another:
             steps(another, 3)
+            another.end(seen(3))
+        server.before = lambda call: None
+        version = server.publish(some_weights(server.spec, 1))
+        until(lambda: agent.health().version == version and agent.health().stopped is None)
+        assert agent.flush()
+    assert len(server.segments()) == 2
+
+
+def test_a_version_that_the_learner_never_gave_does_not_keep_the_client_from_later_ones() -> None:
+    server = FakeServer()
+    honest = server.watch
+    lies = iter([2**60])
+
+    def watch(request: training_pb2.WatchRequest) -> Any:
+        watching = honest(request)
+
+        class Lying:
+            cancel = watching.cancel
+
+            def __iter__(self) -> Iterator[training_pb2.NewVersion]:
+                for news in watching:
+                    news.version = news.patch.header.target = next(lies, news.version)
+                    yield news
+
+        return Lying()
+
+    server.watch = watch  # type: ignore[method-assign]
+    with agent_on(server) as agent:
+        server.publish(some_weights(server.spec, 1))
+        until(lambda: agent.health().version == 2**60)
+        newest = server.publish(some_weights(server.spec, 2))
+        until(lambda: agent.health().version == newest)
 
 
 def test_the_pause_that_a_full_server_asks_for_is_kept() -> None:
@@ -374,6 +435,29 @@ def test_a_background_thread_that_dies_tells_its_owner(monkeypatch: pytest.Monke
         assert "courier died" in str(agent.health().last_error)
         with agent.episode() as another:
             steps(another, 2)
+
+
+def test_a_program_that_ends_without_closing_sends_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(farewell, "_open", set())
+    server = FakeServer()
+    agent = agent_on(server, send_interval=60.0)
+    with agent.episode() as episode:
+        steps(episode, 3)
+        episode.end(seen(3))
+    farewell.close_forgotten()
+    assert len(server.segments()) == 1
+    assert not any(thread.is_alive() for thread in agent._threads)
+
+
+def test_an_interrupted_connect_leaves_no_threads_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(self: Agent, timeout: float) -> None:
+        raise KeyboardInterrupt
+
+    before = set(threading.enumerate())
+    monkeypatch.setattr(Agent, "wait_for_policy", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        agent_on(FakeServer())
+    until(lambda: set(threading.enumerate()) <= before)
 
 
 def test_an_address_within_the_process_leads_to_what_was_published_there() -> None:

@@ -14,6 +14,7 @@ from tests.client.grpc_server import listening
 from tests.client.waiting import until
 
 from rl4sys.client import Agent, ConnectError, SettingsError, connect
+from rl4sys.client.tokens import Token
 from rl4sys.wire import Failure, FailureReason
 from rl4sys.wire.calls import CallFailed, Code
 
@@ -42,6 +43,18 @@ def test_an_agent_learns_over_a_real_connection(kind: str, tmp_path: Path) -> No
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl to make a certificate with")
+def test_a_token_in_a_file_can_be_replaced_and_is_kept_while_the_file_is_away(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("first\n")
+    token = Token("first", file)
+    assert token.current() == "first"
+    (tmp_path / "next").write_text("the second\n")
+    (tmp_path / "next").replace(file)
+    assert token.current() == "the second"
+    file.unlink()
+    assert token.current() == "the second"
+
+
 def test_with_tls_only_a_server_that_is_vouched_for_is_talked_to(tmp_path: Path) -> None:
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     make = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]

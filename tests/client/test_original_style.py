@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -139,3 +140,11 @@ def test_any_environment_can_be_a_client() -> None:
         assert run_environment(agent, Corridor(), episodes=3) == [5.0, 5.0, 5.0]
     assert [(s.steps, s.ending) for s in server.segments()] == [(5, Ending.TERMINATED)] * 3
     assert server.segments()[0].observation["observation"][-1, 0] == 5
+
+
+def test_debug_shows_what_happens_where_the_program_shows_no_logs(capsys: pytest.CaptureFixture[str]) -> None:
+    logger = logging.Logger("alone")
+    for _ in range(2):
+        rl4sys.client.agent._show_logs(logger)
+    logger.debug("connected")
+    assert capsys.readouterr().err.count("connected") == 1

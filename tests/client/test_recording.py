@@ -6,7 +6,7 @@ from tests.client.agents import agent_on, seen, steps
 from tests.client.fake_server import FakeServer, small_policy, some_weights
 from tests.client.waiting import until
 
-from rl4sys.client import BadObservation, Ending, EpisodeEnded
+from rl4sys.client import BadObservation, ConnectError, Ending, EpisodeEnded
 from rl4sys.experience import Segment
 from rl4sys.policy import KeyedNoise, NoAllowedAction, NumpyPolicy
 
@@ -55,6 +55,23 @@ def test_the_server_may_ask_for_shorter_segments() -> None:
         steps(episode, 7)
         episode.end(seen(7))
     assert [s.steps for s in server.segments()] == [3, 3, 1]
+
+
+def test_a_piece_is_no_longer_than_a_message_can_carry() -> None:
+    server = FakeServer(max_message_bytes=64 << 10, max_segment_steps=1 << 16)
+    with agent_on(server, max_segment_length=10_000) as agent, agent.episode() as episode:
+        for step in range(3_000):
+            episode.act(seen(step))
+        episode.end(seen(3_000))
+        assert agent.flush()
+        assert agent.health().drops == {}
+    assert sum(s.steps for s in server.segments()) == 3_000
+
+
+def test_what_no_message_can_carry_is_refused_at_once() -> None:
+    server = FakeServer(small_policy(sees=20_000), max_message_bytes=64 << 10)
+    with pytest.raises(ConnectError, match="Observe less"):
+        agent_on(server, observation=20_000)
 
 
 def test_new_weights_cut_a_segment_so_that_each_has_one_version() -> None:

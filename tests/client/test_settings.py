@@ -158,7 +158,10 @@ def test_continuous_algorithms_act_within_act_limit(name: str) -> None:
         ({"client_id": "c", "observation": {"queue": "eight"}}, "observation.queue"),
         ({"client_id": "c", "token": "a", "token_file": "b"}, "keep one"),
         ({"client_id": "c", "token": "a", "server": "far.example:1"}, "unencrypted"),
+        ({"client_id": "c", "token": "tok\u00e9n"}, "printable ASCII"),
+        ({"client_id": "c", "token_file": "/dev/null", "server": "far.example:1"}, "unencrypted"),
         ({"client_id": "c", "buffer": {"size": 3}}, "algorithm.name"),
+        *(({"server": wrong}, "expected host:port") for wrong in ("127.0.0.1", "host:99999", "host:0", ":50051")),
     ],
 )
 def test_what_is_wrong_is_said(values: dict[str, Any], expected: str) -> None:
@@ -170,6 +173,9 @@ def test_a_file_that_is_missing_or_broken_is_named(tmp_path: Path) -> None:
     broken = tmp_path / "broken.json"
     broken.write_text("{")
     with pytest.raises(SettingsError, match=r"broken\.json: this is no JSON"):
+        load_settings(broken)
+    broken.write_bytes(b"\xff\xfe")
+    with pytest.raises(SettingsError, match="this is no text"):
         load_settings(broken)
     with pytest.raises(SettingsError, match="cannot be read"):
         load_settings(tmp_path / "absent.json")

@@ -125,22 +125,27 @@ def test_a_cpp_client_starts_from_the_policy_that_python_cached_and_back(tmp_pat
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="makes its certificate with openssl")
-def test_tls_and_a_token_together_let_a_client_in(tmp_path: Path) -> None:
+def test_tls_on_both_sides_and_a_token_let_a_client_in(tmp_path: Path) -> None:
     key, certificate, tokens = tmp_path / "key.pem", tmp_path / "cert.pem", tmp_path / "tokens"
     make = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
     names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
     subprocess.run([*make, *names, "-keyout", str(key), "-out", str(certificate)], check=True, capture_output=True)
     tokens.write_text("a-long-token-for-this-test-only cpp policies=shared\n")
     options = ["--tls-cert", str(certificate), "--tls-key", str(key), "--token-file", str(tokens)]
-    with Server(tmp_path, *options) as server:
-        safe = {"tls": {"ca": "cert.pem"}, "token": "a-long-token-for-this-test-only"}
+    # It has signed itself, so it can vouch for clients as well.
+    with Server(tmp_path, *options, "--tls-client-ca", str(certificate)) as server:
+        tls = {"ca": "cert.pem", "cert": "cert.pem", "key": "key.pem"}
+        (tmp_path / "token").write_text("a-long-token-for-this-test-only\n")
+        safe = {"tls": tls, "token_file": "token"}
         config = write_config(tmp_path / "agent.json", server, **safe)
         assert last_line(tool("run", config, "3", "0", "60"))["acknowledged"] > 0
-        write_config(config, server, **(safe | {"token": "another"}))
+        write_config(config, server, tls=tls, token="another")
         refused = attempt("run", config, "1", "0", "20")
         assert refused.returncode == 1
         assert "refuses client 'cpp'" in refused.stderr
-        write_config(config, server, timeout=1, token="a-long-token-for-this-test-only", tls={})
-        unknown = attempt("run", config, "1", "0", "20")
-        assert unknown.returncode == 1
-        assert "No answer from the server" in unknown.stderr
+        # A server that the client does not trust, and a client that shows the server nothing.
+        for lacking in ({"cert": "cert.pem", "key": "key.pem"}, {"ca": "cert.pem"}):
+            write_config(config, server, **(safe | {"timeout": 1, "tls": lacking}))
+            unknown = attempt("run", config, "1", "0", "20")
+            assert unknown.returncode == 1
+            assert "No answer from the server" in unknown.stderr

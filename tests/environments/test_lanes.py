@@ -6,6 +6,7 @@ import pytest
 from gymnasium import spaces
 
 from rl4sys.environments import Grade, Lanes, UnsupportedSpace
+from rl4sys.environments.lanes import RewardMismatch
 from rl4sys.experience import ArraySpec, Ending
 
 from .samples import SEEDS, Fixed, Walk, maker, play
@@ -16,6 +17,13 @@ class BothEndings(Walk):
 
     def step(self, action: object) -> object:
         return self._see(), 1.0, True, True, {}
+
+
+class SeveralRewards(Walk):
+    """Gives a reward for each of two things at once."""
+
+    def step(self, action: object) -> object:
+        return self._see(), np.ones(2), False, False, {}
 
 
 def test_lanes_do_what_single_environments_do() -> None:
@@ -50,6 +58,13 @@ def test_termination_wins_when_both_are_true() -> None:
     lanes = Lanes(BothEndings, 1, SEEDS, Grade.E1)
     lanes.reset()
     assert play(lanes, 1)[0].ending.tolist() == [Ending.TERMINATED]
+
+
+def test_a_reward_that_is_not_one_number_is_refused() -> None:
+    lanes = Lanes(SeveralRewards, 1, SEEDS, Grade.E1)
+    lanes.reset()
+    with pytest.raises(RewardMismatch, match=r"gave array\(\[1\., 1\.\]\) as a reward; expected one number"):
+        play(lanes, 1)
 
 
 def test_the_final_observation_is_the_true_one_and_stays() -> None:

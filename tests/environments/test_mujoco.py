@@ -135,6 +135,19 @@ def test_drawing_without_a_driver_says_what_to_install(monkeypatch: pytest.Monke
         mujoco_setup.require_rendering()
 
 
+def test_a_driver_that_keeps_a_package_from_being_imported_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "needs_a_driver.py").write_text("None.glGetError")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("MUJOCO_GL", "osmesa")
+    with pytest.raises(RenderingUnavailable, match="needs_a_driver cannot be imported while MUJOCO_GL is 'osmesa'"):
+        mujoco_setup.import_drawing("needs_a_driver")
+    monkeypatch.delenv("MUJOCO_GL")
+    with pytest.raises(AttributeError, match="glGetError"):
+        mujoco_setup.import_drawing("needs_a_driver")
+
+
 @pytest.mark.parametrize("ways", [("egl", "osmesa"), ("osmesa",), ()])
 def test_without_a_screen_the_first_way_that_works_is_chosen(
     ways: tuple[str, ...], monkeypatch: pytest.MonkeyPatch

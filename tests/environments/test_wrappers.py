@@ -9,10 +9,10 @@ from gymnasium import spaces
 
 from rl4sys.environments import Grade, GymnasiumConfig, Lanes, probe
 from rl4sys.environments.making import UnsuitableArguments
-from rl4sys.environments.wrappers import AreaAverage, FrameSkip, PixelObservation
+from rl4sys.environments.wrappers import AreaAverage, FrameSkip, PixelObservation, PixelStack
 from rl4sys.experience import Ending
 
-from .samples import SEEDS, Fixed, SavedWalk, play
+from .samples import SEEDS, Fixed, SavedWalk, play, resumed
 
 
 class Painted(Fixed):
@@ -81,6 +81,18 @@ def test_pixels_stand_beside_the_state_if_it_is_kept(as_dict: bool, names: set[s
     assert environment.observation_space.contains(observation)
 
 
+def test_stacked_pictures_begin_with_the_first_repeated_and_end_with_the_newest() -> None:
+    environment = PixelStack(PixelObservation(Painted(), 8, keep_state=True), 3)
+    first, _ = environment.reset()
+    shown = [first, *(environment.step(0)[0] for _ in range(4))]
+    assert all(environment.observation_space.contains(observation) for observation in shown)
+    assert [observation["pixels"][0, 0, ::3].tolist() for observation in shown] == [
+        *([0, 0, 0], [0, 0, 1], [0, 1, 2], [1, 2, 3], [2, 3, 4])
+    ]
+    again, _ = environment.reset()
+    assert np.ptp(again["pixels"]) == 0
+
+
 def test_an_environment_that_draws_something_else_is_refused() -> None:
     plain = Fixed(spaces.Box(0, 1, (1,), np.float32), np.zeros(1, np.float32))
     plain.render = lambda: np.zeros((4, 4), np.float32)  # type: ignore[method-assign]  # an instance of its own
@@ -124,6 +136,15 @@ def test_our_wrappers_leave_the_best_grade_as_it_is() -> None:
         return PixelObservation(FrameSkip(PaintedWalk(), 2), 4, keep_state=True)
 
     assert probe(wrapped, SEEDS) is Grade.E0
+    assert probe(lambda: PixelStack(wrapped(), 4), SEEDS) is Grade.E0
+
+
+def test_a_replayed_episode_shows_the_pictures_that_it_showed() -> None:
+    def stacked() -> gymnasium.Env[Any, Any]:
+        return PixelStack(PixelObservation(PaintedWalk(), 4, keep_state=False), 3)
+
+    _, is_exact = resumed(stacked, Grade.E1)
+    assert is_exact
 
 
 def test_classic_environments_can_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.programs import Program
+
+from cli.commands import finish
 
 from .processes import EXAMPLES, ended, start
 
@@ -19,9 +20,9 @@ PNG = b"\x89PNG\r\n\x1a\n"
 @pytest.mark.slow
 def test_both_algorithms_are_trained_drawn_and_counted(tmp_path: Path) -> None:
     output = tmp_path / "found"
-    with start(MULTI_GOAL, "--steps", "600", "--rollouts", "8", "--output", output, temporary=tmp_path) as example:
-        said, _ = example.communicate(timeout=240)
-    assert example.returncode == 0, said
+    arguments = ("--steps", "600", "--rollouts", "8", "--output", str(output))
+    code, said, complained = finish(Program(str(MULTI_GOAL), *arguments), 240)
+    assert code == 0, complained
     summary = json.loads((output / "summary.json").read_text())
     assert summary["algorithms"].keys() == {"sql", "sac"}
     for name, found in summary["algorithms"].items():
@@ -32,7 +33,7 @@ def test_both_algorithms_are_trained_drawn_and_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
 def test_an_example_that_is_stopped_takes_its_processes_with_it(number: signal.Signals, tmp_path: Path) -> None:
     with start(MULTI_GOAL, "--output", tmp_path / "found", temporary=tmp_path) as example:
         assert example.stdout is not None
@@ -48,8 +49,6 @@ def test_an_example_that_is_stopped_takes_its_processes_with_it(number: signal.S
     [(["--output", "."], "exists already"), (["--steps", "0", "--output", "new"], "expected at least 1 of each")],
 )
 def test_what_cannot_be_done_is_said_at_once(arguments: list[str], complaint: str) -> None:
-    command = [sys.executable, str(MULTI_GOAL), *arguments]
-    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-    assert result.returncode == 2
-    assert complaint in result.stderr
-    assert result.stdout == ""
+    code, said, complained = finish(Program(str(MULTI_GOAL), *arguments))
+    assert (code, said) == (2, "")
+    assert complaint in complained

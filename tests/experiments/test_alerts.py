@@ -15,6 +15,7 @@ from rl4sys.config import ConfigError
 from rl4sys.experiments import Record, Run
 from rl4sys.experiments.watching import Alerts, Events, MachineMetrics
 from rl4sys.experiments.watching.config import AlertConfig
+from rl4sys.experiments.watching.doubts import KNOWN
 from rl4sys.experiments.watching.messages import Messages
 
 from .runs import DQN, PPO, small
@@ -71,11 +72,49 @@ def test_what_an_alert_says_is_logged_with_its_values(tmp_path: Path, caplog: py
     assert (event["step"], event["event"], event["name"], event["values"]) == (10, "alert", "too much", {"x": 2.5})
 
 
-def test_a_misspelt_metric_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    watched = alerts(tmp_path, {"when": "train/los > 1"})
-    for step in range(60):
-        watched.note(record(step, train__loss=1.0))
-    assert [text for text in caplog.messages if "did you mean train/loss?" in text] == caplog.messages
+@pytest.mark.parametrize(
+    ("name", "place", "hint"),
+    [
+        ("evaluation/retrun", 0, "did you mean evaluation/return?"),
+        ("machine/memry", 0, "did you mean machine/memory?"),
+        ("episode", 0, "did you mean episodes?"),
+        ("loss", 0, "there are: episodes, evaluation/deviation, "),
+        ("buffer/aded", 1, "did you mean buffer/added?"),
+        ("train/los", 6, "did you mean train/loss?"),
+    ],
+)
+def test_a_misspelt_metric_is_told_as_soon_as_it_is_certain(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str, place: int, hint: str
+) -> None:
+    watched = alerts(tmp_path, {"when": f"{name} > 1"})
+    waiting: list[dict[str, float]] = [{}, {"buffer__added": 1.0}, *([{"evaluation__return": 1.0}] * 2)]
+    told = []
+    for step, metrics in enumerate([*waiting, *([{"train__loss": 1.0}] * 20)]):
+        watched.note(record(step, **metrics))
+        told.append(len(caplog.messages))
+    assert (told.index(1), told[-1]) == (place, 1)
+    assert f"there is no metric {name}; {hint}" in caplog.text
+
+
+def test_what_comes_late_is_not_doubted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    late = "evaluation/return > 1 or rollout/length > 1 or machine/gpu_memory > 1 or train/rollbacks > 1"
+    watched = alerts(tmp_path, {"when": late}, {"when": "train/actor_loss > 1"})
+    for step in range(40):
+        watched.note(record(step, episodes=0.0, buffer__added=1.0))
+    # The first updates were of the critic alone.
+    watched.note(record(40, train__critic_loss=0.0))
+    for step in range(41, 60):
+        watched.note(record(step, train__critic_loss=0.0, train__actor_loss=0.0))
+    assert not caplog.messages
+
+
+def test_every_metric_of_a_run_is_known_or_of_its_algorithm_or_buffer(tmp_path: Path) -> None:
+    run = Run.create(small(PPO, tmp_path))
+    run.train()
+    names = {name for line in run.directory.metrics.read_text().splitlines() for name in json.loads(line)["metrics"]}
+    assert {name for name in names if not name.startswith(("train/", "buffer/"))} <= KNOWN
+    measured = MachineMetrics(tmp_path).of(record(1)) | MachineMetrics(tmp_path).of(record(1))
+    assert measured.keys() <= KNOWN
 
 
 def test_a_resumed_alert_goes_on_where_it_was(tmp_path: Path) -> None:

@@ -63,3 +63,14 @@ def test_a_value_that_makes_no_sense_is_refused(tmp_path: Path, key: str, value:
 def test_a_resolved_config_loads_to_the_same_experiment(tmp_path: Path) -> None:
     config = small(PPO, tmp_path)
     assert load_experiment(config.model_dump(mode="json")) == config
+
+
+@pytest.mark.parametrize(("steps", "is_told"), [(500, True), (501, False)])
+def test_a_run_that_ends_before_it_learns_is_told(steps: int, is_told: bool, caplog: pytest.LogCaptureFixture) -> None:
+    values = {
+        "algorithm": {"name": "dqn", "learning_starts": 500},
+        "environment": {"name": "CartPole-v1"},
+        "training": {"total_timesteps": steps},
+    }
+    check_combination(load_experiment(values))
+    assert ("nothing will be learned" in caplog.text) is is_told

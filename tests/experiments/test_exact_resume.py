@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pictures import COMET, NETWORK, PIXELS
 from rl4sys.experiments import Run
 
 from .runs import DQN, OFF_POLICY, PPO, small
@@ -15,6 +16,12 @@ from .runs import DQN, OFF_POLICY, PPO, small
 _SAC = {"algorithm__name": "sac"}
 _SQL = {"algorithm__name": "sql", "algorithm__value_samples": 4}
 _PENDULUM = {"environment__name": "Pendulum-v1"}
+_PICTURES = {
+    "environment__name": COMET,
+    "environment__pixels": PIXELS,
+    "network": {"actor": NETWORK, "critic": NETWORK},
+}
+_SLOW = ("meanwhile", "pictures")
 
 CASES: dict[str, tuple[Mapping[str, Any], dict[str, Any]]] = {
     "ppo": (PPO, {"environment__normalize_obs": True, "environment__normalize_reward": True}),
@@ -30,12 +37,14 @@ CASES: dict[str, tuple[Mapping[str, Any], dict[str, Any]]] = {
     "ddpg": (OFF_POLICY, _PENDULUM | {"algorithm__name": "ddpg", "algorithm__exploration": "ornstein_uhlenbeck"}),
     "sql": (OFF_POLICY, _SQL | _PENDULUM | {"environment__normalize_obs": True}),
     "sql among goals": (OFF_POLICY, _SQL | {"environment__name": "rl4sys/MultiGoal-v0", "buffer__type": "prioritized"}),
+    "ppo with pictures": (PPO, _PICTURES),
+    "sac with pictures": (OFF_POLICY, _SAC | _PICTURES | {"environment__kwargs": {"continuous": True}}),
     "sac collecting meanwhile": (OFF_POLICY, _SAC | _PENDULUM | {"training__pipelined": True}),
 }
 
 
 @pytest.mark.parametrize(
-    "case", [pytest.param(name, marks=[pytest.mark.slow] if "meanwhile" in name else []) for name in CASES]
+    "case", [pytest.param(name, marks=[pytest.mark.slow] if name.endswith(_SLOW) else []) for name in CASES]
 )
 def test_a_resumed_run_equals_the_uninterrupted_one(tmp_path: Path, case: str) -> None:
     kind, changes = CASES[case]

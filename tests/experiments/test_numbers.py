@@ -59,7 +59,9 @@ def repair(directory: RunDirectory) -> None:
 @pytest.mark.parametrize("pipelined", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_reward_that_is_no_number_ends_training_in_one_sentence(tmp_path: Path, pipelined: bool) -> None:
     directory, sentence = broken(tmp_path, training__pipelined=pipelined, training__eval_frequency=0)
-    assert sentence.startswith("reward of environment 0 became nan. Repair the environment")
+    assert sentence.startswith(
+        "reward of environment 0 became nan at step 100 of its episode 0, both counted from 0. Repair the environment"
+    )
     assert sentence.endswith("what was saved before is intact.")
     assert "\n" not in sentence
     # A rollout in flight is part of a checkpoint, and the one of step 192 would have held the broken numbers.

@@ -121,4 +121,6 @@ def test_parts_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
         Run.create(small(PPO, tmp_path, buffer__type="uniform"))
     with pytest.raises(ConfigError, match="4 steps cannot be shared by 9 environments"):
         Run.create(small(PPO, tmp_path, buffer__size=4, environment__num_envs=9))
+    with pytest.raises(ConfigError, match=r"ppo takes the newest only .* to false or algorithm.max_age to at least 1"):
+        Run.create(small(PPO, tmp_path, algorithm__max_age=0, training__pipelined=True))
     assert os.listdir(tmp_path) == []

@@ -114,6 +114,14 @@ def test_without_a_screen_there_is_no_window(play: Play, monkeypatch: pytest.Mon
         Simulation(replace(play, render=True))
 
 
+def test_a_screen_that_is_not_really_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("mujoco")
+    monkeypatch.setenv("DISPLAY", ":99")
+    monkeypatch.setattr("glfw.init", lambda: False)
+    with pytest.raises(CannotRender, match=r"\(DISPLAY=:99\S*\) cannot be opened\. Record a video instead"):
+        Watched(ENVIRONMENTS.parse({"name": "Hopper-v5"}), "human")
+
+
 def test_a_window_of_a_dummy_driver_changes_nothing(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     shown = episodes_of(replace(play, render=True, max_length=3), 1)

@@ -73,13 +73,8 @@ class Server:
         return code
 
     def workers(self) -> list[int]:
-        """The processes that it started."""
-        pid = self.process.pid
-        try:
-            tasks = [task / "children" for task in Path(f"/proc/{pid}/task").iterdir()]
-            return [int(child) for task in tasks for child in task.read_text().split() if _lives(int(child))]
-        except FileNotFoundError:
-            return []
+        """The processes of its learners, without the one that makes them."""
+        return [worker for maker in _children(self.process.pid) for worker in _children(maker)]
 
     def learner(self, name: str) -> status_pb2.LearnerStatus:
         (status,) = self.transport.status(status_pb2.StatusRequest(learner=name), 10.0).learners
@@ -102,6 +97,15 @@ class Server:
             eventually(lambda: not any(map(_lives, workers)), 120.0)
         self.transport.close()
         self._log.close()
+
+
+def _children(process: int) -> list[int]:
+    """The processes that a process started and that run."""
+    try:
+        tasks = [task / "children" for task in Path(f"/proc/{process}/task").iterdir()]
+        return [int(child) for task in tasks for child in task.read_text().split() if _lives(int(child))]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
 
 
 def _lives(process: int) -> bool:

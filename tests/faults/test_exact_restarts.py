@@ -19,6 +19,7 @@ from rl4sys.records import RecordLog
 from rl4sys.server.entries import Entry
 from rl4sys.server.events import Event, Failed, Progress, Stopped
 from rl4sys.server.learner_config import build_learner, resolve
+from rl4sys.server.nursery import Nursery
 from rl4sys.server.setups import LearnerSetup
 from rl4sys.server.workers import ProcessWorker
 from rl4sys.wire import SegmentFormat, encode_segment
@@ -41,10 +42,10 @@ def prepare(directory: Path, method: tuple[str, dict[str, Any]]) -> None:
     log.close()
 
 
-def killed_after(directory: Path, events: int | None) -> None:
+def killed_after(directory: Path, nursery: Nursery, events: int | None) -> None:
     """Let a worker live for so many events and kill it; None lets it finish and save."""
     heard: queue.Queue[Event] = queue.Queue()
-    worker = ProcessWorker(directory, heard.put)
+    worker = ProcessWorker(directory, nursery, heard.put)
     seen = 0
     try:
         while True:
@@ -71,10 +72,14 @@ def test_a_killed_learner_ends_with_the_same_bits(
     tally("bit-exact restarts of a killed learner", kills)
     directory, rng = tmp_path / "learner", random.Random(kills)
     prepare(directory, (method[0], method[1] | {"checkpoint_frequency": 100}))
-    for _ in range(kills):
-        # Each life goes a little further than the checkpoint that it began with.
-        killed_after(directory, rng.randint(1, 40))
-    killed_after(directory, None)
+    nursery = Nursery()
+    try:
+        for _ in range(kills):
+            # Each life goes a little further than the checkpoint that it began with.
+            killed_after(directory, nursery, rng.randint(1, 40))
+        killed_after(directory, nursery, None)
+    finally:
+        nursery.kill()
     learned = digest_of_newest(directory)
     assert learned.position == SEGMENTS
     assert learned == folded_without_faults(directory, tmp_path / "nothing", tmp_path / "fresh")

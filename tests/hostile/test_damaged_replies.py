@@ -14,7 +14,7 @@ from tests.client.waiting import until
 from tests.hostile.lying_server import LyingServer, digest
 from tests.storms import scaled
 
-from rl4sys.client import Agent, ConnectError, retries
+from rl4sys.client import ConnectError, retries
 from rl4sys.wire.generated import training_pb2
 
 _SECONDS = 60.0
@@ -28,11 +28,6 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retries, "_LONGEST_ASKED", 0.001)
 
 
-def ahead(agent: Agent, server: LyingServer) -> bool:
-    """Whether the server has given its weights a number that it will reach in years: it then gets no more questions."""
-    return (agent.health().version or 0) > server.store.latest
-
-
 def live(kind: str, seed: int, lies: int) -> int:
     """One life of an agent with a lying server; the lies that it was told."""
     server = LyingServer(kind, seed)
@@ -43,7 +38,7 @@ def live(kind: str, seed: int, lies: int) -> int:
         return sum(server.lies.values())
     with agent:
         deadline = monotonic() + _SECONDS
-        while sum(server.lies.values()) < lies and agent.health().stopped is None and not ahead(agent, server):
+        while sum(server.lies.values()) < lies and agent.health().stopped is None:
             assert monotonic() < deadline, (kind, seed, server.lies, agent.health())
             with agent.episode() as episode:
                 for step in range(20):
@@ -58,7 +53,7 @@ def live(kind: str, seed: int, lies: int) -> int:
         if kind in ("news", "pull"):
             assert health.damaged_patches > 0 or health.last_error
         server.honest()
-        if health.stopped is None and not ahead(agent, server):
+        if health.stopped is None:
             server.learn()
             until(lambda: agent.health().version == server.store.latest, 30.0)
         for thread in agent._threads:

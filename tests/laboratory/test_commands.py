@@ -62,12 +62,12 @@ def test_nothing_found_is_said_and_is_empty_json(rl4sys: Here) -> None:
 
 def test_where_there_are_no_runs_it_says_what_to_do(rl4sys: Here) -> None:
     code, _, err = rl4sys("list", "--runs", "nowhere")
-    assert (code, "There is no directory 'nowhere'" in err) == (1, True)
+    assert (code, "There is no directory 'nowhere'" in err) == (2, True)
 
 
 def test_wrong_conditions_are_told_in_one_line(rl4sys: Here) -> None:
     code, _, err = rl4sys("list", "algoritm=ppo")
-    assert (code, err.count("\n"), "did you mean algorithm?" in err) == (1, 1, True)
+    assert (code, err.count("\n"), "did you mean algorithm?" in err) == (2, 1, True)
 
 
 def test_a_stopped_run_is_shown_with_how_to_go_on_and_goes_on(rl4sys: Here) -> None:
@@ -112,7 +112,7 @@ def test_tags_are_added_and_removed_whatever_their_letters(rl4sys: Here) -> None
     assert rl4sys("tag", "ppo", "-bad", "-hd").out == "ppo-good: good\n"
     assert rl4sys("tag", "ppo").out == "ppo-good: good\n"
     assert [run["id"] for run in json.loads(rl4sys("list", "tag=good", "--json").out)] == ["ppo-good"]
-    assert rl4sys("tag", "ppo", "two words").code == 1
+    assert rl4sys("tag", "ppo", "two words").code == 2
 
 
 def test_notes_are_kept_in_order(rl4sys: Here) -> None:
@@ -160,14 +160,14 @@ def test_runs_without_an_evaluation_are_exported_as_csv(rl4sys: Here) -> None:
 def test_tables_are_shown_where_no_picture_can_be_written(rl4sys: Here) -> None:
     Path("plain").touch()
     code, out, err = rl4sys("compare", "ppo", "dqn", "-o", "plain/curves.png")
-    assert (code, out.startswith("Results"), err.count("error: ")) == (1, True, 1)
+    assert (code, out.startswith("Results"), err.count("error: ")) == (2, True, 1)
 
 
 def test_damaged_labels_do_not_hide_a_run_and_are_not_written_over(rl4sys: Here) -> None:
     Path("runs/ppo-good/labels.json").write_text("nonsense")
     shown, tagged = rl4sys("show", "ppo"), rl4sys("tag", "ppo", "+x")
     assert (shown.code, "finished" in shown.out, "labels.json is damaged" in shown.err) == (0, True, True)
-    assert (tagged.code, "mend it, or remove it" in tagged.err) == (1, True)
+    assert (tagged.code, "mend it, or remove it" in tagged.err) == (2, True)
     assert Path("runs/ppo-good/labels.json").read_text() == "nonsense"
 
 
@@ -175,7 +175,7 @@ def test_an_index_that_cannot_be_kept_is_told(rl4sys: Here) -> None:
     Path("runs", FILE).mkdir()
     assert rl4sys("list").code == 0
     code, _, err = rl4sys("reindex")
-    assert (code, f"runs/{FILE} cannot be written, so runs are read each time" in err) == (1, True)
+    assert (code, f"runs/{FILE} cannot be written, so runs are read each time" in err) == (2, True)
 
 
 def test_an_unknown_format_is_told(rl4sys: Here) -> None:

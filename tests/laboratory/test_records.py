@@ -3,6 +3,7 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from rl4sys.experiments import RunDirectory
 from rl4sys.laboratory import run_files
-from rl4sys.laboratory.labels import EmptyNote, Labels, LabelsDamaged, WrongTag, read_labels
+from rl4sys.laboratory.labels import EmptyNote, Labels, LabelsDamaged, WrongTag, change_labels, read_labels
 from rl4sys.laboratory.processes import birth_of, held, is_held, this_process
 from rl4sys.laboratory.records import Status, read_record
 
@@ -122,6 +123,21 @@ def test_labels_are_added_removed_and_kept(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "labels.json").read_text())["notes"] == [
         {"time": "2026-01-02T03:04:05+00:00", "text": "it’s fine"}
     ]
+
+
+def test_labels_that_are_changed_at_the_same_time_are_all_kept(tmp_path: Path) -> None:
+    run = written(tmp_path / "run", [1.0])
+    second = threading.Thread(target=change_labels, args=(run, lambda old: old.tagged(["second"])))
+
+    def first(old: Labels) -> Labels:
+        second.start()
+        # It has to wait for the first; if it did not, it would be done by then.
+        second.join(timeout=0.2)
+        return old.tagged(["first"])
+
+    change_labels(run, first)
+    second.join()
+    assert read_labels(run).tags == ("first", "second")
 
 
 @pytest.mark.parametrize("change", ["+", "-", "two words", "--x", ""])

@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from rl4sys.config import ConfigError, packaged_configs
+from rl4sys.config.files import read_file
 from rl4sys.experiments import check_combination
 from rl4sys.laboratory.sweep_config import SweepConfig
 from rl4sys.laboratory.sweep_plan import Trial, plan
@@ -128,6 +129,31 @@ def test_a_trial_keeps_its_place_when_the_sweep_grows(tmp_path: Path) -> None:
     assert planned(tmp_path, values)[0].key != longer[0].key
 
 
+def test_many_trials_read_the_base_a_fixed_number_of_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[Path] = []
+
+    def read(path: Path) -> dict[str, Any]:
+        opened.append(path)
+        return read_file(path)
+
+    monkeypatch.setattr("rl4sys.config.loading.read_file", read)
+    values = {"base_config": "ppo_cartpole.yaml", "sweep": {"algorithm.lr": [1e-3, 1e-4]}}
+    planned(tmp_path, values)
+    few = len(opened)
+    planned(tmp_path, {**values, "seeds": list(range(20))})
+    assert len(opened) == 2 * few
+
+
+def test_every_trial_is_checked_as_a_whole(tmp_path: Path) -> None:
+    values = {"base_config": "ppo_cartpole.yaml", "sweep": {"algorithm.gamma": [0.9, 1.5]}}
+    with pytest.raises(ConfigError, match=r"algorithm.gamma: got 1.5; expected at most 1"):
+        planned(tmp_path, values)
+    critic = {"network.critic.hidden_dims": "${network.actor.hidden_dims}"}
+    values = {**values, "overrides": critic, "sweep": {"network.actor.hidden_dims": [[32], [64, 64]]}}
+    widths = [trial.config.model_dump()["network"]["critic"]["hidden_dims"] for trial in planned(tmp_path, values)]
+    assert widths == [(32,), (64, 64)]
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -145,10 +171,13 @@ def test_a_trial_keeps_its_place_when_the_sweep_grows(tmp_path: Path) -> None:
         ({"overrides": {"experiment": {"directory": "x"}}}, "overrides.experiment.directory: trials are kept together"),
         ({"overrides": {"name": "x"}}, "overrides.name: trials are named after the whole"),
         ({"overrides": [1]}, "expected a mapping"),
+        ({"overrides": {"algorithm": {"lr": 1}}}, "overrides.algorithm.lr: every trial gets its value from sweep.algo"),
+        ({"name": "a" * 61}, "expected text of 60 letters or fewer"),
         ({"name": "a/b"}, "expected text that matches"),
         ({"seeds": [1, 1]}, "has a seed twice"),
         ({"seeds": [-1]}, "expected at least 0"),
         ({"base_config": "ppo_cartpool.yaml"}, "Did you mean 'ppo_cartpole.yaml'"),
+        ({"base_config": "ppo_cartpool.yaml"}, "There is no config 'ppo_cartpool.yaml', the base_config of /"),
         ({"sweeps": {}}, "sweeps: unknown key; did you mean 'sweep'"),
     ],
 )
@@ -163,6 +192,8 @@ def test_what_the_command_line_changes_is_refused_like_what_the_file_does(tmp_pa
     values = {"base_config": "ppo_cartpole.yaml", "sweep": {"algorithm.lr": [1e-3]}}
     with pytest.raises(ConfigError, match="directory: trials are kept together; use `directory: …`"):
         planned(tmp_path, values, "directory=elsewhere")
+    with pytest.raises(ConfigError, match=r"lr: every trial gets its value from sweep.algorithm.lr; leave one"):
+        planned(tmp_path, values, "algorithm.lr=3e-3")
     assert planned(tmp_path, values, "seed=7")[0].seed == 7
 
 

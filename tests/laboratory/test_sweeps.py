@@ -113,7 +113,7 @@ def test_the_commands_explain_themselves(rl4sys: Here, command: str) -> None:
 def test_a_device_that_is_missing_is_told_before_anything_starts(rl4sys: Here, tmp_path: Path) -> None:
     write_sweep(tmp_path)
     code, _, err = rl4sys("sweep", "sweep.yaml", "device=cuda:7")
-    assert code == 1
+    assert code == 2
     assert "cuda:7" in err
     assert not (tmp_path / "runs").exists()
 
@@ -122,7 +122,7 @@ def test_without_optuna_the_extra_is_named(rl4sys: Here, monkeypatch: pytest.Mon
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     code, _, err = rl4sys("tune", "ppo.yaml")
     assert (code, err) == (
-        1,
+        2,
         "error: Tuning needs the package 'optuna'. Install it with: pip install 'rl4sys[tune]'\n",
     )
 
@@ -195,7 +195,7 @@ def test_ctrl_c_ends_trials_with_a_checkpoint(tmp_path: Path) -> None:
     process = start("sweep", "sweep.yaml", cwd=tmp_path)
     wait_until(lambda: has_begun(tmp_path), process, 120)
     refused = finish(start("sweep", "sweep.yaml", cwd=tmp_path))
-    assert refused.code == 1
+    assert refused.code == 2
     assert "in use by another process" in refused.err
     process.send_signal(signal.SIGINT)
     code, _, err = finish(process, 120)

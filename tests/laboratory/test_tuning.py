@@ -60,7 +60,7 @@ def test_a_killed_study_goes_on_with_the_trials_it_had_begun(tmp_path: Path) -> 
     write_study(tmp_path, overrides={"training.total_timesteps": 1_500}, pruner={"name": "none"}, trials=3)
     process = start("tune", "study.yaml", cwd=tmp_path)
     metrics = "runs/study/*/*/*/metrics.jsonl"
-    wait_until(lambda: len([path for path in tmp_path.glob(metrics) if path.stat().st_size > 2_000]) == 2, process, 120)
+    wait_until(lambda: len([path for path in tmp_path.glob(metrics) if path.stat().st_size > 2_000]) >= 2, process, 120)
     process.kill()
     finish(process)
     code, out, err = finish(start("tune", "study.yaml", "--json", cwd=tmp_path), 300)
@@ -104,7 +104,7 @@ def test_bad_trials_are_given_up_and_impossible_ones_are_told(tmp_path: Path) ->
 def test_a_study_whose_trials_all_fail_ends_early(tmp_path: Path) -> None:
     write_study(tmp_path, overrides={"environment.name": "NoSuch-v0"}, trials=30)
     code, _, err = finish(start("tune", "study.yaml", cwd=tmp_path), 180)
-    assert code == 1
+    assert code == 2
     assert "All trials of runs/study failed, the last of this: " in err
     assert "NoSuch-v0" in err
     assert 3 <= len(list(tmp_path.glob("runs/study/trial-*"))) <= 4

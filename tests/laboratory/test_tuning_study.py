@@ -128,7 +128,7 @@ def test_a_study_with_other_settings_is_refused(tmp_path: Path) -> None:
     open_study(config := write_study(tmp_path), config.place)
     open_study(write_study(tmp_path, trials=99, pruner={"name": "hyperband"}), config.place)
     open_study(write_study(tmp_path, overrides={"logging.tensorboard": False, "device": "cpu"}), config.place)
-    with pytest.raises(ConfigError, match="was begun with another base, space, score or other seeds"):
+    with pytest.raises(ConfigError, match="was begun with another base, space, score, other seeds or overrides"):
         open_study(write_study(tmp_path, seeds=[1, 2]), config.place)
 
 
@@ -191,6 +191,11 @@ def test_every_shipped_search_space_fits_its_base(name: str) -> None:
         values = {key: range_.draw(rng) for key, range_ in config.ranges().items()}
         check_combination(config.experiment(values))
     assert name.startswith(config.example().model_dump()["algorithm"]["name"])
+
+
+def test_a_base_that_is_not_there_is_told_as_what_it_is() -> None:
+    with pytest.raises(ConfigError, match=r"There is no config 'nowhere.yaml', which --base names\. Searched"):
+        load_many_trials(TuneConfig, "ppo.yaml", "tuning", {}, base="nowhere.yaml")
 
 
 def test_every_shipped_algorithm_has_a_search_space() -> None:

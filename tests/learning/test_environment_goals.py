@@ -9,6 +9,7 @@ import pytest
 from gymnasium import spaces
 
 from rl4sys.environments import make_gymnasium
+from rl4sys.environments.wrappers import FrameSkip
 from rl4sys.experience import Array
 from rl4sys.learning import EnvironmentGoals
 from rl4sys.replay import UnsuitableBuffer
@@ -76,3 +77,8 @@ def test_functions_that_cannot_judge_batches_are_refused(reward: Any, terminated
 def test_an_environment_without_goals_is_refused() -> None:
     with pytest.raises(UnsuitableBuffer, match=r"CartPole-v1 has no function compute_reward"):
         EnvironmentGoals(make_gymnasium("CartPole-v1", {}))
+
+
+def test_rewards_of_several_steps_are_refused() -> None:
+    with pytest.raises(UnsuitableBuffer, match=r"Set environment\.frame_skip=1"):
+        EnvironmentGoals(gymnasium.wrappers.TimeLimit(FrameSkip(Goals(near), 2), 10))

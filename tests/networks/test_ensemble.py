@@ -4,29 +4,39 @@ import pytest
 import torch
 
 from rl4sys.experience import ArraySpec
-from rl4sys.networks import EnsembleProgram, MlpConfig, Parameters, TorchProgram, stacked_parameters
+from rl4sys.networks import (
+    CnnConfig,
+    EnsembleProgram,
+    MlpConfig,
+    NetworkConfig,
+    Parameters,
+    TorchProgram,
+    stacked_parameters,
+)
 from rl4sys.policy import Program, ProgramBuilder
 
 ROWS, MEMBERS = 7, 3
-BODIES = {
+BODIES: dict[str, NetworkConfig] = {
     "relu": MlpConfig(hidden_dims=(5, 4), activation="relu"),
     "tanh": MlpConfig(hidden_dims=(5, 4), activation="tanh"),
     "silu": MlpConfig(hidden_dims=(5, 4), activation="silu"),
     "layer norm": MlpConfig(hidden_dims=(5, 4), activation="relu", layer_norm=True),
     "no hidden layer": MlpConfig(hidden_dims=()),
+    "convolutions": CnnConfig(filters=(3, 2), kernels=(2, 2), strides=(1, 1), hidden_dims=(5,)),
+    "convolutions alone": CnnConfig(filters=(3,), kernels=(2,), strides=(1,), hidden_dims=(), activation="silu"),
 }
 
 
-def critic(body: MlpConfig) -> tuple[Program, str]:
-    builder = ProgramBuilder((ArraySpec("seen", "float32", (3,)), ArraySpec("picture", "uint8", (2, 2))))
-    features = builder.features(standardize=True)
+def critic(body: NetworkConfig) -> tuple[Program, str]:
+    builder = ProgramBuilder((ArraySpec("seen", "float32", (3,)), ArraySpec("picture", "uint8", (4, 3, 1))))
+    features = body.features(builder, "critic", standardize=True)
     action = builder.input(ArraySpec("action", "float32", (2,)))
-    joined = builder.op("concat", (features, action), (9,))
+    joined = builder.joined([features, action])
     value = builder.linear(body.body(builder, joined, "critic"), 1, "critic.value")
     return builder.program(), value
 
 
-def made(body: MlpConfig) -> tuple[Program, str, Parameters]:
+def made(body: NetworkConfig) -> tuple[Program, str, Parameters]:
     program, value = critic(body)
     shared = ["seen.mean", "seen.scale"]
     parameters = stacked_parameters(program, MEMBERS, shared, torch.device("cpu"), torch.Generator().manual_seed(1))
@@ -38,7 +48,7 @@ def shown() -> dict[str, torch.Tensor]:
     generator = torch.Generator().manual_seed(2)
     return {
         "seen": torch.randn(ROWS, 3, generator=generator),
-        "picture": torch.randint(0, 255, (ROWS, 2, 2), generator=generator, dtype=torch.uint8),
+        "picture": torch.randint(0, 255, (ROWS, 4, 3, 1), generator=generator, dtype=torch.uint8),
         "action": torch.randn(ROWS, 2, generator=generator).requires_grad_(),
     }
 

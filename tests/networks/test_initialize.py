@@ -29,6 +29,13 @@ def test_orthogonal_matrices_have_equal_singular_values_of_the_layers_gain(shape
         assert made.views[f"{layer}.bias"].abs().max() == 0
 
 
+def test_the_filters_of_orthogonal_kernels_are_orthogonal() -> None:
+    made = layers((6, 2, 3, 3))
+    orthogonal(made, {}, generator())
+    filters = made.views["0.weight"].detach().flatten(1)
+    torch.testing.assert_close(filters @ filters.T, 2.0 * torch.eye(6), rtol=1e-5, atol=1e-6)
+
+
 def test_norms_and_statistics_start_as_the_identity() -> None:
     for initialize in (lambda p: orthogonal(p, {}, generator()), lambda p: uniform_fan_in(p, generator())):
         _, made = from_spec(mlp(layer_norm=True))

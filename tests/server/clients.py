@@ -12,7 +12,14 @@ import numpy as np
 from rl4sys.experience import Array, ArraySpec, Ending, Segment, StreamKey
 from rl4sys.policy import COMPILERS, ActionSpec, BoxAction, DiscreteAction, PolicySpec
 from rl4sys.weights import apply_patch
-from rl4sys.wire import SegmentFormat, decode_patch, decode_policy, encode_action, encode_segment
+from rl4sys.wire import (
+    SegmentFormat,
+    decode_patch,
+    decode_policy,
+    encode_action,
+    encode_segment,
+    require_decides,
+)
 from rl4sys.wire.arrays import encode_array
 from rl4sys.wire.calls import Transport
 from rl4sys.wire.generated import policy_pb2, training_pb2
@@ -72,12 +79,18 @@ def made_up_segment(
         0,
         version,
         Ending.TERMINATED if sequence % 2 else Ending.TRUNCATED,
-        {"queue": rng.normal(size=(steps + 1, 3)).astype(np.float32)},
+        {array.name: _made_up_observations(rng, array, steps + 1) for array in spec.observation},
         _made_up_actions(rng, spec.action, steps),
         rng.normal(size=steps).astype(np.float32),
         {array.name: np.full(steps, -0.7, np.float32) for array in spec.noted},
         {memory.name: np.zeros(memory.shape, np.float32) for memory in spec.program.carry},
     )
+
+
+def _made_up_observations(rng: np.random.Generator, array: ArraySpec, count: int) -> Array:
+    if array.dtype == "uint8":
+        return rng.integers(0, 256, (count, *array.shape), np.uint8)
+    return rng.normal(size=(count, *array.shape)).astype(np.float32)
 
 
 def _made_up_actions(rng: np.random.Generator, action: ActionSpec, steps: int) -> Array:
@@ -95,6 +108,8 @@ class ScriptedClient:
         self.epoch = epoch
         self.joined = transport.join(request, TIMEOUT)
         self.spec = decode_policy(self.joined.explore)
+        # As a client does: whatever an algorithm acts with must be able to decide there.
+        require_decides(self.spec)
         self.form = SegmentFormat.from_message(self.joined.schema)
 
     def encoded(self, sequence: int, **changes: Any) -> bytes:

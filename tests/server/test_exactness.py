@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.server.clients import (
+    ACTION,
     DDPG,
     DQN,
     OBSERVATION,
@@ -22,6 +23,7 @@ from tests.server.clients import (
     made_up_segment,
 )
 
+from rl4sys.experience import ArraySpec
 from rl4sys.learning import Learner
 from rl4sys.records import Durability
 from rl4sys.server import InProcessTransport, ServiceOptions
@@ -85,6 +87,19 @@ def test_a_learner_without_its_newest_checkpoint_folds_its_log_again(
     client.push(range(15, 20))
     wait_for_version(client, expected.number)
     np.testing.assert_array_equal(client.weights(), expected.blob)
+
+
+def test_the_service_learns_from_pictures_what_a_local_learner_does(serve: Serve) -> None:
+    network = {"type": "cnn", "filters": [4], "kernels": [4], "strides": [2], "hidden_dims": [8]}
+    method = (SAC[0], SAC[1] | {"network": {"actor": network, "critic": network}})
+    seen = (ArraySpec("pixels", "uint8", (8, 8, 3)), *OBSERVATION)
+    learner = build_learner(resolve(*method), LearnerSetup("a", *method, seen, ACTION, 1_000))
+    for sequence in range(4):
+        learner.learn([made_up_segment(learner.algorithm.policies.explore, "a", sequence)])
+    client = ScriptedClient(serve(), join_request("a", method, observation=seen, action=ACTION))
+    client.push(range(4))
+    wait_for_version(client, learner.store.newest.number)
+    np.testing.assert_array_equal(client.weights(), learner.store.newest.blob)
 
 
 def test_old_log_files_go_and_nothing_is_forgotten(serve: Serve, tmp_path: Path) -> None:

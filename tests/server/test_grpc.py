@@ -119,10 +119,10 @@ def test_a_draining_server_tells_those_who_watch_and_saves(tmp_path: Path) -> No
     server = GrpcServer(ServerOptions("127.0.0.1:0", tmp_path, service=THREADS))
     client = ScriptedClient(StubTransport(server.port), join_request("a"))
     client.push(range(5))
-    watching = iter(client.transport.watch(training_pb2.WatchRequest(session=client.joined.session, have=99)))
+    watching = client.transport.watch(training_pb2.WatchRequest(session=client.joined.session, have=0))
     server.drain()
     with pytest.raises(CallFailed) as failed:
-        next(watching)
+        list(watching)
     assert failed.value.code is Code.UNAVAILABLE
     assert len(list((tmp_path / "learners" / "a" / "checkpoints").glob("0*"))) == 1
 

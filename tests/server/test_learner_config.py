@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from tests.server.clients import PPO, ScriptedClient, join_request
 
 from rl4sys.algorithms import ALGORITHMS
+from rl4sys.experience import ArraySpec
 from rl4sys.experiments import load_experiment
 from rl4sys.server import InProcessTransport
 from rl4sys.server.learner_config import resolve
@@ -43,4 +45,25 @@ def test_a_device_that_is_not_there_is_replaced_and_the_log_says_so(
 def test_a_device_that_nobody_knows_is_refused(serve: Serve) -> None:
     with pytest.raises(CallFailed, match="device: got 'gpu'") as failed:
         serve().join(join_request("a", ("PPO", {"device": "gpu"})), 10.0)
+    assert failed.value.code is Code.INVALID_ARGUMENT
+
+
+@pytest.mark.parametrize(
+    ("network", "reason"),
+    [
+        ({"type": "mlp", "hidden_dims": [2**27]}, r"network\.actor: got a network of \d+ weights"),
+        (
+            {"type": "cnn", "filters": [2**15, 1], "kernels": [1, 1], "strides": [1, 8]},
+            r"keeps \d+ numbers during a decision",
+        ),
+        ({"type": "cnn", "kernels": [40, 4, 3]}, r"'pixels' is 64 pixels high and 64 wide.*need at least 68 × 68"),
+        ({"type": "cnn", "channels": "first"}, r"'pixels' is 64 pixels high and 3 wide"),
+    ],
+)
+def test_a_network_that_is_too_large_or_does_not_fit_is_refused(
+    serve: Serve, network: dict[str, Any], reason: str
+) -> None:
+    seen = [ArraySpec("pixels", "uint8", (64, 64, 3))]
+    with pytest.raises(CallFailed, match=reason) as failed:
+        serve().join(join_request("a", ("PPO", {"network": {"actor": network}}), observation=seen), 10.0)
     assert failed.value.code is Code.INVALID_ARGUMENT

@@ -51,6 +51,17 @@ def test_watching_tells_of_new_versions_with_patches_that_lead_there(serve: Serv
     assert list(watching) == []
 
 
+def test_who_claims_a_version_that_was_never_published_gets_the_newest_in_full(serve: Serve) -> None:
+    client = ScriptedClient(serve(), join_request("a"))
+    session = client.joined.session
+    pulled = list(client.transport.pull(training_pb2.PullRequest(session=session, have=2**60), 5.0))
+    watching = client.transport.watch(training_pb2.WatchRequest(session=session, have=2**60, max_patch_bytes=1 << 20))
+    news = next(iter(watching))
+    watching.cancel()
+    for header in (pulled[0].header, news.patch.header):
+        assert (header.target, header.HasField("base")) == (0, False)
+
+
 def test_what_was_acknowledged_is_in_the_log_exactly_as_it_was_pushed(serve: Serve, tmp_path: Path) -> None:
     client = ScriptedClient(serve(), join_request("a"))
     data = client.encoded(7)
@@ -156,7 +167,13 @@ def test_a_log_without_its_setup_is_never_overwritten(serve: Serve, tmp_path: Pa
     transport = serve()
     ScriptedClient(transport, join_request("b"))
     transport._service.drain()
-    (tmp_path / "data" / "learners" / "a" / "setup.json").unlink()
+    setup = tmp_path / "data" / "learners" / "a" / "setup.json"
+    setup.write_text("{}")
+    transport = serve()
+    with pytest.raises(CallFailed, match=r"setup\.json cannot be read.*Bring it back"):
+        transport.join(join_request("a"), 5.0)
+    transport._service.drain()
+    setup.unlink()
     transport = serve()
     with pytest.raises(CallFailed, match="is missing"):
         transport.join(join_request("a"), 5.0)

@@ -63,7 +63,10 @@ def server_status(client: ScriptedClient) -> status_pb2.ServerStatus:
     return client.transport.status(status_pb2.StatusRequest(), 5.0).server
 
 
-def test_a_full_disk_stops_acknowledgements_and_recovers_by_itself(client: ScriptedClient, disk: FailingDisk) -> None:
+def test_a_full_disk_stops_acknowledgements_and_recovers_by_itself(
+    client: ScriptedClient, disk: FailingDisk, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "rl4sys.server.inbox")
     client.push([0])
     disk.fail("during append", errno.ENOSPC)
     with pytest.raises(CallFailed, match="make room") as failed:
@@ -73,6 +76,10 @@ def test_a_full_disk_stops_acknowledgements_and_recovers_by_itself(client: Scrip
     disk.heal()
     assert acknowledged(client.push([1])) == [1]
     eventually(lambda: server_status(client).state == status_pb2.SERVER_STATE_SERVING)
+    told = [record.message for record in caplog.records if record.name == "rl4sys.server.inbox"]
+    assert len(told) == 2, "when it begins, and when it is over"
+    assert "Nothing is acknowledged for a" in told[0]
+    assert "stored again" in told[1]
 
 
 def test_after_a_failed_sync_nothing_is_acknowledged_until_the_log_is_reopened(

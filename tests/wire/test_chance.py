@@ -8,7 +8,7 @@ import pytest
 
 from rl4sys.experience import ArraySpec
 from rl4sys.policy import BoxAction, Head, PolicySpec, ProgramBuilder
-from rl4sys.wire import ContractViolation, decode_policy, encode_policy
+from rl4sys.wire import ContractViolation, decode_policy, encode_policy, require_decides
 
 WHOLE: dict[str, Any] = {"noise": "chance", "size": 2, "std": 1.0}
 
@@ -21,8 +21,10 @@ def spec(settings: dict[str, Any]) -> PolicySpec:
     return PolicySpec(BoxAction((-1.0,), (1.0,)), builder.program(), head)
 
 
-def test_a_policy_that_reads_chance_travels() -> None:
-    assert decode_policy(encode_policy(spec(WHOLE))) == spec(WHOLE)
+def test_a_policy_that_reads_chance_travels_and_decides() -> None:
+    arrived = decode_policy(encode_policy(spec(WHOLE)))
+    assert arrived == spec(WHOLE)
+    require_decides(arrived)
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,7 @@ def test_a_policy_that_fits_together_passes(spec: PolicySpec) -> None:
         dataclasses.replace(SPEC, head=Head("categorical", ())),
         with_ops(Op("attention", ("x",), ("observation",))),
         with_ops(Op("add", ("x",), ("observation",))),
+        with_ops(Op("channels_first", ("x",), ("observation",))),
         with_ops(
             Op("conv2d", ("x",), ("observation",), ("actor.0.weight", "actor.0.bias"), {"stride": 0, "padding": 0})
         ),

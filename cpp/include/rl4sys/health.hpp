@@ -37,7 +37,7 @@ struct Health {
     std::uint64_t damaged_patches = 0;
     /// Empty if there was none.
     std::string last_error;
-    /// Why nothing is sent or received any more; empty while it is.
+    /// Why nothing is sent or received at present, though the server is there or a thread died; empty while it is.
     std::string stopped;
 };
 

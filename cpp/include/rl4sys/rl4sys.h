@@ -87,7 +87,7 @@ typedef struct rl4sys_health {
     uint64_t drops; /**< Of all reasons together; `rl4sys_drops` has each. */
     uint64_t late_rewards;
     uint64_t damaged_patches;
-    int stopped; /**< Whether nothing is sent or received any more. */
+    int stopped; /**< Whether nothing is sent or received at present: refused, or a thread died. */
 } rl4sys_health;
 
 /** Decides while there is no policy yet. Returns a choice. */

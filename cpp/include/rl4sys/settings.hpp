@@ -49,6 +49,8 @@ struct ClientSettings {
     std::string server = "127.0.0.1:50051";
     /// Shown to the server with every call; from `token` or the first line of `token_file`.
     std::string token;
+    /// Where it came from, if from a file, which is read again when it changes.
+    std::optional<std::filesystem::path> token_file;
     std::optional<Tls> tls;
     /// Let a token travel unencrypted to another machine.
     bool insecure = false;

@@ -55,14 +55,16 @@ Core::Core(ClientSettings settings, std::shared_ptr<wire::Transport> transport, 
       link_(transport_, settings_),
       courier_(outbox_for(settings_, start.epoch),
                {settings_.send_interval, settings_.send_frequency, std::min(eager_bytes, settings_.outbox_bytes / 2)},
-               chance_from(start.epoch), link_, transport_, settings_.timeout, clock_, tally_),
+               chance_from(start.epoch), link_, transport_, settings_.timeout, clock_, tally_, start.refused_seconds),
       cache_(cache_for(settings_, clock_)),
-      watcher_(link_, transport_, newest_, settings_.timeout, chance_from(start.epoch + 1), clock_, tally_,
-               [this](const SharedSnapshot& snapshot) {
-                   if (cache_) {
-                       cache_->keep(snapshot);
-                   }
-               }),
+      watcher_(
+          link_, transport_, newest_, settings_.timeout, chance_from(start.epoch + 1), clock_, tally_,
+          [this](const SharedSnapshot& snapshot) {
+              if (cache_) {
+                  cache_->keep(snapshot);
+              }
+          },
+          start.refused_seconds),
       packer_(handoff_, courier_, tally_) {}
 
 void Core::run() {

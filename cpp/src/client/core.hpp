@@ -25,6 +25,7 @@ struct Start {
     std::uint64_t first_episode = 0;  ///< Larger than every number of an earlier start.
     std::uint64_t seed = 0;
     Clock clock = steady_seconds;
+    double refused_seconds = refused_pause;  ///< Between two attempts of a client that is refused.
 };
 
 /// A start of now, with chance of its own unless the settings have a seed.

@@ -12,14 +12,16 @@ using wire::CallFailed;
 using wire::Code;
 
 Courier::Courier(std::unique_ptr<records::AnyOutbox> outbox, Pace pace, Chance chance, Link& link,
-                 std::shared_ptr<wire::Transport> transport, double timeout, Clock clock, Tally& tally)
+                 std::shared_ptr<wire::Transport> transport, double timeout, Clock clock, Tally& tally,
+                 double refused_seconds)
     : outbox_(std::move(outbox)),
       delivery_(*outbox_, pace, std::move(chance)),
       link_(link),
       transport_(std::move(transport)),
       timeout_(timeout),
       clock_(std::move(clock)),
-      tally_(tally) {}
+      tally_(tally),
+      refused_seconds_(refused_seconds) {}
 
 OutboxCounts Courier::counts() const {
     const std::lock_guard lock(mutex_);
@@ -67,9 +69,7 @@ void Courier::run() {
                 continue;
             }
         }
-        if (!deliver()) {
-            return;
-        }
+        deliver();
     }
 }
 
@@ -111,7 +111,7 @@ std::size_t Courier::close() {
     }
 }
 
-bool Courier::deliver() {
+void Courier::deliver() {
     std::shared_ptr<const Opened> opened;
     wire::PushReply reply;
     try {
@@ -122,49 +122,49 @@ bool Courier::deliver() {
             request = delivery_.request(opened->session);
         }
         if (!request) {
-            return true;
+            return;
         }
         reply = transport_->push(*request, timeout_);
     } catch (const CallFailed& error) {
-        return recover(error, opened);
+        recover(error, opened);
+        return;
     } catch (const wire::ContractViolation& error) {
-        return recover(CallFailed(Code::Internal, error.what()), opened);
+        recover(CallFailed(Code::Internal, error.what()), opened);
+        return;
     }
     {
         const std::lock_guard lock(mutex_);
         if (closed_) {
-            return false;
+            return;
         }
-        tally_.succeeded();
+        tally_.succeeded(Caller::Courier);
         delivery_.answered(reply, clock_());
         tell_refusals();
     }
     changed_.notify_all();
-    return true;
 }
 
-bool Courier::recover(const CallFailed& error, const std::shared_ptr<const Opened>& opened) {
+void Courier::recover(const CallFailed& error, const std::shared_ptr<const Opened>& opened) {
     const Remedy what = remedy(error);
-    // A push that breaks the contract is dropped and counted; a join that does would fail for ever.
-    const bool hopeless = what == Remedy::Stop && (!opened || error.code != Code::InvalidArgument);
-    if (what == Remedy::Join && opened) {
+    // A push that breaks the contract is dropped and counted; a join that does fails until somebody repairs it.
+    const bool is_refused = what == Remedy::Repair && (!opened || error.code != Code::InvalidArgument);
+    if ((is_refused || what == Remedy::Join) && opened) {
         link_.forget(*opened);
     }
     {
         const std::lock_guard lock(mutex_);
         if (closed_) {
-            return false;
+            return;
         }
-        delivery_.failed(error, clock_());
+        delivery_.failed(error, clock_(), is_refused ? refused_seconds_ : 0.0);
         tell_refusals();
-        if (hopeless) {
-            tally_.stop(error.what());
+        if (is_refused) {
+            tally_.refused(Caller::Courier, error.what());
         } else {
             tally_.failed(error.what());
         }
     }
     changed_.notify_all();
-    return !hopeless;
 }
 
 void Courier::tell_refusals() {

@@ -25,7 +25,8 @@ struct OutboxCounts {
 class Courier {
 public:
     Courier(std::unique_ptr<records::AnyOutbox> outbox, Pace pace, Chance chance, Link& link,
-            std::shared_ptr<wire::Transport> transport, double timeout, Clock clock, Tally& tally);
+            std::shared_ptr<wire::Transport> transport, double timeout, Clock clock, Tally& tally,
+            double refused_seconds = refused_pause);
 
     OutboxCounts counts() const;
     /// Put a payload into the outbox; waits while it is full, where the overflow policy is to block.
@@ -40,8 +41,8 @@ public:
     std::size_t close();
 
 private:
-    bool deliver();
-    bool recover(const wire::CallFailed& error, const std::shared_ptr<const Opened>& opened);
+    void deliver();
+    void recover(const wire::CallFailed& error, const std::shared_ptr<const Opened>& opened);
     void tell_refusals();
 
     std::unique_ptr<records::AnyOutbox> outbox_;
@@ -51,6 +52,7 @@ private:
     double timeout_;
     Clock clock_;
     Tally& tally_;
+    double refused_seconds_;
     bool stopping_ = false;
     bool closed_ = false;
     mutable std::mutex mutex_;

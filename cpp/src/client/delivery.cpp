@@ -107,7 +107,7 @@ void Delivery::answered(const wire::PushReply& reply, double now) {
     }
 }
 
-void Delivery::failed(const wire::CallFailed& error, double now) {
+void Delivery::failed(const wire::CallFailed& error, double now, double least_pause) {
     const Group group = groups_.empty() ? Group() : std::move(groups_.front());
     groups_.clear();
     outbox_.disconnected();
@@ -118,7 +118,7 @@ void Delivery::failed(const wire::CallFailed& error, double now) {
         refusals_.emplace_back(error.what());
     }
     waiting_since_ = now;
-    not_before_ = now + backoff_.failed(asked_pause(error.failure.retry_after_ms));
+    not_before_ = now + backoff_.failed(std::max(least_pause, asked_pause(error.failure.retry_after_ms)));
 }
 
 bool Delivery::is_due() const {

@@ -55,7 +55,7 @@ public:
     /// Settle what the answer speaks of; what it leaves out is sent again.
     void answered(const wire::PushReply& reply, double now);
     /// Nothing is known about what was on its way: send it again later, unless it can never be taken.
-    void failed(const wire::CallFailed& error, double now);
+    void failed(const wire::CallFailed& error, double now, double least_pause = 0.0);
 
 private:
     using Group = std::vector<records::Parcel>;

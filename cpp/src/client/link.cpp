@@ -1,6 +1,7 @@
 #include "client/link.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace rl4sys::client {
@@ -13,12 +14,35 @@ using wire::ContractViolation;
 constexpr std::size_t least_message = std::size_t{64} << 10;
 constexpr std::size_t largest_message = std::size_t{4} << 20;
 constexpr std::size_t most_taken_weights = std::size_t{1} << 27;
+// Bytes of a message that are not a segment's values: names, numbers, and what the delivery keeps free.
+constexpr std::size_t message_slack = std::size_t{8} << 10;
+constexpr std::size_t per_array = 16;
 constexpr std::size_t otherwise_steps = std::size_t{1} << 16;
 
 /// In one request, which is all that is outstanding at a time; a limit of 0 was not set.
 std::size_t most_segments(const wire::Limits& limits) {
     const std::uint32_t pushed = limits.max_push_segments == 0 ? 1 : limits.max_push_segments;
     return std::min(pushed, limits.max_outstanding_segments == 0 ? pushed : limits.max_outstanding_segments);
+}
+
+std::size_t row_bytes(const std::vector<ArraySpec>& arrays) {
+    return std::accumulate(arrays.begin(), arrays.end(), std::size_t{0},
+                           [](std::size_t sum, const ArraySpec& array) { return sum + array.bytes(); });
+}
+
+/// How many steps a segment may have so that a message can carry it: few where observations are images.
+std::size_t steps_of_a_message(const wire::SegmentFormat& form, std::size_t message_bytes) {
+    const std::size_t seen = row_bytes(form.observation);
+    const std::size_t step = seen + form.action.bytes() + sizeof(float) + row_bytes(form.extras);
+    const std::size_t arrays = form.observation.size() + form.extras.size() + form.carry.size();
+    const std::size_t besides = seen + row_bytes(form.carry) + message_slack + per_array * arrays;
+    if (message_bytes < besides + step) {
+        throw CallFailed(Code::InvalidArgument,
+                         "One step takes " + std::to_string(step + besides) +
+                             " bytes with what was observed before and after it, and a message takes " +
+                             std::to_string(message_bytes) + ". Observe less, or in a smaller type such as uint8.");
+    }
+    return (message_bytes - besides) / step;
 }
 
 std::vector<ArraySpec> without_mask(std::vector<ArraySpec> arrays) {
@@ -78,7 +102,9 @@ Opened::Opened(wire::JoinReply reply) {
     session = {std::move(reply.session), std::move(reply.learner), message_bytes, most_segments(reply.limits)};
     schema_hash = std::move(reply.schema_hash);
     version = reply.version;
-    max_steps = reply.limits.max_segment_steps == 0 ? otherwise_steps : reply.limits.max_segment_steps;
+    max_steps =
+        std::min<std::size_t>(reply.limits.max_segment_steps == 0 ? otherwise_steps : reply.limits.max_segment_steps,
+                              steps_of_a_message(reply.schema, message_bytes));
     if (!(reply.schema == wire::format_of(*reply.explore)) || schema_hash.size() != hash_bytes) {
         throw ContractViolation(
             "The server wants other arrays than its policy produces, or its schema has no name of " +

@@ -27,14 +27,14 @@ Remedy remedy(const wire::CallFailed& error) {
         case Code::Internal:
         case Code::Cancelled: return Remedy::Wait;
         case Code::FailedPrecondition: break;
-        default: return Remedy::Stop;
+        default: return Remedy::Repair;
     }
     switch (error.failure.reason) {
         case FailureReason::UnknownSession:
         case FailureReason::Schema:
         case FailureReason::LearnerFailed:
         case FailureReason::Unspecified: return Remedy::Join;
-        default: return Remedy::Stop;
+        default: return Remedy::Repair;
     }
 }
 

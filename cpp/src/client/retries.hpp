@@ -9,10 +9,13 @@ namespace rl4sys::client {
 
 /// What to do about a failed call.
 enum class Remedy {
-    Wait,  ///< Try again later.
-    Join,  ///< Join again, then repeat the call.
-    Stop,  ///< Tell the user; the same call will fail again.
+    Wait,    ///< Try again later.
+    Join,    ///< Join again, then repeat the call.
+    Repair,  ///< Tell the user, who has to do something about it; until then the same call fails again.
 };
+
+/// Seconds between two attempts of a client that is refused: whoever is responsible may have put it right.
+constexpr double refused_pause = 30.0;
 
 /// What helps against a failure, by the table in training.proto.
 Remedy remedy(const wire::CallFailed& error);

@@ -129,6 +129,24 @@ bool stays_here(const std::string& server) {
     return starts("unix:") || starts("localhost:") || starts("127.") || starts("[::1]:");
 }
 
+/// gRPC takes a missing port for 443, and one that is too large for some other.
+void require_address(const std::string& server) {
+    constexpr std::size_t longest_port = 5;
+    constexpr int largest_port = 65535;
+    if (server.rfind("unix:", 0) == 0) {
+        return;
+    }
+    const std::size_t colon = server.rfind(':');
+    const std::string port = colon == std::string::npos ? "" : server.substr(colon + 1);
+    const bool is_number =
+        !port.empty() && port.size() <= longest_port && port.find_first_not_of("0123456789") == std::string::npos;
+    const int number = is_number ? std::stoi(port) : 0;
+    if (colon == 0 || number < 1 || number > largest_port) {
+        throw SettingsError("server: got '" + server +
+                            "'; expected host:port, such as 127.0.0.1:50051, or unix:/path.");
+    }
+}
+
 void require_consistent(const ClientSettings& settings) {
     if (!settings.algorithm.empty() && !settings.experiment.empty()) {
         throw SettingsError("algorithm and experiment are both given; name an experiment, or describe an algorithm.");
@@ -138,7 +156,9 @@ void require_consistent(const ClientSettings& settings) {
                             "', which is for Python clients within the server's process; give `host:port` or "
                             "`unix:/path/of/socket`.");
     }
-    if (!settings.token.empty() && !settings.tls && !settings.insecure && !stays_here(settings.server)) {
+    require_address(settings.server);
+    const bool has_token = !settings.token.empty() || settings.token_file;
+    if (has_token && !settings.tls && !settings.insecure && !stays_here(settings.server)) {
         throw SettingsError("server: the token would travel to " + settings.server +
                             " unencrypted. Add `tls: {ca: FILE}`, or `insecure: true` if the network itself is safe.");
     }
@@ -191,6 +211,7 @@ ClientSettings from_json(Json values, const path& directory) {
         settings.server = server;
     }
     settings.token = token_from(section, directory);
+    settings.token_file = path_from(section, "token_file", directory);
     if (section.contains("tls")) {
         Section tls = section.section("tls");
         settings.tls =

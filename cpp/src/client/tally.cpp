@@ -1,5 +1,6 @@
 #include "client/tally.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "rl4sys/log.hpp"
@@ -30,12 +31,16 @@ std::string Tally::last_error() const {
 
 std::optional<std::string> Tally::stopped() const {
     const std::lock_guard lock(mutex_);
-    return stopped_;
+    if (!died_ && !refusals_.empty()) {
+        return refusals_.begin()->second;
+    }
+    return died_;
 }
 
-void Tally::succeeded() {
+void Tally::succeeded(Caller caller) {
     {
         const std::lock_guard lock(mutex_);
+        refusals_.erase(caller);
         if (std::exchange(connected_, true)) {
             return;
         }
@@ -54,22 +59,27 @@ void Tally::failed(const std::string& error) {
     log(LogLevel::Warning, "Lost the training server: " + error + " Decisions go on; experience is kept.");
 }
 
-void Tally::stop(const std::string& error) {
+void Tally::refused(Caller caller, const std::string& error) {
     {
         const std::lock_guard lock(mutex_);
         connected_ = false;
         last_error_ = error;
-        stopped_ = error;
+        const bool is_known = std::any_of(refusals_.begin(), refusals_.end(),
+                                          [&](const auto& refusal) { return refusal.second == error; });
+        refusals_[caller] = error;
+        if (is_known) {
+            return;
+        }
     }
     log(LogLevel::Error,
-        "The training server refuses this client: " + error + " Decisions go on; nothing is sent any more.");
+        "The training server refuses this client: " + error + " Decisions go on; it is asked again every half minute.");
 }
 
 void Tally::died(const std::string& name, const std::string& error) {
     {
         const std::lock_guard lock(mutex_);
         connected_ = false;
-        stopped_ = error;
+        died_ = error;
         last_error_ = "The thread " + name + " died: " + error;
     }
     log(LogLevel::Error, "The background thread " + name + " died: " + error + " Decisions go on without it.");

@@ -10,6 +10,9 @@
 
 namespace rl4sys::client {
 
+/// The threads that talk to the server.
+enum class Caller { Courier, Watcher };
+
 /// Counters that any thread may add to, and the last word on the connection.
 class Tally {
 public:
@@ -23,15 +26,15 @@ public:
 
     bool connected() const;
     std::string last_error() const;
-    /// Why nothing more is sent or received; nothing while it is.
+    /// Why nothing is sent or received at present; nothing while it is.
     std::optional<std::string> stopped() const;
 
-    /// A call ended in OK.
-    void succeeded();
+    /// A call of the thread `caller` ended in OK.
+    void succeeded(Caller caller);
     /// A call failed, and will be made again.
     void failed(const std::string& error);
-    /// A call failed in a way that trying again cannot help.
-    void stop(const std::string& error);
+    /// A call of the thread `caller` failed, and will until somebody repairs the cause.
+    void refused(Caller caller, const std::string& error);
     /// A background thread ended by an error.
     void died(const std::string& name, const std::string& error);
     /// Something went wrong that is no failure of the connection.
@@ -45,7 +48,8 @@ private:
     bool connected_ = false;
     bool refusal_told_ = false;
     std::string last_error_;
-    std::optional<std::string> stopped_;
+    std::optional<std::string> died_;
+    std::map<Caller, std::string> refusals_;  ///< What the server said to the threads that it refuses at present.
 };
 
 }  // namespace rl4sys::client

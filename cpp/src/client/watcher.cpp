@@ -31,7 +31,7 @@ std::optional<std::string> unusable(const Work& work) {
 }  // namespace
 
 Watcher::Watcher(Link& link, std::shared_ptr<wire::Transport> transport, Newest& newest, double timeout, Chance chance,
-                 Clock clock, Tally& tally, OnPublish on_publish)
+                 Clock clock, Tally& tally, OnPublish on_publish, double refused_seconds)
     : link_(link),
       transport_(std::move(transport)),
       newest_(newest),
@@ -39,7 +39,8 @@ Watcher::Watcher(Link& link, std::shared_ptr<wire::Transport> transport, Newest&
       backoff_(std::move(chance)),
       clock_(std::move(clock)),
       tally_(tally),
-      on_publish_(std::move(on_publish)) {}
+      on_publish_(std::move(on_publish)),
+      refused_seconds_(refused_seconds) {}
 
 void Watcher::run() {
     while (!is_stopping()) {
@@ -48,7 +49,6 @@ void Watcher::run() {
         try {
             const auto problem = unusable([&] {
                 opened = link_.open();
-                tally_.succeeded();
                 catch_up(opened);
                 follow(*opened);
             });
@@ -57,21 +57,30 @@ void Watcher::run() {
             }
             seconds = backoff_.failed();
         } catch (const CallFailed& error) {
-            const Remedy what = remedy(error);
-            // A version that is gone is asked for anew; an experiment that does not exist never will be.
-            if (what == Remedy::Stop && (!opened || error.code != Code::NotFound)) {
-                tally_.stop(error.what());
-                newest_.wake();
+            if (is_stopping()) {
+                // The connection was closed under this call, which is no loss.
                 return;
             }
-            if (what == Remedy::Join && opened) {
-                link_.forget(*opened);
-            }
-            tally_.failed(error.what());
-            seconds = backoff_.failed(asked_pause(error.failure.retry_after_ms));
+            seconds = backoff_.failed(recover(error, opened));
         }
         pause(seconds);
     }
+}
+
+double Watcher::recover(const CallFailed& error, const SharedOpened& opened) {
+    const Remedy what = remedy(error);
+    // A version that is gone is asked for anew; an experiment that does not exist has to be made by somebody.
+    const bool is_refused = what == Remedy::Repair && (!opened || error.code != Code::NotFound);
+    if ((is_refused || what == Remedy::Join) && opened) {
+        link_.forget(*opened);
+    }
+    if (is_refused) {
+        tally_.refused(Caller::Watcher, error.what());
+        newest_.wake();
+        return refused_seconds_;
+    }
+    tally_.failed(error.what());
+    return asked_pause(error.failure.retry_after_ms);
 }
 
 void Watcher::stop() {
@@ -100,15 +109,22 @@ void Watcher::pause(double seconds) {
 void Watcher::catch_up(const SharedOpened& opened) {
     // After joining the present weights may be old, or of a learner that is no more.
     const SharedSnapshot snapshot = newest_.get();
-    if (opened == caught_up_ && snapshot) {
-        return;
+    if (std::exchange(joined_, opened) != opened) {
+        tally_.succeeded(Caller::Watcher);
     }
-    if (!snapshot || !opened->fits(*snapshot) || snapshot->version > opened->version) {
+    if (opened == caught_up_ && snapshot) {
+        if (tally_.connected()) {
+            return;
+        }
+        // A watch that nothing happens in does not tell whether the server is back; this call does.
+        pull(*opened, snapshot);
+    } else if (!snapshot || !opened->fits(*snapshot) || snapshot->version > opened->version) {
         pull(*opened, nullptr);
     } else if (snapshot->version < opened->version) {
         pull(*opened, snapshot);
     }
     caught_up_ = opened;
+    tally_.succeeded(Caller::Watcher);
 }
 
 void Watcher::follow(const Opened& opened) {
@@ -140,12 +156,14 @@ void Watcher::follow(const Opened& opened) {
 
 void Watcher::hear(const Opened& opened, wire::NewVersion news) {
     backoff_.succeeded();
-    tally_.succeeded();
+    tally_.succeeded(Caller::Watcher);
     const SharedSnapshot snapshot = newest_.get();
-    if (!snapshot || news.version <= snapshot->version) {
+    if (!snapshot || news.version == snapshot->version) {
         return;
     }
-    if (!news.patch) {
+    if (news.version < snapshot->version || !news.patch) {
+        // Older news: either a pull has overtaken it, or the number at hand is one that the learner never gave and the
+        // server then sends the newest in full.
         pull(opened, snapshot);
         return;
     }

@@ -22,7 +22,7 @@ public:
     using OnPublish = std::function<void(const SharedSnapshot&)>;
 
     Watcher(Link& link, std::shared_ptr<wire::Transport> transport, Newest& newest, double timeout, Chance chance,
-            Clock clock, Tally& tally, OnPublish on_publish);
+            Clock clock, Tally& tally, OnPublish on_publish, double refused_seconds = refused_pause);
 
     /// Follow the learner until `stop`.
     void run();
@@ -34,6 +34,8 @@ private:
 
     bool is_stopping() const;
     void pause(double seconds);
+    /// Tell of a failed call; the seconds to wait at least.
+    double recover(const wire::CallFailed& error, const SharedOpened& opened);
     void catch_up(const SharedOpened& opened);
     void follow(const Opened& opened);
     void hear(const Opened& opened, wire::NewVersion news);
@@ -49,6 +51,8 @@ private:
     Clock clock_;
     Tally& tally_;
     OnPublish on_publish_;
+    double refused_seconds_;
+    SharedOpened joined_;     ///< The session that was last found open.
     SharedOpened caught_up_;  ///< The session whose policy the present snapshot is known to be.
     mutable std::mutex mutex_;
     std::condition_variable stopped_;

@@ -29,6 +29,11 @@ public:
         require_axes(x.shape, 1, op_.inputs[index]);
         return x;
     }
+    Register picture(std::size_t index) {
+        const Register x = floats(index);
+        require_axes(x.shape, 3, op_.inputs[index]);
+        return x;
+    }
     Register raw(std::size_t index) const { return compiler_.find(op_.inputs[index], who_); }
     std::size_t tensor(std::size_t index, const Shape& shape) const {
         return compiler_.tensor(op_.tensors[index], shape, who_);
@@ -172,6 +177,20 @@ Step compile_rms_norm(OpReader& op) {
     };
 }
 
+Step compile_channels_first(OpReader& op) {
+    op.expect(1, 0);
+    const Register x = op.picture(0);
+    const std::size_t from = x.at, out = op.output({x.shape[2], x.shape[0], x.shape[1]});
+    const std::size_t channels = x.shape[2], pixels = std::size_t{x.shape[0]} * x.shape[1];
+    return [=](Frame& f) {
+        for (std::size_t channel = 0; channel < channels; ++channel) {
+            const float* read = f.registers + from + channel;
+            float* to = f.registers + out + channel * pixels;
+            for (std::size_t pixel = 0; pixel < pixels; ++pixel) to[pixel] = read[pixel * channels];
+        }
+    };
+}
+
 /// Lengths and places of one convolution.
 struct Convolution {
     std::size_t channels, height, width;
@@ -209,8 +228,7 @@ void convolve(const Convolution& c, Frame& f) {
 
 Step compile_conv2d(OpReader& op) {
     op.expect(1, 2);
-    const Register x = op.floats(0);
-    if (x.shape.size() != 3) op.fail("reads an image of shape " + to_string(x.shape) + "; expected three axes");
+    const Register x = op.picture(0);
     const Shape kernel = op.tensor_shape(0, 4);
     Convolution c{};
     c.channels = x.shape[0], c.height = x.shape[1], c.width = x.shape[2];
@@ -357,6 +375,7 @@ const std::map<std::string, Compile>& compilers() {
         {"standardize", compile_standardize},
         {"layer_norm", compile_layer_norm},
         {"rms_norm", compile_rms_norm},
+        {"channels_first", compile_channels_first},
         {"conv2d", compile_conv2d},
         {"flatten", compile_flatten},
         {"concat", compile_concat},

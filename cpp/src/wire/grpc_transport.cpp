@@ -194,16 +194,49 @@ private:
     bool finished_ = false;
 };
 
+/// What to show with the next call: a token that is kept in a file can be replaced while the client runs.
+class Token {
+public:
+    Token(std::string text, std::optional<std::filesystem::path> file)
+        : text_(std::move(text)), file_(std::move(file)) {}
+
+    /// The newest text; while its file is away or cannot be read, the one before.
+    std::string current() {
+        const std::lock_guard lock(mutex_);
+        if (!file_) {
+            return text_;
+        }
+        std::error_code failed;
+        const auto written = std::filesystem::last_write_time(*file_, failed);
+        if (!failed && written != written_) {
+            std::ifstream file(*file_);
+            if (std::string line; std::getline(file, line)) {
+                const std::size_t end = line.find_last_not_of(" \t\r");
+                const std::size_t begin = line.find_first_not_of(" \t");
+                text_ = end == std::string::npos ? "" : line.substr(begin, end + 1 - begin);
+                written_ = written;
+            }
+        }
+        return text_;
+    }
+
+private:
+    std::mutex mutex_;
+    std::string text_;
+    std::optional<std::filesystem::path> file_;
+    std::filesystem::file_time_type written_;
+};
+
 class GrpcTransport final : public Transport {
 public:
     explicit GrpcTransport(const ClientSettings& settings)
-        : token_(settings.token),
+        : token_(settings.token, settings.token_file),
           stub_(v1::Training::NewStub(
               grpc::CreateCustomChannel(settings.server, credentials(settings.tls), channel_arguments()))) {}
 
     JoinReply join(const JoinRequest& request, double timeout) override {
         v1::JoinReply reply;
-        Call call(open_, token_);
+        Call call(open_, token_.current());
         call.expire_in(timeout);
         require_ok(stub_->Join(&call.context(), to_message(request), &reply), call.context());
         return from_message(reply);
@@ -211,21 +244,21 @@ public:
 
     PushReply push(const PushRequest& request, double timeout) override {
         v1::PushReply reply;
-        Call call(open_, token_);
+        Call call(open_, token_.current());
         call.expire_in(timeout);
         require_ok(stub_->Push(&call.context(), to_message(request), &reply), call.context());
         return from_message(reply);
     }
 
     std::unique_ptr<Stream<PatchChunk>> pull(const PullRequest& request, double timeout) override {
-        auto call = std::make_unique<Call>(open_, token_);
+        auto call = std::make_unique<Call>(open_, token_.current());
         call->expire_in(timeout);
         auto reader = stub_->Pull(&call->context(), to_message(request));
         return std::make_unique<GrpcStream<v1::PatchChunk, PatchChunk>>(std::move(call), std::move(reader));
     }
 
     std::unique_ptr<Stream<NewVersion>> watch(const WatchRequest& request) override {
-        auto call = std::make_unique<Call>(open_, token_);
+        auto call = std::make_unique<Call>(open_, token_.current());
         auto reader = stub_->Watch(&call->context(), to_message(request));
         return std::make_unique<GrpcStream<v1::NewVersion, NewVersion>>(std::move(call), std::move(reader));
     }
@@ -233,7 +266,7 @@ public:
     void close() noexcept override { open_->close(); }
 
 private:
-    std::string token_;
+    Token token_;
     std::shared_ptr<OpenCalls> open_ = std::make_shared<OpenCalls>();
     std::unique_ptr<v1::Training::Stub> stub_;
 };

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "client/fake_server.hpp"
 #include "records/temporary.hpp"
 
@@ -124,11 +126,15 @@ TEST(Agent, WhatCouldNotBeSentIsCountedOrKeptOnDisk) {
     EXPECT_TRUE(server->wait_for_segments(1)) << "the next start sends it";
 }
 
-TEST(Agent, ARefusalStopsTheSendingNotTheDeciding) {
+TEST(Agent, ARefusalStopsTheSendingNotTheDecidingUntilItIsLifted) {
     class Refusing : public FakeServer {
     public:
-        wire::PushReply push(const wire::PushRequest&, double) override {
-            throw wire::CallFailed(wire::Code::PermissionDenied, "not yours");
+        std::atomic<bool> refuses = true;
+        wire::PushReply push(const wire::PushRequest& request, double timeout) override {
+            if (refuses) {
+                throw wire::CallFailed(wire::Code::PermissionDenied, "not yours");
+            }
+            return FakeServer::push(request, timeout);
         }
     };
     const auto server = std::make_shared<Refusing>();
@@ -138,6 +144,19 @@ TEST(Agent, ARefusalStopsTheSendingNotTheDeciding) {
     EXPECT_FALSE(agent.flush(0.5));
     Episode episode = agent.episode();
     EXPECT_TRUE(episode.act(seen));
+    server->refuses = false;
+    ASSERT_TRUE(server->wait_for_segments(1));
+    ASSERT_TRUE(eventually([&] { return agent.health().stopped.empty(); }));
+}
+
+TEST(Agent, AVersionThatTheLearnerNeverGaveDoesNotKeepItFromLaterOnes) {
+    const auto server = std::make_shared<FakeServer>();
+    const Agent agent = connect_to(server);
+    server->exaggerate_next = true;
+    server->publish(0.5F);
+    ASSERT_TRUE(eventually([&] { return agent.health().version == std::uint64_t{1} << 60; }));
+    server->publish(0.75F);
+    ASSERT_TRUE(eventually([&] { return agent.health().version == 2U; }));
 }
 
 }  // namespace

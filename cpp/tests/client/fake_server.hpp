@@ -142,6 +142,7 @@ public:
     std::map<std::pair<std::uint64_t, std::uint64_t>, std::string> stored;
     wire::JoinRequest last_join;
     bool lose_next_answer = false;
+    bool exaggerate_next = false;  ///< The next news has a number that nobody will reach.
     int joins = 0;
     int pushes = 0;
     int pulls = 0;
@@ -181,6 +182,9 @@ private:
             }
             have_ = server_.version_;
             wire::NewVersion news{have_, server_.patch()};
+            if (std::exchange(server_.exaggerate_next, false)) {
+                news.version = news.patch->header->target = std::uint64_t{1} << 60;
+            }
             if (std::exchange(server_.damaged_, false)) {
                 news.patch->payload[0] = static_cast<char>(news.patch->payload[0] ^ 1);
             }
@@ -250,6 +254,7 @@ inline Agent connect_to(const std::shared_ptr<FakeServer>& server, const ClientS
                         Fallback fallback = nullptr) {
     client::Start start = client::fresh_start(settings);
     start.first_episode = 100;
+    start.refused_seconds = 0.01;
     return client::connect_over(settings, server, std::move(fallback), start);
 }
 

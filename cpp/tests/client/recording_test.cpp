@@ -153,6 +153,26 @@ TEST(Recording, AMaskForbidsChoicesAndIsRecorded) {
     EXPECT_EQ(std::vector<std::uint8_t>(masks.end() - 3, masks.end()), (std::vector<std::uint8_t>{1, 1, 1}));
 }
 
+TEST(Recording, APieceIsNoLongerThanAMessageCanCarry) {
+    const auto server = std::make_shared<FakeServer>();
+    server->limits = {64U << 10, 1U << 16, 64, 256};
+    ClientSettings settings = quick_settings();
+    settings.max_segment_length = 10'000;
+    Agent agent = connect_to(server, settings);
+    Episode episode = agent.episode();
+    for (int step = 0; step < 6'000; ++step) {
+        episode.act(std::vector<float>{1.0F, 2.0F});
+    }
+    episode.end();
+    ASSERT_TRUE(agent.flush());
+    EXPECT_TRUE(agent.health().drops.empty());
+    std::uint64_t steps = 0;
+    for (const v1::Segment& segment : server->segments()) {
+        steps += segment.steps();
+    }
+    EXPECT_EQ(steps, 6'000U);
+}
+
 TEST(Recording, AMaskThatForbidsAllLosesNothingThatCouldBeSent) {
     const auto server = std::make_shared<FakeServer>(small_policy(true));
     ClientSettings settings = quick_settings();

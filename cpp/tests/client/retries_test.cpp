@@ -14,9 +14,9 @@ TEST(Remedy, FollowsTheTableOfTheService) {
         EXPECT_EQ(remedy(CallFailed(code, "")), Remedy::Wait);
     }
     EXPECT_EQ(remedy(CallFailed(Code::FailedPrecondition, "", {FailureReason::UnknownSession, 0})), Remedy::Join);
-    EXPECT_EQ(remedy(CallFailed(Code::FailedPrecondition, "", {FailureReason::OtherLearner, 0})), Remedy::Stop);
+    EXPECT_EQ(remedy(CallFailed(Code::FailedPrecondition, "", {FailureReason::OtherLearner, 0})), Remedy::Repair);
     for (const Code code : {Code::Unauthenticated, Code::PermissionDenied, Code::InvalidArgument, Code::NotFound}) {
-        EXPECT_EQ(remedy(CallFailed(code, "")), Remedy::Stop);
+        EXPECT_EQ(remedy(CallFailed(code, "")), Remedy::Repair);
     }
 }
 

@@ -133,6 +133,11 @@ TEST(Settings, WrongValuesAreNamedWithWhatWasExpected) {
     EXPECT_TRUE(mentions(fault(R"({"algorithm": "ppo", "experiment": "x"})"), "both given"));
     EXPECT_TRUE(mentions(fault(R"({"network": {"a": 1}})"), "without an algorithm"));
     EXPECT_TRUE(mentions(fault(R"({"server": "inproc://x"})"), "Python clients"));
+    for (const char* server : {"127.0.0.1", "host:99999", "host:0", "host:http", ":50051"}) {
+        EXPECT_TRUE(mentions(fault(json{{"server", server}}.dump()), "expected host:port")) << server;
+    }
+    EXPECT_EQ(fault(R"({"server": "unix:/run/rl4sys"})"), "");
+    EXPECT_EQ(fault(R"({"server": "[::1]:50051"})"), "");
 }
 
 TEST(Settings, ATokenDoesNotTravelUnencryptedUnlessToldSo) {

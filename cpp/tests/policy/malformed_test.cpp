@@ -85,6 +85,7 @@ TEST(Malformed, ShapesMustFit) {
     expect_refusal("1 axis", [](PolicySpec& s) { s.program.inputs[0].shape = {2, 2}; });
     expect_refusal("[4]", [](PolicySpec& s) { s.action = DiscreteAction{4, 0}; });
     expect_refusal("[2]", [](PolicySpec& s) { s.program.carry = {{"memory", {2}, "layer0"}}; });
+    expect_refusal("3 axes", [](PolicySpec& s) { s.program.ops.push_back({"channels_first", {"t"}, {"x"}, {}, {}}); });
     expect_refusal("equal", [](PolicySpec& s) { s.program.ops.push_back({"add", {"sum"}, {"x", "layer0"}, {}, {}}); });
 }
 

@@ -8,7 +8,6 @@ from rl4sys.algorithms.problem import (
     Problem,
     Progress,
     UnsuitableActions,
-    UnsuitableNetwork,
     Update,
     without_memory,
 )
@@ -23,6 +22,7 @@ from rl4sys.algorithms.sac import SAC, SACConfig
 from rl4sys.algorithms.sac_discrete import DiscreteSAC
 from rl4sys.algorithms.sql import SQL, SQLConfig
 from rl4sys.algorithms.td3 import TD3, TD3Config
+from rl4sys.networks import UnsuitableNetwork
 
 __all__ = [
     "ALGORITHMS",

@@ -9,7 +9,7 @@ from rl4sys.policy import BoxAction, Head, PolicySpec, Program, ProgramBuilder, 
 def actor_and_critic(problem: Problem) -> tuple[Policies, Program, Program]:
     """The two policies over one actor program, that program, and the critic's."""
     builder = ProgramBuilder(problem.observation)
-    features = builder.features(standardize=problem.standardize)
+    features = problem.networks.actor.features(builder, "actor", standardize=problem.standardize)
     body = problem.networks.actor.body(builder, features, "actor")
     output = builder.linear(body, output_size(problem.action), "actor.action")
     if isinstance(problem.action, BoxAction):
@@ -21,6 +21,6 @@ def actor_and_critic(problem: Problem) -> tuple[Policies, Program, Program]:
     policies = Policies(PolicySpec(problem.action, actor, head), PolicySpec(problem.action, actor, greedy))
 
     builder = ProgramBuilder(problem.observation)
-    features = builder.features(standardize=problem.standardize)
+    features = problem.networks.critic.features(builder, "critic", standardize=problem.standardize)
     builder.linear(problem.networks.critic.body(builder, features, "critic"), 1, "critic.value")
     return policies, without_memory(actor), without_memory(builder.program())

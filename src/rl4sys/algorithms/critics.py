@@ -158,7 +158,7 @@ class Critics(Followed):
 def _program(problem: Problem) -> tuple[Program, str]:
     """The program of one critic, and the register with its values."""
     builder = ProgramBuilder(problem.observation)
-    features = builder.features(standardize=problem.standardize)
+    features = problem.networks.critic.features(builder, "critic", standardize=problem.standardize)
     outputs = 1
     match problem.action:
         case DiscreteAction(n=n):

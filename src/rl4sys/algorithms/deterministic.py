@@ -91,7 +91,7 @@ class DeterministicActor(Followed):
 def _policies(problem: Problem, box: BoxAction, config: DeterministicConfig) -> tuple[Policies, Program]:
     """The two policies, and the program to train. The exploring one remembers its noise if that goes on."""
     builder = ProgramBuilder(problem.observation)
-    features = builder.features(standardize=problem.standardize)
+    features = problem.networks.actor.features(builder, "actor", standardize=problem.standardize)
     mean = builder.linear(problem.networks.actor.body(builder, features, "actor"), box.size, "actor.action")
     builder.tensor(_STD, box.size)
     builder.tensor(_EPSILON, 1)

@@ -14,7 +14,7 @@ from rl4sys.algorithms.registry import AlgorithmConfig, register_algorithm
 from rl4sys.algorithms.returns import n_step_return
 from rl4sys.experience import Array, Transitions
 from rl4sys.networks import Accumulation, FlatAdam, Parameters, TorchProgram, masked, uniform_fan_in
-from rl4sys.policy import DiscreteAction, Head, PolicySpec, Program, ProgramBuilder, layout_of
+from rl4sys.policy import BoxAction, DiscreteAction, Head, PolicySpec, Program, ProgramBuilder, layout_of
 from rl4sys.replay import Ratio
 from rl4sys.state import State, require
 
@@ -85,9 +85,10 @@ class DQN:
 
     def __init__(self, config: DQNConfig, problem: Problem) -> None:
         if not isinstance(problem.action, DiscreteAction):
+            others = "sac, td3 or ppo" if isinstance(problem.action, BoxAction) else "ppo"
             raise UnsuitableActions(
                 f"DQN needs one discrete choice per step; this environment wants {problem.action.kind} actions. "
-                f"Use algorithm.name=ppo, or an environment with discrete actions."
+                f"Use algorithm.name={others}, or an environment with discrete actions."
             )
         self._config = config
         self._problem = problem
@@ -199,7 +200,7 @@ def _programs(problem: Problem, dueling: bool) -> tuple[Policies, Program, str |
     """
     assert isinstance(problem.action, DiscreteAction)
     builder = ProgramBuilder(problem.observation)
-    features = builder.features(standardize=problem.standardize)
+    features = problem.networks.actor.features(builder, "actor", standardize=problem.standardize)
     body = problem.networks.actor.body(builder, features, "actor")
     scores = builder.linear(body, problem.action.n, "actor.action")
     builder.tensor("epsilon", 1)

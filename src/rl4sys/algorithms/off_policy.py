@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -113,11 +112,15 @@ def bounded_box(problem: Problem, algorithm: str) -> BoxAction:
             f"Use algorithm.name={others}, or an environment with continuous actions."
         )
     for place, (low, high) in enumerate(zip(action.low, action.high, strict=True)):
-        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        # As they will be computed with: the largest numbers of float32 stand for no bounds, and overflow here.
+        with np.errstate(over="ignore"):
+            width = np.float32(high) - np.float32(low)
+        if not (np.isfinite(width) and width > 0):
             raise UnsuitableActions(
                 f"{algorithm} acts within bounds, and number {place} of this environment's action has the bounds "
                 f"{low} and {high}. Wrap the environment so that they are finite and apart "
-                f"(gymnasium.wrappers.RescaleAction or ClipAction), or use algorithm.name=ppo."
+                f"(gymnasium.wrappers.TransformAction(environment, lambda action: action, Box(low, high))), or use "
+                f"algorithm.name=ppo."
             )
     return action
 

@@ -23,11 +23,14 @@ from rl4sys.networks import (
     Evaluation,
     FlatAdam,
     Parameters,
+    TensorMap,
     TorchProgram,
     categorical,
     gaussian,
     multi_categorical,
     orthogonal,
+    rows_of,
+    rows_of_all,
 )
 from rl4sys.policy import BoxAction, DiscreteAction, MultiDiscreteAction, layout_of
 from rl4sys.replay import OnceFresh
@@ -234,9 +237,10 @@ class PPO:
         device = self._problem.device
         shape = batch.acted.shape
         flat = {name: _rows(array, shape) for name, array in batch.observation.items()}
+        seen = {name: torch.from_numpy(array).to(device) for name, array in flat.items()}
         with torch.no_grad():
-            value = self._value({name: torch.from_numpy(a).to(device) for name, a in flat.items()})
-        values = value.cpu().numpy().reshape(shape)
+            parts = self._accumulation.results(math.prod(shape), lambda part: self._value(rows_of_all(seen, part)))
+        values = torch.cat(parts).cpu().numpy().reshape(shape)
         advantage = generalized_advantage(
             batch.reward, batch.discount, batch.acted, values, self._config.gamma, self._config.gae_lambda
         )
@@ -262,7 +266,10 @@ class PPO:
         if not age.any():
             return behaviour, np.ones_like(behaviour)
         with torch.no_grad():
-            newest = self._evaluate(observation, action).log_prob.cpu().numpy()
+            parts = self._accumulation.results(
+                len(action), lambda part: self._evaluate(rows_of_all(observation, part), rows_of(action, part)).log_prob
+            )
+        newest = torch.cat(parts).cpu().numpy()
         proximal = np.where(age > 0, newest, behaviour)
         bound = np.float32(math.log(self._config.max_importance))
         return proximal, np.exp(np.minimum(proximal - behaviour, bound))
@@ -301,7 +308,7 @@ class PPO:
         outcome, old = rows.columns[:, 3:].unbind(1)
         return squared_error(self._value(rows.observation), outcome, old, self._config.clip_value)
 
-    def _evaluate(self, observation: dict[str, torch.Tensor], action: torch.Tensor) -> Evaluation:
+    def _evaluate(self, observation: TensorMap, action: torch.Tensor) -> Evaluation:
         output = self._actor(observation)[self._actor_output]
         mask = observation[self._problem.mask] if self._problem.mask else None
         match self._problem.action:
@@ -312,7 +319,7 @@ class PPO:
             case BoxAction():
                 return gaussian(output, self.parameters.views["log_std"], action)
 
-    def _value(self, observation: dict[str, torch.Tensor]) -> torch.Tensor:
+    def _value(self, observation: TensorMap) -> torch.Tensor:
         return self._critic(observation)[self._critic_output].squeeze(-1)  # type: ignore[no-any-return]  # nn.Module
 
     def standardize(self, name: str, mean: Array, scale: Array) -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 
 from rl4sys.experience import Array, ArraySpec
-from rl4sys.networks import NetworksConfig
+from rl4sys.networks import NetworksConfig, UnsuitableNetwork
 from rl4sys.policy import MASK, ActionSpec, PolicySpec, Program
 from rl4sys.seeding import Seeds
 
@@ -68,10 +68,6 @@ class Problem:
 
 class UnsuitableActions(ValueError):
     """An algorithm cannot produce the actions that the environment wants."""
-
-
-class UnsuitableNetwork(ValueError):
-    """An algorithm cannot train a network of this kind."""
 
 
 def without_memory(program: Program) -> Program:

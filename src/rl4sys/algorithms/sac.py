@@ -42,9 +42,10 @@ class SACConfig(OffPolicyConfig):
     temperature_lr: float | None = Field(None, gt=0)
     """Step size of Adam for the temperature; that of the actor if not given."""
     target_entropy: float | None = None
-    """The entropy that a learned temperature keeps up, of actions scaled to [−1, 1]; minus their size if not given."""
+    """The entropy, in nats, that a learned temperature keeps up. If not given, it is minus the size of an action
+    (scaled to [−1, 1]), and for discrete actions what `entropy_fraction` says."""
     entropy_fraction: float = Field(0.98, gt=0, lt=1)
-    """The same for discrete actions, as a share of the entropy of choosing at random among what is allowed."""
+    """For discrete actions: the wanted share of the entropy of choosing at random among what is allowed."""
     ensemble: int = Field(2, ge=1)
     """Critics. More estimate better and take time."""
     target_subset: int | None = Field(None, ge=1)
@@ -162,7 +163,7 @@ def _count(observation: TensorMap) -> int:
 def _policies(problem: Problem, box: BoxAction) -> tuple[Policies, Program]:
     """The two policies, and the program to train."""
     builder = ProgramBuilder(problem.observation)
-    features = builder.features(standardize=problem.standardize)
+    features = problem.networks.actor.features(builder, "actor", standardize=problem.standardize)
     body = problem.networks.actor.body(builder, features, "actor")
     mean, log_std = (builder.linear(body, box.size, f"actor.{part}") for part in ("mean", "log_std"))
     builder.tensor("epsilon", 1)

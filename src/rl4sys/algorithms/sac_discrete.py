@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import torch
@@ -67,9 +68,17 @@ class DiscreteSAC(SoftLearner):
         run.backward({self._logits: by_logits})
         with torch.no_grad():
             entropy = -expected(log_probs, log_probs, allowed)
-            choices = torch.full_like(entropy, values.shape[-1]) if allowed is None else allowed.sum(-1)
-            wanted = self._config.entropy_fraction * choices.clamp(min=1).log()
-        return loss.detach()[None], entropy, entropy - wanted
+            surplus = entropy - self._wanted(values.shape[-1], allowed)
+        return loss.detach()[None], entropy, surplus
+
+    def _wanted(self, choices: int, allowed: torch.Tensor | None) -> torch.Tensor | float:
+        """The entropy that the temperature keeps up: one number, or [B] where masks differ."""
+        config = self._config
+        if config.target_entropy is not None:
+            return config.target_entropy
+        if allowed is None:
+            return config.entropy_fraction * math.log(choices)
+        return config.entropy_fraction * allowed.sum(-1).clamp(min=1).log()
 
     def _log_probs(self, logits: torch.Tensor, observation: TensorMap) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Logarithms of the probabilities of all choices [B, n], and the mask, if there is one."""
@@ -102,7 +111,7 @@ def _policies(problem: Problem) -> tuple[Policies, Program]:
     """The two policies, and the program to train."""
     assert isinstance(problem.action, DiscreteAction)
     builder = ProgramBuilder(problem.observation)
-    features = builder.features(standardize=problem.standardize)
+    features = problem.networks.actor.features(builder, "actor", standardize=problem.standardize)
     body = problem.networks.actor.body(builder, features, "actor")
     logits = builder.linear(body, problem.action.n, _LAST)
     program = without_memory(builder.program())

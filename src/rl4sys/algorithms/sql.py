@@ -135,7 +135,7 @@ def _repeated(observation: TensorMap, count: int) -> TensorMap:
 def _policies(problem: Problem, box: BoxAction, noise_size: int) -> tuple[Policies, Program]:
     """The two policies, and the program to train. Without a critic at hand the best guess is what no noise gives."""
     builder = ProgramBuilder(problem.observation)
-    features = builder.features(standardize=problem.standardize)
+    features = problem.networks.actor.features(builder, "actor", standardize=problem.standardize)
     chance = builder.chance(_CHANCE, noise_size)
     joined = builder.op("concat", (features, chance), (builder.shape(features)[0] + noise_size,))
     output = builder.linear(problem.networks.actor.body(builder, joined, "actor"), box.size, "actor.action")

@@ -42,6 +42,7 @@ def cleanup(
 
       rl4sys cleanup status=failed --keep-recent 0 --yes
     """
+    from rl4sys.cli.exit_codes import NO
     from rl4sys.cli.output import print_json, show, tell
     from rl4sys.laboratory.cleaning import find_waste
     from rl4sys.laboratory.filters import parse_filters
@@ -68,7 +69,7 @@ def cleanup(
     elif done:
         show(f"removed {megabytes(sum(waste.size for waste in done))} from {len(done)} run(s)")
     if len(done) < len(found):
-        raise typer.Exit(1)
+        raise typer.Exit(NO)
 
 
 def _is_removed(waste: Waste) -> bool:

@@ -52,7 +52,7 @@ def build(names: Iterable[str] = tuple(COMMANDS)) -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback()(_options)
+    app.callback(help=_flowing(_options))(_options)
     for name in names:
         _add(app, name)
     return app
@@ -102,4 +102,9 @@ def _options(
       rl4sys train --algorithm ppo --env CartPole-v1
 
       rl4sys train --help        [dim]every command has examples[/]
+
+    [bold]Exit codes[/]
+
+    0: done. 1: done, and the answer is no; something differs, or some of several runs failed. 2: it could not be
+    done. 3: an alert stopped the run. 130: interrupted.
     """

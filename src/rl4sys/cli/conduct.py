@@ -10,14 +10,10 @@ from types import FrameType
 
 import typer
 
+from rl4sys.cli.exit_codes import INTERRUPTED, STOPPED
 from rl4sys.cli.output import errors, show, tell
 from rl4sys.experiments import ExperimentConfig, Result, Run, RunDirectory, Screen, Terminal, plot
 from rl4sys.laboratory.following import follow
-
-INTERRUPTED = 130
-"""The exit code of a program that Ctrl-C ended."""
-STOPPED = 3
-"""The exit code of a run that an alert stopped."""
 
 
 def run_here(config: ExperimentConfig, *, allow_fallback: bool, debug: bool) -> None:
@@ -59,7 +55,7 @@ def conduct(run: Run, stop: Callable[[], bool]) -> None:
 
 
 @contextmanager
-def interruptible(say: Callable[[str], None] = tell) -> Iterator[Callable[[], bool]]:
+def interruptible() -> Iterator[Callable[[], bool]]:
     """Tells whether somebody asked to stop (Ctrl-C or SIGTERM). Asking a second time stops at once."""
     asked: list[int] = []
 
@@ -67,7 +63,7 @@ def interruptible(say: Callable[[str], None] = tell) -> Iterator[Callable[[], bo
         if asked:
             raise KeyboardInterrupt
         asked.append(number)
-        say("stopping after this turn, with a checkpoint; once more to stop at once")
+        tell("stopping after this turn, with a checkpoint; once more to stop at once")
 
     handlers = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -65,7 +65,9 @@ def show(
 
 @config.command()
 def diff(first: Source, second: Source, json: Json = False, debug: Debug = False) -> None:
-    """Show in which values two configs or runs differ, defaults included. The exit code is 1 if they do.
+    """Show in which values two configs or runs differ, defaults included.
+
+    The exit code is 0 if they are the same, 1 if they differ, and 2 if one of them cannot be read.
 
     [bold]Examples[/]
 
@@ -73,6 +75,7 @@ def diff(first: Source, second: Source, json: Json = False, debug: Debug = False
 
       rl4sys config diff ppo-CartPole-v1-seed0 ppo-CartPole-v1-seed1 --json
     """
+    from rl4sys.cli.exit_codes import NO
     from rl4sys.cli.output import print_json, print_table, tell
     from rl4sys.config import flat
     from rl4sys.experiments import load_experiment
@@ -89,7 +92,7 @@ def diff(first: Source, second: Source, json: Json = False, debug: Debug = False
     else:
         tell("they are the same")
     if keys:
-        raise typer.Exit(1)
+        raise typer.Exit(NO)
 
 
 @config.command()

@@ -5,7 +5,10 @@ from __future__ import annotations
 import errno
 import json
 import sys
+import traceback
 from typing import NoReturn
+
+from rl4sys.cli.exit_codes import NO, TROUBLE, SomeFailed
 
 
 def main() -> NoReturn:
@@ -29,9 +32,10 @@ def main() -> NoReturn:
 
 def _fail(error: Exception, *, debug: bool) -> NoReturn:
     if debug:
-        raise error
-    sys.stderr.write(f"error: {explain(error)}\n")
-    raise SystemExit(1) from None
+        traceback.print_exception(error)
+    else:
+        sys.stderr.write(f"error: {explain(error)}\n")
+    raise SystemExit(NO if isinstance(error, SomeFailed) else TROUBLE) from None
 
 
 def _serve_plainly() -> NoReturn:

@@ -28,14 +28,16 @@ def note(
     from rl4sys.cli.output import show, tell
     from rl4sys.laboratory.choosing import choose_one
     from rl4sys.laboratory.index import open_index
-    from rl4sys.laboratory.labels import read_labels
+    from rl4sys.laboratory.labels import change_labels, read_labels
 
     with open_index(runs, tell) as index:
         root, record = choose_one(index, run)
-        labels = read_labels(root / record.id)
-        if text is not None:
-            labels = labels.noted(text, datetime.datetime.now().astimezone())
-            labels.write(root / record.id)
+        directory = root / record.id
+        if text is None:
+            labels = read_labels(directory)
+        else:
+            now = datetime.datetime.now().astimezone()
+            labels = change_labels(directory, lambda old: old.noted(text, now))
     for entry in labels.notes:
         show(f"{entry.time}  {entry.text}")
     if not labels.notes:

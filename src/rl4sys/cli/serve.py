@@ -15,7 +15,7 @@ def serve(
     listen: Annotated[str | None, typer.Option(help="HOST:PORT, or unix:PATH; 127.0.0.1:50051 by default.")] = None,
     data: Annotated[Path | None, typer.Option(help="Where learners live; ./rl4sys-data by default.")] = None,
     token_file: Annotated[
-        Path | None, typer.Option(help="Lines of: TOKEN [expires=DATE] [policies=…] CLIENT-ID-PATTERN…")
+        Path | None, typer.Option(help="Lines of: TOKEN \\[expires=DATE] \\[policies=…] CLIENT-ID-PATTERN…")
     ] = None,
     tls_cert: Annotated[Path | None, typer.Option(help="The server's certificate (PEM).")] = None,
     tls_key: Annotated[Path | None, typer.Option(help="Its private key (PEM).")] = None,

@@ -45,7 +45,7 @@ def status(
     """
     from rl4sys.client.grpc_transport import GrpcTransport
     from rl4sys.client.settings import parse_settings
-    from rl4sys.wire.calls import CallFailed
+    from rl4sys.wire.calls import CallFailed, Code
 
     tls = {name: str(path) for name, path in (("ca", tls_ca), ("cert", tls_cert), ("key", tls_key)) if path}
     values: dict[str, Any] = {"client_id": "status", "server": server, "token": token, "insecure": insecure}
@@ -60,9 +60,9 @@ def status(
         # Nobody reads any more; what Python still wants to write at its end goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except CallFailed as error:
-        raise ServerUnreachable(
-            f"{server}: {error} ({error.code}). Is it running? Start one with: rl4sys serve"
-        ) from None
+        is_silent = error.code in (Code.UNAVAILABLE, Code.DEADLINE_EXCEEDED)
+        advice = " Is it running? Start one with: rl4sys serve" if is_silent else ""
+        raise ServerUnreachable(f"{server}: {error} ({error.code}).{advice}") from None
     finally:
         transport.close()
 

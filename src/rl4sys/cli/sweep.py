@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from rl4sys.laboratory.sweep_summary import SweepSummary
 
 
-class TrialsFailed(RuntimeError):
-    """Some trials failed; the others are finished."""
-
-
 def sweep(
     file: Annotated[
         str, typer.Argument(metavar="SWEEP.yaml", help="A sweep (a path, or the name of one that comes with RL4Sys).")
@@ -77,7 +73,8 @@ def _run(
 ) -> None:
     from dataclasses import asdict
 
-    from rl4sys.cli.conduct import INTERRUPTED, drawn, interruptible
+    from rl4sys.cli.conduct import drawn, interruptible
+    from rl4sys.cli.exit_codes import INTERRUPTED, SomeFailed
     from rl4sys.cli.output import errors, print_json, tell
     from rl4sys.experiments import Screen
     from rl4sys.laboratory.launching_locally import LocalLauncher
@@ -103,7 +100,7 @@ def _run(
         _tabulate(summary, config.place, picture)
     if failed := summary.with_status("failed"):
         causes = "".join(f"\n  {trial.key}: {trial.cause}" for trial in failed)
-        raise TrialsFailed(f"{len(failed)} of {len(trials)} trials failed; run it again to try them again:{causes}")
+        raise SomeFailed(f"{len(failed)} of {len(trials)} trials failed; run it again to try them again:{causes}")
     finished = len(summary.with_status("finished"))
     if finished < len(trials):
         tell(f"{finished} of {trials_in_words(len(trials))} are finished; go on with the same command")
@@ -127,11 +124,12 @@ def _show(trials: Sequence[Trial], *, as_json: bool) -> None:
         ]
         print_json({"count": len(trials), "trials": shown})
     else:
+        # In C where it can be: of a thousand trials this is what takes the time.
+        dumper = yaml.CSafeDumper if yaml.__with_libyaml__ else yaml.SafeDumper
         for number, trial in enumerate(trials, start=1):
-            typer.echo(f"---\n# trial {number} of {len(trials)}: {trial.title}")
-            typer.echo(
-                yaml.safe_dump(trial.config.model_dump(mode="json"), sort_keys=False, allow_unicode=True), nl=False
-            )
+            values = trial.config.model_dump(mode="json")
+            text = yaml.dump(values, Dumper=dumper, sort_keys=False, allow_unicode=True)
+            typer.echo(f"---\n# trial {number} of {len(trials)}: {trial.title}\n{text}", nl=False)
     tell(f"{trials_in_words(len(trials))}; nothing was started.")
 
 

@@ -30,11 +30,10 @@ def tag(
     from rl4sys.cli.output import show, tell
     from rl4sys.laboratory.choosing import choose_one
     from rl4sys.laboratory.index import open_index
-    from rl4sys.laboratory.labels import read_labels
+    from rl4sys.laboratory.labels import change_labels, read_labels
 
     with open_index(runs, tell) as index:
         root, record = choose_one(index, run)
-        labels = read_labels(root / record.id).tagged(changes or ())
-        if changes:
-            labels.write(root / record.id)
+        directory = root / record.id
+        labels = change_labels(directory, lambda old: old.tagged(changes)) if changes else read_labels(directory)
     show(f"{record.id}: {' '.join(labels.tags) or 'no tags'}")

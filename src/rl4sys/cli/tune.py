@@ -80,7 +80,8 @@ def tune(
 def _run(config: TuneConfig, jobs: int, cpus: int | None, *, as_json: bool, allow_fallback: bool) -> None:
     from dataclasses import asdict
 
-    from rl4sys.cli.conduct import INTERRUPTED, drawn, interruptible
+    from rl4sys.cli.conduct import drawn, interruptible
+    from rl4sys.cli.exit_codes import INTERRUPTED
     from rl4sys.cli.output import errors, print_json, tell
     from rl4sys.experiments import Screen
     from rl4sys.laboratory.launching_locally import LocalLauncher

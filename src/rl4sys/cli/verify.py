@@ -12,9 +12,6 @@ if TYPE_CHECKING:
     from rl4sys.experiments import RunDirectory
     from rl4sys.laboratory.verifying import Verdict
 
-DIFFERENT = 1
-"""The exit code when something differs, as of `diff`."""
-
 
 def verify(
     run: OneRun,
@@ -34,7 +31,9 @@ def verify(
     """Repeat a run with the same seed and compare trajectories, weights and metrics, to the bit.
 
     Where it differs, the first step is named, with what differs and what probably caused it. The repetition is made in
-    a temporary directory (TMPDIR), tells no logger, and ends where it parts. The exit code is 1 if anything differs.
+    a temporary directory (TMPDIR), tells no logger, and ends where it parts.
+
+    The exit code is 0 if all is equal, 1 if anything differs, and 2 if it could not be found out.
 
     [bold]Examples[/]
 
@@ -46,6 +45,7 @@ def verify(
 
       rl4sys verify --resume ppo-CartPole-v1-seed0        [dim](is resuming exact here?)[/]
     """
+    from rl4sys.cli.exit_codes import NO
     from rl4sys.cli.output import print_json, tell
     from rl4sys.config import ConfigError
     from rl4sys.experiments import find_run
@@ -61,7 +61,7 @@ def verify(
             tell(f"note: {remark}")
         _say(verdict, resume=resume)
     if not verdict.equal:
-        raise typer.Exit(DIFFERENT)
+        raise typer.Exit(NO)
 
 
 def _repeated(directory: RunDirectory, start: str | None, steps: int | None) -> Verdict:

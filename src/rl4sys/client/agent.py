@@ -69,7 +69,7 @@ class RL4SysAgent:
         transport: Transport | None = None,
     ) -> None:
         if debug:
-            logging.getLogger("rl4sys").setLevel(logging.DEBUG)
+            _show_logs(logging.getLogger("rl4sys"))
         self._settings = _completed(load_settings(conf_path), observation_space, action_space)
         self._transport = transport
         self._agent = connect(self._settings, transport) if self._settings.observation else None
@@ -120,6 +120,15 @@ class RL4SysAgent:
         """Send what there is, and stop."""
         if self._agent is not None:
             self._agent.close(timeout)
+
+
+def _show_logs(logger: logging.Logger) -> None:
+    """Show everything, on standard error where the program has not said where else."""
+    logger.setLevel(logging.DEBUG)
+    if not logger.hasHandlers():
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        logger.addHandler(handler)
 
 
 def _completed(settings: ClientSettings, observation_space: Any, action_space: Any) -> ClientSettings:

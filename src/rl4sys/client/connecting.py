@@ -12,7 +12,10 @@ from rl4sys.client.live_agent import Agent, Start
 from rl4sys.client.settings import ClientSettings, load_settings
 from rl4sys.client.transports import transport_for
 from rl4sys.records import fresh_epoch
-from rl4sys.wire.calls import Transport
+from rl4sys.wire import Failure
+from rl4sys.wire.calls import CallFailed, Code, Transport
+
+_SILENT = (Code.UNAVAILABLE, Code.DEADLINE_EXCEEDED)
 
 
 class ConnectError(ConnectionError):
@@ -40,19 +43,35 @@ def connect(
         if transport is None:
             carrier.close()
         raise
-    refused = agent.wait_for_policy(settings.timeout)
+    try:
+        refused = agent.wait_for_policy(settings.timeout)
+    except BaseException:
+        # Ctrl-C while it waits: nobody has the agent, so nobody else could end its threads.
+        agent.close(timeout=0.0)
+        raise
     if not agent.has_policy and refused is None:
         agent.use_cached_policy()
     if refused is None and (agent.has_policy or fallback is not None):
         return agent
-    last_error = agent.health().last_error
+    problem = agent.problem
     agent.close(timeout=0.0)
     if refused is not None:
         raise ConnectError(
             f"The server {settings.server} refuses client '{settings.client_id}': {refused}"
         ) from refused
+    otherwise = "or let the system start without it: give `cache: DIR` or a fallback."
+    if problem is not None and _is_answer(problem):
+        raise ConnectError(
+            f"The server {settings.server} had no policy for client '{settings.client_id}' within "
+            f"{settings.timeout:g} s: {problem} See `rl4sys status {settings.server}`, {otherwise}"
+        ) from problem
     raise ConnectError(
         f"No answer from the server {settings.server} within {settings.timeout:g} s"
-        f"{f' ({last_error})' if last_error else ''}. Start it with `rl4sys serve`, correct `server` in the config, "
-        f"or let the system start without it: give `cache: DIR` or a fallback."
-    )
+        f"{f' ({problem})' if problem else ''}. Start it with `rl4sys serve`, correct `server` in the config, "
+        f"{otherwise}"
+    ) from problem
+
+
+def _is_answer(problem: Exception) -> bool:
+    """Whether the server itself said so, and not what lies between."""
+    return not isinstance(problem, CallFailed) or problem.code not in _SILENT or problem.failure != Failure()

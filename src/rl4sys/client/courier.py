@@ -8,13 +8,15 @@ from collections.abc import Callable
 
 from rl4sys.client.delivery import Delivery, Session
 from rl4sys.client.link import Link
-from rl4sys.client.retries import Remedy, remedy
+from rl4sys.client.retries import REFUSED_SECONDS, Remedy, remedy
 from rl4sys.client.tally import Tally
 from rl4sys.records import DiskOutbox, LogBroken, Verdict
 from rl4sys.wire import ContractViolation
 from rl4sys.wire.calls import CallFailed, Code, Transport
 
 _log = logging.getLogger(__name__)
+
+_NAME = "courier"
 
 
 class Courier:
@@ -73,8 +75,7 @@ class Courier:
                 if pause != 0.0:
                     self._changed.wait(pause)
                     continue
-            if not self._deliver():
-                return
+            self._deliver()
 
     def flush(self, deadline: float) -> bool:
         """Send at once, and wait until all is settled; false if there was no time or no way."""
@@ -107,46 +108,46 @@ class Courier:
                 return 0
             return outbox.backlog
 
-    def _deliver(self) -> bool:
-        """One call; false when there is no use in making more."""
+    def _deliver(self) -> None:
+        """One call."""
         session: Session | None = None
         try:
             session = self._link.open().session
             with self._changed:
                 request = self._delivery.request(session)
             if request is None:
-                return True
+                return
             reply = self._transport.push(request, self._timeout)
         except CallFailed as error:
-            return self._recover(error, session)
+            self._recover(error, session)
+            return
         except ContractViolation as error:
-            return self._recover(CallFailed(Code.INTERNAL, str(error)), session)
+            self._recover(CallFailed(Code.INTERNAL, str(error)), session)
+            return
         with self._changed:
             if self._closed:
-                return False
-            self._tally.succeeded()
+                return
+            self._tally.succeeded(_NAME)
             self._delivery.answered(reply, self._clock())
             self._tell_refusals()
             self._changed.notify_all()
-        return True
 
-    def _recover(self, error: CallFailed, session: Session | None) -> bool:
+    def _recover(self, error: CallFailed, session: Session | None) -> None:
         what = remedy(error)
-        # A push that breaks the contract is dropped and counted; a join that does would fail for ever.
-        hopeless = what is Remedy.STOP and (session is None or error.code is not Code.INVALID_ARGUMENT)
-        if what is Remedy.JOIN and session is not None:
+        # A push that breaks the contract is dropped and counted; a join that does fails until somebody repairs it.
+        is_refused = what is Remedy.REPAIR and (session is None or error.code is not Code.INVALID_ARGUMENT)
+        if (is_refused or what is Remedy.JOIN) and session is not None:
             self._link.forget(session)
         with self._changed:
             if self._closed:
-                return False
-            self._delivery.failed(error, self._clock())
+                return
+            self._delivery.failed(error, self._clock(), REFUSED_SECONDS if is_refused else 0.0)
             self._tell_refusals()
-            if hopeless:
-                self._tally.stop(error)
+            if is_refused:
+                self._tally.refused(_NAME, error)
             else:
                 self._tally.failed(error)
             self._changed.notify_all()
-        return not hopeless
 
     def _tell_refusals(self) -> None:
         refusals = self._delivery.refusals

@@ -151,7 +151,7 @@ class Delivery:
         if self.outbox.backlog and self._waiting_since is None:
             self._waiting_since = now
 
-    def failed(self, error: CallFailed, now: float) -> None:
+    def failed(self, error: CallFailed, now: float, least_pause: float = 0.0) -> None:
         """Nothing is known about what was on its way: send it again later, unless it can never be taken."""
         group = self._groups[0] if self._groups else []
         self._groups = []
@@ -161,7 +161,7 @@ class Delivery:
                 self.outbox.refuse(*parcel.key, "invalid_argument")
             self.refusals.append(str(error))
         self._waiting_since = now
-        self._not_before = now + self._backoff.failed(asked_pause(error.failure.retry_after_ms))
+        self._not_before = now + self._backoff.failed(max(least_pause, asked_pause(error.failure.retry_after_ms)))
 
     def _is_due(self) -> bool:
         pace = self._pace

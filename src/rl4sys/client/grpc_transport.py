@@ -12,6 +12,7 @@ from google.protobuf.message import Message
 
 from rl4sys.client.section import SettingsError
 from rl4sys.client.settings import ClientSettings, Tls
+from rl4sys.client.tokens import Token
 from rl4sys.wire import Failure, parse
 from rl4sys.wire.calls import CallFailed, Code, Watching
 from rl4sys.wire.generated import status_pb2, training_pb2, weights_pb2
@@ -46,7 +47,7 @@ class GrpcTransport:
 
     def __init__(self, settings: ClientSettings) -> None:
         address = settings.server
-        self._metadata = (("authorization", f"Bearer {settings.token}"),) if settings.token else ()
+        self._token = Token(settings.token or "", settings.token_file)
         if settings.tls is None:
             self._channel = grpc.insecure_channel(address, _OPTIONS)
         else:
@@ -65,11 +66,11 @@ class GrpcTransport:
 
     def pull(self, request: training_pb2.PullRequest, timeout: float) -> Iterator[weights_pb2.PatchChunk]:
         """The patch to a newer version, in parts."""
-        return _Stream(lambda: self._stub.Pull(request, timeout=timeout, metadata=self._metadata))
+        return _Stream(lambda: self._stub.Pull(request, timeout=timeout, metadata=self._metadata()))
 
     def watch(self, request: training_pb2.WatchRequest) -> Watching:
         """New versions as they are published. Keepalive, not a deadline, ends it when the server is gone."""
-        return _Stream(lambda: self._stub.Watch(request, metadata=self._metadata))
+        return _Stream(lambda: self._stub.Watch(request, metadata=self._metadata()))
 
     def act(self, request: training_pb2.ActRequest, timeout: float) -> training_pb2.ActReply:
         """Decide on the server."""
@@ -85,9 +86,13 @@ class GrpcTransport:
         """Let go of the connection; calls that are on their way fail as CANCELLED."""
         self._channel.close()
 
+    def _metadata(self) -> tuple[tuple[str, str], ...]:
+        token = self._token.current()
+        return (("authorization", f"Bearer {token}"),) if token else ()
+
     def _call(self, method: Callable[..., R], request: object, timeout: float) -> R:
         try:
-            return method(request, timeout=timeout, metadata=self._metadata)
+            return method(request, timeout=timeout, metadata=self._metadata())
         except grpc.RpcError as error:
             _raise(error)
         except ValueError as error:

@@ -36,4 +36,4 @@ class Health:
     """Updates that did not check out and were pulled in full."""
     last_error: str | None
     stopped: str | None
-    """Why nothing is sent or received any more; None while it is."""
+    """Why nothing is sent or received at present, though the server is there or a thread died; None while it is."""

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
+
+import numpy as np
 
 from rl4sys.client.delivery import HASH_BYTES, Session
 from rl4sys.client.settings import ClientSettings
 from rl4sys.client.snapshot import Snapshot
+from rl4sys.experience import ArraySpec
 from rl4sys.policy import COMPILERS, MASK, PolicySpec
 from rl4sys.wire import (
     PROTOCOL,
@@ -24,6 +28,9 @@ from rl4sys.wire.calls import CallFailed, Code, Transport
 from rl4sys.wire.generated import policy_pb2, training_pb2
 
 _LEAST_MESSAGE, _LARGEST_MESSAGE = 64 << 10, 4 << 20
+_MESSAGE_SLACK = 8 << 10
+"""Bytes of a message that are not a segment's values: names, numbers, and what the delivery keeps free."""
+_PER_ARRAY, _REWARD_BYTES = 16, 4
 _HEADS = [name for name, number in policy_pb2.HeadKind.items() if number]
 
 
@@ -91,11 +98,31 @@ class Opened:
             )
         require_decides(self.spec)
         self.version = reply.version
-        self.max_steps = reply.limits.max_segment_steps or (1 << 16)
+        self.max_steps = min(reply.limits.max_segment_steps or (1 << 16), self._steps_of_a_message())
+
+    def _steps_of_a_message(self) -> int:
+        """How many steps a segment may have so that a message can carry it: few where observations are images."""
+        schema = self.form.schema
+        seen = sum(map(_row_bytes, schema.observation))
+        step = seen + _row_bytes(schema.action) + _REWARD_BYTES + sum(map(_row_bytes, schema.extras))
+        arrays = len(schema.observation) + len(schema.extras) + len(schema.carry)
+        besides = seen + sum(map(_row_bytes, schema.carry)) + _MESSAGE_SLACK + _PER_ARRAY * arrays
+        steps = (self.session.max_message_bytes - besides) // step
+        if steps < 1:
+            raise CallFailed(
+                Code.INVALID_ARGUMENT,
+                f"One step takes {step + besides} bytes with what was observed before and after it, and a message "
+                f"takes {self.session.max_message_bytes}. Observe less, or in a smaller type such as uint8.",
+            )
+        return steps
 
     def fits(self, snapshot: Snapshot) -> bool:
         """Whether weights that the client has belong to this policy."""
         return snapshot.spec == self.spec and snapshot.schema_hash == self.schema_hash
+
+
+def _row_bytes(spec: ArraySpec) -> int:
+    return np.dtype(spec.dtype).itemsize * math.prod(spec.shape)
 
 
 def _require_wanted(opened: Opened, settings: ClientSettings) -> None:

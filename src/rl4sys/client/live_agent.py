@@ -10,7 +10,7 @@ from importlib import metadata
 from types import TracebackType
 from typing import Self
 
-from rl4sys.client import background
+from rl4sys.client import background, farewell
 from rl4sys.client.courier import Courier
 from rl4sys.client.delivery import AnyOutbox, Delivery, Pace
 from rl4sys.client.episode import Episode, Fallback, Workplace
@@ -22,6 +22,7 @@ from rl4sys.client.link import Link
 from rl4sys.client.packer import Packer
 from rl4sys.client.policy_cache import PolicyCache
 from rl4sys.client.retries import Backoff
+from rl4sys.client.section import SettingsError
 from rl4sys.client.settings import ClientSettings
 from rl4sys.client.snapshot import Newest, Snapshot, ThreadPolicies
 from rl4sys.client.tally import Tally
@@ -103,6 +104,7 @@ class Agent:
         packer = Packer(self._handoff, self._courier, self._tally)
         work = {"packer": packer.run, "courier": self._courier.run, "watcher": self._watcher.run}
         self._threads = [background.start(name, run, self._tally) for name, run in work.items()]
+        farewell.remember(self)
 
     def __enter__(self) -> Self:
         return self
@@ -114,7 +116,7 @@ class Agent:
 
     def episode(self) -> Episode:
         """A new episode, in a lane of its own. Use it with `with`, or call its `end`."""
-        if self._workplace.forks != forks():
+        if not self.is_ours:
             raise explain()
         if self._closed:
             raise RuntimeError("This agent is closed; call rl4sys.connect for another one.")
@@ -171,6 +173,16 @@ class Agent:
         return True
 
     @property
+    def is_ours(self) -> bool:
+        """Whether this process connected it, and not one that it was forked from."""
+        return self._workplace.forks == forks()
+
+    @property
+    def problem(self) -> Exception | None:
+        """What the last call that failed met with; None if none did."""
+        return self._tally.problem
+
+    @property
     def has_policy(self) -> bool:
         """Whether decisions are the policy's, not the fallback's."""
         return self._newest.snapshot is not None
@@ -180,12 +192,13 @@ class Agent:
 
         What could not be sent stays in an outbox on disk for the next start; in memory it is lost, and counted.
         """
-        if self._workplace.forks != forks():
+        if not self.is_ours:
             raise explain()
         with self._closing:
             if self._closed:
                 return
             self._closed = True
+        farewell.forget(self)
         deadline = self._clock() + timeout
         for episode in list(self._episodes.values()):
             episode.__exit__(None, None, None)
@@ -210,7 +223,12 @@ class Agent:
 
 def _outbox(settings: ClientSettings, epoch: int) -> AnyOutbox:
     limits = OutboxLimits(settings.outbox_bytes, settings.overflow)
-    return Outbox(epoch, limits) if settings.outbox is None else DiskOutbox(settings.outbox, epoch, limits)
+    if settings.outbox is None:
+        return Outbox(epoch, limits)
+    try:
+        return DiskOutbox(settings.outbox, epoch, limits)
+    except OSError as error:
+        raise SettingsError(f"outbox: {settings.outbox} cannot be used: {error.strerror or error}.") from error
 
 
 def _forget(snapshot: Snapshot) -> None:

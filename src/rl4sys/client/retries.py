@@ -10,6 +10,8 @@ from rl4sys.wire.calls import CallFailed, Code
 
 _FIRST, _LONGEST = 0.1, 3.0
 """Seconds. The longest is short enough that a client has caught up within 5 s of a healed network."""
+REFUSED_SECONDS = 30.0
+"""Between two attempts of a client that is refused: whoever is responsible may have put it right."""
 _LONGEST_ASKED = 60.0
 """Seconds that a server may ask for; one that names days is broken, and must not keep a client away for so long."""
 
@@ -21,8 +23,8 @@ class Remedy(enum.Enum):
     """Try again later."""
     JOIN = enum.auto()
     """Join again, then repeat the call."""
-    STOP = enum.auto()
-    """Tell the user; the same call will fail again."""
+    REPAIR = enum.auto()
+    """Tell the user, who has to do something about it; until then the same call fails again."""
 
 
 _PASSING = (Code.UNAVAILABLE, Code.DEADLINE_EXCEEDED, Code.RESOURCE_EXHAUSTED, Code.INTERNAL, Code.CANCELLED)
@@ -40,7 +42,7 @@ def remedy(error: CallFailed) -> Remedy:
         return Remedy.WAIT
     if error.code is Code.FAILED_PRECONDITION and error.failure.reason in _JOIN_AGAIN:
         return Remedy.JOIN
-    return Remedy.STOP
+    return Remedy.REPAIR
 
 
 def asked_pause(retry_after_ms: int) -> float:

@@ -12,6 +12,7 @@ from typing import Any
 from rl4sys.client.original_settings import is_original, translate
 from rl4sys.client.section import Section, SettingsError, shown
 from rl4sys.client.spaces import action_from_settings, mask_for, observation_from_settings
+from rl4sys.client.tokens import read_token
 from rl4sys.experience import ArraySpec
 from rl4sys.policy import MASK, ActionSpec
 from rl4sys.records import Overflow
@@ -41,6 +42,8 @@ class ClientSettings:
     """`host:port`, `unix:/path/of/socket` or `inproc://name`."""
     token: str | None = field(default=None, repr=False)
     """Shown to the server with every call; from `token` or the first line of `token_file`."""
+    token_file: Path | None = None
+    """Where it came from. The file is read again when it changes."""
     tls: Tls | None = None
     insecure: bool = False
     """Let a token travel unencrypted to another machine."""
@@ -104,6 +107,7 @@ def parse_settings(values: Mapping[str, Any], directory: Path = Path()) -> Clien
         client_id=_name("client_id", section.text("client_id") or _host()),
         server=section.text("server", DEFAULT_SERVER) or DEFAULT_SERVER,
         token=_token(section, directory),
+        token_file=_path(section, "token_file", directory),
         tls=None if tls is None else Tls(*(_path(tls, name, directory) for name in ("ca", "cert", "key"))),
         insecure=section.raw("insecure", False) is True,
         policy_id=_name("policy_id", section.text("policy_id")),
@@ -123,17 +127,32 @@ def parse_settings(values: Mapping[str, Any], directory: Path = Path()) -> Clien
         send_frequency=section.whole("send_frequency", None, 1),
         seed=section.whole("seed"),
     )
-    section.finish()
+    section.finish(("tls",))
     if tls:
         tls.finish()
+    _require_address(settings.server)
     if settings.algorithm and settings.experiment:
         raise SettingsError("algorithm and experiment are both given; name an experiment, or describe an algorithm.")
-    if settings.token and settings.tls is None and not settings.insecure and not _stays_here(settings.server):
+    if settings.token and not (settings.token.isascii() and settings.token.isprintable()):
+        raise SettingsError("token: it has characters that cannot travel; expected printable ASCII. Compare it.")
+    has_token = bool(settings.token) or settings.token_file is not None
+    if has_token and settings.tls is None and not settings.insecure and not _stays_here(settings.server):
         raise SettingsError(
             f"server: the token would travel to {settings.server} unencrypted. Add `tls: {{ca: FILE}}`, or "
             f"`insecure: true` if the network itself is safe."
         )
     return settings
+
+
+def _require_address(server: str) -> None:
+    """gRPC takes a missing port for 443, and one that is too large for some other."""
+    if server.startswith(("unix:", "inproc://")):
+        return
+    host, colon, port = server.rpartition(":")
+    if not (colon and host and port.isascii() and port.isdigit() and 0 < int(port) <= 65_535):
+        raise SettingsError(
+            f"server: got '{server}'; expected host:port, such as {DEFAULT_SERVER}, unix:/path or inproc://name."
+        )
 
 
 def _stays_here(server: str) -> bool:
@@ -169,6 +188,8 @@ def _read(path: Path) -> Mapping[str, Any]:
         raise SettingsError(
             f"the file cannot be read: {error.strerror}. Give the path of a JSON or YAML file."
         ) from error
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"this is no text: {error}. Give the path of a JSON or YAML file.") from error
     try:
         values = _yaml(text) if path.suffix in (".yaml", ".yml") else json.loads(text)
     except json.JSONDecodeError as error:
@@ -196,9 +217,11 @@ def _token(section: Section, directory: Path) -> str | None:
     if path is None:
         return token
     try:
-        return path.read_text().split("\n", 1)[0].strip()
+        return read_token(path)
     except OSError as error:
         raise SettingsError(f"token_file: {path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"token_file: {path} is no text: {error.reason}.") from error
 
 
 def _path(section: Section, name: str, directory: Path) -> Path | None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from rl4sys.client.link import Link, Opened
-from rl4sys.client.retries import Backoff, Remedy, asked_pause, remedy
+from rl4sys.client.retries import REFUSED_SECONDS, Backoff, Remedy, asked_pause, remedy
 from rl4sys.client.snapshot import Newest, Snapshot
 from rl4sys.client.tally import Tally
 from rl4sys.policy import layout_of
@@ -18,6 +18,7 @@ from rl4sys.wire import ContractViolation, decode_patch
 from rl4sys.wire.calls import CallFailed, Code, Transport, Watching
 from rl4sys.wire.generated import training_pb2, weights_pb2
 
+_NAME = "watcher"
 _LARGEST_PUSHED = 1 << 20
 """Bytes of a patch that may come along with the news; larger ones are pulled."""
 _UNUSABLE = (PatchMismatch, ContractViolation, LayoutMismatch)
@@ -47,6 +48,8 @@ class Watcher:
         self._on_publish = on_publish
         self._stopping = threading.Event()
         self._watching: Watching | None = None
+        self._joined: Opened | None = None
+        """The session that was last found open."""
         self._caught_up: Opened | None = None
         """The session whose policy the present snapshot is known to be."""
 
@@ -56,21 +59,14 @@ class Watcher:
             opened: Opened | None = None
             try:
                 opened = self._link.open()
-                self._tally.succeeded()
                 self._catch_up(opened)
                 self._follow(opened)
                 pause = self._backoff.failed()
             except CallFailed as error:
-                what = remedy(error)
-                # A version that is gone is asked for anew; an experiment that does not exist never will be.
-                if what is Remedy.STOP and (opened is None or error.code is not Code.NOT_FOUND):
-                    self._tally.stop(error)
-                    self._newest.wake()
+                if self._stopping.is_set():
+                    # The connection was closed under this call, which is no loss.
                     return
-                if what is Remedy.JOIN and opened is not None:
-                    self._link.forget(opened.session)
-                self._tally.failed(error)
-                pause = self._backoff.failed(asked_pause(error.failure.retry_after_ms))
+                pause = self._backoff.failed(self._recover(error, opened))
             except _UNUSABLE as error:
                 self._tally.failed(error)
                 pause = self._backoff.failed()
@@ -83,16 +79,37 @@ class Watcher:
         if watching is not None:
             watching.cancel()
 
+    def _recover(self, error: CallFailed, opened: Opened | None) -> float:
+        """Tell of a failed call; the seconds to wait at least."""
+        what = remedy(error)
+        # A version that is gone is asked for anew; an experiment that does not exist has to be made by somebody.
+        is_refused = what is Remedy.REPAIR and (opened is None or error.code is not Code.NOT_FOUND)
+        if (is_refused or what is Remedy.JOIN) and opened is not None:
+            self._link.forget(opened.session)
+        if is_refused:
+            self._tally.refused(_NAME, error)
+            self._newest.wake()
+            return REFUSED_SECONDS
+        self._tally.failed(error)
+        return asked_pause(error.failure.retry_after_ms)
+
     def _catch_up(self, opened: Opened) -> None:
         """After joining: the present weights may be old, or of a learner that is no more."""
         snapshot = self._newest.snapshot
+        if opened is not self._joined:
+            self._joined = opened
+            self._tally.succeeded(_NAME)
         if opened is self._caught_up and snapshot is not None:
-            return
-        if snapshot is None or not opened.fits(snapshot) or snapshot.version > opened.version:
+            if self._tally.connected:
+                return
+            # A watch that nothing happens in does not tell whether the server is back; this call does.
+            self._pull(opened, snapshot)
+        elif snapshot is None or not opened.fits(snapshot) or snapshot.version > opened.version:
             self._pull(opened, None)
         elif snapshot.version < opened.version:
             self._pull(opened, snapshot)
         self._caught_up = opened
+        self._tally.succeeded(_NAME)
 
     def _follow(self, opened: Opened) -> None:
         snapshot = self._newest.snapshot
@@ -113,11 +130,13 @@ class Watcher:
 
     def _hear(self, opened: Opened, news: training_pb2.NewVersion) -> None:
         self._backoff.succeeded()
-        self._tally.succeeded()
+        self._tally.succeeded(_NAME)
         snapshot = self._newest.snapshot
-        if snapshot is None or news.version <= snapshot.version:
+        if snapshot is None or news.version == snapshot.version:
             return
-        if not news.HasField("patch"):
+        if news.version < snapshot.version or not news.HasField("patch"):
+            # Older news: either a pull has overtaken it, or the number at hand is one that the learner never gave and
+            # the server then sends the newest in full.
             self._pull(opened, snapshot)
             return
         try:

@@ -72,12 +72,20 @@ class Rollout:
         for name, column in self.columns.items():
             if column.dtype.kind == "f" and not np.isfinite(column).all():
                 place = np.argwhere(~np.isfinite(column))[0].tolist()
-                lane = place[0] if name.startswith("carry.") else place[1]
+                row, lane = (0, place[0]) if name.startswith("carry.") else place[:2]
+                episode, step = self._moment(row, lane)
                 raise NotFinite(
-                    f"{name} of environment {lane} became {column[tuple(place)]}. "
-                    f"Repair the environment, or lower the learning rate if it is the policy that sends it there; "
-                    f"what was saved before is intact."
+                    f"{name} of environment {lane} became {column[tuple(place)]} at step {step} of its episode "
+                    f"{episode}, both counted from 0. Repair the environment, or lower the learning rate if it is the "
+                    f"policy that sends it there; what was saved before is intact."
                 )
+
+    def _moment(self, row: int, lane: int) -> tuple[int, int]:
+        """The episode that a row of a lane belongs to, and the step within it."""
+        columns = self.columns
+        ends = np.flatnonzero(columns["ending"][:row, lane])
+        begin, before = (int(ends[-1]) + 1, 0) if len(ends) else (0, int(columns["start"][lane]))
+        return int(columns["episode"][lane]) + len(ends), before + int(columns["acted"][begin:row, lane].sum())
 
     def segments(self, client: str) -> Iterator[Segment]:
         """Cut at the end of each episode and at the end of the rollout; the arrays of each segment are its own."""

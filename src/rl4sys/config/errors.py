@@ -26,6 +26,8 @@ _EXPECTED = {
     "bool_parsing": "true or false",
     "string_type": "text",
     "string_pattern_mismatch": "text that matches {pattern}",
+    "string_too_short": "text of {min_length} letters or more",
+    "string_too_long": "text of {max_length} letters or fewer",
     "too_short": "at least {min_length}",
     "list_type": "a list",
     "tuple_type": "a list",

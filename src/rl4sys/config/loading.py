@@ -12,6 +12,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from rl4sys.config.errors import ConfigError, shown
 from rl4sys.config.files import read_file
+from rl4sys.config.overlaying import has_interpolation, mixture, overlaid, referred
 from rl4sys.config.overrides import Overrides, parse_overrides
 from rl4sys.config.search import find_config
 
@@ -52,14 +53,26 @@ def read(
     What a file `extends` (one name or a list, beside it or in the search path) lies beneath it. Each file is
     migrated by itself, since each may be of another version. `${a.b}` stands for the final value of a key.
     """
-    overlays = _Overlays(tuple(search_path), migrate)
-    if isinstance(source, Mapping):
-        layers = list(overlays.beneath(source, None, ()))
-    else:
-        layers = list(overlays.of_file(find_config(source, Path(), search_path), ()))
-    sources = dict.fromkeys(layer.path for layer in layers if layer.path)
-    said = tuple((layer.name, layer.values) for layer in layers)
-    return Loaded(_resolved(layers, overrides), tuple(sources), said)
+    return Layers(source, search_path, migrate).resolved(overrides)
+
+
+class Layers:
+    """The layers of a config file or mapping, read once and resolved as often as one likes."""
+
+    def __init__(self, source: Source, search_path: Sequence[Path] = (), migrate: Migrate = dict) -> None:
+        overlays = _Overlays(tuple(search_path), migrate)
+        if isinstance(source, Mapping):
+            self._layers = tuple(overlays.beneath(source, None, ()))
+        else:
+            self._layers = tuple(overlays.of_file(find_config(source, Path(), search_path), ()))
+
+    def resolved(self, overrides: Overrides = ()) -> Loaded:
+        """The values of all layers in one, with overrides."""
+        return _loaded(self._layers, overrides)
+
+    def beneath(self, values: Values) -> Loaded:
+        """The same with one more layer on top."""
+        return _loaded((*self._layers, _Layer(values, None)), ())
 
 
 class _Layer(NamedTuple):
@@ -93,7 +106,8 @@ class _Overlays:
         if not all(isinstance(name, str) for name in names):
             raise ConfigError(f"{layer.name}: extends: got {shown(parents)}; expected a file name or a list of them")
         for name in names:
-            parent = find_config(name, path.parent if path else Path(), self.search_path, wanted_by=path)
+            reason = f"which {path} extends" if path else ""
+            parent = find_config(name, path.parent if path else Path(), self.search_path, reason)
             yield from self.of_file(parent, opened)
         yield layer
 
@@ -104,11 +118,20 @@ class _Overlays:
             raise ConfigError(f"{path}: {error}" if path else str(error)) from error
 
 
+def _loaded(layers: Sequence[_Layer], overrides: Overrides) -> Loaded:
+    sources = dict.fromkeys(layer.path for layer in layers if layer.path)
+    said = tuple((layer.name, layer.values) for layer in layers)
+    return Loaded(_resolved(layers, overrides), tuple(sources), said)
+
+
 def _resolved(layers: Sequence[_Layer], overrides: Overrides) -> Values:
+    values = overlaid((layer.name, layer.values) for layer in layers)
+    if values is not None and not overrides:
+        plain: Values = referred(values, values)
+        if not has_interpolation(plain):
+            return plain
     try:
-        config = OmegaConf.create({})
-        for layer in layers:
-            config = _laid_over(config, layer)
+        config = _merged(layers) if values is None else OmegaConf.create(values)
         for override in parse_overrides(overrides):
             config = override.apply(config)
         resolved = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
@@ -120,12 +143,15 @@ def _resolved(layers: Sequence[_Layer], overrides: Overrides) -> Values:
     return {str(key): value for key, value in resolved.items()}
 
 
-def _laid_over(config: DictConfig, layer: _Layer) -> DictConfig:
-    _refuse_mixture(config, layer.values, layer, ())
-    merged = OmegaConf.merge(config, layer.values)
-    if not isinstance(merged, DictConfig):
-        raise TypeError(f"Two mappings were merged into {type(merged).__name__}.")
-    return merged
+def _merged(layers: Sequence[_Layer]) -> DictConfig:
+    config = OmegaConf.create({})
+    for layer in layers:
+        _refuse_mixture(config, layer.values, layer, ())
+        merged = OmegaConf.merge(config, layer.values)
+        if not isinstance(merged, DictConfig):
+            raise TypeError(f"Two mappings were merged into {type(merged).__name__}.")
+        config = merged
+    return config
 
 
 def _refuse_mixture(below: Any, above: Any, layer: _Layer, place: tuple[str, ...]) -> None:
@@ -137,8 +163,4 @@ def _refuse_mixture(below: Any, above: Any, layer: _Layer, place: tuple[str, ...
     elif (OmegaConf.is_dict(below) and isinstance(above, list)) or (
         OmegaConf.is_list(below) and isinstance(above, Mapping)
     ):
-        kind = "a mapping" if OmegaConf.is_dict(below) else "a list"
-        raise ConfigError(
-            f"{layer.name}: {'.'.join(place)}: got {shown(above)}, but the config beneath has {kind} here; "
-            f"expected {kind} or null"
-        )
+        raise mixture(layer.name, place, "a mapping" if OmegaConf.is_dict(below) else "a list", above)

@@ -10,18 +10,20 @@ from rl4sys.config.errors import ConfigError, nearest
 _SUFFIXES = (".yaml", ".yml", ".json")
 
 
-def find_config(name: str | Path, beside: Path, search_path: Sequence[Path], wanted_by: Path | None = None) -> Path:
-    """The resolved path of a config: beside the file that names it, or in the first folder that has it."""
+def find_config(name: str | Path, beside: Path, search_path: Sequence[Path], reason: str = "") -> Path:
+    """The resolved path of a config: beside the file that names it, or in the first folder that has it.
+
+    `reason` tells who wants it if there is none: `which my.yaml extends`.
+    """
     relative = Path(name).expanduser()
     candidates = list(dict.fromkeys((folder / relative).resolve() for folder in (beside, *search_path)))
     for candidate in candidates:
         if candidate.is_file():
             return candidate
-    reason = f", which {wanted_by} extends" if wanted_by else ""
     searched = ", ".join(str(candidate) for candidate in candidates)
     near = _near(relative, list(_known(relative, candidates, search_path)))
     hint = f" Did you mean '{near}'?" if near else ""
-    raise ConfigError(f"There is no config '{name}'{reason}. Searched: {searched}.{hint}")
+    raise ConfigError(f"There is no config '{name}'{f', {reason}' if reason else ''}. Searched: {searched}.{hint}")
 
 
 def _known(name: Path, candidates: Sequence[Path], search_path: Sequence[Path]) -> Iterator[str]:

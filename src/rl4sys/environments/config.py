@@ -19,7 +19,7 @@ from rl4sys.environments.lanes import Lanes
 from rl4sys.environments.making import UnsuitableArguments, draws_at_any_size, make_environment
 from rl4sys.environments.names import canonical_name, is_dm_control
 from rl4sys.environments.vector import VectorAdapter
-from rl4sys.environments.wrappers import FrameSkip, PixelObservation
+from rl4sys.environments.wrappers import FrameSkip, PixelObservation, PixelStack
 from rl4sys.seeding import Seeds
 
 AnyLanes: TypeAlias = Lanes | VectorAdapter
@@ -65,6 +65,9 @@ class PixelsConfig(Config):
     """Which camera of a MuJoCo model looks, by number or name; the environment's usual one if not given."""
     keep_state: bool = False
     """Show the environment's own observation beside the array `pixels`, instead of the pictures alone."""
+    stack: int = Field(1, ge=1, le=64)
+    """Show the newest pictures together, this many along the channels, so that a policy without memory sees motion.
+    Each stored step costs this many times as much."""
 
 
 @register_environment("gym")
@@ -80,7 +83,7 @@ class GymnasiumConfig(EnvironmentConfig):
     flatten_obs: bool = False
     """Show a dict observation as one vector named `observation`. Networks see the same numbers either way."""
     pixels: PixelsConfig | None = None
-    """Observe pictures, such as `{size: 84}`: an array `pixels`, uint8 [size, size, 3]. Drawing costs time."""
+    """Observe pictures, such as `{size: 84}`: an array `pixels`, uint8 [size, size, 3 · stack]. Drawing costs time."""
     backend: Literal["lanes", "vector", "envpool"] = "lanes"
     """`lanes` steps plain environments in a loop and resumes exactly; `vector` uses the environment's own vector
     implementation where Gymnasium has one; `envpool` is fast and needs the extra `rl4sys[envpool]`."""
@@ -150,6 +153,8 @@ class GymnasiumConfig(EnvironmentConfig):
             environment = FrameSkip(environment, self.frame_skip)
         if self.pixels is not None:
             environment = PixelObservation(environment, self.pixels.size, keep_state=self.pixels.keep_state)
+            if self.pixels.stack > 1:
+                environment = PixelStack(environment, self.pixels.stack)
         if self.flatten_obs and isinstance(environment.observation_space, Dict):
             environment = FlattenObservation(environment)
         return environment

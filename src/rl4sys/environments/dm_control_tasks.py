@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +13,7 @@ from gymnasium.wrappers import HumanRendering, TimeLimit
 
 from rl4sys.environments.exactness import Environment
 from rl4sys.environments.mujoco_camera import MujocoCamera
-from rl4sys.environments.mujoco_setup import choose_renderer, hear_warnings
+from rl4sys.environments.mujoco_setup import choose_renderer, hear_warnings, import_drawing
 from rl4sys.environments.mujoco_state import MujocoState, model_digests
 from rl4sys.experience import Array
 from rl4sys.state import State, require
@@ -127,6 +126,6 @@ def load_suite() -> Any:
     """The package of all tasks, imported where it can draw if anything can."""
     # The suite decides how to draw when it is imported; whether anything is drawn shows later.
     choose_renderer()
-    suite = importlib.import_module("dm_control.suite")
+    suite = import_drawing("dm_control.suite")
     hear_warnings()
     return suite

@@ -32,6 +32,10 @@ from rl4sys.seeding import Seeds
 from rl4sys.state import State, StateMismatch, generator_state, require, restore_generator
 
 
+class RewardMismatch(ValueError):
+    """An environment gave something else than a number as a reward."""
+
+
 class Lanes:
     """Environments stepped one after another, each reset as soon as its episode ends.
 
@@ -86,7 +90,13 @@ class Lanes:
             observation, reward, terminated, truncated, info = step(command)
             observations.append(observation)
             rewards.append(reward)
-            returns[lane] += float(reward)
+            try:
+                returns[lane] += float(reward)
+            except (TypeError, ValueError) as error:
+                raise RewardMismatch(
+                    f"The environment gave {reward!r} as a reward; expected one number. Let its step return "
+                    f"float(reward)."
+                ) from error
             infos.append(info)
             if terminated or truncated:
                 ended.append((lane, Ending.TERMINATED if terminated else Ending.TRUNCATED))

@@ -6,6 +6,7 @@ import importlib
 import logging
 import os
 import sys
+from types import ModuleType
 
 _LOG = logging.getLogger(__name__)
 _VARIABLE = "MUJOCO_GL"
@@ -39,7 +40,22 @@ def choose_renderer() -> str:
 
 def hear_warnings() -> None:
     """Send MuJoCo's warnings to the log of this process; by itself it writes a file where the process runs."""
-    importlib.import_module("mujoco").set_mju_user_warning(_warn)
+    import_drawing("mujoco").set_mju_user_warning(_warn)
+
+
+def import_drawing(name: str) -> ModuleType:
+    """A package that loads the driver it may draw with as soon as it is imported, whether anything is drawn or not."""
+    try:
+        return importlib.import_module(name)
+    except Exception as error:  # as many kinds as there are drivers that can be missing
+        way = os.environ.get(_VARIABLE)
+        if way is None or isinstance(error, ModuleNotFoundError):
+            raise
+        raise RenderingUnavailable(
+            f"{name} cannot be imported while {_VARIABLE} is '{way}' ({type(error).__name__}: {error}). Unset "
+            f"{_VARIABLE}, so that a way to draw is looked for, or install what it names: EGL (apt install libegl1) or "
+            f"OSMesa (apt install libosmesa6)."
+        ) from error
 
 
 def is_mujoco(environment: object) -> bool:

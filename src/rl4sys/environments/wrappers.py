@@ -1,4 +1,4 @@
-"""Wrappers that change how an environment is seen and stepped; they carry nothing from step to step."""
+"""Wrappers that change how an environment is seen and stepped."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from gymnasium import spaces
 
 from rl4sys.experience import Array
+from rl4sys.state import State
 
 PIXELS = "pixels"
 """The observation array that holds the picture."""
@@ -67,6 +68,44 @@ class PixelObservation(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     def _named(self, state: Any) -> dict[str, Any]:
         return dict(state) if self._is_dict else {"observation": state}
+
+
+class PixelStack(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Shows the newest pictures together, the oldest first along the channels, so that one observation shows motion.
+
+    An episode begins with its first picture repeated. The pictures are saved with the environment.
+    """
+
+    def __init__(self, environment: gymnasium.Env[Any, Any], count: int) -> None:
+        super().__init__(environment)
+        self._count = count
+        shown = environment.observation_space
+        if not isinstance(shown, spaces.Dict):
+            raise TypeError(f"PixelStack wraps what PixelObservation shows; got {shown}.")
+        height, width, channels = shown[PIXELS].shape or ()
+        stacked = spaces.Box(0, 255, (height, width, count * channels), np.uint8)
+        self.observation_space = spaces.Dict({**shown.spaces, PIXELS: stacked})
+        self._pictures: Array = np.zeros(stacked.shape, np.uint8)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        observation, info = self.env.reset(seed=seed, options=options)
+        self._pictures = np.tile(observation[PIXELS], self._count)
+        return {**observation, PIXELS: self._pictures}, info
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        newest = observation[PIXELS]
+        # A new array: what was shown before stays as it was.
+        self._pictures = np.concatenate((self._pictures[..., newest.shape[2] :], newest), axis=2)
+        return {**observation, PIXELS: self._pictures}, reward, terminated, truncated, info
+
+    def get_state(self) -> State:
+        """The pictures that the next step still shows."""
+        return {"pictures": self._pictures.copy()}
+
+    def set_state(self, state: State) -> None:
+        """Go on from saved pictures."""
+        self._pictures = np.array(state["pictures"], np.uint8)
 
 
 class AreaAverage:

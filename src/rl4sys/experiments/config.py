@@ -14,6 +14,7 @@ from rl4sys.config import (
     CONFIG_VERSION,
     Config,
     ConfigError,
+    Layers,
     Loaded,
     Overrides,
     load_plugins,
@@ -21,7 +22,6 @@ from rl4sys.config import (
     origins,
     packaged_configs,
     parse,
-    read,
 )
 from rl4sys.environments import ENVIRONMENTS, EnvironmentConfig
 from rl4sys.experiments.own_loggers import LOGGERS, LoggerConfig
@@ -180,6 +180,17 @@ def load_with_origins(
     return config, origins(loaded, _full_names(overrides), config.model_dump(mode="json"))
 
 
+class BaseExperiment:
+    """An experiment to be varied: its files are read once, and each variation is checked as a whole."""
+
+    def __init__(self, source: str | Path) -> None:
+        self._layers = Layers(source, _search_path(), migrate)
+
+    def vary(self, changes: Mapping[str, Any]) -> ExperimentConfig:
+        """The typed experiment with changes, nested as in a file, laid over it."""
+        return _typed(self._layers.beneath(dict(changes)))
+
+
 def load_entry_points() -> None:
     """Let installed packages add components: group `rl4sys.algorithms`, `rl4sys.environments`, and so on."""
     for registry in (ALGORITHMS, ENVIRONMENTS, NETWORKS, BUFFERS, GOAL_REWARDS, LOGGERS):
@@ -187,15 +198,20 @@ def load_entry_points() -> None:
 
 
 def _load(source: str | Path | Mapping[str, Any], overrides: Overrides) -> tuple[ExperimentConfig, Loaded]:
-    shipped = packaged_configs()
-    search_path = (shipped, shipped / "experiments")
-    loaded = read(source, _full_names(overrides), search_path, migrate)
-    values = loaded.values
-    plugins = [_found(plugin, loaded.sources) for plugin in _texts(values.get("plugins"))]
+    loaded = Layers(source, _search_path(), migrate).resolved(_full_names(overrides))
+    return _typed(loaded, source if isinstance(source, str | Path) else None), loaded
+
+
+def _typed(loaded: Loaded, source: str | Path | None = None) -> ExperimentConfig:
+    plugins = [_found(plugin, loaded.sources) for plugin in _texts(loaded.values.get("plugins"))]
     load_plugins(plugins, relative_to=Path.cwd())
     load_entry_points()
-    values["plugins"] = plugins
-    return parse(ExperimentConfig, values, source if isinstance(source, str | Path) else None), loaded
+    return parse(ExperimentConfig, {**loaded.values, "plugins": plugins}, source)
+
+
+def _search_path() -> tuple[Path, Path]:
+    shipped = packaged_configs()
+    return shipped, shipped / "experiments"
 
 
 def _full_names(overrides: Overrides) -> Overrides:

@@ -186,6 +186,7 @@ EMITTERS: dict[str, Emitter] = {
     "standardize": _standardize,
     "layer_norm": _layer_norm,
     "rms_norm": _rms_norm,
+    "channels_first": _plain("Transpose", perm=[0, 3, 1, 2]),
     "conv2d": _conv2d,
     "flatten": _plain("Flatten", axis=1),
     "concat": _plain("Concat", axis=1),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,9 @@ from rl4sys.experiments.config import ExperimentConfig
 from rl4sys.experiments.loggers import installed
 from rl4sys.experiments.watching import require_messages
 from rl4sys.learning import Room, choose_device, require_room, shrunk
-from rl4sys.replay import BUFFERS, OnceFresh, UnsuitableBuffer
+from rl4sys.replay import BUFFERS, OnceFresh, Ratio, UnsuitableBuffer
+
+_log = logging.getLogger(__name__)
 
 
 def fit_to_machine(config: ExperimentConfig, *, allow_fallback: bool) -> ExperimentConfig:
@@ -55,11 +58,19 @@ def check_combination(config: ExperimentConfig) -> ExperimentConfig:
             f"raise it, or lower environment.num_envs."
         )
     if config.training.pipelined and isinstance(pace, OnceFresh) and pace.max_age < 1:
+        allow = " or algorithm.max_age to at least 1" if "max_age" in type(config.algorithm).model_fields else ""
         raise ConfigError(
-            "algorithm.max_age: 0 refuses what training.pipelined=true collects, which is one version old; "
-            "allow at least 1, or set training.pipelined=false."
+            f"training.pipelined: what is collected while learning goes on is one version old, and "
+            f"{ALGORITHMS.name_of(config.algorithm)} takes the newest only (max_age is 0); set "
+            f"training.pipelined to false{allow}."
         )
     _check_collectors(config)
+    if isinstance(pace, Ratio) and pace.warmup >= config.training.total_timesteps:
+        _log.warning(
+            "Learning starts after %d steps, and the run has %d: nothing will be learned. Lower "
+            "algorithm.learning_starts, or raise training.total_timesteps.",
+            *(pace.warmup, config.training.total_timesteps),
+        )
     return config
 
 

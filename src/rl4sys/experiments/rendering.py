@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
@@ -11,11 +13,13 @@ import gymnasium
 import numpy as np
 
 from rl4sys.environments import EnvironmentConfig, Grade, GymnasiumConfig, Lanes
+from rl4sys.environments.mujoco_setup import is_mujoco
 from rl4sys.experience import Array
 from rl4sys.seeding import Seeds
 
 RenderMode: TypeAlias = Literal["human", "rgb_array"]
 _USUAL_FRAMES_PER_SECOND = 30.0
+_SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
 _ADVICE: Mapping[RenderMode, str] = {
     "human": "Record a video instead: --video out.mp4",
     "rgb_array": "Simulate it without --video, or give the environment a render mode 'rgb_array'.",
@@ -40,8 +44,10 @@ class Watched:
         plain = _one_by_one(config)
         self._config = plain.model_copy(update={"kwargs": {**plain.kwargs, "render_mode": mode}})
         environment = plain.maker()()
-        metadata = environment.metadata
+        metadata, opens_windows = environment.metadata, is_mujoco(environment.unwrapped)
         environment.close()
+        if mode == "human" and opens_windows:
+            _require_window()
         offered = list(metadata.get("render_modes") or ())
         # Who observes pictures has the environment draw these, and nothing else.
         if mode not in offered or (mode == "human" and plain.pixels is not None):
@@ -62,7 +68,17 @@ class Watched:
 
 def has_screen() -> bool:
     """Whether there is a display to open a window on."""
-    return sys.platform != "linux" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+    return sys.platform != "linux" or any(os.environ.get(name) for name in _SCREENS)
+
+
+def _require_window() -> None:
+    """Refuse a screen that is only said to be there: the windows of MuJoCo would end the process."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        is_open = importlib.import_module("glfw").init()
+    if not is_open:
+        screen = ", ".join(f"{name}={os.environ[name]}" for name in _SCREENS if os.environ.get(name))
+        raise CannotRender(f"The screen that is named ({screen or 'none'}) cannot be opened. {_ADVICE['human']}")
 
 
 def _one_by_one(config: EnvironmentConfig) -> GymnasiumConfig:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import datetime
+import fcntl
 import json
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rl4sys.atomic_files import replace_file
-from rl4sys.laboratory.run_files import read_json
+from rl4sys.laboratory.run_files import CONFIG, read_json
 
 LABELS = "labels.json"
 _TAG = re.compile(r"[\w.:/@-]+")
@@ -65,6 +67,19 @@ class Labels:
     def write(self, run: Path) -> None:
         """Keep them in the run."""
         replace_file(run / LABELS, json.dumps(asdict(self), indent=1, ensure_ascii=False).encode())
+
+
+def change_labels(run: Path, change: Callable[[Labels], Labels]) -> Labels:
+    """Keep what `change` makes of the labels there are; several processes may do so at once, and none is lost."""
+    # Not the file itself, which is replaced, nor the directory, which belongs to whoever trains the run.
+    descriptor = os.open(run / CONFIG, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        labels = change(read_labels(run))
+        labels.write(run)
+    finally:
+        os.close(descriptor)
+    return labels
 
 
 def read_labels(run: Path) -> Labels:

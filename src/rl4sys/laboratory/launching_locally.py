@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from rl4sys.laboratory.launching import Ended, News, Order, Outcome, Reported
@@ -117,13 +118,14 @@ class _Worker:
         self.is_silent = False
         self._rest = b""
         self._cause: str | None = None
+        self._output = order.directory / OUTPUT
         order.directory.mkdir(parents=True, exist_ok=True)
         self.reports, writing_end = os.pipe()
         os.set_blocking(self.reports, False)
         environment = os.environ | dict.fromkeys(_THREAD_SETTINGS, str(len(cores)))
         try:
             # A session of its own: Ctrl-C in the terminal is for this process, which passes it on once.
-            with (order.directory / OUTPUT).open("ab") as output, _pinned_to(cores):
+            with self._output.open("ab") as output, _pinned_to(cores):
                 self.process = subprocess.Popen(
                     [sys.executable, "-m", "rl4sys.laboratory.trial_process", str(writing_end)],
                     stdin=subprocess.PIPE,
@@ -153,8 +155,11 @@ class _Worker:
                 facts: dict[str, Any] = json.loads(line)
                 if "failed" in facts:
                     self._cause = facts["failed"]
-                else:
-                    yield Reported(self.order.key, facts)
+                    continue
+                if "output" in facts:
+                    # The task has moved it to where it belongs.
+                    self._output = Path(facts["output"])
+                yield Reported(self.order.key, facts)
 
     def ending(self, *, asked_to_stop: bool) -> Ended:
         """How the process ended."""
@@ -165,7 +170,7 @@ class _Worker:
         if code == STOPPED or (asked_to_stop and code == -signal.SIGTERM):
             return Ended(self.order.key, Outcome.STOPPED)
         how = f"it was killed by {signal.Signals(-code).name}" if code < 0 else f"it ended with exit code {code}"
-        cause = self._cause or f"{how}; what it printed is in {self.order.directory / OUTPUT}"
+        cause = self._cause or f"{how}; what it printed is in {self._output}"
         return Ended(self.order.key, Outcome.FAILED, cause)
 
     def close(self) -> None:

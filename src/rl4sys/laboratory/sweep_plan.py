@@ -10,6 +10,7 @@ from typing import Any
 
 from rl4sys.config import ConfigError
 from rl4sys.experiments import ExperimentConfig
+from rl4sys.experiments.config import BaseExperiment
 from rl4sys.laboratory.sweep_config import SweepConfig
 from rl4sys.laboratory.trial_config import identity_of, placed, vary
 from rl4sys.laboratory.trial_labels import key_of, label, slug
@@ -55,8 +56,8 @@ def plan(sweep: SweepConfig) -> tuple[Trial, ...]:
     """All trials of a sweep, in the order in which they are started: one seed after the other."""
     seeds: tuple[int | None, ...] = sweep.seeds or (None,)
     points = list(_points(sweep))
-    identity = identity_of(sweep.base_config, sweep.overrides)
-    trials = tuple(_trial(sweep, identity, changes, seed) for seed in seeds for changes in points)
+    outline = _Outline(sweep, BaseExperiment(sweep.base_config), identity_of(sweep.base_config, sweep.overrides))
+    trials = tuple(outline.trial(changes, seed) for seed in seeds for changes in points)
     if len({trial.key for trial in trials}) < len(trials):
         raise ConfigError("Two trials of the sweep are the same; give each setting one key only.")
     return trials
@@ -100,11 +101,19 @@ def _draws(sweep: SweepConfig, ranges: Mapping[str, Range]) -> list[dict[str, An
     return draws
 
 
-def _trial(sweep: SweepConfig, identity: Mapping[str, Any], changes: Mapping[str, Any], seed: int | None) -> Trial:
-    chosen = {} if seed is None else {"experiment.seed": seed}
-    text = label(changes)
-    named = {"experiment.name": f"{sweep.name}-{slug(text)}"[:_LONGEST_NAME]}
-    config = vary(sweep.base_config, {**sweep.overrides, **named, **changes, **chosen})
-    number = config.experiment.seed
-    key = key_of(f"{text} seed{number}", [identity, dict(changes), number])
-    return Trial(key, changes, placed(config, sweep.place / key))
+@dataclass(frozen=True, slots=True)
+class _Outline:
+    """What all trials have in common."""
+
+    sweep: SweepConfig
+    base: BaseExperiment
+    identity: Mapping[str, Any]
+
+    def trial(self, changes: Mapping[str, Any], seed: int | None) -> Trial:
+        chosen = {} if seed is None else {"experiment.seed": seed}
+        text = label(changes)
+        named = {"experiment.name": f"{self.sweep.name}-{slug(text)}"[:_LONGEST_NAME]}
+        config = vary(self.base, {**self.sweep.overrides, **named, **changes, **chosen})
+        number = config.experiment.seed
+        key = key_of(f"{text} seed{number}", [self.identity, dict(changes), number])
+        return Trial(key, changes, placed(config, self.sweep.place / key))

@@ -84,8 +84,10 @@ def summarize(
     """What is on the disk, with the causes of failures by key."""
     outcomes = tuple(_outcome(trial, causes.get(trial.key)) for trial in trials)
     # Not by label: two draws may look the same in few letters.
-    distinct = {json.dumps(dict(trial.changes)): trial for trial in trials}
-    configurations = [_configuration(trial, outcomes, score) for trial in distinct.values()]
+    members: dict[str, list[tuple[Trial, TrialOutcome]]] = {}
+    for trial, outcome in zip(trials, outcomes, strict=True):
+        members.setdefault(json.dumps(dict(trial.changes)), []).append((trial, outcome))
+    configurations = [_configuration(group[0][0], [one for _, one in group], score) for group in members.values()]
     # Sorting is stable: equals stay in the order of the sweep.
     configurations.sort(key=lambda one: (one.score is None, -(one.score or 0.0)))
     return SweepSummary(name, score, tuple(configurations), outcomes)
@@ -112,8 +114,7 @@ def _outcome(trial: Trial, cause: str | None) -> TrialOutcome:
     )
 
 
-def _configuration(example: Trial, outcomes: Sequence[TrialOutcome], score: Literal["last", "best"]) -> Configuration:
-    members = [trial for trial in outcomes if trial.changes == example.changes]
+def _configuration(example: Trial, members: Sequence[TrialOutcome], score: Literal["last", "best"]) -> Configuration:
     finished = [trial for trial in members if trial.status == "finished"]
     scores = [trial.last if score == "last" else trial.best for trial in finished]
     known = [value for value in scores if value is not None]

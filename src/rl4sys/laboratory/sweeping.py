@@ -12,7 +12,7 @@ from rl4sys.laboratory.sweep_config import SweepConfig
 from rl4sys.laboratory.sweep_plan import Trial
 from rl4sys.laboratory.sweep_summary import SweepSummary, summarize
 from rl4sys.laboratory.trial_view import TrialView
-from rl4sys.laboratory.trials import TRAIN, held, order_values, result_in
+from rl4sys.laboratory.trials import TRAIN, held, in_words, order_values, result_in
 
 
 def run_sweep(
@@ -69,10 +69,7 @@ class _Course:
         elif outcome is Outcome.STOPPED:
             self._view.end(key, "stopped, with a checkpoint", counts=False)
         else:
-            result = result_in(self._trials[key].place)
-            last = "–" if result is None or result.evaluation is None else f"{result.evaluation:.1f}"
-            best = "–" if result is None or result.best is None else f"{result.best:.1f}"
-            self._view.end(key, f"finished, last {last}, best {best}")
+            self._view.end(key, in_words(result_in(self._trials[key].place)))
 
     def sum_up(self) -> SweepSummary:
         summary = summarize(self._sweep.name or "", self._sweep.score, list(self._trials.values()), self._causes)

@@ -8,12 +8,12 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
 
-from rl4sys.config import CONFIG_VERSION, Config, ConfigError, load, migrate, packaged_configs, parse
+from rl4sys.config import Config, ConfigError, load, migrate, packaged_configs, parse
 from rl4sys.config.files import read_file
 from rl4sys.config.overrides import parse_overrides
 from rl4sys.config.search import find_config
-from rl4sys.experiments import ExperimentConfig, load_experiment
-from rl4sys.experiments.config import ExperimentSection
+from rl4sys.experiments import ExperimentConfig
+from rl4sys.experiments.config import BaseExperiment, ExperimentSection
 
 C = TypeVar("C", bound="ManyTrials")
 Seed = Annotated[int, Field(ge=0)]
@@ -65,6 +65,10 @@ class ManyTrials(Config):
                     raise ValueError(f"{given}: trials are kept together; use `directory: …`, a key of its own")
                 case ("experiment", "seed") if given in varied or self.seeds is not None:
                     raise ValueError(f"{given}: seeds are given as `seeds: [0, 1, 2]`, a key of its own")
+        tried = {_full_path(given.partition(".")[2]): given for given in varied}
+        for given in shared:
+            if (found := tried.get(_full_path(given.partition(".")[2]))) is not None:
+                raise ValueError(f"{given}: every trial gets its value from {found}; leave one of them out")
         return self
 
 
@@ -88,14 +92,15 @@ def load_many_trials(
     if changes and isinstance(values.setdefault("overrides", {}), Mapping):
         values["overrides"] = {**values["overrides"], **changes}
     config = parse(config_type, values, path)
-    found = _find_base(config.base_config, Path() if base is not None else path.parent, path)
+    reason = f"the base_config of {path}" if base is None else "which --base names"
+    found = _find_base(config.base_config, path.parent if base is None else Path(), reason)
     made = path.stem if base is None else f"{path.stem}-{found.stem}"
     return config.model_copy(update={"name": config.name or made, "base_config": str(found)})
 
 
-def vary(base: str, changes: Mapping[str, Any]) -> ExperimentConfig:
+def vary(base: BaseExperiment, changes: Mapping[str, Any]) -> ExperimentConfig:
     """An experiment with changes by dotted keys."""
-    return load_experiment(_laid_over(base, changes))
+    return base.vary(_nested(changes))
 
 
 def placed(config: ExperimentConfig, place: Path) -> ExperimentConfig:
@@ -127,8 +132,8 @@ def parse_changes(texts: Sequence[str]) -> dict[str, Any]:
     return {".".join(override.path): override.value for override in parse_overrides(texts)}
 
 
-def _laid_over(base: str, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """A config that extends a base, with all changes in one layer; one by one takes far longer."""
+def _nested(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """All changes in one layer; one by one takes far longer."""
     layer: dict[str, Any] = {}
     for override in parse_overrides(changes):
         *above, last = _full_path(".".join(override.path))
@@ -138,7 +143,7 @@ def _laid_over(base: str, changes: Mapping[str, Any]) -> dict[str, Any]:
             if not isinstance(inner, dict):
                 raise ConfigError(f"{'.'.join(override.path)}: '{part}' above it is set as a whole; set one of them.")
         inner[last] = override.value
-    return {"config_version": CONFIG_VERSION, "extends": base, **layer}
+    return layer
 
 
 def _full_path(key: str) -> tuple[str, ...]:
@@ -146,11 +151,11 @@ def _full_path(key: str) -> tuple[str, ...]:
     return ("experiment", key) if key in ExperimentSection.model_fields else tuple(key.split("."))
 
 
-def _find_base(name: str, beside: Path, wanted_by: Path) -> Path:
+def _find_base(name: str, beside: Path, reason: str) -> Path:
     """The file of a base: beside the file that names it, here, or one that comes with RL4Sys."""
     shipped, relative = packaged_configs(), Path(name)
     place = next((place for place in (beside, Path()) if (place / relative).is_file()), None)
     if place is None and relative.parts[:1] == ("configs",):
         # As a file of a checkout names what comes with RL4Sys.
         relative = relative.relative_to("configs")
-    return find_config(relative, place or beside, (shipped, shipped / "experiments"), wanted_by=wanted_by)
+    return find_config(relative, place or beside, (shipped, shipped / "experiments"), reason)

@@ -24,8 +24,8 @@ class _Line:
 class TrialView:
     """Shows trials by their keys."""
 
-    def __init__(self, screen: Screen, title: str, total: int, done: int = 0) -> None:
-        self._screen, self._title, self._total = screen, title, total
+    def __init__(self, screen: Screen, title: str, total: int, done: int = 0, noun: str = "trials") -> None:
+        self._screen, self._title, self._total, self._noun = screen, title, total, noun
         self._done, self._failed = done, 0
         self._lines: dict[str, _Line] = {}
         self._whole: TaskID | None = None
@@ -85,4 +85,4 @@ class TrialView:
 
     def _count(self) -> str:
         failed = f", {self._failed} failed" if self._failed else ""
-        return f"{self._done} of {self._total} trials{failed}"
+        return f"{self._done} of {self._total} {self._noun}{failed}"

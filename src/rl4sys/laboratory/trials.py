@@ -64,6 +64,13 @@ def result_in(place: Path) -> Result | None:
     return result if result is not None and result.finished else None
 
 
+def in_words(result: Result | None) -> str:
+    """How a trial that is finished ended, in a few words."""
+    last, best = (None, None) if result is None else (result.evaluation, result.best)
+    shown = ["–" if value is None else f"{value:.1f}" for value in (last, best)]
+    return f"finished, last {shown[0]}, best {shown[1]}"
+
+
 class Reporter:
     """A logger that hands records to whoever gave the order."""
 

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from rl4sys.config import Config
 from rl4sys.experiments import ExperimentConfig
+from rl4sys.experiments.config import BaseExperiment
 from rl4sys.laboratory.trial_config import ManyTrials, identity_of, vary
 from rl4sys.laboratory.trial_ranges import Range, parse_range
 from rl4sys.seeding import Seeds
@@ -54,7 +55,7 @@ class TuneConfig(ManyTrials):
 
     def experiment(self, values: dict[str, Any]) -> ExperimentConfig:
         """The base with its overrides and the values of a trial."""
-        return vary(self.base_config, {**self.overrides, **values})
+        return vary(BaseExperiment(self.base_config), {**self.overrides, **values})
 
     def example(self) -> ExperimentConfig:
         """One of the experiments that may be tried."""

@@ -47,8 +47,8 @@ def open_study(config: TuneConfig, place: Path) -> optuna.Study:
         study.set_user_attr(_IDENTITY, identity)
     elif begun_with != identity:
         raise ConfigError(
-            f"The study in {place} was begun with another base, space, score or other seeds. Undo the change to go "
-            f"on with it, or give this one another name."
+            f"The study in {place} was begun with another base, space, score, other seeds or overrides, those of the "
+            f"command line included. Undo the change to go on with it, or give this one another name (--name)."
         )
     return study
 

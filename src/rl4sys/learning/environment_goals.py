@@ -9,6 +9,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
+from rl4sys.environments.wrappers import FrameSkip
 from rl4sys.experience import Array
 from rl4sys.replay import ACHIEVED, DESIRED, UnsuitableBuffer
 
@@ -23,6 +24,7 @@ class EnvironmentGoals:
 
     def __init__(self, environment: gymnasium.Env[Any, Any]) -> None:
         """Keeps the environment, whose state does not matter, and tries its functions out."""
+        _require_single_steps(environment)
         # The functions belong to it: it must not be closed while they are used.
         self._environment = environment
         self._reward: Judge = _function(environment, "compute_reward")
@@ -48,6 +50,17 @@ class EnvironmentGoals:
         return np.broadcast_to(np.asarray(self._terminated(achieved, desired, {}), bool), (len(achieved),))
 
 
+def _require_single_steps(environment: gymnasium.Env[Any, Any]) -> None:
+    """Refuse rewards that are sums: where the steps in between led is not known afterwards."""
+    while isinstance(environment, gymnasium.Wrapper):
+        if isinstance(environment, FrameSkip):
+            raise UnsuitableBuffer(
+                "With environment.frame_skip a reward is the sum of several steps, which compute_reward cannot tell "
+                "for another goal. Set environment.frame_skip=1, or buffer.type=uniform."
+            )
+        environment = environment.env
+
+
 def _function(environment: gymnasium.Env[Any, Any], name: str) -> Judge:
     if not environment.has_wrapper_attr(name):
         raise UnsuitableBuffer(
@@ -65,7 +78,7 @@ def _some_goals(environment: gymnasium.Env[Any, Any]) -> tuple[Array, Array]:
     if not isinstance(goal, spaces.Box) or not isinstance(parts.get(ACHIEVED), spaces.Box):
         raise UnsuitableBuffer(
             f"{_called(environment)} does not show '{ACHIEVED}' and '{DESIRED}' as boxes of numbers. "
-            f"Use an environment with goals, or set buffer.type=uniform."
+            f"Use an environment with goals, without environment.flatten_obs, or set buffer.type=uniform."
         )
     goal.seed(0)
     desired = np.stack([goal.sample() for _ in range(_PROBES)]).astype(np.float32)

@@ -42,10 +42,10 @@ def require_room(cost: ReplayCost | None, room: Room) -> None:
     """Refuse what does not fit."""
     if cost is None or room.holds(cost):
         return
+    elsewhere = "" if cost.is_mapped else "; with buffer.storage=mmap the transitions lie on the disk"
     raise ReplayTooLarge(
         f"buffer.size: the replay does not fit: {cost}. {_at_hand(room, cost)} Free some, or for a new run set "
-        f"buffer.size to at most {room.most(cost)} or buffer.on_low_memory=shrink; with buffer.storage=mmap the "
-        f"transitions lie on the disk."
+        f"buffer.size to at most {room.most(cost)} or buffer.on_low_memory=shrink{elsewhere}."
     )
 
 

@@ -2,7 +2,15 @@
 
 from rl4sys.networks.accumulation import Accumulation, Rows, is_out_of_memory, joined, rows_of, rows_of_all
 from rl4sys.networks.adam import FlatAdam
-from rl4sys.networks.config import NETWORKS, MlpConfig, NetworkConfig, NetworksConfig, register_network
+from rl4sys.networks.cnn import CnnConfig
+from rl4sys.networks.config import (
+    NETWORKS,
+    MlpConfig,
+    NetworkConfig,
+    NetworksConfig,
+    UnsuitableNetwork,
+    register_network,
+)
 from rl4sys.networks.dense import Workspace
 from rl4sys.networks.distributions import (
     LOG_STD_HIGH,
@@ -20,7 +28,7 @@ from rl4sys.networks.finite import NonFiniteUpdate
 from rl4sys.networks.initialize import orthogonal, uniform_fan_in
 from rl4sys.networks.parameters import Parameters
 from rl4sys.networks.passes import Pass
-from rl4sys.networks.program import FUNCTIONS, TorchProgram, from_spec
+from rl4sys.networks.program import FUNCTIONS, TensorMap, TorchProgram, from_spec
 
 __all__ = [
     "FUNCTIONS",
@@ -28,6 +36,7 @@ __all__ = [
     "LOG_STD_LOW",
     "NETWORKS",
     "Accumulation",
+    "CnnConfig",
     "EnsembleProgram",
     "Evaluation",
     "FlatAdam",
@@ -39,7 +48,9 @@ __all__ = [
     "Pass",
     "Rows",
     "TanhGaussianSample",
+    "TensorMap",
     "TorchProgram",
+    "UnsuitableNetwork",
     "Workspace",
     "categorical",
     "from_spec",

@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
 from rl4sys.config import Config, Registry
 from rl4sys.policy import ProgramBuilder
 
+Activation: TypeAlias = Literal["tanh", "relu", "silu", "gelu", "elu", "leaky_relu", "sigmoid", "softplus"]
+
+
+class UnsuitableNetwork(ValueError):
+    """A network does not fit what is observed, or the algorithm that would train it."""
+
 
 class NetworkConfig(Config):
-    """What lies between the observation and the last, linear layer."""
+    """What lies between the observation and the last, linear layer: first `features`, then `body`.
+
+    In between an algorithm may join more to the features, such as an action to be judged.
+    """
+
+    def features(self, builder: ProgramBuilder, name: str, *, standardize: bool) -> str:
+        """What the network makes of the observations before anything is joined to them: one vector, flat.
+
+        Networks that need them in their own shapes override it; the names of tensors are led by `name`.
+        """
+        return builder.features(standardize=standardize)
 
     @abstractmethod
     def body(self, builder: ProgramBuilder, features: str, name: str) -> str:
@@ -34,7 +50,7 @@ class MlpConfig(NetworkConfig):
 
     hidden_dims: tuple[Annotated[int, Field(ge=1)], ...] = (64, 64)
     """Units of each hidden layer. More can express more, and cost time per decision and update."""
-    activation: Literal["tanh", "relu", "silu", "gelu", "elu", "leaky_relu", "sigmoid", "softplus"] = "tanh"
+    activation: Activation = "tanh"
     """What follows each layer."""
     layer_norm: bool = False
     """Normalise each layer before its activation. Steadier with large or drifting inputs, a little slower."""

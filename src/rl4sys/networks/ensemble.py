@@ -37,6 +37,7 @@ class EnsembleProgram:
         self._tensors = tensors
         self._workspace = workspace or Workspace()
         self._stacked_tensors = {name for name, axes in declared.items() if tensors[name].ndim > axes}
+        self._members = max((len(tensors[name]) for name in self._stacked_tensors), default=1)
         self._stacked_registers: set[str] = set()
         self._readers = Counter(name for op in program.ops for name in op.inputs)
         self._steps = self._compile(list(program.ops))
@@ -78,12 +79,15 @@ class EnsembleProgram:
         place = 0
         while place < len(ops):
             taken = self._chain_at(ops, place)
-            op = ops[place]
             if taken:
                 steps.append(self._chain(ops[place : place + taken]))
+            elif self._runs_at_once(ops[place]):
+                taken = 1
+                steps.append(self._single(ops[place]))
             else:
-                steps.append(self._single(op))
-            place += max(1, taken)
+                taken = self._line_at(ops, place)
+                steps.append(self._one_by_one(ops[place : place + taken]))
+            place += taken
         return steps
 
     def _chain_at(self, ops: Sequence[Op], place: int) -> int:
@@ -119,32 +123,51 @@ class EnsembleProgram:
         registers = frozenset(name for op in ops for name in op.outputs)
         return ChainStep(Chain(layers, self._workspace), inputs, output, tensors, registers)
 
+    def _runs_at_once(self, op: Op) -> bool:
+        """Whether an op can run for all members in one call, or is the same for all."""
+        reads = [name in self._stacked_registers for name in op.inputs]
+        owns = [name in self._stacked_tensors for name in op.tensors]
+        return not any((*reads, *owns)) or op.kind in _ELEMENTWISE or (op.kind == "layer_norm" and all((*reads, *owns)))
+
+    def _line_at(self, ops: Sequence[Op], place: int) -> int:
+        """How many ops from here on, none of them part of a chain, are read by the next one only."""
+        end = place + 1
+        while end < len(ops) and self._only_reader(ops[end - 1], ops[end]) and not self._chain_at(ops, end):
+            end += 1
+        return end - place
+
     def _single(self, op: Op) -> Step:
         function, tensors = FUNCTIONS[op.kind], [self._tensors[name] for name in op.tensors]
-        is_stacked = [name in self._stacked_registers for name in op.inputs]
-        owned = [name in self._stacked_tensors for name in op.tensors]
         self._note([op], *op.outputs)
-        if not any((*is_stacked, *owned)) or op.kind in _ELEMENTWISE:
-
-            def run(registers: Registers) -> None:
-                outputs = function(op, [registers[name] for name in op.inputs], tensors)
-                registers |= zip(op.outputs, outputs, strict=True)
-
-            return run
-        if op.kind == "layer_norm" and all((*is_stacked, *owned)):
+        if op.kind == "layer_norm" and op.outputs[0] in self._stacked_registers:
             return self._layer_norm(op)
 
-        def run_members(registers: Registers) -> None:
-            inputs = [registers[name] for name in op.inputs]
-            count = next(a.shape[0] for a, own in zip((*inputs, *tensors), (*is_stacked, *owned), strict=True) if own)
-            members = []
-            for member in range(count):
-                own_inputs = [a[member] if own else a for a, own in zip(inputs, is_stacked, strict=True)]
-                own_tensors = [t[member] if own else t for t, own in zip(tensors, owned, strict=True)]
-                members.append(function(op, own_inputs, own_tensors))
-            registers |= {name: torch.stack(each) for name, *each in zip(op.outputs, *members, strict=True)}
+        def run(registers: Registers) -> None:
+            outputs = function(op, [registers[name] for name in op.inputs], tensors)
+            registers |= zip(op.outputs, outputs, strict=True)
 
-        return run_members
+        return run
+
+    def _one_by_one(self, ops: Sequence[Op]) -> Step:
+        """Ops one after the other, member by member; only what the last one gives is put together."""
+        inputs, outputs = ops[0].inputs, ops[-1].outputs
+        is_stacked = [name in self._stacked_registers for name in inputs]
+        names = [name for op in ops for name in op.tensors]
+        owned = [name in self._stacked_tensors for name in names]
+        self._note(ops, *outputs)
+
+        def run(registers: Registers) -> None:
+            arrays = self._apart([registers[name] for name in inputs], is_stacked)
+            weights = self._apart([self._tensors[name] for name in names], owned)
+            results = [_run_line(ops, *own) for own in zip(arrays, weights, strict=True)]
+            registers |= {name: torch.stack(each) for name, *each in zip(outputs, *results, strict=True)}
+
+        return run
+
+    def _apart(self, arrays: Sequence[torch.Tensor], owned: Sequence[bool]) -> list[list[torch.Tensor]]:
+        """For each member what is its own of some arrays, and the others as they are."""
+        spread = [a.unbind() if own else (a,) * self._members for a, own in zip(arrays, owned, strict=True)]
+        return [[each[member] for each in spread] for member in range(self._members)]
 
     def _layer_norm(self, op: Op) -> Step:
         gain, bias = (self._tensors[name] for name in op.tensors)
@@ -163,6 +186,15 @@ class EnsembleProgram:
         weights = {name for op in ops for name in op.tensors}
         if reads & self._stacked_registers or weights & self._stacked_tensors:
             self._stacked_registers.update(outputs)
+
+
+def _run_line(ops: Sequence[Op], arrays: list[torch.Tensor], weights: list[torch.Tensor]) -> list[torch.Tensor]:
+    """Ops of which each reads what the one before gives; the weights are those of all, in order."""
+    taken = 0
+    for op in ops:
+        tensors = weights[taken : taken + len(op.tensors)]
+        arrays, taken = list(FUNCTIONS[op.kind](op, arrays, tensors)), taken + len(tensors)
+    return arrays
 
 
 def _is_layer(op: Op) -> bool:

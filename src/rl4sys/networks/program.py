@@ -81,8 +81,16 @@ def _conv2d(op: Op, inputs: Many, tensors: Many) -> tuple[torch.Tensor, ...]:
     return (F.conv2d(inputs[0], kernel, bias, int(_number(op, "stride")), int(_number(op, "padding"))),)
 
 
+def _channels_first(op: Op, inputs: Many, tensors: Many) -> tuple[torch.Tensor, ...]:
+    return (inputs[0].to(torch.float32).permute(0, 3, 1, 2),)
+
+
 def _scale(op: Op, inputs: Many, tensors: Many) -> tuple[torch.Tensor, ...]:
-    return (inputs[0].to(torch.float32) * _number(op, "factor") + _number(op, "offset"),)
+    factor, offset = _number(op, "factor"), _number(op, "offset")
+    x = inputs[0].to(torch.float32)
+    # What was converted here is nobody else's, and pictures are large.
+    scaled = x * factor if x is inputs[0] else x.mul_(factor)
+    return (scaled + offset if offset else scaled,)
 
 
 def _gru(op: Op, inputs: Many, tensors: Many) -> tuple[torch.Tensor, ...]:
@@ -123,6 +131,7 @@ FUNCTIONS: dict[str, Function] = {
     "standardize": _standardize,
     "layer_norm": _layer_norm,
     "rms_norm": _rms_norm,
+    "channels_first": _channels_first,
     "conv2d": _conv2d,
     "flatten": lambda op, inputs, tensors: (inputs[0].flatten(1),),
     "concat": lambda op, inputs, tensors: (torch.cat(list(inputs), dim=1),),

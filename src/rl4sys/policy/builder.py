@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from rl4sys.experience import ArraySpec
 from rl4sys.policy.spec import Memory, Op, Program, Setting, Tensor
@@ -24,6 +25,10 @@ class ProgramBuilder:
     def shape(self, register: str) -> tuple[int, ...]:
         """The shape of one row of a register."""
         return self._shapes[register]
+
+    def size(self) -> int:
+        """Numbers in all registers of one row together."""
+        return sum(map(math.prod, self._shapes.values()))
 
     def input(self, spec: ArraySpec) -> str:
         """One more input, such as an action to be judged. Features that were made before do not contain it."""
@@ -101,35 +106,60 @@ class ProgramBuilder:
         self._carry += [Memory(hidden, (size,), outputs[0]), Memory(cell, (size,), outputs[1])]
         return result
 
-    def features(self, *, standardize: bool, clip: float = 10.0) -> str:
-        """All observations but the mask as one flat vector; bytes become numbers from 0 to 1.
+    def conv2d(self, register: str, filters: int, kernel: int, name: str, *, stride: int = 1, padding: int = 0) -> str:
+        """Square kernels moved over a picture [channels, height, width], and a bias for each filter."""
+        channels, height, width = self.shape(register)
+        if kernel > min(height, width) + 2 * padding:
+            raise ValueError(f"A kernel of {kernel} × {kernel} does not fit into a picture of {height} × {width}.")
+        tensors = self.tensor(f"{name}.weight", filters, channels, kernel, kernel), self.tensor(f"{name}.bias", filters)
+        rows, columns = ((length + 2 * padding - kernel) // stride + 1 for length in (height, width))
+        return self.op("conv2d", (register,), (filters, rows, columns), tensors, stride=stride, padding=padding)
 
-        With `standardize`, tensors `NAME.mean` and `NAME.scale` hold the statistics of every other
-        observation.
-        """
-        parts = []
-        for spec in self._inputs:
-            if spec.name == MASK:
-                continue
-            register = spec.name
-            if spec.dtype == "uint8":
-                register = self.op("scale", (register,), spec.shape, factor=1.0 / 255.0, offset=0.0)
-            elif spec.dtype != "float32":
-                register = self.op("scale", (register,), spec.shape, factor=1.0, offset=0.0)
-            if standardize and spec.dtype != "uint8":
-                statistics = (self.tensor(f"{spec.name}.{part}", *spec.shape) for part in ("mean", "scale"))
-                register = self.op("standardize", (register,), spec.shape, tuple(statistics), clip=clip)
-            if len(spec.shape) != 1:
-                register = self.op("flatten", (register,), (math.prod(spec.shape),))
-            parts.append(register)
-        if not parts:
+    def channels_first(self, register: str) -> str:
+        """A picture [height, width, channels] as [channels, height, width]."""
+        height, width, channels = self.shape(register)
+        return self.op("channels_first", (register,), (channels, height, width))
+
+    def features(self, *, standardize: bool, clip: float = 10.0) -> str:
+        """All observations but the mask as one flat vector; see `numbers`."""
+        seen = self.observations()
+        return self.joined([self.flat(self.numbers(spec, standardize=standardize, clip=clip)) for spec in seen])
+
+    def observations(self) -> tuple[ArraySpec, ...]:
+        """The inputs that a network looks at: all but the mask."""
+        seen = tuple(spec for spec in self._inputs if spec.name != MASK)
+        if not seen:
             raise ValueError(
                 f"There is nothing to look at but {[spec.name for spec in self._inputs]}. "
                 f"Add an observation; a constant will do."
             )
-        if len(parts) == 1:
-            return parts[0]
-        return self.op("concat", tuple(parts), (sum(self.shape(part)[0] for part in parts),))
+        return seen
+
+    def numbers(self, spec: ArraySpec, *, standardize: bool, clip: float = 10.0) -> str:
+        """One observation as float32, in its own shape; bytes become numbers from 0 to 1.
+
+        With `standardize`, tensors `NAME.mean` and `NAME.scale` hold the statistics of any other observation.
+        """
+        register = spec.name
+        if spec.dtype == "uint8":
+            return self.op("scale", (register,), spec.shape, factor=1.0 / 255.0, offset=0.0)
+        if spec.dtype != "float32":
+            register = self.op("scale", (register,), spec.shape, factor=1.0, offset=0.0)
+        if standardize:
+            statistics = (self.tensor(f"{spec.name}.{part}", *spec.shape) for part in ("mean", "scale"))
+            register = self.op("standardize", (register,), spec.shape, tuple(statistics), clip=clip)
+        return register
+
+    def flat(self, register: str) -> str:
+        """The same numbers as a vector."""
+        shape = self.shape(register)
+        return register if len(shape) == 1 else self.op("flatten", (register,), (math.prod(shape),))
+
+    def joined(self, vectors: Sequence[str]) -> str:
+        """Vectors one after the other, as one."""
+        if len(vectors) == 1:
+            return vectors[0]
+        return self.op("concat", tuple(vectors), (sum(self.shape(vector)[0] for vector in vectors),))
 
     def program(self) -> Program:
         """The finished program."""

@@ -184,6 +184,13 @@ def _conv2d(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
     return Compiled((out,), (run,))
 
 
+def _channels_first(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
+    """[N, H, W, C] as float32 [N, C, H, W], copied: what follows may count on rows without gaps."""
+    turned = inputs[0].transpose(0, 3, 1, 2)
+    out = np.empty(turned.shape, np.float32)
+    return Compiled((out,), (partial(np.copyto, out, turned),))
+
+
 def _flatten(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
     (x,) = inputs
     return Compiled((x.reshape(len(x), math.prod(x.shape[1:])),), ())
@@ -203,12 +210,8 @@ def _add(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
 def _scale(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
     (x,), factor, offset = inputs, _number(op, "factor"), _number(op, "offset")
     out = buffer(x.shape)
-
-    def run() -> None:
-        np.multiply(x, factor, out, casting="unsafe", dtype=np.float32)
-        np.add(out, offset, out)
-
-    return Compiled((out,), (run,))
+    multiply = partial(np.multiply, x, factor, out, casting="unsafe", dtype=np.float32)
+    return Compiled((out,), (multiply, partial(np.add, out, offset, out)) if offset else (multiply,))
 
 
 def _gru(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
@@ -270,6 +273,7 @@ COMPILERS: dict[str, Compiler] = {
     "standardize": _standardize,
     "layer_norm": _layer_norm,
     "rms_norm": _rms_norm,
+    "channels_first": _channels_first,
     "conv2d": _conv2d,
     "flatten": _flatten,
     "concat": _concat,

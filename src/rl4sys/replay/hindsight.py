@@ -142,7 +142,7 @@ def without_goals(names: Iterable[str]) -> str:
     """Why hindsight cannot work with observations of these names."""
     return (
         f"Hindsight needs observation arrays '{ACHIEVED}' and '{DESIRED}' of one shape, and gets {sorted(names)}. "
-        f"Use an environment with goals, or set buffer.type=uniform."
+        f"Use an environment with goals, without environment.flatten_obs, or set buffer.type=uniform."
     )
 
 

@@ -17,6 +17,7 @@ from rl4sys.failpoints import failpoint
 from rl4sys.policy import PolicySpec
 from rl4sys.server.events import Event, Failed, Progress, Published, Ready, Refused, Resolved, Saved, Stopped
 from rl4sys.server.inbox import Inbox
+from rl4sys.server.nursery import Nursery
 from rl4sys.server.options import ServiceOptions
 from rl4sys.server.restarts import Restarts
 from rl4sys.server.setups import LearnerSetup
@@ -49,6 +50,7 @@ class HostedLearner:
         options: ServiceOptions,
         clock: Callable[[], float],
         turns: Turns,
+        nursery: Nursery,
     ) -> None:
         self.setup = LearnerSetup.read(directory)
         self.inbox = Inbox(directory, options.limits, options.durability, self._nudge, clock, options.files)
@@ -67,7 +69,7 @@ class HostedLearner:
         self.form: SegmentFormat | None = None
         self.store: ModelStore | None = None
         self._directory, self._workers, self._clock = directory, options.workers, clock
-        self._plugins = options.plugins
+        self._plugins, self._nursery = options.plugins, nursery
         self._changed = threading.Condition()
         self._told: dict[int, Callable[[], None]] = {}
         self._tellings = itertools.count()
@@ -201,7 +203,7 @@ class HostedLearner:
     def _new_worker(self) -> Worker:
         if self._workers == "threads":
             return ThreadWorker(self._directory, self.inbox.files, self._hear, self._plugins)
-        return ProcessWorker(self._directory, self._hear, self._plugins)
+        return ProcessWorker(self._directory, self._nursery, self._hear, self._plugins)
 
     def _end_turn(self) -> None:
         with self._changed:

@@ -200,14 +200,26 @@ class Inbox:
                 del self._pending[entry.client, entry.epoch, entry.sequence]
             error = future.exception()
             if error is not None:
-                self.problem = str(error)
+                self._note_problem(str(error))
                 for entry in fresh:
                     self._reserve(entry.client, -len(entry.segment))
                 return
-            self.problem = ""
+            self._note_problem("")
             for number, entry in zip(future.result(), fresh, strict=True):
                 self._note(number, entry)
         self._tell_committed()
+
+    def _note_problem(self, problem: str) -> None:
+        """Remember why nothing is stored, and tell whoever reads the log when that begins and ends."""
+        before, self.problem = self.problem, problem
+        if problem and not before:
+            _log.error("Nothing is acknowledged for %s: %s", self.directory.name, problem, extra=self._named)
+        elif before and not problem:
+            _log.info("Experience for %s is stored again.", self.directory.name, extra=self._named)
+
+    @property
+    def _named(self) -> dict[str, str]:
+        return {"learner": self.directory.name}
 
     def _note(self, number: int, entry: Entry) -> None:
         length = len(entry.segment)
@@ -272,7 +284,7 @@ class Inbox:
         try:
             self._open(records.files)
         except (OSError, LogFull, LogBroken, RecordsDamaged) as error:
-            self.problem = str(error)
+            self._note_problem(str(error))
             raise StorageFailed(self.problem) from error
         _log.warning("%s was reopened after: %s", self.directory, broken)
-        self.problem = ""
+        self._note_problem("")

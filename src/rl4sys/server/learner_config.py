@@ -37,6 +37,8 @@ _CPU = torch.device("cpu")
 _MOST_WEIGHTS = 1 << 27
 """Of one network: half a gigabyte, a few times over with gradients and moments."""
 _MOST_OPS = 1024
+_MOST_NUMBERS = 1 << 26
+"""In the registers of one decision: what clients take at most."""
 
 
 class LearnerConfig(Config):
@@ -141,7 +143,8 @@ def _require_affordable(config: LearnerConfig, setup: LearnerSetup) -> None:
     """Clients may ask for anything: a network that would take the machine is refused before it takes any memory."""
     for name, network in (("actor", config.network.actor), ("critic", config.network.critic)):
         builder = ProgramBuilder(setup.observation)
-        body = network.body(builder, builder.features(standardize=config.normalize_obs), name)
+        features = network.features(builder, name, standardize=config.normalize_obs)
+        body = network.body(builder, features, name)
         builder.linear(body, output_size(setup.action), f"{name}.last")
         program = builder.program()
         weights = layout_of(program).size
@@ -149,4 +152,9 @@ def _require_affordable(config: LearnerConfig, setup: LearnerSetup) -> None:
             raise ConfigError(
                 f"network.{name}: got a network of {weights} weights in {len(program.ops)} ops; a server trains up to "
                 f"{_MOST_WEIGHTS} weights in {_MOST_OPS} ops. Choose a smaller one, or observe less."
+            )
+        if builder.size() > _MOST_NUMBERS:
+            raise ConfigError(
+                f"network.{name}: got a network that keeps {builder.size()} numbers during a decision; clients keep up "
+                f"to {_MOST_NUMBERS}. Choose fewer filters or longer strides, or observe less."
             )

@@ -12,11 +12,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rl4sys.atomic_files import make_directory, sync_directory
-from rl4sys.records import Durability, LogBroken, LogFull
+from rl4sys.records import Durability, LogBroken, LogFull, RecordsDamaged
 from rl4sys.server.failing import exhausted, unavailable
 from rl4sys.server.hosting import HostedLearner
+from rl4sys.server.nursery import Nursery
 from rl4sys.server.options import ImpossibleSetup, ServiceOptions
-from rl4sys.server.setups import LearnerSetup, is_learner
+from rl4sys.server.setups import LearnerSetup, SetupDamaged, is_learner
 from rl4sys.server.starting import Turns
 from rl4sys.wire import FailureReason
 
@@ -42,6 +43,7 @@ class Learners:
     def __init__(self, data: Path | None, options: ServiceOptions, clock: Callable[[], float]) -> None:
         self._options, self._clock = options, clock
         self._turns = Turns(options.limits.max_starting)
+        self._nursery = Nursery()
         self.patience = threading.BoundedSemaphore(options.limits.max_waiting_joins)
         """For those who wait until a learner has started."""
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
@@ -115,6 +117,7 @@ class Learners:
             except (OSError, LogBroken, LogFull) as error:
                 # What was acknowledged is safe; the others still have to be closed.
                 _log.warning("Learner %s could not be closed properly: %s", learner.name, error)
+        self._nursery.kill()
         os.close(self._lock_file)
         if self._temporary is not None:
             self._temporary.cleanup()
@@ -146,12 +149,15 @@ class Learners:
     def _continue(self, directory: Path) -> None:
         try:
             self._host(directory)
+        except (SetupDamaged, RecordsDamaged) as error:
+            _log.error("Learner %s cannot be continued: %s", directory.name, error, extra={"learner": directory.name})
+            self.problems[directory.name] = str(error)
         except Exception as error:  # one learner's damage must not keep the others from going on
             _log.exception("Learner %s cannot be continued.", directory.name)
             self.problems[directory.name] = f"{type(error).__name__}: {error}"
 
     def _host(self, directory: Path) -> HostedLearner:
-        learner = HostedLearner(directory, self._options, self._clock, self._turns)
+        learner = HostedLearner(directory, self._options, self._clock, self._turns, self._nursery)
         self._learners[learner.name] = learner
         return learner
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
 import signal
+import ssl
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import grpc
 import grpc.aio
 
+from rl4sys.server.addresses import host_of, is_local, require_address, require_unowned, why_not
 from rl4sys.server.grpc_adapter import GrpcAdapter
 from rl4sys.server.health import MOST_WATCHERS, Health
 from rl4sys.server.metrics_http import MetricsServer
@@ -58,10 +59,11 @@ class ServerOptions:
     """Where `serve` shows metrics over HTTP, on this machine alone unless `insecure` (0: any free port)."""
 
     def __post_init__(self) -> None:
+        require_address(self.listen)
         if (self.tls_cert is None) != (self.tls_key is None) or (self.tls_client_ca and self.tls_cert is None):
             raise ImpossibleSetup("TLS needs both a certificate and its key: give --tls-cert and --tls-key.")
         is_closed = self.tls_cert is not None and self.token_file is not None
-        if not (is_closed or self.insecure or _is_local(self.listen)):
+        if not (is_closed or self.insecure or is_local(self.listen)):
             raise ImpossibleSetup(
                 f"{self.listen} can be reached from other machines. Give --tls-cert, --tls-key and --token-file, "
                 f"listen on 127.0.0.1, or say --insecure if everybody there may train and read."
@@ -74,6 +76,7 @@ class GrpcServer:
     def __init__(self, options: ServerOptions) -> None:
         self._tokens = TokenFile(_existing(options.token_file)) if options.token_file is not None else None
         self._credentials = _credentials(options)
+        require_unowned(options.listen)
         self.service = TrainingService(options.data, options.service)
         self._threads = ThreadPoolExecutor(_CALL_THREADS, thread_name_prefix="call")
         self._packers = ThreadPoolExecutor(_PACKERS, thread_name_prefix="packer")
@@ -85,9 +88,7 @@ class GrpcServer:
         except RuntimeError as error:
             self._close_loop()
             self.service.drain()
-            raise ImpossibleSetup(
-                f"Cannot listen on {options.listen}: {error}. Another server may; choose another --listen."
-            ) from error
+            raise ImpossibleSetup(f"Cannot listen on {options.listen}: {why_not(options.listen)}") from error
 
     def drain(self, timeout: float = DRAIN_SECONDS) -> None:
         """Refuse new calls with UNAVAILABLE, finish those under way, checkpoint all learners, then close the port."""
@@ -153,8 +154,8 @@ def _metrics(options: ServerOptions, service: TrainingService) -> Iterator[None]
     if options.metrics_port is None:
         yield
         return
-    is_shared = options.insecure and not _is_local(options.listen)
-    host = _host(options.listen) if is_shared else "127.0.0.1"
+    is_shared = options.insecure and not is_local(options.listen)
+    host = host_of(options.listen) if is_shared else "127.0.0.1"
     metrics = MetricsServer(host, options.metrics_port, service.report)
     _log.info("Metrics on http://%s:%d/metrics.", f"[{host}]" if ":" in host else host, metrics.port)
     if is_shared:
@@ -182,26 +183,35 @@ def _channel_options(max_message_bytes: int) -> list[tuple[str, int]]:
 def _credentials(options: ServerOptions) -> grpc.ServerCredentials | None:
     if options.tls_cert is None or options.tls_key is None:
         return None
-    authority = _existing(options.tls_client_ca).read_bytes() if options.tls_client_ca is not None else None
-    pair = (_existing(options.tls_key).read_bytes(), _existing(options.tls_cert).read_bytes())
+    _require_pair(_existing(options.tls_cert), _existing(options.tls_key), options.tls_client_ca)
+    authority = options.tls_client_ca.read_bytes() if options.tls_client_ca is not None else None
+    pair = (options.tls_key.read_bytes(), options.tls_cert.read_bytes())
     return grpc.ssl_server_credentials([pair], authority, require_client_auth=authority is not None)
+
+
+def _require_pair(certificate: Path, key: Path, authority: Path | None) -> None:
+    """Try the files: gRPC would only say that it cannot listen."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        # Without a terminal nobody can be asked for the password of a key.
+        context.load_cert_chain(certificate, key, password="")
+    except (ssl.SSLError, OSError) as error:
+        raise ImpossibleSetup(
+            f"{certificate} and {key} are no certificate with its private key, both as PEM and without a password: "
+            f"{_words(error)}."
+        ) from error
+    if authority is not None:
+        try:
+            context.load_verify_locations(_existing(authority))
+        except (ssl.SSLError, OSError) as error:
+            raise ImpossibleSetup(f"{authority} is no certificate of an authority (PEM): {_words(error)}.") from error
+
+
+def _words(error: OSError) -> str:
+    return getattr(error, "reason", None) or error.strerror or str(error)
 
 
 def _existing(path: Path) -> Path:
     if not path.is_file():
         raise ImpossibleSetup(f"{path} does not exist, or is no file.")
     return path
-
-
-def _host(listen: str) -> str:
-    return listen.rpartition(":")[0].strip("[]")
-
-
-def _is_local(listen: str) -> bool:
-    if listen.startswith("unix:"):
-        return True
-    host = _host(listen)
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

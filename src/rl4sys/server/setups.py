@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from google.protobuf.json_format import MessageToDict, ParseDict
+from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 
 from rl4sys.atomic_files import replace_file
 from rl4sys.experience import ArraySpec
@@ -19,6 +19,10 @@ from rl4sys.wire.generated import arrays_pb2, policy_pb2
 
 _FORMAT = 1
 _NAME = "setup.json"
+
+
+class SetupDamaged(ValueError):
+    """What makes a learner cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,24 +56,28 @@ class LearnerSetup:
 
     @classmethod
     def read(cls, directory: Path) -> LearnerSetup:
-        """What `write` left there."""
-        raw = json.loads((directory / _NAME).read_bytes())
-        if raw["format"] != _FORMAT:
-            raise ValueError(
-                f"{directory / _NAME} has format {raw['format']}; this version reads {_FORMAT}. "
-                f"Serve it with the version that wrote it."
+        """What `write` left there; `SetupDamaged` if that cannot be read."""
+        path = directory / _NAME
+        try:
+            raw = json.loads(path.read_bytes())
+            if raw["format"] != _FORMAT:
+                raise ValueError(f"it has format {raw['format']}, and this version reads {_FORMAT}")
+            observation = [ParseDict(spec, arrays_pb2.ArraySpec()) for spec in raw["observation"]]
+            return cls(
+                raw["learner"],
+                raw["algorithm"],
+                raw["parameters"],
+                decode_arrays("observation", observation),
+                decode_action(ParseDict(raw["action"], policy_pb2.ActionSpec())),
+                raw["max_segment_steps"],
+                # Learners of older servers have none.
+                raw.get("owner", ""),
             )
-        observation = [ParseDict(spec, arrays_pb2.ArraySpec()) for spec in raw["observation"]]
-        return cls(
-            raw["learner"],
-            raw["algorithm"],
-            raw["parameters"],
-            decode_arrays("observation", observation),
-            decode_action(ParseDict(raw["action"], policy_pb2.ActionSpec())),
-            raw["max_segment_steps"],
-            # Learners of older servers have none.
-            raw.get("owner", ""),
-        )
+        except (ValueError, KeyError, TypeError, AttributeError, ParseError) as error:
+            raise SetupDamaged(
+                f"{path} cannot be read: {type(error).__name__}: {error}. Bring it back from a copy, serve it with the "
+                f"version that wrote it, or move {directory} away to begin anew."
+            ) from error
 
 
 def is_learner(directory: Path) -> bool:

@@ -22,7 +22,7 @@ def pull(session: Session, request: training_pb2.PullRequest) -> Iterator[weight
     learner = session.learner
     have = int(request.have) if request.HasField("have") else None
     want = int(request.want) if request.HasField("want") else None
-    if want is None and have is not None and have >= learner.version:
+    if want is None and have == learner.version:
         return
     try:
         patch = learner.patch(have, want)
@@ -46,6 +46,9 @@ class ServiceWatching:
     ) -> None:
         self._session, self._is_draining, self._left = session, is_draining, left
         self._have = int(request.have) if request.HasField("have") else None
+        if self._have is not None and self._have > session.learner.version:
+            # No learner gave it this number: what it has is worth nothing.
+            self._have = None
         self._sent = self._have
         self._max_patch_bytes = min(request.max_patch_bytes, _MOST_INLINE_BYTES)
         self._cancelled = threading.Event()

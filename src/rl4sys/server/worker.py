@@ -1,4 +1,4 @@
-"""The process of one learner: `python -m rl4sys.server.worker REQUESTS EVENTS DIRECTORY LOG_LEVEL PLUGIN…`.
+"""The process of one learner, which `rl4sys.server.nursery_process` forks.
 
 Requests are JSON lines on one pipe; events, log lines among them, come back on another. It saves and leaves when asked
 to, and leaves at once, without saving, when its host is gone: a new host may already have started another worker.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
 import threading
 from pathlib import Path
 from types import FrameType
@@ -23,13 +22,14 @@ from rl4sys.server.logs import send_logs_to_host
 from rl4sys.server.work import Control, work
 
 _HOST_IS_GONE = 3
-_NICENESS = 5
-"""Whoever shares the machine goes first: a live system, and the server that acknowledges its experience."""
+_LONGEST_NAME = 15
+"""Of a process, as Linux shows it."""
 
 
 def main(requests: int, events: int, directory: Path, log_level: int, plugins: tuple[str, ...] = ()) -> None:
     """Work until asked to stop."""
-    os.nice(_NICENESS)
+    # What `top` shows.
+    Path("/proc/self/comm").write_text(f"rl4sys {directory.name}"[:_LONGEST_NAME])
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _leave_it_to_the_host)
     control, outgoing, writing = Control(), os.fdopen(events, "wb"), threading.Lock()
@@ -72,7 +72,3 @@ def _resolved(number: int, algorithm: str, parameters: dict[str, object]) -> Res
 
 def _leave_it_to_the_host(number: int, frame: FrameType | None) -> None:
     """Take no notice of a signal: Ctrl-C reaches both, and the host decides."""
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]), tuple(sys.argv[5:]))

@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -16,6 +14,7 @@ from typing import Any, Literal, Protocol
 from rl4sys.records import Files
 from rl4sys.server.events import Event, Failed, Logged, Refused, Resolved, Stopped, read_event
 from rl4sys.server.logs import level, log_again
+from rl4sys.server.nursery import Nursery
 
 WorkerKind = Literal["processes", "threads"]
 _RESOLVE_SECONDS = 10.0
@@ -90,23 +89,21 @@ class ThreadWorker:
 class ProcessWorker:
     """A worker in a process of its own."""
 
-    def __init__(self, directory: Path, listen: Callable[[Event], None], plugins: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, directory: Path, nursery: Nursery, listen: Callable[[Event], None], plugins: tuple[str, ...] = ()
+    ) -> None:
         self._listen, self._learner = listen, directory.name
         request_end, requests = os.pipe()
         events, event_end = os.pipe()
-        self._process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "rl4sys.server.worker"),
-                *map(str, (request_end, event_end, directory, level(), *plugins)),
-            ],
-            pass_fds=(request_end, event_end),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            # Learners share the machine: each computes with as many threads as its config says.
-            env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
-        )
-        os.close(request_end)
-        os.close(event_end)
+        try:
+            self._child = nursery.order(request_end, event_end, directory, level(), plugins)
+        except OSError:
+            os.close(requests)
+            os.close(events)
+            raise
+        finally:
+            os.close(request_end)
+            os.close(event_end)
         self._requests: int | None = requests
         self._writing = threading.Lock()
         self._nudged = False
@@ -121,8 +118,8 @@ class ProcessWorker:
 
     @property
     def process(self) -> int | None:
-        """The process id."""
-        return self._process.pid
+        """The process id, once it has begun."""
+        return self._child.pid
 
     def nudge(self) -> None:
         """Send one line, unless one is on its way already."""
@@ -153,17 +150,16 @@ class ProcessWorker:
     def end(self, timeout: float) -> None:
         """Wait for the process, then kill it."""
         self.stop()
-        try:
-            self._process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        if self._thread is not threading.current_thread():
+            self._thread.join(timeout)
+            if self._thread.is_alive():
+                self._child.kill()
+                self._thread.join()
         with self._writing:
             if self._requests is not None:
                 os.close(self._requests)
                 self._requests = None
-        if self._thread is not threading.current_thread():
-            self._thread.join()
+                self._child.close()
 
     def _send(self, message: Mapping[str, Any]) -> None:
         """Write a line whole. The worker reads at once; one that does not is dead, and its pipe closes."""
@@ -179,8 +175,24 @@ class ProcessWorker:
                 return
 
     def _hear(self, events: Any) -> None:
+        last, problem = self._hear_all(events)
+        with self._answering:
+            self._ended = RuntimeError(f"The worker of learner '{self._learner}' {problem}.")
+            for answer in list(self._answers.values()):
+                answer.set_exception(self._ended)
+        if isinstance(last, Stopped | Refused | Failed):
+            self._listen(last)
+        else:
+            self._listen(Failed(f"The worker's process {problem}.", 0))
+
+    def _hear_all(self, events: Any) -> tuple[Event | None, str]:
+        """Pass on what it tells until it has ended; its last event, and how it ended."""
         last: Event | None = None
         with events:
+            try:
+                self._child.begin()
+            except OSError as error:
+                return None, f"could not be started: {error}"
             while (event := read_event(events)) is not None:
                 self._nudged = False
                 if isinstance(event, Resolved):
@@ -193,12 +205,5 @@ class ProcessWorker:
                 last = event
                 if not isinstance(event, Stopped | Refused | Failed):
                     self._listen(event)
-        code = self._process.wait()
-        with self._answering:
-            self._ended = RuntimeError(f"The worker of learner '{self._learner}' ended with code {code}.")
-            for answer in list(self._answers.values()):
-                answer.set_exception(self._ended)
-        if isinstance(last, Stopped | Refused | Failed):
-            self._listen(last)
-        else:
-            self._listen(Failed(f"The worker's process ended with code {code}.", 0))
+        code = self._child.code()
+        return last, f"ended with code {code}" if code is not None else "ended, nobody knows how"

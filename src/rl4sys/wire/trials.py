@@ -44,6 +44,8 @@ def _registers(spec: PolicySpec) -> dict[str, Array]:
     program = spec.program
     registers = {array.name: np.zeros((1, *array.shape), array.dtype) for array in program.inputs}
     registers |= {memory.name: np.zeros((1, *memory.shape), np.float32) for memory in program.carry}
+    if (chance := spec.head.chance) is not None:
+        registers[chance.name] = np.zeros((1, *chance.shape), np.float32)
     taken = _require_room(sum(array.nbytes for array in registers.values()))
     layout = layout_of(program)
     tensors = layout.views(np.zeros(layout.size, np.float32))

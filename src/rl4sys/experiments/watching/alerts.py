@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import logging
 import math
 from collections.abc import Mapping, Sequence
@@ -12,6 +11,7 @@ from typing import Any
 from rl4sys.experiments.metrics import Record
 from rl4sys.experiments.watching.conditions import Condition, Moment
 from rl4sys.experiments.watching.config import AlertConfig
+from rl4sys.experiments.watching.doubts import Doubts
 from rl4sys.experiments.watching.events import Events
 from rl4sys.experiments.watching.machine_metrics import PREFIX, MachineMetrics
 from rl4sys.experiments.watching.messages import Messages
@@ -19,9 +19,6 @@ from rl4sys.state import State
 
 _log = logging.getLogger(__name__)
 
-_RARE = frozenset({"train/skipped_updates", "train/rollbacks", "train/batch_parts", f"{PREFIX}gpu_memory"})
-"""Metrics that are there only once there is something to tell."""
-_RECORDS_BEFORE_DOUBT = 20
 _MOST_REMEMBERED = 10_000
 """Values of one metric that are kept; older ones go first."""
 
@@ -48,8 +45,8 @@ class Alerts:
         self._machine, self._events = machine, events
         self._messages = messages or Messages()
         self._asks_machine = any(name.startswith(PREFIX) for watch in self._watches for name in watch.condition.metrics)
+        self._doubts = Doubts((watch.config.title, watch.condition.metrics) for watch in self._watches)
         self._now: dict[str, float] = {}
-        self._records = 0
 
     def note(self, record: Record) -> Verdict:
         """Look at one record; does what the alerts that fire ask for, but for what only the run itself can do."""
@@ -59,9 +56,7 @@ class Alerts:
         if self._asks_machine:
             fresh |= self._machine.of(record)
         self._now |= fresh
-        self._records += 1
-        if self._records == _RECORDS_BEFORE_DOUBT:
-            self._doubt()
+        self._doubts.note(fresh, self._now)
         verdict = Verdict()
         for watch in self._watches:
             since = watch.fires(record.step, fresh, self._now)
@@ -87,19 +82,10 @@ class Alerts:
             since=since if "rollback" in config.do else 0,
         )
 
-    def _doubt(self) -> None:
-        """Tell once about metrics that nobody has measured so far: probably they are misspelt."""
-        for watch in self._watches:
-            for name in sorted(watch.condition.metrics - self._now.keys() - _RARE):
-                near = difflib.get_close_matches(name, self._now, n=1)
-                hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(sorted(self._now))}."
-                _log.warning("Alert '%s': there is no metric %s so far; %s", watch.config.title, name, hint)
-
     def state(self) -> State:
         """What later verdicts depend on. Measures of the machine are left out: they belong to this process."""
         return {
             "now": {name: value for name, value in self._now.items() if not name.startswith(PREFIX)},
-            "records": self._records,
             "watches": [watch.state() for watch in self._watches],
         }
 
@@ -107,7 +93,7 @@ class Alerts:
         """Go on there. An alert that was not watched for then, or was another, begins anew."""
         if state is None:
             return
-        self._now, self._records = dict(state["now"]), int(state["records"])
+        self._now = dict(state["now"])
         # Several alerts may have the same condition: each gets what was saved of the next one of them.
         saved = list(state["watches"])
         for watch in self._watches:

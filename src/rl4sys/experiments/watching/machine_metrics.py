@@ -12,6 +12,8 @@ from rl4sys.experiments.metrics import Record
 from rl4sys.replay import memory_at_hand
 
 PREFIX = "machine/"
+METRICS = frozenset(f"{PREFIX}{name}" for name in ("disk", "disk_free", "memory", "gpu_memory", "steps_per_second"))
+"""All that there are; what cannot be known on a machine is left out there."""
 
 
 class MachineMetrics:

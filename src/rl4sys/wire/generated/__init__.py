@@ -1,4 +1,4 @@
 """Written by `make proto` from `proto/rl4sys/v1`: do not edit."""
 
-SOURCES_SHA256 = "6e68d48cf644eb3716370504d4d7143f7fe20ad2b22515451c52ac9f65d51006"
+SOURCES_SHA256 = "dc6c53ecf33eaaf401c126d2ade74a19f2770cd614e814ca9cc517acc711ff73"
 """Of the proto files that this code was made from."""

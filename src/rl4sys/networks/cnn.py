@@ -1,0 +1,99 @@
+"""Networks that look at pictures."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from rl4sys.experience import ArraySpec
+from rl4sys.networks.config import Activation, MlpConfig, NetworkConfig, UnsuitableNetwork, register_network
+from rl4sys.policy import ProgramBuilder
+
+
+@register_network("cnn")
+class CnnConfig(NetworkConfig):
+    """Convolutions over each picture, then fully connected layers over their results and all other observations."""
+
+    filters: tuple[Annotated[int, Field(ge=1)], ...] = Field((32, 64, 64), min_length=1)
+    """Filters of each convolution. More can tell more apart, and cost time per decision and update."""
+    kernels: tuple[Annotated[int, Field(ge=1, le=64)], ...] = (8, 4, 3)
+    """Height and width of the filters of each convolution, in pixels. Larger ones see more at once."""
+    strides: tuple[Annotated[int, Field(ge=1, le=64)], ...] = (4, 2, 1)
+    """How many pixels the filters of each convolution move at a time. More leaves less to the next layer: cheaper, and
+    coarser."""
+    padding: int = Field(0, ge=0, le=32)
+    """Zeros put around the picture before each convolution, in pixels on each side. More lets small pictures pass."""
+    channels: Literal["last", "first"] = "last"
+    """Whether pictures are [height, width, channels] or [channels, height, width]."""
+    hidden_dims: tuple[Annotated[int, Field(ge=1)], ...] = (512,)
+    """Units of each fully connected layer that follows."""
+    activation: Activation = "relu"
+    """What follows each convolution and each layer."""
+
+    @model_validator(mode="after")
+    def _one_of_each(self) -> Self:
+        counts = len(self.filters), len(self.kernels), len(self.strides)
+        if len(set(counts)) > 1:
+            raise ValueError(
+                "filters, kernels and strides have {} entries, {} and {}; give each one for every convolution".format(
+                    *counts
+                )
+            )
+        return self
+
+    def features(self, builder: ProgramBuilder, name: str, *, standardize: bool) -> str:
+        """Each picture through convolutions of its own, beside all other observations, as one vector."""
+        seen = builder.observations()
+        if not any(_is_picture(spec) for spec in seen):
+            raise UnsuitableNetwork(
+                f"network.{name} is of type cnn, but none of {', '.join(map(str, seen))} is a picture, which has three "
+                f"axes. Use type: mlp, or observe pictures, such as environment.pixels={{size: 84}}."
+            )
+        parts = []
+        for spec in seen:
+            register = builder.numbers(spec, standardize=standardize)
+            if _is_picture(spec):
+                register = self._convolved(builder, spec, register, name)
+            parts.append(builder.flat(register))
+        return builder.joined(parts)
+
+    def body(self, builder: ProgramBuilder, features: str, name: str) -> str:
+        """The fully connected layers."""
+        kernels = [tensor.name for tensor in builder.program().tensors if len(tensor.shape) == 4]
+        if not any(kernel.startswith(f"{name}.") for kernel in kernels):
+            raise UnsuitableNetwork(
+                f"network.{name} is of type cnn, but this algorithm flattens pictures before the network sees them. "
+                f"Let it begin with network.features(builder, {name!r}, standardize=…), or use type: mlp."
+            )
+        return MlpConfig(hidden_dims=self.hidden_dims, activation=self.activation).body(builder, features, name)
+
+    def _convolved(self, builder: ProgramBuilder, spec: ArraySpec, register: str, name: str) -> str:
+        if self.channels == "last":
+            register = builder.channels_first(register)
+        _, height, width = builder.shape(register)
+        least = self._least_size()
+        if min(height, width) < least:
+            raise UnsuitableNetwork(
+                f"Observation '{spec.name}' is {height} pixels high and {width} wide; the convolutions of "
+                f"network.{name} need at least {least} × {least}. Observe larger pictures (environment.pixels.size), "
+                f"choose smaller kernels and strides, or say where the channels are (network.{name}.channels, here "
+                f"{self.channels})."
+            )
+        layers = zip(self.filters, self.kernels, self.strides, strict=True)
+        for number, (filters, kernel, stride) in enumerate(layers):
+            layer = f"{name}.{spec.name}.{number}"
+            register = builder.conv2d(register, filters, kernel, layer, stride=stride, padding=self.padding)
+            register = builder.activation(register, self.activation)
+        return register
+
+    def _least_size(self) -> int:
+        """The smallest height or width of which the last convolution still leaves one pixel."""
+        size = 1
+        for kernel, stride in zip(reversed(self.kernels), reversed(self.strides), strict=True):
+            size = max(1, (size - 1) * stride + kernel - 2 * self.padding)
+        return size
+
+
+def _is_picture(spec: ArraySpec) -> bool:
+    return len(spec.shape) == 3
