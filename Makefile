@@ -14,7 +14,7 @@ CPP_CODE := 'cpp/*.cpp' 'cpp/*.hpp' 'cpp/*.h' 'cpp/*.c' 'cpp/*.inc'
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check types lint cpp-ahead format test-learning test-faults bench docs proto clean cpp cpp-test cpp-sanitize
+.PHONY: help setup demo test check types fast lint cpp-ahead format test-learning test-faults bench docs proto clean cpp cpp-test cpp-sanitize
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  \033[1mmake %-14s\033[0m %s\n", $$1, $$2}'
@@ -40,11 +40,13 @@ demo: $(STAMP) ## A server and a Lunar Lander client that learns through it, liv
 	@$(BIN)/python examples/demo
 
 check: $(WHOLE) ## Format, lint, types, layers and the fast tests: about two minutes
-	@$(MAKE) --no-print-directory -j 2 types lint
-	@$(RUN) pytest -n 2 --dist worksteal -m "not slow and not learning and not faults"
+	@$(MAKE) --no-print-directory -j 2 types fast
 
 types: $(WHOLE)
 	@$(BIN)/mypy
+
+fast: lint
+	@$(RUN) pytest -n 2 --dist worksteal -m "not slow and not learning and not faults"
 
 lint: $(WHOLE)
 	@$(BIN)/ruff format --check --quiet . || { echo "Run: make format"; exit 1; }
