@@ -6,7 +6,6 @@ import random
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import metadata
 from types import TracebackType
 from typing import Self
 
@@ -28,6 +27,7 @@ from rl4sys.client.snapshot import Newest, Snapshot, ThreadPolicies
 from rl4sys.client.tally import Tally
 from rl4sys.client.watcher import Watcher
 from rl4sys.records import DiskOutbox, Outbox, OutboxLimits
+from rl4sys.version import __version__
 from rl4sys.wire.calls import Transport
 
 _LONGEST_LINGER = 0.05
@@ -77,7 +77,7 @@ class Agent:
         self._outbox = _outbox(settings, start.epoch)
         rng = random.Random(start.epoch)
         pace = Pace(settings.send_interval, settings.send_frequency, min(_EAGER_BYTES, settings.outbox_bytes // 2))
-        link = Link(transport, settings, f"rl4sys-python/{metadata.version('rl4sys')}")
+        link = Link(transport, settings, f"rl4sys-python/{__version__}")
         delivery = Delivery(self._outbox, pace, rng)
         self._courier = Courier(delivery, link, transport, settings.timeout, start.clock, self._tally)
         name = settings.policy_id or settings.client_id

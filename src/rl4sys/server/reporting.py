@@ -6,7 +6,6 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 
 from rl4sys.records import Durability
@@ -16,11 +15,12 @@ from rl4sys.server.learners import Learners, shared_policy
 from rl4sys.server.sessions import ClientFacts, Sessions
 from rl4sys.server.snapshot import ClientCounts
 from rl4sys.server.usage import RateMeter, UsageMeter
+from rl4sys.version import __version__
 from rl4sys.wire import PROTOCOL, Failure
 from rl4sys.wire.calls import CallFailed, Code
 from rl4sys.wire.generated import status_pb2
 
-_SOFTWARE = f"rl4sys/{version('rl4sys')}"
+_SOFTWARE = f"rl4sys/{__version__}"
 _CONNECTED_SECONDS = 60.0
 _MOST_CLIENTS = 10_000
 """In one reply, which must fit a message."""
