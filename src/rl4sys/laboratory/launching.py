@@ -96,22 +96,22 @@ class Listener(Protocol):
         """Something was told."""
 
 
-def carry_out(launcher: Launcher, orders: Iterable[Order], listener: Listener, stop: Callable[[], bool]) -> None:
+def carry_out(launcher: Launcher, orders: Iterable[Order | None], listener: Listener, stop: Callable[[], bool]) -> None:
     """Work on all orders, each taken when there is room for it; if `stop` says so, end politely with those at work.
 
-    By force, if this is left by an exception, such as a second Ctrl-C.
+    By force, if this is left by an exception, such as a second Ctrl-C. An order that is None says that whether there is
+    more to do depends on how those at work end.
     """
     waiting = iter(orders)
-    there_is_more, told_to_stop = True, False
+    told_to_stop = False
     try:
         while True:
-            while there_is_more and launcher.has_room and not stop():
+            while launcher.has_room and not stop():
                 order = next(waiting, None)
                 if order is None:
-                    there_is_more = False
-                else:
-                    launcher.start(order)
-                    listener.started(order)
+                    break
+                launcher.start(order)
+                listener.started(order)
             if not launcher.is_busy:
                 return
             if stop() and not told_to_stop:

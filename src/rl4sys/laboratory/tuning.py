@@ -67,20 +67,26 @@ class _Orders:
     failed_before: int
 
     def are_hopeless(self) -> bool:
-        """Whether the first trials of this call failed, and none ever did anything else."""
+        """Whether the first trials of this call failed, and none that is over ever did anything else."""
         states = [trial.state for trial in self.study.get_trials(deepcopy=False)]
         failed = states.count(TrialState.FAIL)
-        return failed - self.failed_before >= _HOPELESS and failed == len(states)
+        return failed - self.failed_before >= _HOPELESS and failed == sum(state.is_finished() for state in states)
 
-    def all(self) -> Iterator[Order]:
-        """Each when there is room for it."""
+    def all(self) -> Iterator[Order | None]:
+        """Each when there is room for it; None while that depends on how others end."""
         ranges = self.config.ranges()
         for trial in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
             if trial.params.keys() == ranges.keys():
                 yield self._order(trial.number, values_of(trial.params, ranges))
             else:
                 self._give_up(trial.number, "the study was killed while it chose the values")
-        while len(self.study.get_trials(deepcopy=False)) < self.config.trials and not self.are_hopeless():
+        while len(self.study.get_trials(deepcopy=False)) < self.config.trials:
+            if self.are_hopeless():
+                if not self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+                    return
+                # One of those at work may still do better.
+                yield None
+                continue
             number, values = suggest(self.study, self.config)
             try:
                 order = self._order(number, values)
