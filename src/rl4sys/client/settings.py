@@ -17,6 +17,7 @@ from rl4sys.experience import ArraySpec
 from rl4sys.policy import MASK, ActionSpec
 from rl4sys.records import Overflow
 from rl4sys.wire import ContractViolation, require_name
+from rl4sys.wire.addresses import host_and_port
 
 DEFAULT_SERVER = "127.0.0.1:50051"
 
@@ -145,11 +146,10 @@ def parse_settings(values: Mapping[str, Any], directory: Path = Path()) -> Clien
 
 
 def _require_address(server: str) -> None:
-    """gRPC takes a missing port for 443, and one that is too large for some other."""
     if server.startswith(("unix:", "inproc://")):
         return
-    host, colon, port = server.rpartition(":")
-    if not (colon and host and port.isascii() and port.isdigit() and 0 < int(port) <= 65_535):
+    _, port = host_and_port(server) or ("", 0)
+    if port == 0:
         raise SettingsError(
             f"server: got '{server}'; expected host:port, such as {DEFAULT_SERVER}, unix:/path or inproc://name."
         )

@@ -8,15 +8,14 @@ import os
 import socket
 
 from rl4sys.server.options import ImpossibleSetup
+from rl4sys.wire.addresses import host_and_port
 
 _UNIX = "unix:"
 
 
 def require_address(listen: str) -> None:
-    """Refuse what is neither HOST:PORT nor unix:PATH. gRPC takes port 99999 for some other one, and says nothing."""
-    host, colon, port = listen.rpartition(":")
-    is_port = port.isascii() and port.isdigit() and int(port) <= 65_535
-    if not (listen.startswith(_UNIX) and len(listen) > len(_UNIX)) and not (colon and host and is_port):
+    """Refuse what is neither HOST:PORT nor unix:PATH."""
+    if not (listen.startswith(_UNIX) and len(listen) > len(_UNIX)) and host_and_port(listen) is None:
         raise ImpossibleSetup(
             f"listen: got '{listen}'; expected HOST:PORT with a port up to 65535 (0: any free one), such as "
             f"127.0.0.1:50051, or unix:PATH."

@@ -30,6 +30,7 @@ from rl4sys.policy import (
 from rl4sys.replay import BUFFERS, BufferConfig, ReplayConfig, ReplayCost, Surroundings, TrajectoryConfig
 from rl4sys.seeding import Seeds
 from rl4sys.server.setups import LearnerSetup
+from rl4sys.wire.trials import MOST_REGISTER_BYTES
 
 _log = logging.getLogger(__name__)
 
@@ -37,7 +38,7 @@ _CPU = torch.device("cpu")
 _MOST_WEIGHTS = 1 << 27
 """Of one network: half a gigabyte, a few times over with gradients and moments."""
 _MOST_OPS = 1024
-_MOST_NUMBERS = 1 << 26
+_MOST_NUMBERS = MOST_REGISTER_BYTES // 4
 """In the registers of one decision: what clients take at most."""
 
 
