@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import logging
-import os
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -65,7 +64,7 @@ class Run:
         self._videos = TrainingVideos(directory.videos, components)
         self._checkpoints = Checkpoints(directory.checkpoints, self.config.training.keep_checkpoints)
         with ExitStack() as resources:
-            resources.callback(os.close, directory.hold())
+            resources.enter_context(directory.hold())
             self._checkpoints.tidy()
             # Before the first weight is drawn: the number of threads changes the bits.
             torch.set_num_threads(self.threads)

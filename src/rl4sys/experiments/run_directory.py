@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import datetime
-import fcntl
 import json
-import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ import yaml
 
 from rl4sys.atomic_files import publish_directory, replace_file, write_durably
 from rl4sys.experiments.config import ExperimentConfig
+from rl4sys.file_lock import FileLock
 
 
 class RunNotFound(FileNotFoundError):
@@ -104,15 +103,12 @@ class RunDirectory:
         """Whether this is a run at all, and not just some directory with a config."""
         return self.config.is_file() and self.manifest.is_file()
 
-    def hold(self) -> int:
-        """Keep other processes out until the returned descriptor is closed, or this process ends in any way."""
-        descriptor = os.open(self.path, os.O_RDONLY)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            raise RunBusy(f"{self.path} is in use by another process; wait for it, or stop it first.") from None
-        return descriptor
+    def hold(self) -> FileLock:
+        """Keep other processes out until the returned lock is released or this process ends."""
+        lock = FileLock.try_acquire(self.path)
+        if lock is None:
+            raise RunBusy(f"{self.path} is in use by another process; wait for it, or stop it first.")
+        return lock
 
     def write_manifest(self, facts: Mapping[str, Any]) -> None:
         """Keep what is needed to understand and repeat the run."""

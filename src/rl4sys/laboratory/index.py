@@ -7,15 +7,14 @@ copied, removed or trained by somebody who knows nothing of an index appear as t
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
-import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from rl4sys.file_lock import FileLock
 from rl4sys.laboratory.database import FACTS, TABLE, connect, is_busy, is_damage, is_out_of_reach
 from rl4sys.laboratory.filters import Condition
 from rl4sys.laboratory.records import COLUMNS, UNFINISHED, RunRecord, Status, read_record, resume_command
@@ -182,17 +181,14 @@ def open_index(root: Path = RUNS, tell: Callable[[str], None] = lambda text: Non
 
 def _replaced(root: Path) -> bool:
     """Put an empty index in the place of a damaged one, unless another process just did; false if it stays."""
-    descriptor = os.open(root, os.O_RDONLY)
-    try:
-        # One at a time: who comes second must not remove what the first has made.
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        if _is_damaged(root):
-            discard(root)
-            Index(root).close()
-    except PermissionError:
-        return False
-    finally:
-        os.close(descriptor)
+    # One at a time: who comes second must not remove what the first has made.
+    with FileLock.acquire(root):
+        try:
+            if _is_damaged(root):
+                discard(root)
+                Index(root).close()
+        except PermissionError:
+            return False
     return True
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import datetime
-import fcntl
 import json
-import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rl4sys.atomic_files import replace_file
+from rl4sys.file_lock import FileLock
 from rl4sys.laboratory.run_files import CONFIG, read_json
 
 LABELS = "labels.json"
@@ -72,13 +71,9 @@ class Labels:
 def change_labels(run: Path, change: Callable[[Labels], Labels]) -> Labels:
     """Keep what `change` makes of the labels there are; several processes may do so at once, and none is lost."""
     # Not the file itself, which is replaced, nor the directory, which belongs to whoever trains the run.
-    descriptor = os.open(run / CONFIG, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with FileLock.acquire(run / CONFIG):
         labels = change(read_labels(run))
         labels.write(run)
-    finally:
-        os.close(descriptor)
     return labels
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import platform
@@ -12,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from rl4sys.atomic_files import replace_file
+from rl4sys.file_lock import FileLock
 from rl4sys.laboratory.run_files import read_json
 
 PROCESS = "process.json"
@@ -75,25 +75,19 @@ def birth_of(pid: int) -> int | None:
 
 def is_held(run: Path) -> bool:
     """Whether some process has the run to itself, which every process that trains it does."""
-    descriptor = os.open(run, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
+    lock = FileLock.try_acquire(run, shared=True)
+    if lock is None:
         return True
-    finally:
-        os.close(descriptor)
+    lock.release()
     return False
 
 
 @contextmanager
 def held(run: Path) -> Iterator[bool]:
     """Keep processes that would train a run out of it for a while; false if one is in there already."""
-    descriptor = os.open(run, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    lock = FileLock.try_acquire(run)
+    if lock is None:
         yield False
     else:
-        yield True
-    finally:
-        os.close(descriptor)
+        with lock:
+            yield True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -100,13 +99,11 @@ def held(place: Path, stop: Callable[[], bool], patience: float = _PATIENCE) -> 
     deadline = time.monotonic() + patience
     while True:
         try:
-            descriptor = RunDirectory(place).hold()
+            lock = RunDirectory(place).hold()
             break
         except RunBusy:
             if stop() or time.monotonic() > deadline:
                 raise
             time.sleep(0.1)
-    try:
+    with lock:
         yield place
-    finally:
-        os.close(descriptor)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import warnings
@@ -21,6 +20,7 @@ from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 
 from rl4sys.config import ConfigError
+from rl4sys.file_lock import FileLock
 from rl4sys.laboratory.trial_ranges import Choice, LogUniform, LogWhole, Range, Uniform, Whole
 from rl4sys.laboratory.tuning_config import TuneConfig
 from rl4sys.seeding import Seeds
@@ -128,19 +128,21 @@ class _Lock(JournalFileOpenLock):
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
-        self._path = path
-        self._descriptor = -1
+        self._path = Path(path)
+        self._held: FileLock | None = None
 
     def acquire(self) -> bool:
         """Wait for the journal, and take away half a line that a dying process may have left at its end."""
-        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
-        size = os.fstat(self._descriptor).st_size
-        if size and os.pread(self._descriptor, 1, size - 1) != b"\n":
-            whole = os.pread(self._descriptor, size, 0).rfind(b"\n") + 1
-            os.ftruncate(self._descriptor, whole)
+        self._held = FileLock.acquire(self._path, create=0o666)
+        journal = self._held.descriptor
+        size = os.fstat(journal).st_size
+        if size and os.pread(journal, 1, size - 1) != b"\n":
+            whole = os.pread(journal, size, 0).rfind(b"\n") + 1
+            os.ftruncate(journal, whole)
         return True
 
     def release(self) -> None:
         """Let the next one."""
-        os.close(self._descriptor)
+        if self._held is not None:
+            self._held.release()
+            self._held = None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from pathlib import Path
 from typing import Protocol
 
+from rl4sys.file_lock import FileLock
 from rl4sys.records.errors import LogInUse
 
 
@@ -98,23 +98,6 @@ class DiskFile:
         os.close(self._descriptor)
 
 
-class DiskLock:
-    """An flock: the kernel releases it when the process dies, however it dies."""
-
-    def __init__(self, path: Path) -> None:
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            os.close(self._descriptor)
-            raise LogInUse(
-                f"{path.parent} is open for writing elsewhere. Close that writer, or choose another directory."
-            ) from error
-
-    def release(self) -> None:
-        os.close(self._descriptor)
-
-
 class DiskFiles:
     """Files on the real disk, readable by their owner only."""
 
@@ -150,5 +133,10 @@ class DiskFiles:
         finally:
             os.close(descriptor)
 
-    def lock(self, path: Path) -> DiskLock:
-        return DiskLock(path)
+    def lock(self, path: Path) -> FileLock:
+        lock = FileLock.try_acquire(path, create=0o600)
+        if lock is None:
+            raise LogInUse(
+                f"{path.parent} is open for writing elsewhere. Close that writer, or choose another directory."
+            )
+        return lock

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
 import logging
-import os
 import shutil
 import tempfile
 import threading
@@ -12,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rl4sys.atomic_files import make_directory, sync_directory
+from rl4sys.file_lock import FileLock
 from rl4sys.records import Durability, LogBroken, LogFull, RecordsDamaged
 from rl4sys.server.failing import exhausted, unavailable
 from rl4sys.server.hosting import HostedLearner
@@ -118,7 +117,7 @@ class Learners:
                 # What was acknowledged is safe; the others still have to be closed.
                 _log.warning("Learner %s could not be closed properly: %s", learner.name, error)
         self._nursery.kill()
-        os.close(self._lock_file)
+        self._lock_file.release()
         if self._temporary is not None:
             self._temporary.cleanup()
 
@@ -162,13 +161,8 @@ class Learners:
         return learner
 
 
-def _hold(path: Path) -> int:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        os.close(descriptor)
-        raise ImpossibleSetup(
-            f"{path.parent} is served by another process. End that one, or choose another --data."
-        ) from error
-    return descriptor
+def _hold(path: Path) -> FileLock:
+    lock = FileLock.try_acquire(path, create=0o600)
+    if lock is None:
+        raise ImpossibleSetup(f"{path.parent} is served by another process. End that one, or choose another --data.")
+    return lock

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
 import logging
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +13,7 @@ import torch
 
 from rl4sys.algorithms import UnsuitableActions, UnsuitableNetwork
 from rl4sys.config import ConfigError
+from rl4sys.file_lock import FileLock
 from rl4sys.records import Files, RecordReader, RecordsGone
 from rl4sys.replay import UnsuitableBuffer
 from rl4sys.server.events import Event, Failed, Refused, Stopped
@@ -120,19 +119,10 @@ def _work(directory: Path, files: Files | None, control: Control, tell: Callable
 @contextmanager
 def _alone(path: Path, control: Control, clock: Callable[[], float] = time.monotonic) -> Iterator[None]:
     """Hold the right to fold: the worker of a server that was killed may live a moment longer than that server."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        deadline = clock() + _PREDECESSOR_SECONDS
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError as error:
-                if clock() > deadline or control.is_stopping():
-                    raise PredecessorLives(
-                        f"Another process still holds {path}. End it, or serve another data directory."
-                    ) from error
-                control.rest()
+    deadline = clock() + _PREDECESSOR_SECONDS
+    while (lock := FileLock.try_acquire(path, create=0o600)) is None:
+        if clock() > deadline or control.is_stopping():
+            raise PredecessorLives(f"Another process still holds {path}. End it, or serve another data directory.")
+        control.rest()
+    with lock:
         yield
-    finally:
-        os.close(descriptor)
