@@ -75,12 +75,12 @@ def test_what_an_alert_says_is_logged_with_its_values(tmp_path: Path, caplog: py
 @pytest.mark.parametrize(
     ("name", "place", "hint"),
     [
-        ("evaluation/retrun", 0, "did you mean evaluation/return?"),
-        ("machine/memry", 0, "did you mean machine/memory?"),
-        ("episode", 0, "did you mean episodes?"),
+        ("evaluation/retrun", 0, "did you mean 'evaluation/return'?"),
+        ("machine/memry", 0, "did you mean 'machine/memory'?"),
+        ("episode", 0, "did you mean 'episodes'?"),
         ("loss", 0, "there are: episodes, evaluation/deviation, "),
-        ("buffer/aded", 1, "did you mean buffer/added?"),
-        ("train/los", 6, "did you mean train/loss?"),
+        ("buffer/aded", 1, "did you mean 'buffer/added'?"),
+        ("train/los", 6, "did you mean 'train/loss'?"),
     ],
 )
 def test_a_misspelt_metric_is_told_as_soon_as_it_is_certain(

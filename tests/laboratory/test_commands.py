@@ -67,7 +67,7 @@ def test_where_there_are_no_runs_it_says_what_to_do(rl4sys: Here) -> None:
 
 def test_wrong_conditions_are_told_in_one_line(rl4sys: Here) -> None:
     code, _, err = rl4sys("list", "algoritm=ppo")
-    assert (code, err.count("\n"), "did you mean algorithm?" in err) == (2, 1, True)
+    assert (code, err.count("\n"), "did you mean 'algorithm'?" in err) == (2, 1, True)
 
 
 def test_a_stopped_run_is_shown_with_how_to_go_on_and_goes_on(rl4sys: Here) -> None:

@@ -76,7 +76,7 @@ def test_runs_are_sorted_with_what_is_missing_at_the_end(index: Index, order: st
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("algoritm=ppo", "there is no field 'algoritm'; did you mean algorithm?"),
+        ("algoritm=ppo", "there is no field 'algoritm'; did you mean 'algorithm'?"),
         ("ppo", "'ppo' is no condition; write a field, a sign and a value"),
         ("return>many", "'many' is not a number"),
         ("algorithm>ppo", "algorithm is a text"),
@@ -93,7 +93,7 @@ def test_what_is_no_condition_is_told(text: str, message: str) -> None:
 
 
 def test_an_unknown_order_is_told() -> None:
-    with pytest.raises(WrongFilter, match="did you mean return"):
+    with pytest.raises(WrongFilter, match="did you mean 'return'"):
         parse_order("retrun")
 
 

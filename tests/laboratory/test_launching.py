@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from cli.commands import wait_until
+from rl4sys.cores import usable_cores
 from rl4sys.laboratory.launching import Ended, News, Order, Outcome, Reported, carry_out
-from rl4sys.laboratory.launching_locally import LocalLauncher, shares, usable_cores
+from rl4sys.laboratory.launching_locally import LocalLauncher, shares
 
 TESTS = Path(__file__).parents[1]
 

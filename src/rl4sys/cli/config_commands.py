@@ -182,11 +182,11 @@ def _found(source: str) -> Path:
 
 def _described(kind: str) -> type[Config]:
     from rl4sys.config import ConfigError
-    from rl4sys.config.errors import did_you_mean
     from rl4sys.experiments import ExperimentConfig
     from rl4sys.laboratory.sweep_config import SweepConfig
     from rl4sys.laboratory.tuning_config import TuneConfig
     from rl4sys.server.config import ServerConfig
+    from rl4sys.suggestions import did_you_mean
 
     kinds: dict[str, type[Config]] = {
         "experiment": ExperimentConfig,

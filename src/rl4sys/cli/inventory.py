@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import platform
 from importlib import metadata
 from typing import Any
 
 from rl4sys import __version__
+from rl4sys.cores import usable_cores
 
 _PARTS = (
     ("numpy", "numpy", "the client core", "pip install rl4sys"),
@@ -45,7 +45,7 @@ def inventory() -> dict[str, Any]:
         "rl4sys": __version__,
         "python": platform.python_version(),
         "platform": platform.platform(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cores": len(usable_cores()),
         "gpus": gpus,
         "device": "cuda" if gpus else "cpu",
         "parts": parts,

@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rl4sys.client.section import Section, SettingsError, did_you_mean
+from rl4sys.client.section import Section, SettingsError
+from rl4sys.suggestions import did_you_mean
 
 _ON_POLICY, _CONTINUOUS = ("ppo",), ("ddpg", "td3", "sac", "sql")
 _ALGORITHMS = ("ppo", "dqn", *_CONTINUOUS)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+from rl4sys.suggestions import did_you_mean
 
 
 class SettingsError(ValueError):
@@ -83,13 +84,6 @@ class Section:
 
     def _wrong(self, name: str, value: object, expected: str) -> SettingsError:
         return SettingsError(f"{self._place(name)}: got {shown(value)}; expected {expected}.")
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """`; did you mean 'pi_lr'?`, or nothing when no known word is near."""
-    folded = {name.casefold(): name for name in known}
-    near = difflib.get_close_matches(word.casefold(), folded, n=1)
-    return f"; did you mean '{folded[near[0]]}'?" if near else ""
 
 
 def shown(value: object) -> str:

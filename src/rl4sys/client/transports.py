@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from rl4sys.client.section import SettingsError, did_you_mean
+from rl4sys.client.section import SettingsError
 from rl4sys.client.settings import ClientSettings
+from rl4sys.suggestions import did_you_mean
 from rl4sys.wire.calls import Transport
 
 _IN_PROCESS = "inproc://"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -10,6 +9,8 @@ from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
+
+from rl4sys.suggestions import did_you_mean
 
 _TOLD = "config_problem"
 _EXPECTED = {
@@ -78,19 +79,6 @@ def unknown_key(key: str, allowed: Iterable[str]) -> str:
     """What to say about a key that nobody reads."""
     names = list(allowed)
     return f"unknown key{did_you_mean(key, names) or '; allowed: ' + (', '.join(names) or 'none')}"
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """`; did you mean 'ppo'?`, or nothing when no known word is near."""
-    near = nearest(word, known)
-    return f"; did you mean '{near}'?" if near else ""
-
-
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that was most probably meant, whatever its case."""
-    folded = {name.casefold(): name for name in known}
-    matches = difflib.get_close_matches(word.casefold(), folded, n=1)
-    return folded[matches[0]] if matches else None
 
 
 def shown(value: object) -> str:

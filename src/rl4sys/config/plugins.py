@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 
-from rl4sys.config.errors import ConfigError, did_you_mean
+from rl4sys.config.errors import ConfigError
+from rl4sys.suggestions import did_you_mean
 
 
 def load_plugins(plugins: Iterable[str | Path], relative_to: Path) -> tuple[ModuleType, ...]:

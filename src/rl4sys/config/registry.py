@@ -14,8 +14,9 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, SerializationIn
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
-from rl4sys.config.errors import ConfigError, did_you_mean, nearest, problem, shown, unknown_key
+from rl4sys.config.errors import ConfigError, problem, shown, unknown_key
 from rl4sys.config.model import Config
+from rl4sys.suggestions import did_you_mean, nearest
 
 C = TypeVar("C", bound=Config)
 Entry = TypeVar("Entry", bound=Config)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rl4sys.config.errors import ConfigError, nearest
+from rl4sys.config.errors import ConfigError
+from rl4sys.suggestions import nearest
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 

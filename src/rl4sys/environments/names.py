@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib.util
 import re
 
 import gymnasium
 
 from rl4sys.environments.dm_control_tasks import UNIVERSE, task_names
+from rl4sys.suggestions import did_you_mean_one_of
 
 _VERSION = re.compile(r"/(v\d+)$")
 
@@ -25,13 +25,10 @@ def is_dm_control(name: str) -> bool:
 
 def suggestion(name: str) -> str:
     """What may have been meant by a name that nobody knows."""
-    known = {registered.lower(): registered for registered in gymnasium.registry}
+    known = list(gymnasium.registry)
     if (name.startswith("dm") or name.count("/") > 1) and importlib.util.find_spec(UNIVERSE) is not None:
-        known |= {task.lower(): task for task in task_names()}
-    close = difflib.get_close_matches(name.rpartition(":")[2].lower(), known, n=3, cutoff=0.5)
-    if not close:
-        return (
-            "`gymnasium.pprint_registry()` lists what is installed; tasks of dm_control are named "
-            "dm_control/domain/task, such as dm_control/cheetah/run."
-        )
-    return f"Did you mean {' or '.join(known[match] for match in close)}?"
+        known += task_names()
+    return did_you_mean_one_of(name.rpartition(":")[2], known) or (
+        "`gymnasium.pprint_registry()` lists what is installed; tasks of dm_control are named "
+        "dm_control/domain/task, such as dm_control/cheetah/run."
+    )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 
 import torch
 from threadpoolctl import ThreadpoolController
 
+from rl4sys.cores import usable_cores
 from rl4sys.experiments.config import ExperimentConfig
 from rl4sys.networks import from_spec, orthogonal
 from rl4sys.policy import PolicySpec
@@ -56,7 +56,7 @@ def threads_for(config: ExperimentConfig, policy: PolicySpec) -> int:
     training = config.training
     # Who learns from replay waits for updates, not for experience: its collectors are idle most of the time.
     waits = isinstance(config.algorithm.pace(config.buffer.size), Ratio)
-    cores = max(1, usable_cores() - (training.collectors if training.pipelined and not waits else 0))
+    cores = max(1, len(usable_cores()) - (training.collectors if training.pipelined and not waits else 0))
     return measure_threads(policy, config.algorithm.update_size(), cores=cores)
 
 
@@ -66,11 +66,6 @@ def act_with_one_thread() -> None:
     Acting multiplies small ones, which more threads only slow down; and another number would change the bits.
     """
     ThreadpoolController().select(internal_api="openblas").limit(limits=1)
-
-
-def usable_cores() -> int:
-    """The cores that this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _seconds(update: Callable[[], None], threads: int) -> float:

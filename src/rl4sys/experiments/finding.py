@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from pathlib import Path
 
 from rl4sys.experiments.run_directory import RunDirectory, RunNotFound
+from rl4sys.suggestions import did_you_mean_one_of
 
 _RUNS = Path("runs")
 _DEPTH = 4
@@ -28,9 +28,8 @@ def find_run(text: str | Path) -> RunDirectory:
         inside = sorted(_runs_below(path)) if path.is_dir() else []
         hint = f" It contains runs:{_listed(inside)}" if inside else ""
         raise RunNotFound(f"'{text}' is not a run: it has no config.yaml and manifest.json.{hint}")
-    closest = difflib.get_close_matches(path.name, [run.name for run in near], n=3, cutoff=0.5)
-    hint = f" Did you mean {' or '.join(closest)}?" if closest else " `rl4sys list` shows them all."
-    raise RunNotFound(f"There is no run '{text}', here or in runs/.{hint}")
+    hint = did_you_mean_one_of(path.name, (run.name for run in near)) or "`rl4sys list` shows them all."
+    raise RunNotFound(f"There is no run '{text}', here or in runs/. {hint}")
 
 
 def _fitting(path: Path, near: list[Path]) -> list[Path]:

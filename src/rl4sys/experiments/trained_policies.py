@@ -5,7 +5,6 @@ Not among the names of the package: with it comes the server, which a process th
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import logging
@@ -30,6 +29,7 @@ from rl4sys.policy import PolicyFileDamaged, PolicySpec, PortablePolicy
 from rl4sys.policy.portable import SUFFIX
 from rl4sys.server.learner_config import build_learner, resolve
 from rl4sys.server.setups import LearnerSetup, is_learner
+from rl4sys.suggestions import did_you_mean_one_of
 from rl4sys.weights.layout import FLOAT32
 from rl4sys.wire import require_decides
 
@@ -88,7 +88,9 @@ def find_policy(text: str | Path, *, best: bool = True) -> TrainedPolicy:
             )
         path = path.parent
     elif path.suffix in (SUFFIX, ".onnx") and not path.exists():
-        raise PolicyNotFound(f"There is no file '{text}'.{_near(path)} Write one with: rl4sys policy export RUN")
+        raise PolicyNotFound(
+            f"There is no file '{text}'. {_similar_files(path)}Write one with: rl4sys policy export RUN"
+        )
     if (path / "exploit.json").is_file():
         return _of_policy_folder(path)
     place = path.resolve()
@@ -101,10 +103,10 @@ def find_policy(text: str | Path, *, best: bool = True) -> TrainedPolicy:
     return _of_directory(find_run(path).path, step=None, best=best)
 
 
-def _near(path: Path) -> str:
+def _similar_files(path: Path) -> str:
     files = [file.name for file in path.parent.iterdir() if file.is_file()] if path.parent.is_dir() else []
-    close = difflib.get_close_matches(path.name, files, n=3, cutoff=0.5)
-    return f" Did you mean {' or '.join(close)}?" if close else ""
+    hint = did_you_mean_one_of(path.name, files)
+    return f"{hint} " if hint else ""
 
 
 def _of_directory(directory: Path, *, step: int | None, best: bool) -> TrainedPolicy:

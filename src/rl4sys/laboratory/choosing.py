@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from pathlib import Path
 
 from rl4sys.laboratory.index import Index
 from rl4sys.laboratory.records import RunRecord, read_record
 from rl4sys.laboratory.run_files import is_run
+from rl4sys.suggestions import did_you_mean_one_of
 
 
 class NoSuchRun(LookupError):
@@ -42,6 +42,6 @@ def _fitting(index: Index, text: str) -> list[tuple[Path, RunRecord]]:
     begun = [record for record in records if record.id.startswith(wanted) or Path(record.id).name.startswith(wanted)]
     if fitting := exact or begun:
         return [(index.root, record) for record in sorted(fitting, key=lambda record: record.id)]
-    close = difflib.get_close_matches(path.name, [Path(record.id).name for record in records], n=3, cutoff=0.5)
-    hint = f"Did you mean {' or '.join(close)}?" if close else "`rl4sys list` shows what there is."
+    hint = did_you_mean_one_of(path.name, (Path(record.id).name for record in records))
+    hint = hint or "`rl4sys list` shows what there is."
     raise NoSuchRun(f"There is no run '{text}' in {index.root}. {hint}")

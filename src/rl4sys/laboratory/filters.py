@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from rl4sys.laboratory.records import Status
+from rl4sys.suggestions import did_you_mean
 
 _TEXTS = {
     "algorithm": "algorithm",
@@ -127,5 +127,4 @@ def _text(field: str, sign: str, value: str, text: str) -> Condition:
 
 
 def _hint(word: str, known: Sequence[str] | dict[str, str]) -> str:
-    close = difflib.get_close_matches(word, list(known), n=1)
-    return f"; did you mean {close[0]}?" if close else f"; there are {', '.join(known)}."
+    return did_you_mean(word, known) or f"; there are {', '.join(known)}."

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from rl4sys.cores import usable_cores
 from rl4sys.laboratory.launching import Ended, News, Order, Outcome, Reported
 
 STOPPED = 130
@@ -20,13 +21,6 @@ STOPPED = 130
 OUTPUT = "output.txt"
 """What a task prints, in the directory of its order."""
 _THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-
-
-def usable_cores() -> tuple[int, ...]:
-    """The numbers of the cores that this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return tuple(sorted(os.sched_getaffinity(0)))
-    return tuple(range(os.cpu_count() or 1))
 
 
 def shares(cores: Sequence[int], jobs: int, cores_each: int | None = None) -> tuple[tuple[int, ...], ...]:

@@ -12,10 +12,10 @@ from typing import Any
 from rl4sys.client.section import Section, SettingsError
 from rl4sys.client.spaces import action_from_settings, mask_for, observation_from_settings
 from rl4sys.config import ConfigError
-from rl4sys.config.errors import did_you_mean
 from rl4sys.experience import ArraySpec
 from rl4sys.policy import MASK, ActionSpec
 from rl4sys.server.workers import WorkerKind
+from rl4sys.suggestions import did_you_mean
 from rl4sys.wire import ContractViolation, Failure, FailureReason, encode_action, require_name
 from rl4sys.wire.arrays import encode_array
 from rl4sys.wire.calls import CallFailed, Code

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import deque
 from collections.abc import Callable
+
+from rl4sys.cores import usable_cores
 
 
 class Turns:
     """Lets so many start together; the others wait in line. A turn ends with `done`, by whatever thread."""
 
     def __init__(self, most: int | None = None) -> None:
-        self._free = most if most is not None else _cores()
+        self._free = most if most is not None else len(usable_cores())
         self._lock = threading.Lock()
         self._line: deque[Callable[[], bool]] = deque()
 
@@ -39,11 +40,3 @@ class Turns:
                 start = self._line.popleft()
             if start():
                 return
-
-
-def _cores() -> int:
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:
-        # Only Linux tells which ones this process may use.
-        return os.cpu_count() or 1

@@ -14,10 +14,10 @@ from itertools import takewhile
 from pathlib import Path
 
 from rl4sys.config import ConfigError, parse
-from rl4sys.config.errors import did_you_mean
 from rl4sys.server.callers import Caller
 from rl4sys.server.limits import Rates
 from rl4sys.server.options import ImpossibleSetup
+from rl4sys.suggestions import did_you_mean
 from rl4sys.wire.calls import CallFailed, Code
 
 _log = logging.getLogger(__name__)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import logging
 from collections.abc import Iterable, Mapping
 
 from rl4sys.experiments.watching.machine_metrics import METRICS as MACHINE
+from rl4sys.suggestions import did_you_mean
 
 _log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class Doubts:
         self._learned += any(name.startswith(_LEARNED) for name in fresh)
         for title, name in sorted(self._open):
             if name not in now and self._is_due(name, now):
-                _log.warning("Alert '%s': there is no metric %s; %s", title, name, _hint(name, now))
+                _log.warning("Alert '%s': there is no metric %s%s", title, name, _hint(name, now))
                 self._open.discard((title, name))
 
     def _is_due(self, name: str, now: Mapping[str, float]) -> bool:
@@ -51,5 +51,4 @@ class Doubts:
 
 def _hint(name: str, now: Mapping[str, float]) -> str:
     names = sorted(KNOWN | now.keys())
-    near = difflib.get_close_matches(name, names, n=1)
-    return f"did you mean {near[0]}?" if near else f"there are: {', '.join(names)}."
+    return did_you_mean(name, names) or f"; there are: {', '.join(names)}."
