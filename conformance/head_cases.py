@@ -29,7 +29,7 @@ from rl4sys.policy import (
     ProgramBuilder,
     noise_size,
 )
-from rl4sys.policy.spec import HeadKind, Setting
+from rl4sys.policy.policy_spec import HeadKind, Setting
 
 ROWS = 10_000
 EPSILON = 0.375

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from rl4sys.client.delivery import HASH_BYTES, Delivery, Pace, Session
+from rl4sys.client.delivery import HASH_BYTES, Delivery, DeliverySession, Pace
 from rl4sys.records import Outbox, OutboxLimits, Overflow, Parcel, Verdict
 from rl4sys.wire import Failure
 from rl4sys.wire.calls import CallFailed, Code
@@ -44,7 +44,7 @@ class Replay:
         limits = setup["limits"]
         self._limits = OutboxLimits(limits["capacity_bytes"], Overflow(limits["overflow"]), limits["window"])
         self._pace = Pace(**setup["pace"])
-        self._session = Session("session", "learner", **setup["session"])
+        self._session = DeliverySession("session", "learner", **setup["session"])
         self.chances = Chances(draw)
         self._start(setup["epoch"], [])
 

@@ -17,6 +17,6 @@ if __name__ == "__main__":
         with agent.episode() as episode:
             steps(episode, 3, first=10 * episode_number)
             episode.end(seen(10 * episode_number + 3))
-    until(lambda: agent._handoff.waiting == 0)
+    until(lambda: agent._queue.waiting == 0)
     print(agent.health().backlog, flush=True)
     threading.Event().wait(1000)

@@ -20,7 +20,7 @@ from rl4sys.client import (
     Ending,
     ForkedAgent,
     connect,
-    farewell,
+    exit_hook,
     publish_in_process,
     withdraw_in_process,
 )
@@ -150,7 +150,7 @@ def test_memory_is_bounded_and_every_drop_is_counted(overflow: str, kept: str) -
         with hanging(server, "push"), agent.episode() as episode:
             steps(episode, 4_000)
             episode.end(seen(0))
-            until(lambda: agent._handoff.waiting == 0)
+            until(lambda: agent._queue.waiting == 0)
             health = agent.health()
             assert health.backlog_bytes <= 20_000
             (reason,) = health.drops
@@ -438,13 +438,13 @@ def test_a_background_thread_that_dies_tells_its_owner(monkeypatch: pytest.Monke
 
 
 def test_a_program_that_ends_without_closing_sends_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(farewell, "_open", set())
+    monkeypatch.setattr(exit_hook, "_open", set())
     server = FakeServer()
     agent = agent_on(server, send_interval=60.0)
     with agent.episode() as episode:
         steps(episode, 3)
         episode.end(seen(3))
-    farewell.close_forgotten()
+    exit_hook.close_forgotten()
     assert len(server.segments()) == 1
     assert not any(thread.is_alive() for thread in agent._threads)
 

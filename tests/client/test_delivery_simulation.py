@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 from tests.storms import scaled
 
-from rl4sys.client.delivery import HASH_BYTES, Delivery, Pace, Session
+from rl4sys.client.delivery import HASH_BYTES, Delivery, DeliverySession, Pace
 from rl4sys.records import Outbox, OutboxLimits, Overflow, Parcel
 from rl4sys.wire import Failure, FailureReason, to_ranges
 from rl4sys.wire.calls import CallFailed, Code
@@ -64,7 +64,7 @@ def simulate(seed: int) -> tuple[World, Outbox, set[Key]]:
     backlog = [Parcel(7, n, bytes([n % 2]) * HASH_BYTES + bytes([n])) for n in range(rng.randrange(4))]
     outbox = Outbox(1000 + seed, limits, backlog)
     delivery = Delivery(outbox, Pace(rng.choice([0.0, 0.5]), rng.choice([None, 2]), 50_000), random.Random(seed + 2))
-    session = Session("s", "learner", 1 << 16, rng.choice([1, 2, 64]))
+    session = DeliverySession("s", "learner", 1 << 16, rng.choice([1, 2, 64]))
     offered = {parcel.key for parcel in backlog}
     now = 0.0
     for _ in range(400):
@@ -84,7 +84,7 @@ def simulate(seed: int) -> tuple[World, Outbox, set[Key]]:
     return world, outbox, offered
 
 
-def deliver(delivery: Delivery, world: World, session: Session, now: float) -> None:
+def deliver(delivery: Delivery, world: World, session: DeliverySession, now: float) -> None:
     request = delivery.request(session)
     if request is None:
         return
@@ -110,7 +110,7 @@ def test_nothing_is_lost_and_nothing_settled_is_sent_again(block: int, tally: Ca
 def test_a_request_has_one_epoch_and_one_schema() -> None:
     outbox = Outbox(9, backlog=[Parcel(1, 0, b"a" * 40), Parcel(1, 1, b"b" * 40), Parcel(2, 0, b"b" * 40)])
     delivery = Delivery(outbox, Pace(0.0, None, 1), random.Random(0))
-    session = Session("s", "learner", 1 << 16, 64)
+    session = DeliverySession("s", "learner", 1 << 16, 64)
     found = []
     while (request := delivery.request(session)) is not None:
         found.append((request.epoch, request.schema_hash[:1], len(request.segments)))
@@ -122,7 +122,7 @@ def test_a_request_has_one_epoch_and_one_schema() -> None:
 def test_a_request_that_breaks_the_contract_is_counted_and_makes_way() -> None:
     outbox = Outbox(9, backlog=[Parcel(1, 0, b"a" * 40)])
     delivery = Delivery(outbox, Pace(0.0, None, 1), random.Random(0))
-    assert delivery.request(Session("s", "learner", 1 << 16, 64)) is not None
+    assert delivery.request(DeliverySession("s", "learner", 1 << 16, 64)) is not None
     delivery.failed(CallFailed(Code.INVALID_ARGUMENT, "strange"), 0.0)
     assert (outbox.backlog, dict(outbox.drops)) == (0, {"invalid_argument": 1})
 
@@ -130,7 +130,7 @@ def test_a_request_that_breaks_the_contract_is_counted_and_makes_way() -> None:
 def test_what_no_message_can_hold_is_dropped_and_counted() -> None:
     outbox = Outbox(9, backlog=[Parcel(1, 0, b"a" * 70_000), Parcel(1, 1, b"a" * 40)])
     delivery = Delivery(outbox, Pace(0.0, None, 1), random.Random(0))
-    request = delivery.request(Session("s", "learner", 1 << 16, 64))
+    request = delivery.request(DeliverySession("s", "learner", 1 << 16, 64))
     assert request is not None
     assert [pushed.sequence for pushed in request.segments] == [1]
     assert dict(outbox.drops) == {"too_large": 1}

@@ -11,7 +11,7 @@ from tests.client.agents import agent_on
 from tests.client.fake_server import FakeServer, small_policy
 from tests.client.test_settings import FLAT, SECTIONS
 
-import rl4sys.client.agent
+import rl4sys.client.original_agent
 from rl4sys.client import Ending, RL4SysAgent, SettingsError, run_environment
 from rl4sys.policy import DiscreteAction
 
@@ -131,7 +131,7 @@ def test_an_action_of_another_trajectory_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_original_import_path_works() -> None:
-    assert rl4sys.client.agent.RL4SysAgent is RL4SysAgent
+    assert rl4sys.client.original_agent.RL4SysAgent is RL4SysAgent
 
 
 def test_any_environment_can_be_a_client() -> None:
@@ -145,6 +145,6 @@ def test_any_environment_can_be_a_client() -> None:
 def test_debug_shows_what_happens_where_the_program_shows_no_logs(capsys: pytest.CaptureFixture[str]) -> None:
     logger = logging.Logger("alone")
     for _ in range(2):
-        rl4sys.client.agent._show_logs(logger)
+        rl4sys.client.original_agent._show_logs(logger)
     logger.debug("connected")
     assert capsys.readouterr().err.count("connected") == 1

@@ -15,7 +15,7 @@ from typing import Any
 from tests.faults.truth import ArchivingFiles, digest_of_newest, folded_without_faults, stored
 from tests.server.clients import DQN, PPO, eventually, join_request, made_up_segment
 
-from rl4sys.client.delivery import Delivery, Pace, Session
+from rl4sys.client.delivery import Delivery, DeliverySession, Pace
 from rl4sys.failpoints import failpoint
 from rl4sys.records import DiskOutbox, FailpointFiles, fresh_epoch
 from rl4sys.server import InProcessTransport, ServiceOptions, TrainingService
@@ -97,7 +97,7 @@ def _deliver(
     spec, form = decode_policy(joined.explore), SegmentFormat.from_message(joined.schema)
     outbox = DiskOutbox(place / "outbox", fresh_epoch())
     delivery = Delivery(outbox, Pace(0.0, None, 1), random.Random(0))
-    session = Session(joined.session, joined.learner, joined.limits.max_message_bytes, 3)
+    session = DeliverySession(joined.session, joined.learner, joined.limits.max_message_bytes, 3)
     names: dict[tuple[int, int], int] = {}
     for number in numbers:
         told.say("begun", number)
@@ -115,7 +115,11 @@ def _deliver(
 
 
 def _send_all(
-    delivery: Delivery, session: Session, transport: InProcessTransport, told: Told, names: dict[tuple[int, int], int]
+    delivery: Delivery,
+    session: DeliverySession,
+    transport: InProcessTransport,
+    told: Told,
+    names: dict[tuple[int, int], int],
 ) -> None:
     deadline = time.monotonic() + PATIENCE
     while delivery.outbox.backlog:

@@ -14,7 +14,7 @@ from tests.faults.simulated_server import POISON, WEIGHTS, Key, SimulatedServer,
 from tests.records.logs import HERE
 from tests.records.simulated_disk import Crashed, SimulatedDisk
 
-from rl4sys.client.delivery import HASH_BYTES, Delivery, Pace, Session
+from rl4sys.client.delivery import HASH_BYTES, Delivery, DeliverySession, Pace
 from rl4sys.records import DiskOutbox, Durability, LogBroken, OutboxLimits, Overflow, RecordsDamaged, Verdict
 from rl4sys.weights import Patch, PatchMismatch, apply_patch
 from rl4sys.wire.calls import CallFailed, Code
@@ -92,7 +92,7 @@ class Simulation:
 
     def send(self) -> None:
         if self.outstanding is None and self.delivery.wait(self.now) == 0.0:
-            request = self.delivery.request(Session("s", "l", 4096 + 700, 3))
+            request = self.delivery.request(DeliverySession("s", "l", 4096 + 700, 3))
             if request is not None:
                 self.calls += 1
                 self.outstanding = self.calls

@@ -18,10 +18,10 @@ from tests.server.clients import ScriptedClient, join_request
 from tests.storms import scaled
 
 from rl4sys.client import load_settings
-from rl4sys.client.link import Link
+from rl4sys.client.agent_status import AgentStatus
 from rl4sys.client.retries import Backoff
+from rl4sys.client.shared_session import SharedSession
 from rl4sys.client.snapshot import Newest, Snapshot
-from rl4sys.client.tally import Tally
 from rl4sys.client.watcher import _UNUSABLE, Watcher
 from rl4sys.experience import Array
 from rl4sys.policy import layout_of
@@ -55,12 +55,19 @@ class Receiver:
     """The part of a client that brings weights, without its threads."""
 
     def __init__(self, server: FakeServer) -> None:
-        self.newest, self.tally = Newest(), Tally()
-        link = Link(server, load_settings(SETTINGS), "test")
+        self.newest, self.status = Newest(), AgentStatus()
+        shared_session = SharedSession(server, load_settings(SETTINGS), "test")
         self.watcher = Watcher(
-            link, server, self.newest, 1.0, Backoff(random.Random(0)), lambda: 0.0, self.tally, lambda snapshot: None
+            shared_session,
+            server,
+            self.newest,
+            1.0,
+            Backoff(random.Random(0)),
+            lambda: 0.0,
+            self.status,
+            lambda snapshot: None,
         )
-        self.opened = link.open()
+        self.opened = shared_session.open()
 
     def has(self, version: int, weights: Array) -> None:
         opened = self.opened
@@ -116,7 +123,7 @@ def test_a_client_ends_with_the_servers_weights_whatever_it_had(kind: str, tally
             assert digest(snapshot.weights) == digest(every.get(have, some_weights(server.spec, 99))), (kind, seed)
         else:
             raise AssertionError((kind, seed, have, "never arrived"))
-    assert receiver.tally.count("damaged_patches") > count / 20
+    assert receiver.status.count("damaged_patches") > count / 20
 
 
 @pytest.mark.slow

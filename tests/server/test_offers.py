@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from tests.server.clients import ACTION, OBSERVATION, PPO, ScriptedClient, join_request
 
-from rl4sys.client.link import join_request as request_of
 from rl4sys.client.section import SettingsError
 from rl4sys.client.settings import parse_settings
+from rl4sys.client.shared_session import join_request as request_of
 from rl4sys.config import ConfigError
 from rl4sys.experience import ArraySpec
 from rl4sys.policy import DiscreteAction

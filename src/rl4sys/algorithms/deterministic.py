@@ -15,7 +15,7 @@ from rl4sys.algorithms.problem import Policies, Problem, Progress, without_memor
 from rl4sys.experience import Array
 from rl4sys.networks import Accumulation, EnsembleProgram, Parameters, joined, rows_of_all, uniform_fan_in
 from rl4sys.policy import BoxAction, Head, Memory, PolicySpec, Program, ProgramBuilder
-from rl4sys.policy.spec import Setting
+from rl4sys.policy.policy_spec import Setting
 
 _STD, _EPSILON, _NOISE = "exploration.std", "exploration.epsilon", "exploration.noise"
 

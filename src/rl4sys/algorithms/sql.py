@@ -15,7 +15,7 @@ from rl4sys.algorithms.svgd import squashed_score, stein_direction
 from rl4sys.experience import Transitions
 from rl4sys.networks import joined, rows_of, rows_of_all
 from rl4sys.policy import BoxAction, Head, PolicySpec, Program, ProgramBuilder
-from rl4sys.policy.spec import Setting
+from rl4sys.policy.policy_spec import Setting
 
 _CHANCE, _EPSILON = "actor.noise", "epsilon"
 

@@ -1,13 +1,13 @@
 """The light client: a policy inside a live system, which learns elsewhere. No torch."""
 
-from rl4sys.client.agent import RL4SysAction, RL4SysAgent, RL4SysTrajectory
-from rl4sys.client.connecting import ConnectError, connect
-from rl4sys.client.environments import run_environment
+from rl4sys.client.agent import Agent
+from rl4sys.client.connection import ConnectError, connect
+from rl4sys.client.environment_loop import run_environment
 from rl4sys.client.episode import Episode, EpisodeEnded
 from rl4sys.client.forks import ForkedAgent
 from rl4sys.client.health import Health
-from rl4sys.client.live_agent import Agent
-from rl4sys.client.observations import BadObservation
+from rl4sys.client.observation_reader import BadObservation
+from rl4sys.client.original_agent import RL4SysAction, RL4SysAgent, RL4SysTrajectory
 from rl4sys.client.section import SettingsError
 from rl4sys.client.settings import ClientSettings, Tls, load_settings
 from rl4sys.client.transports import publish_in_process, withdraw_in_process

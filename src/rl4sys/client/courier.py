@@ -6,10 +6,10 @@ import logging
 import threading
 from collections.abc import Callable
 
-from rl4sys.client.delivery import Delivery, Session
-from rl4sys.client.link import Link
+from rl4sys.client.agent_status import AgentStatus
+from rl4sys.client.delivery import Delivery, DeliverySession
 from rl4sys.client.retries import REFUSED_SECONDS, Remedy, remedy
-from rl4sys.client.tally import Tally
+from rl4sys.client.shared_session import SharedSession
 from rl4sys.records import DiskOutbox, LogBroken, Verdict
 from rl4sys.wire import ContractViolation
 from rl4sys.wire.calls import CallFailed, Code, Transport
@@ -25,18 +25,18 @@ class Courier:
     def __init__(
         self,
         delivery: Delivery,
-        link: Link,
+        shared_session: SharedSession,
         transport: Transport,
         timeout: float,
         clock: Callable[[], float],
-        tally: Tally,
+        status: AgentStatus,
     ) -> None:
         self._delivery = delivery
-        self._link = link
+        self._shared_session = shared_session
         self._transport = transport
         self._timeout = timeout
         self._clock = clock
-        self._tally = tally
+        self._status = status
         self._stopping = False
         self._closed = False
         self._changed = threading.Condition()
@@ -54,12 +54,12 @@ class Courier:
                     offer = self._delivery.outbox.offer(payload)
                 except LogBroken as error:
                     # The payload is counted as a drop by the outbox; what is in memory is still delivered.
-                    self._tally.last_error = str(error)
+                    self._status.last_error = str(error)
                     return
                 if offer.verdict is not Verdict.FULL:
                     break
                 if self._stopping:
-                    self._tally.add("drops:unsent_at_close")
+                    self._status.add("drops:unsent_at_close")
                     return
                 self._changed.wait()
             self._delivery.offered(self._clock(), episode_ended=episode_ended)
@@ -85,7 +85,7 @@ class Courier:
             try:
                 while self._delivery.outbox.backlog:
                     left = deadline - self._clock()
-                    if left <= 0 or self._stopping or self._tally.stopped is not None:
+                    if left <= 0 or self._stopping or self._status.stopped is not None:
                         return False
                     self._changed.wait(left)
             finally:
@@ -110,9 +110,9 @@ class Courier:
 
     def _deliver(self) -> None:
         """One call."""
-        session: Session | None = None
+        session: DeliverySession | None = None
         try:
-            session = self._link.open().session
+            session = self._shared_session.open().session
             with self._changed:
                 request = self._delivery.request(session)
             if request is None:
@@ -127,32 +127,32 @@ class Courier:
         with self._changed:
             if self._closed:
                 return
-            self._tally.succeeded(_NAME)
+            self._status.succeeded(_NAME)
             self._delivery.answered(reply, self._clock())
             self._tell_refusals()
             self._changed.notify_all()
 
-    def _recover(self, error: CallFailed, session: Session | None) -> None:
+    def _recover(self, error: CallFailed, session: DeliverySession | None) -> None:
         what = remedy(error)
         # A push that breaks the contract is dropped and counted; a join that does fails until somebody repairs it.
         is_refused = what is Remedy.REPAIR and (session is None or error.code is not Code.INVALID_ARGUMENT)
         if (is_refused or what is Remedy.JOIN) and session is not None:
-            self._link.forget(session)
+            self._shared_session.forget(session)
         with self._changed:
             if self._closed:
                 return
             self._delivery.failed(error, self._clock(), REFUSED_SECONDS if is_refused else 0.0)
             self._tell_refusals()
             if is_refused:
-                self._tally.refused(_NAME, error)
+                self._status.refused(_NAME, error)
             else:
-                self._tally.failed(error)
+                self._status.failed(error)
             self._changed.notify_all()
 
     def _tell_refusals(self) -> None:
         refusals = self._delivery.refusals
-        if refusals and self._tally.add("refusals_told"):
+        if refusals and self._status.add("refusals_told"):
             _log.warning("The server will never take some experience: %s See health().drops.", refusals[0])
         if refusals:
-            self._tally.last_error = refusals[-1]
+            self._status.last_error = refusals[-1]
         refusals.clear()

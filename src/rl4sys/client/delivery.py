@@ -68,7 +68,7 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class DeliverySession:
     """What the server said when the client joined."""
 
     id: str
@@ -113,7 +113,7 @@ class Delivery:
             pause = max(pause, (self._waiting_since or 0.0) + self._pace.interval - now)
         return max(0.0, pause)
 
-    def request(self, session: Session) -> training_pb2.PushRequest | None:
+    def request(self, session: DeliverySession) -> training_pb2.PushRequest | None:
         """The next message, if there is something to send."""
         while not self._groups:
             self._ended, self._waiting_since = 0, None
@@ -171,7 +171,7 @@ class Delivery:
             or (pace.episodes is not None and self._ended >= pace.episodes)
         )
 
-    def _grouped(self, parcels: Sequence[Parcel], session: Session) -> list[list[Parcel]]:
+    def _grouped(self, parcels: Sequence[Parcel], session: DeliverySession) -> list[list[Parcel]]:
         groups: list[list[Parcel]] = []
         room = 0
         largest = session.max_message_bytes - _MESSAGE_SLACK

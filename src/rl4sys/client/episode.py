@@ -10,11 +10,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from rl4sys.client.draft import Draft
+from rl4sys.client.agent_status import AgentStatus
 from rl4sys.client.forks import explain, forks
-from rl4sys.client.lanes import Lane
+from rl4sys.client.lane import Lane
+from rl4sys.client.segment_buffer import SegmentBuffer
 from rl4sys.client.snapshot import Newest, Snapshot, ThreadPolicies
-from rl4sys.client.tally import Tally
 from rl4sys.experience import Array, Ending, Segment
 from rl4sys.wire import SegmentFormat
 
@@ -30,12 +30,12 @@ class EpisodeEnded(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Workplace:
+class SharedState:
     """What all episodes of an agent share."""
 
     newest: Newest
     policies: ThreadPolicies
-    tally: Tally
+    status: AgentStatus
     post: Callable[[Segment, Snapshot], None]
     release: Callable[[Lane], None]
     longest: int
@@ -53,12 +53,12 @@ class Episode:
     decision is older than the newest `reward_window` ones.
     """
 
-    def __init__(self, workplace: Workplace, lane: Lane) -> None:
-        self._workplace = workplace
+    def __init__(self, shared: SharedState, lane: Lane) -> None:
+        self._shared = shared
         self._lane = lane
         self._lock = threading.Lock()
-        self._draft: Draft | None = None
-        self._held: list[Draft] = []
+        self._buffer: SegmentBuffer | None = None
+        self._held: list[SegmentBuffer] = []
         self._form: SegmentFormat | None = None
         self._carry: dict[str, Array] = {}
         self._decisions = 0
@@ -85,25 +85,25 @@ class Episode:
 
     def act(self, observation: Any, mask: Any = None) -> Any:
         """The action for what is observed now: a number for one choice, else an array."""
-        workplace = self._workplace
-        if workplace.forks != forks():
+        shared = self._shared
+        if shared.forks != forks():
             raise explain()
         with self._lock:
-            draft, snapshot = self._draft, workplace.newest.snapshot
-            if draft is not None and draft.snapshot is snapshot and draft.count < draft.length and not self._held:
+            buffer, snapshot = self._buffer, shared.newest.snapshot
+            if buffer is not None and buffer.snapshot is snapshot and buffer.count < buffer.length and not self._held:
                 # Almost always: nothing is complete, so there is nothing to seal.
-                self._lane.reader.write(draft.observation, draft.count, observation, mask)
-                return self._decide(draft)
-        return self._act_between_drafts(observation, mask)
+                self._lane.reader.write(buffer.observation, buffer.count, observation, mask)
+                return self._decide(buffer)
+        return self._act_in_next_segment(observation, mask)
 
-    def _act_between_drafts(self, observation: Any, mask: Any) -> Any:
-        workplace = self._workplace
+    def _act_in_next_segment(self, observation: Any, mask: Any) -> Any:
+        shared = self._shared
         sealed: list[tuple[Segment, Snapshot]] = []
         try:
             with self._lock:
                 if self._ended:
                     raise EpisodeEnded("This episode has ended; start another one with agent.episode().")
-                snapshot = workplace.newest.snapshot
+                snapshot = shared.newest.snapshot
                 if snapshot is None:
                     return self._fall_back(observation)
                 return self._decide(self._observe(snapshot, observation, mask, sealed))
@@ -111,15 +111,15 @@ class Episode:
             # Whatever was refused, what is complete goes out; and outside the lock, for where the overflow policy is to
             # wait, rewards must not wait too.
             for segment, origin in sealed:
-                workplace.post(segment, origin)
+                shared.post(segment, origin)
 
-    def _decide(self, draft: Draft) -> Any:
-        """Decide about the present row of the draft, and note it there."""
+    def _decide(self, buffer: SegmentBuffer) -> Any:
+        """Decide about the present row of the buffer, and note it there."""
         lane, carry = self._lane, self._carry
-        decision = self._workplace.policies.at(draft.snapshot).act_on_row(
-            draft.observation, draft.count, lane.noise.at(lane.decisions), carry or None
+        decision = self._shared.policies.at(buffer.snapshot).act_on_row(
+            buffer.observation, buffer.count, lane.noise.at(lane.decisions), carry or None
         )
-        draft.record(decision)
+        buffer.record(decision)
         lane.decisions += 1
         self._decisions += 1
         if carry:
@@ -138,15 +138,15 @@ class Episode:
                 raise ValueError(f"There is no decision {index}; this episode has taken {self._decisions} of them.")
             if index < self._unrecorded:
                 return
-            draft = self._draft
-            if draft is not None and draft.start <= index < draft.end:
-                draft.reward[index - draft.start] += number
+            buffer = self._buffer
+            if buffer is not None and buffer.start <= index < buffer.end:
+                buffer.reward[index - buffer.start] += number
                 return
             for held in reversed(self._held):
                 if held.start <= index < held.end:
                     held.reward[index - held.start] += number
                     return
-        self._workplace.tally.add("late_rewards")
+        self._shared.status.add("late_rewards")
 
     def end(self, final_observation: Any = None, ending: Ending = Ending.TERMINATED, mask: Any = None) -> None:
         """The episode is over; ending it again changes nothing.
@@ -162,77 +162,77 @@ class Episode:
             sealed = self._finish(final_observation, mask, ending)
             self._ended = True
         for segment, origin in sealed:
-            self._workplace.post(segment, origin)
-        self._workplace.release(self._lane)
+            self._shared.post(segment, origin)
+        self._shared.release(self._lane)
 
     def _observe(
         self, snapshot: Snapshot, observation: Any, mask: Any, sealed: list[tuple[Segment, Snapshot]]
-    ) -> Draft:
-        """The draft with the observation in its present row; what can be sent now is added to `sealed`."""
-        draft = self._draft
-        if draft is not None and self._form is not snapshot.form:
+    ) -> SegmentBuffer:
+        """The buffer with the observation in its present row; what can be sent now is added to `sealed`."""
+        buffer = self._buffer
+        if buffer is not None and self._form is not snapshot.form:
             # Another policy altogether: what follows the last step cannot be written in its terms.
-            sealed += self._seal_all(self._without_last(draft, "schema_changed"), Ending.TRUNCATED)
-            draft = None
-        if draft is None:
-            draft = self._begin(snapshot)
-        self._lane.reader.write(draft.observation, draft.count, observation, mask)
-        if draft.count and (draft.count == draft.length or draft.snapshot is not snapshot):
-            self._held.append(draft)
-            following = self._lane.draft(snapshot, draft.length).begin(snapshot, draft.end, self._carry)
-            following.continue_from(draft)
-            draft = following
-        elif draft.count == 0:
-            draft.snapshot = snapshot
-        self._draft = draft
-        while self._held and self._held[0].end <= self._decisions - self._workplace.reward_window:
+            sealed += self._seal_all(self._without_last(buffer, "schema_changed"), Ending.TRUNCATED)
+            buffer = None
+        if buffer is None:
+            buffer = self._begin(snapshot)
+        self._lane.reader.write(buffer.observation, buffer.count, observation, mask)
+        if buffer.count and (buffer.count == buffer.length or buffer.snapshot is not snapshot):
+            self._held.append(buffer)
+            following = self._lane.buffer(snapshot, buffer.length).begin(snapshot, buffer.end, self._carry)
+            following.continue_from(buffer)
+            buffer = following
+        elif buffer.count == 0:
+            buffer.snapshot = snapshot
+        self._buffer = buffer
+        while self._held and self._held[0].end <= self._decisions - self._shared.reward_window:
             sealed.append(self._seal(self._held.pop(0), Ending.CONTINUES))
-        return draft
+        return buffer
 
-    def _begin(self, snapshot: Snapshot) -> Draft:
-        """The first draft of the episode, or of another schema."""
+    def _begin(self, snapshot: Snapshot) -> SegmentBuffer:
+        """The first buffer of the episode, or of another schema."""
         if self._form is not snapshot.form:
             self._form = snapshot.form
             self._carry = {spec.name: np.zeros((1, *spec.shape), np.float32) for spec in snapshot.form.schema.carry}
         self._lane.prepare(snapshot)
-        draft = self._lane.draft(snapshot, min(self._workplace.longest, snapshot.max_steps))
-        return draft.begin(snapshot, self._decisions, self._carry)
+        buffer = self._lane.buffer(snapshot, min(self._shared.longest, snapshot.max_steps))
+        return buffer.begin(snapshot, self._decisions, self._carry)
 
     def _finish(self, final_observation: Any, mask: Any, ending: Ending) -> list[tuple[Segment, Snapshot]]:
-        draft = self._draft
-        if draft is None:
+        buffer = self._buffer
+        if buffer is None:
             return []
         if final_observation is not None:
-            self._lane.reader.write(draft.observation, draft.count, final_observation, mask)
+            self._lane.reader.write(buffer.observation, buffer.count, final_observation, mask)
         elif ending is Ending.TERMINATED:
-            draft.repeat_last()
+            buffer.repeat_last()
         else:
-            draft = self._without_last(draft, "no_final_observation")
-        return self._seal_all(draft, ending)
+            buffer = self._without_last(buffer, "no_final_observation")
+        return self._seal_all(buffer, ending)
 
-    def _seal_all(self, last: Draft, ending: Ending) -> list[tuple[Segment, Snapshot]]:
-        drafts = [draft for draft in (*self._held, last) if draft.count]
-        self._held, self._draft = [], None
-        final = len(drafts) - 1
-        return [self._seal(d, ending if number == final else Ending.CONTINUES) for number, d in enumerate(drafts)]
+    def _seal_all(self, last: SegmentBuffer, ending: Ending) -> list[tuple[Segment, Snapshot]]:
+        buffers = [buffer for buffer in (*self._held, last) if buffer.count]
+        self._held, self._buffer = [], None
+        final = len(buffers) - 1
+        return [self._seal(d, ending if number == final else Ending.CONTINUES) for number, d in enumerate(buffers)]
 
-    def _seal(self, draft: Draft, ending: Ending) -> tuple[Segment, Snapshot]:
-        segment = draft.seal(self._lane.stream, self._lane.episode, ending)
-        self._lane.give_back(draft)
-        return segment, draft.snapshot
+    def _seal(self, buffer: SegmentBuffer, ending: Ending) -> tuple[Segment, Snapshot]:
+        segment = buffer.seal(self._lane.stream, self._lane.episode, ending)
+        self._lane.give_back(buffer)
+        return segment, buffer.snapshot
 
-    def _without_last(self, draft: Draft, reason: str) -> Draft:
+    def _without_last(self, buffer: SegmentBuffer, reason: str) -> SegmentBuffer:
         """What the last decision led to was never seen; up to it, all is true."""
-        if draft.count:
-            draft.count -= 1
-            self._workplace.tally.add(f"drops:{reason}")
-        return draft
+        if buffer.count:
+            buffer.count -= 1
+            self._shared.status.add(f"drops:{reason}")
+        return buffer
 
     def _fall_back(self, observation: Any) -> Any:
-        fallback = self._workplace.fallback
+        fallback = self._shared.fallback
         if fallback is None:
             raise RuntimeError("There is no policy yet. Use rl4sys.connect, which waits for one.")
         self._decisions += 1
         self._unrecorded += 1
-        self._workplace.tally.add("fallback_decisions")
+        self._shared.status.add("fallback_decisions")
         return fallback(observation)

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from rl4sys.client.link import Link, Opened
+from rl4sys.client.agent_status import AgentStatus
 from rl4sys.client.retries import REFUSED_SECONDS, Backoff, Remedy, asked_pause, remedy
+from rl4sys.client.shared_session import OpenSession, SharedSession
 from rl4sys.client.snapshot import Newest, Snapshot
-from rl4sys.client.tally import Tally
 from rl4sys.policy import layout_of
 from rl4sys.weights import LayoutMismatch, PatchMismatch, apply_patch
 from rl4sys.wire import ContractViolation, decode_patch
@@ -29,36 +29,36 @@ class Watcher:
 
     def __init__(
         self,
-        link: Link,
+        shared_session: SharedSession,
         transport: Transport,
         newest: Newest,
         timeout: float,
         backoff: Backoff,
         clock: Callable[[], float],
-        tally: Tally,
+        status: AgentStatus,
         on_publish: Callable[[Snapshot], None],
     ) -> None:
-        self._link = link
+        self._shared_session = shared_session
         self._transport = transport
         self._newest = newest
         self._timeout = timeout
         self._backoff = backoff
         self._clock = clock
-        self._tally = tally
+        self._status = status
         self._on_publish = on_publish
         self._stopping = threading.Event()
         self._watching: Watching | None = None
-        self._joined: Opened | None = None
+        self._joined: OpenSession | None = None
         """The session that was last found open."""
-        self._caught_up: Opened | None = None
+        self._caught_up: OpenSession | None = None
         """The session whose policy the present snapshot is known to be."""
 
     def run(self) -> None:
         """Follow the learner until `stop`."""
         while not self._stopping.is_set():
-            opened: Opened | None = None
+            opened: OpenSession | None = None
             try:
-                opened = self._link.open()
+                opened = self._shared_session.open()
                 self._catch_up(opened)
                 self._follow(opened)
                 pause = self._backoff.failed()
@@ -68,7 +68,7 @@ class Watcher:
                     return
                 pause = self._backoff.failed(self._recover(error, opened))
             except _UNUSABLE as error:
-                self._tally.failed(error)
+                self._status.failed(error)
                 pause = self._backoff.failed()
             self._stopping.wait(pause)
 
@@ -79,28 +79,28 @@ class Watcher:
         if watching is not None:
             watching.cancel()
 
-    def _recover(self, error: CallFailed, opened: Opened | None) -> float:
+    def _recover(self, error: CallFailed, opened: OpenSession | None) -> float:
         """Tell of a failed call; the seconds to wait at least."""
         what = remedy(error)
         # A version that is gone is asked for anew; an experiment that does not exist has to be made by somebody.
         is_refused = what is Remedy.REPAIR and (opened is None or error.code is not Code.NOT_FOUND)
         if (is_refused or what is Remedy.JOIN) and opened is not None:
-            self._link.forget(opened.session)
+            self._shared_session.forget(opened.session)
         if is_refused:
-            self._tally.refused(_NAME, error)
+            self._status.refused(_NAME, error)
             self._newest.wake()
             return REFUSED_SECONDS
-        self._tally.failed(error)
+        self._status.failed(error)
         return asked_pause(error.failure.retry_after_ms)
 
-    def _catch_up(self, opened: Opened) -> None:
+    def _catch_up(self, opened: OpenSession) -> None:
         """After joining: the present weights may be old, or of a learner that is no more."""
         snapshot = self._newest.snapshot
         if opened is not self._joined:
             self._joined = opened
-            self._tally.succeeded(_NAME)
+            self._status.succeeded(_NAME)
         if opened is self._caught_up and snapshot is not None:
-            if self._tally.connected:
+            if self._status.connected:
                 return
             # A watch that nothing happens in does not tell whether the server is back; this call does.
             self._pull(opened, snapshot)
@@ -109,9 +109,9 @@ class Watcher:
         elif snapshot.version < opened.version:
             self._pull(opened, snapshot)
         self._caught_up = opened
-        self._tally.succeeded(_NAME)
+        self._status.succeeded(_NAME)
 
-    def _follow(self, opened: Opened) -> None:
+    def _follow(self, opened: OpenSession) -> None:
         snapshot = self._newest.snapshot
         if snapshot is None:
             return
@@ -128,9 +128,9 @@ class Watcher:
             self._watching = None
             watching.cancel()
 
-    def _hear(self, opened: Opened, news: training_pb2.NewVersion) -> None:
+    def _hear(self, opened: OpenSession, news: training_pb2.NewVersion) -> None:
         self._backoff.succeeded()
-        self._tally.succeeded(_NAME)
+        self._status.succeeded(_NAME)
         snapshot = self._newest.snapshot
         if snapshot is None or news.version == snapshot.version:
             return
@@ -142,10 +142,10 @@ class Watcher:
         try:
             self._apply(opened, snapshot, iter((news.patch,)), news.version)
         except _UNUSABLE:
-            self._tally.add("damaged_patches")
+            self._status.add("damaged_patches")
             self._pull(opened, None)
 
-    def _pull(self, opened: Opened, have: Snapshot | None) -> None:
+    def _pull(self, opened: OpenSession, have: Snapshot | None) -> None:
         """The newest version: as a patch, and in full if the patch is of no use."""
         request = training_pb2.PullRequest(session=opened.session.id, have=None if have is None else have.version)
         chunks = self._transport.pull(request, self._timeout)
@@ -157,14 +157,14 @@ class Watcher:
         try:
             self._apply(opened, have, itertools.chain((first,), chunks))
         except _UNUSABLE:
-            self._tally.add("damaged_patches")
+            self._status.add("damaged_patches")
             if have is None:
                 raise
             self._pull(opened, None)
 
     def _apply(
         self,
-        opened: Opened,
+        opened: OpenSession,
         base: Snapshot | None,
         chunks: Iterator[weights_pb2.PatchChunk],
         target: int | None = None,

@@ -14,7 +14,7 @@ from rl4sys.experiments.onnx_policies import OnnxPolicy, onnx_model
 from rl4sys.experiments.policy_parity import BOUND, NumpyOutputs, Parity, parity
 from rl4sys.experiments.trained_policies import TrainedPolicy
 from rl4sys.policy import PolicySpec, PortablePolicy
-from rl4sys.policy.portable import SUFFIX
+from rl4sys.policy.portable_policy import SUFFIX
 
 Format: TypeAlias = Literal["rl4sys", "onnx"]
 _FORMATS: dict[str, Format] = {"rl4sys": "rl4sys", "onnx": "onnx"}

@@ -10,7 +10,7 @@ import numpy as np
 
 from rl4sys.experience import Array
 from rl4sys.policy import Op
-from rl4sys.policy.spec import number
+from rl4sys.policy.policy_spec import number
 
 OPSET = 17
 """The oldest that has layer normalisation, so that older runtimes can read it too."""

@@ -26,7 +26,7 @@ from rl4sys.experiments.config import load_experiment
 from rl4sys.experiments.finding import find_run
 from rl4sys.experiments.run_directory import RunDirectory
 from rl4sys.policy import PolicyFileDamaged, PolicySpec, PortablePolicy
-from rl4sys.policy.portable import SUFFIX
+from rl4sys.policy.portable_policy import SUFFIX
 from rl4sys.server.learner_config import build_learner, resolve
 from rl4sys.server.setups import LearnerSetup, is_learner
 from rl4sys.suggestions import did_you_mean_one_of

@@ -14,7 +14,7 @@ from rl4sys.networks.parameters import Parameters
 from rl4sys.networks.passes import AutogradPass, ChainStep, DensePass, Pass, Registers, Step
 from rl4sys.networks.program import FUNCTIONS, TensorMap
 from rl4sys.policy import Op, Program, Tensor, UnknownOp
-from rl4sys.policy.spec import number
+from rl4sys.policy.policy_spec import number
 
 _ELEMENTWISE = ("tanh", "relu", "sigmoid", "silu", "gelu", "elu", "softplus", "leaky_relu", "add")
 

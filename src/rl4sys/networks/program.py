@@ -10,7 +10,7 @@ from torch import nn
 
 from rl4sys.networks.parameters import Parameters
 from rl4sys.policy import Op, PolicySpec, Program, UnknownOp
-from rl4sys.policy.spec import number
+from rl4sys.policy.policy_spec import number
 
 TensorMap = Mapping[str, torch.Tensor]
 Many = Sequence[torch.Tensor]

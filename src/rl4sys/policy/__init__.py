@@ -1,12 +1,10 @@
 """Policies as programs, and the numpy runtime that executes them."""
 
-from rl4sys.policy.builder import MASK, ProgramBuilder
 from rl4sys.policy.heads import NoAllowedAction, noise_size
 from rl4sys.policy.noise import KeyedNoise
+from rl4sys.policy.numpy_policy import Decision, NumpyPolicy, UnknownOp, layout_of
 from rl4sys.policy.ops import COMPILERS
-from rl4sys.policy.portable import PolicyFileDamaged, PortablePolicy
-from rl4sys.policy.runtime import Decision, NumpyPolicy, UnknownOp, layout_of
-from rl4sys.policy.spec import (
+from rl4sys.policy.policy_spec import (
     ActionSpec,
     BoxAction,
     DiscreteAction,
@@ -20,6 +18,8 @@ from rl4sys.policy.spec import (
     action_array,
     output_size,
 )
+from rl4sys.policy.portable_policy import PolicyFileDamaged, PortablePolicy
+from rl4sys.policy.program_builder import MASK, ProgramBuilder
 
 __all__ = [
     "COMPILERS",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from rl4sys.experience import Array, Arrays
-from rl4sys.policy.spec import BoxAction, DiscreteAction, Head, MultiDiscreteAction, PolicySpec
+from rl4sys.policy.policy_spec import BoxAction, DiscreteAction, Head, MultiDiscreteAction, PolicySpec
 from rl4sys.policy.vector_heads import Decide, compile_vector_head, vector_noise_size
 
 _FEW = 32

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from rl4sys.experience import Array
-from rl4sys.policy.spec import Op, number
+from rl4sys.policy.policy_spec import Op, number
 
 Thunk = Callable[[], object]
 

@@ -10,7 +10,7 @@ import numpy as np
 from rl4sys.experience import Array, Arrays
 from rl4sys.policy.noise import normal
 from rl4sys.policy.ops import softplus
-from rl4sys.policy.spec import BoxAction, Head, number
+from rl4sys.policy.policy_spec import BoxAction, Head, number
 
 Decide = Callable[[Array], tuple[Array, Arrays]]
 """Noise in; action and notes out, in arrays that are fresh or reused: copy what must outlive the decision."""

@@ -18,7 +18,7 @@ from rl4sys.policy import (
     Program,
     Tensor,
 )
-from rl4sys.policy.spec import HeadKind, Setting
+from rl4sys.policy.policy_spec import HeadKind, Setting
 from rl4sys.wire.arrays import decode_arrays, decode_shape, encode_array, require_label
 from rl4sys.wire.errors import ContractViolation
 from rl4sys.wire.generated import policy_pb2

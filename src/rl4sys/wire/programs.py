@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from rl4sys.experience import ArraySpec
 from rl4sys.policy import Head, PolicySpec
-from rl4sys.policy.spec import number
+from rl4sys.policy.policy_spec import number
 from rl4sys.wire.errors import ContractViolation
 
 MOST_WEIGHTS = 1 << 27

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from rl4sys.experience import ArraySpec
-from rl4sys.policy.spec import Memory, Op, Program, Setting, Tensor
+from rl4sys.policy.policy_spec import Memory, Op, Program, Setting, Tensor
 
 MASK = "action_mask"
 """The observation that says which choices are allowed. Heads read it; networks do not."""

@@ -11,7 +11,7 @@ from rl4sys.client.retries import REFUSED_SECONDS
 _log = logging.getLogger(__name__)
 
 
-class Tally:
+class AgentStatus:
     """Counters by reason that any thread may add to, for what happens too seldom for a lock to matter."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from rl4sys.experience import Array, Arrays, ArraySpec
 from rl4sys.policy.heads import compile_head, head_outputs, noise_size
 from rl4sys.policy.ops import COMPILERS, Thunk, buffer
-from rl4sys.policy.spec import PolicySpec, Program
+from rl4sys.policy.policy_spec import PolicySpec, Program
 from rl4sys.policy.vector_heads import Decide, compile_chance
 from rl4sys.weights import Layout
 

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from rl4sys.atomic_files import replace_file
-from rl4sys.policy.runtime import layout_of
-from rl4sys.policy.spec import PolicySpec
+from rl4sys.policy.numpy_policy import layout_of
+from rl4sys.policy.policy_spec import PolicySpec
 from rl4sys.weights.layout import FLOAT32, Flat
 
 SUFFIX = ".rl4sys"

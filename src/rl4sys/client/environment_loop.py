@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from rl4sys.client.live_agent import Agent
+from rl4sys.client.agent import Agent
 from rl4sys.experience import Ending
 
 

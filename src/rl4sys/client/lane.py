@@ -1,4 +1,4 @@
-"""Lanes: each open episode has one to itself, and the next episode takes it over."""
+"""Lanes: every open episode has a lane of its own, which a later episode reuses."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from rl4sys.client.draft import Draft
-from rl4sys.client.observations import ObservationReader
+from rl4sys.client.observation_reader import ObservationReader
+from rl4sys.client.segment_buffer import SegmentBuffer
 from rl4sys.client.snapshot import Snapshot
 from rl4sys.experience import Array, StreamKey
 from rl4sys.policy import ActionSpec, BoxAction, DiscreteAction, KeyedNoise, PolicySpec, noise_size
@@ -31,7 +31,7 @@ class Lane:
         self._seed = seed
         self._spec: PolicySpec | None = None
         self._noise_size = 0
-        self._spare: list[Draft] = []
+        self._spare: list[SegmentBuffer] = []
 
     def prepare(self, snapshot: Snapshot) -> None:
         """Fit to a policy; nothing is done for one that is known. Chance is drawn by step, so nothing repeats."""
@@ -44,22 +44,22 @@ class Lane:
         if size != self._noise_size:
             self.noise, self._noise_size = KeyedNoise(self._seed, [self.stream], size), size
 
-    def draft(self, snapshot: Snapshot, length: int) -> Draft:
+    def buffer(self, snapshot: Snapshot, length: int) -> SegmentBuffer:
         """Columns to record into, used before if there are some."""
         while self._spare:
-            draft = self._spare.pop()
-            if draft.snapshot.form is snapshot.form and draft.length == length:
-                return draft
+            buffer = self._spare.pop()
+            if buffer.snapshot.form is snapshot.form and buffer.length == length:
+                return buffer
         self.prepare(snapshot)
-        return Draft(snapshot, length)
+        return SegmentBuffer(snapshot, length)
 
-    def give_back(self, draft: Draft) -> None:
+    def give_back(self, buffer: SegmentBuffer) -> None:
         """Its contents were copied; the columns may be used again."""
         if not self._spare:
-            self._spare.append(draft)
+            self._spare.append(buffer)
 
 
-class Lanes:
+class LaneAllocator:
     """Hands out the free lane with the lowest number; makes a new one when all are taken."""
 
     def __init__(self, client: str, seed: int, first_episode: int) -> None:
@@ -77,7 +77,7 @@ class Lanes:
 
     @property
     def open(self) -> int:
-        """Lanes that an episode has."""
+        """How many lanes have an open episode."""
         return len(self._lanes) - len(self._free)
 
     def take(self) -> Lane:

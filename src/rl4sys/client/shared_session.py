@@ -8,7 +8,7 @@ import threading
 
 import numpy as np
 
-from rl4sys.client.delivery import HASH_BYTES, Session
+from rl4sys.client.delivery import HASH_BYTES, DeliverySession
 from rl4sys.client.settings import ClientSettings
 from rl4sys.client.snapshot import Snapshot
 from rl4sys.experience import ArraySpec
@@ -34,7 +34,7 @@ _PER_ARRAY, _REWARD_BYTES = 16, 4
 _HEADS = [name for name, number in policy_pb2.HeadKind.items() if number]
 
 
-class Link:
+class SharedSession:
     """Joins when there is no session; one thread at a time, the other then finds it done."""
 
     def __init__(self, transport: Transport, settings: ClientSettings, software: str) -> None:
@@ -43,30 +43,30 @@ class Link:
         self._settings = settings
         self._timeout = settings.timeout
         self._joining = threading.Lock()
-        self._opened: Opened | None = None
+        self._opened: OpenSession | None = None
 
     @property
     def is_open(self) -> bool:
         """Whether there is a session that nobody has complained about."""
         return self._opened is not None
 
-    def open(self) -> Opened:
+    def open(self) -> OpenSession:
         """The session; joins if there is none. Raises `CallFailed`, or `ContractViolation` for a strange answer."""
         with self._joining:
             if self._opened is None:
-                opened = Opened(self._transport.join(self._request, self._timeout))
+                opened = OpenSession(self._transport.join(self._request, self._timeout))
                 _require_wanted(opened, self._settings)
                 self._opened = opened
             return self._opened
 
-    def forget(self, session: Session) -> None:
+    def forget(self, session: DeliverySession) -> None:
         """The server does not know this session any more."""
         with self._joining:
             if self._opened is not None and self._opened.session is session:
                 self._opened = None
 
 
-class Opened:
+class OpenSession:
     """An answer to Join, checked: the session, and the policy to act with."""
 
     def __init__(self, reply: training_pb2.JoinReply) -> None:
@@ -82,7 +82,7 @@ class Opened:
                 f"The policy of learner '{reply.learner}' decides on the server, and this client decides by itself. "
                 f"Choose an algorithm whose policy can travel, such as PPO or DQN.",
             )
-        self.session = Session(
+        self.session = DeliverySession(
             reply.session,
             reply.learner,
             min(_LARGEST_MESSAGE, max(_LEAST_MESSAGE, reply.limits.max_message_bytes)),
@@ -125,7 +125,7 @@ def _row_bytes(spec: ArraySpec) -> int:
     return np.dtype(spec.dtype).itemsize * math.prod(spec.shape)
 
 
-def _require_wanted(opened: Opened, settings: ClientSettings) -> None:
+def _require_wanted(opened: OpenSession, settings: ClientSettings) -> None:
     """A policy for something else would fail or do harm in the middle of a decision. A mask may always be left out."""
     spec = opened.spec
     wanted, seen = ([one for one in group if one.name != MASK] for group in (settings.observation, spec.observation))

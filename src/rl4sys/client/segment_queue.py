@@ -1,12 +1,12 @@
-"""Where sealed segments wait until the packer has time: acting threads leave them here and go on."""
+"""Where sealed segments wait until the encoder has time: acting threads leave them here and go on."""
 
 from __future__ import annotations
 
 import threading
 from collections import deque
 
+from rl4sys.client.agent_status import AgentStatus
 from rl4sys.client.snapshot import Snapshot
-from rl4sys.client.tally import Tally
 from rl4sys.experience import Segment
 from rl4sys.records import Overflow
 
@@ -14,16 +14,16 @@ _OVERHEAD = 1024
 """Bytes that the objects of a segment take beyond its values, so that tiny ones are bounded too."""
 
 
-class Handoff:
+class SegmentQueue:
     """A bounded queue between the threads that act and the one that packs. Its lock is never held for long."""
 
-    def __init__(self, capacity_bytes: int, overflow: Overflow, tally: Tally, linger: float = 0.0) -> None:
+    def __init__(self, capacity_bytes: int, overflow: Overflow, status: AgentStatus, linger: float = 0.0) -> None:
         """`linger` are the seconds that a first segment waits for others, so that acting is disturbed less often."""
         self._linger = linger
         self._hurried = 0
         self._capacity = capacity_bytes
         self._overflow = overflow
-        self._tally = tally
+        self._status = status
         self._queue: deque[tuple[Segment, Snapshot]] = deque()
         self._bytes = 0
         self._busy = False
@@ -32,7 +32,7 @@ class Handoff:
 
     @property
     def waiting(self) -> int:
-        """Segments here or in the packer's hands."""
+        """Segments here or in the encoder's hands."""
         return len(self._queue) + self._busy
 
     def post(self, segment: Segment, snapshot: Snapshot) -> None:
@@ -42,14 +42,14 @@ class Handoff:
             while self._overflow is Overflow.BLOCK and self._queue and self._is_full(size) and not self._closed:
                 self._changed.wait()
             if self._closed:
-                self._tally.add("drops:unsent_at_close")
+                self._status.add("drops:unsent_at_close")
                 return
             while self._queue and self._is_full(size):
                 if self._overflow is Overflow.DROP_NEWEST:
-                    self._tally.add("drops:overflow_newest")
+                    self._status.add("drops:overflow_newest")
                     return
                 self._bytes -= cost(self._queue.popleft()[0])
-                self._tally.add("drops:overflow_oldest")
+                self._status.add("drops:overflow_oldest")
             self._queue.append((segment, snapshot))
             self._bytes += size
             if len(self._queue) == 1 or self._is_urgent():

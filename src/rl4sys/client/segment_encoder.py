@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import logging
 
+from rl4sys.client.agent_status import AgentStatus
 from rl4sys.client.courier import Courier
-from rl4sys.client.handoff import Handoff
+from rl4sys.client.segment_queue import SegmentQueue
 from rl4sys.client.snapshot import Snapshot
-from rl4sys.client.tally import Tally
 from rl4sys.experience import Ending, SchemaMismatch, Segment
 from rl4sys.wire import SegmentRefused, encode_segment
 
 _log = logging.getLogger(__name__)
 
 
-class Packer:
+class SegmentEncoder:
     """Stands between acting threads, which must not wait for a disk, and the outbox, which may be on one."""
 
-    def __init__(self, handoff: Handoff, courier: Courier, tally: Tally) -> None:
-        self._handoff = handoff
+    def __init__(self, queue: SegmentQueue, courier: Courier, status: AgentStatus) -> None:
+        self._queue = queue
         self._courier = courier
-        self._tally = tally
+        self._status = status
 
     def run(self) -> None:
-        """Pack until the handoff is closed and empty."""
-        while (taken := self._handoff.take()) is not None:
+        """Pack until the queue is closed and empty."""
+        while (taken := self._queue.take()) is not None:
             self._pack(*taken)
 
     def _pack(self, segment: Segment, snapshot: Snapshot) -> None:
@@ -33,7 +33,7 @@ class Packer:
             snapshot.form.schema.check(segment)
             payload = snapshot.schema_hash + encode_segment(snapshot.form, segment)
         except (SchemaMismatch, SegmentRefused) as error:
-            if self._tally.add("drops:not_finite"):
+            if self._status.add("drops:not_finite"):
                 _log.warning("Experience that nobody can learn from is dropped: %s", error)
             return
         self._courier.offer(payload, episode_ended=segment.ending is not Ending.CONTINUES)

@@ -9,7 +9,7 @@ from rl4sys.experience import Array, Arrays, Ending, Segment, StreamKey
 from rl4sys.policy import Decision
 
 
-class Draft:
+class SegmentBuffer:
     """Columns for up to `length` steps of one version, allocated once and used again and again.
 
     Row `count` of the observations is what is being decided about, or what followed the last step.
@@ -30,7 +30,7 @@ class Draft:
         self._extras = {s.name: np.zeros((length, *s.shape), s.dtype) for s in schema.extras}
         self._noted = list(self._extras.items())
 
-    def begin(self, snapshot: Snapshot, start: int, carry: Arrays) -> Draft:
+    def begin(self, snapshot: Snapshot, start: int, carry: Arrays) -> SegmentBuffer:
         """Forget everything; the schema must be the same."""
         self.snapshot, self.start, self.count = snapshot, start, 0
         self.carry = {name: array[0].copy() for name, array in carry.items()}
@@ -50,8 +50,8 @@ class Draft:
             column[row] = decision.extras[name][0]
         self.count = row + 1
 
-    def continue_from(self, earlier: Draft) -> None:
-        """What followed the last step of the earlier draft is what this one starts with."""
+    def continue_from(self, earlier: SegmentBuffer) -> None:
+        """What followed the last step of the earlier buffer is what this one starts with."""
         for name, column in self.observation.items():
             column[0] = earlier.observation[name][earlier.count]
 
