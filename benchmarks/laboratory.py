@@ -20,8 +20,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rl4sys.experiments import Record, Run, load_experiment
-from rl4sys.laboratory.following import follow
-from rl4sys.laboratory.index import discard, open_index
+from rl4sys.laboratory.run_index.index import discard, open_index
+from rl4sys.laboratory.run_index.index_logger import follow
 
 RUNS = 10_000
 ROUNDS = 7

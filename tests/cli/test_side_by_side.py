@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rl4sys.experiments import Result
-from rl4sys.laboratory.launching_locally import LocalLauncher
+from rl4sys.laboratory.trials.local_launcher import LocalLauncher
 
 from .commands import finish, start, wait_until
 

@@ -16,9 +16,8 @@ import torch
 
 from cli.commands import Here, finish, start, wait_until, write_config
 from experiments.runs import PPO, values
-from rl4sys.laboratory.index import FILE
-
-from .registry import stopped_after, train, written
+from laboratory.example_runs import stopped_after, train, written
+from rl4sys.laboratory.run_index.index import FILE
 
 COMMANDS = ("list", "show", "compare", "export", "cleanup", "tag", "note", "reindex")
 torch.set_num_threads(1)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import rl4sys
 from experiments.runs import PPO, values
-from rl4sys.laboratory.index import Index
+from rl4sys.laboratory.run_index.index import Index
 
 
 def test_a_run_that_was_trained_from_python_is_in_the_index(tmp_path: Path) -> None:

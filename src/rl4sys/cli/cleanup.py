@@ -11,7 +11,7 @@ import typer
 from rl4sys.cli.runs_option import Debug, Json, Runs
 
 if TYPE_CHECKING:
-    from rl4sys.laboratory.cleaning import Waste
+    from rl4sys.laboratory.run_index.cleanup import Waste
 
 
 class NotAsked(ValueError):
@@ -44,10 +44,10 @@ def cleanup(
     """
     from rl4sys.cli.exit_codes import NO
     from rl4sys.cli.output import print_json, show, tell
-    from rl4sys.laboratory.cleaning import find_waste
-    from rl4sys.laboratory.filters import parse_filters
-    from rl4sys.laboratory.index import Query, open_index
-    from rl4sys.laboratory.wording import megabytes
+    from rl4sys.laboratory.formatting import megabytes
+    from rl4sys.laboratory.run_index.cleanup import find_waste
+    from rl4sys.laboratory.run_index.filters import parse_filters
+    from rl4sys.laboratory.run_index.index import Query, open_index
 
     condition = parse_filters(conditions or ())
     with open_index(runs, tell) as index:
@@ -76,7 +76,7 @@ def _is_removed(waste: Waste) -> bool:
     """Remove what is in one run; what is in the way there does not keep the others."""
     from rl4sys.cli.main import explain
     from rl4sys.cli.output import tell
-    from rl4sys.laboratory.cleaning import Busy, remove
+    from rl4sys.laboratory.run_index.cleanup import Busy, remove
 
     try:
         remove(waste)
@@ -88,7 +88,7 @@ def _is_removed(waste: Waste) -> bool:
 
 def _show(found: Sequence[Waste], root: Path) -> None:
     from rl4sys.cli.output import print_table, tell
-    from rl4sys.laboratory.wording import megabytes
+    from rl4sys.laboratory.formatting import megabytes
 
     if not found:
         tell(f"nothing to remove in {root}")

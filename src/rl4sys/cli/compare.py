@@ -31,11 +31,11 @@ def compare(
     """
     from rl4sys.cli.output import print_json, print_table, tell
     from rl4sys.cli.output import show as say
-    from rl4sys.laboratory import exporting
-    from rl4sys.laboratory.choosing import choose_several
-    from rl4sys.laboratory.comparing import compare as compare_runs
-    from rl4sys.laboratory.index import open_index
-    from rl4sys.laboratory.pictures import draw
+    from rl4sys.laboratory.comparison import export as exporting
+    from rl4sys.laboratory.comparison.comparison import compare as compare_runs
+    from rl4sys.laboratory.comparison.learning_curves import draw
+    from rl4sys.laboratory.run_index.index import open_index
+    from rl4sys.laboratory.run_index.selection import choose_several
 
     with open_index(runs, tell) as index:
         chosen = choose_several(index, runs_wanted)

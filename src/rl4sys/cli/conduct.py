@@ -13,7 +13,7 @@ import typer
 from rl4sys.cli.exit_codes import INTERRUPTED, STOPPED
 from rl4sys.cli.output import errors, show, tell
 from rl4sys.experiments import ExperimentConfig, Result, Run, RunDirectory, Screen, Terminal, plot
-from rl4sys.laboratory.following import follow
+from rl4sys.laboratory.run_index.index_logger import follow
 
 
 def run_here(config: ExperimentConfig, *, allow_fallback: bool, debug: bool) -> None:

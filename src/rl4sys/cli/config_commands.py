@@ -183,8 +183,8 @@ def _found(source: str) -> Path:
 def _described(kind: str) -> type[Config]:
     from rl4sys.config import ConfigError
     from rl4sys.experiments import ExperimentConfig
-    from rl4sys.laboratory.sweep_config import SweepConfig
-    from rl4sys.laboratory.tuning_config import TuneConfig
+    from rl4sys.laboratory.studies.config import TuneConfig
+    from rl4sys.laboratory.sweeps.config import SweepConfig
     from rl4sys.server.config import ServerConfig
     from rl4sys.suggestions import did_you_mean
 

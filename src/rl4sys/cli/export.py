@@ -12,7 +12,7 @@ import typer
 from rl4sys.cli.runs_option import Debug, ManyRuns, Runs
 
 if TYPE_CHECKING:
-    from rl4sys.laboratory.comparing import Comparison
+    from rl4sys.laboratory.comparison.comparison import Comparison
 
 
 def export(
@@ -36,11 +36,11 @@ def export(
     from rl4sys.atomic_files import replace_file
     from rl4sys.cli.output import show, tell
     from rl4sys.config import ConfigError
-    from rl4sys.laboratory.choosing import choose_several
-    from rl4sys.laboratory.comparing import compare
-    from rl4sys.laboratory.exporting import Format, as_csv
-    from rl4sys.laboratory.exporting import export as text_of
-    from rl4sys.laboratory.index import open_index
+    from rl4sys.laboratory.comparison.comparison import compare
+    from rl4sys.laboratory.comparison.export import Format, as_csv
+    from rl4sys.laboratory.comparison.export import export as text_of
+    from rl4sys.laboratory.run_index.index import open_index
+    from rl4sys.laboratory.run_index.selection import choose_several
 
     if format_ not in tuple(Format):
         raise ConfigError(f"--format {format_}: expected one of {', '.join(Format)}.")
@@ -64,7 +64,7 @@ def export(
 
 
 def _picture(comparison: Comparison) -> bytes:
-    from rl4sys.laboratory.pictures import draw
+    from rl4sys.laboratory.comparison.learning_curves import draw
 
     with tempfile.TemporaryDirectory() as directory:
         return draw(comparison.groups, comparison.metrics, Path(directory) / "curves.png").read_bytes()

@@ -13,7 +13,7 @@ import typer
 from rl4sys.cli.runs_option import Debug, Json, Runs
 
 if TYPE_CHECKING:
-    from rl4sys.laboratory.records import RunRecord
+    from rl4sys.laboratory.run_index.records import RunRecord
 
 _SHOWN = 50
 """Runs that a terminal shows unless more are asked for."""
@@ -58,8 +58,8 @@ def list_runs(
       rl4sys list status=interrupted --json
     """
     from rl4sys.cli.output import is_terminal, tell
-    from rl4sys.laboratory.filters import parse_filters, parse_order
-    from rl4sys.laboratory.index import Query, open_index
+    from rl4sys.laboratory.run_index.filters import parse_filters, parse_order
+    from rl4sys.laboratory.run_index.index import Query, open_index
 
     shown = (_SHOWN if is_terminal() and not json else 0) if limit is None else limit
     query = Query(parse_filters([*(filter_ or ()), *(conditions or ())]), parse_order(sort), shown or -1)
@@ -110,7 +110,7 @@ def _fitting(rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]
 
 
 def _row(record: RunRecord) -> list[str]:
-    from rl4sys.laboratory.wording import number
+    from rl4sys.laboratory.formatting import number
 
     share = f" {record.steps / record.total:.0%}" if record.total and record.steps < record.total else ""
     return [

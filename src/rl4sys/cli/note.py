@@ -26,9 +26,9 @@ def note(
       rl4sys note ppo-CartPole-v1-seed0 "collapses after 60k steps"
     """
     from rl4sys.cli.output import show, tell
-    from rl4sys.laboratory.choosing import choose_one
-    from rl4sys.laboratory.index import open_index
-    from rl4sys.laboratory.labels import change_labels, read_labels
+    from rl4sys.laboratory.run_index.index import open_index
+    from rl4sys.laboratory.run_index.labels import change_labels, read_labels
+    from rl4sys.laboratory.run_index.selection import choose_one
 
     with open_index(runs, tell) as index:
         root, record = choose_one(index, run)

@@ -24,7 +24,7 @@ def reindex(runs: Runs = Path("runs"), json: Json = False, debug: Debug = False)
       rl4sys reindex --runs /data/runs
     """
     from rl4sys.cli.output import print_json, show, tell
-    from rl4sys.laboratory.index import open_index
+    from rl4sys.laboratory.run_index.index import open_index
 
     with open_index(runs, tell, anew=True) as index:
         count = index.count()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rl4sys.cli.runs_option import Debug, Json, OneRun, Runs
 
 if TYPE_CHECKING:
-    from rl4sys.laboratory.records import RunRecord
+    from rl4sys.laboratory.run_index.records import RunRecord
 
 
 def show(run: OneRun, runs: Runs = Path("runs"), json: Json = False, debug: Debug = False) -> None:
@@ -22,9 +22,9 @@ def show(run: OneRun, runs: Runs = Path("runs"), json: Json = False, debug: Debu
     """
     from rl4sys.cli.output import print_json, print_table, tell
     from rl4sys.cli.output import show as say
-    from rl4sys.laboratory.choosing import choose_one
-    from rl4sys.laboratory.index import open_index
-    from rl4sys.laboratory.run_files import final_metrics, read_config, size_of
+    from rl4sys.laboratory.run_index.index import open_index
+    from rl4sys.laboratory.run_index.selection import choose_one
+    from rl4sys.run_files import final_metrics, read_config, size_of
 
     with open_index(runs, tell) as index:
         root, record = choose_one(index, run)
@@ -48,7 +48,7 @@ def show(run: OneRun, runs: Runs = Path("runs"), json: Json = False, debug: Debu
 
 def _notes(directory: Path) -> list[tuple[str, str]]:
     from rl4sys.cli.output import tell
-    from rl4sys.laboratory.labels import LabelsDamaged, read_labels
+    from rl4sys.laboratory.run_index.labels import LabelsDamaged, read_labels
 
     try:
         return [(note.time, note.text) for note in read_labels(directory).notes]
@@ -59,7 +59,7 @@ def _notes(directory: Path) -> list[tuple[str, str]]:
 
 
 def _lines(record: RunRecord, facts: dict[str, Any], size: int) -> list[tuple[str, str]]:
-    from rl4sys.laboratory.wording import megabytes, number
+    from rl4sys.laboratory.formatting import megabytes, number
 
     lines = [
         ("run", facts["directory"]),

@@ -11,10 +11,10 @@ from rl4sys.cli.exit_codes import INTERRUPTED, STOPPED, SomeFailed
 from rl4sys.cli.output import errors, print_table, show, tell
 from rl4sys.experiments import ExperimentConfig, Result, RunDirectory, Screen, check_combination
 from rl4sys.experiments.preflight import fit_to_machine
-from rl4sys.laboratory.launching import Outcome
-from rl4sys.laboratory.launching_locally import LocalLauncher
-from rl4sys.laboratory.side_by_side import SideRun, train_side_by_side
-from rl4sys.laboratory.trial_view import TrialView
+from rl4sys.laboratory.trials.launcher import Outcome
+from rl4sys.laboratory.trials.local_launcher import LocalLauncher
+from rl4sys.laboratory.trials.side_by_side import SideRun, train_side_by_side
+from rl4sys.laboratory.trials.view import TrialView
 
 
 def run_all(configs: Sequence[ExperimentConfig], jobs: int, *, allow_fallback: bool, debug: bool = False) -> None:

@@ -12,9 +12,9 @@ from rl4sys.cli.runs_option import Debug
 from rl4sys.cli.trial_options import AllowFallback, Changes, Cpus, Jobs, Name, trials_in_words
 
 if TYPE_CHECKING:
-    from rl4sys.laboratory.sweep_config import SweepConfig
-    from rl4sys.laboratory.sweep_plan import Trial
-    from rl4sys.laboratory.sweep_summary import SweepSummary
+    from rl4sys.laboratory.sweeps.config import SweepConfig
+    from rl4sys.laboratory.sweeps.plan import Trial
+    from rl4sys.laboratory.sweeps.summary import SweepSummary
 
 
 def sweep(
@@ -47,9 +47,9 @@ def sweep(
     """
     from rl4sys.experiments import check_combination
     from rl4sys.experiments.preflight import fit_to_machine
-    from rl4sys.laboratory.sweep_config import SweepConfig
-    from rl4sys.laboratory.sweep_plan import plan
-    from rl4sys.laboratory.trial_config import load_many_trials, parse_changes
+    from rl4sys.laboratory.sweeps.config import SweepConfig
+    from rl4sys.laboratory.sweeps.plan import plan
+    from rl4sys.laboratory.trials.config import load_many_trials, parse_changes
 
     config = load_many_trials(SweepConfig, file, "sweeps", parse_changes(changes or ()), name=name)
     trials = plan(config)
@@ -77,10 +77,10 @@ def _run(
     from rl4sys.cli.exit_codes import INTERRUPTED, SomeFailed
     from rl4sys.cli.output import errors, print_json, tell
     from rl4sys.experiments import Screen
-    from rl4sys.laboratory.launching_locally import LocalLauncher
-    from rl4sys.laboratory.sweep_plot import plot_sweep
-    from rl4sys.laboratory.sweeping import run_sweep
-    from rl4sys.laboratory.trial_view import TrialView
+    from rl4sys.laboratory.sweeps.plot import plot_sweep
+    from rl4sys.laboratory.sweeps.sweep import run_sweep
+    from rl4sys.laboratory.trials.local_launcher import LocalLauncher
+    from rl4sys.laboratory.trials.view import TrialView
 
     launcher = LocalLauncher(min(jobs or config.parallel_jobs, len(trials)), cpus)
     tell(f"sweep     {config.place}: {trials_in_words(len(trials))}, {launcher.describe()}")

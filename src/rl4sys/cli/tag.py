@@ -28,9 +28,9 @@ def tag(
       rl4sys list tag=good
     """
     from rl4sys.cli.output import show, tell
-    from rl4sys.laboratory.choosing import choose_one
-    from rl4sys.laboratory.index import open_index
-    from rl4sys.laboratory.labels import change_labels, read_labels
+    from rl4sys.laboratory.run_index.index import open_index
+    from rl4sys.laboratory.run_index.labels import change_labels, read_labels
+    from rl4sys.laboratory.run_index.selection import choose_one
 
     with open_index(runs, tell) as index:
         root, record = choose_one(index, run)

@@ -13,8 +13,8 @@ from rl4sys.cli.trial_options import AllowFallback, Changes, Cpus, Jobs, Name, t
 
 if TYPE_CHECKING:
     from rl4sys.experiments import ExperimentConfig
-    from rl4sys.laboratory.tuning_config import TuneConfig
-    from rl4sys.laboratory.tuning_summary import TuneSummary
+    from rl4sys.laboratory.studies.config import TuneConfig
+    from rl4sys.laboratory.studies.summary import TuneSummary
 
 _SHOWN = 10
 
@@ -61,8 +61,8 @@ def tune(
         raise TunerUnavailable("Tuning needs the package 'optuna'. Install it with: pip install 'rl4sys[tune]'")
     from rl4sys.experiments import check_combination
     from rl4sys.experiments.preflight import fit_to_machine
-    from rl4sys.laboratory.trial_config import load_many_trials, parse_changes
-    from rl4sys.laboratory.tuning_config import TuneConfig
+    from rl4sys.laboratory.studies.config import TuneConfig
+    from rl4sys.laboratory.trials.config import load_many_trials, parse_changes
 
     config = load_many_trials(TuneConfig, file, "tuning", parse_changes(changes or ()), base, name)
     if trials is not None:
@@ -84,11 +84,11 @@ def _run(config: TuneConfig, jobs: int, cpus: int | None, *, as_json: bool, allo
     from rl4sys.cli.exit_codes import INTERRUPTED
     from rl4sys.cli.output import errors, print_json, tell
     from rl4sys.experiments import Screen
-    from rl4sys.laboratory.launching_locally import LocalLauncher
-    from rl4sys.laboratory.trial_view import TrialView
-    from rl4sys.laboratory.tuning import run_study
-    from rl4sys.laboratory.tuning_plots import plot_history, plot_importances
-    from rl4sys.laboratory.tuning_summary import summarize_study
+    from rl4sys.laboratory.studies.plots import plot_history, plot_importances
+    from rl4sys.laboratory.studies.study import run_study
+    from rl4sys.laboratory.studies.summary import summarize_study
+    from rl4sys.laboratory.trials.local_launcher import LocalLauncher
+    from rl4sys.laboratory.trials.view import TrialView
 
     title, place = config.place.name, config.place
     launcher = LocalLauncher(min(jobs, config.trials), cpus)
@@ -134,7 +134,7 @@ def _show(config: TuneConfig, example: ExperimentConfig, *, as_json: bool) -> No
 def _tabulate(summary: TuneSummary, pictures: list[Path]) -> None:
     from rl4sys.cli.conduct import score
     from rl4sys.cli.output import print_table, show
-    from rl4sys.laboratory.trial_labels import label
+    from rl4sys.laboratory.trials.names import label
 
     finished = [trial for trial in summary.trials if trial.status == "finished"]
     ranked = sorted(finished, key=lambda trial: -(trial.score or 0.0))[:_SHOWN]

@@ -10,7 +10,7 @@ from rl4sys.cli.runs_option import Debug, Json, OneRun
 
 if TYPE_CHECKING:
     from rl4sys.experiments import RunDirectory
-    from rl4sys.laboratory.verifying import Verdict
+    from rl4sys.laboratory.verification.repetition import Verdict
 
 
 def verify(
@@ -67,7 +67,7 @@ def verify(
 def _repeated(directory: RunDirectory, start: str | None, steps: int | None) -> Verdict:
     from rl4sys.cli.output import errors, tell
     from rl4sys.experiments import Screen, Terminal
-    from rl4sys.laboratory.verifying import checkpoint_step, verify
+    from rl4sys.laboratory.verification.repetition import checkpoint_step, verify
 
     step = None if start is None else checkpoint_step(directory, start)
     tell(f"repeating {directory.path}, " + ("from the first step" if step is None else f"from step {step:,}"))
@@ -79,7 +79,7 @@ def _repeated(directory: RunDirectory, start: str | None, steps: int | None) -> 
 
 def _proved(directory: RunDirectory, steps: int | None) -> Verdict:
     from rl4sys.cli.output import tell
-    from rl4sys.laboratory.verifying_resume import prove_resume
+    from rl4sys.laboratory.verification.resume import prove_resume
 
     tell(f"training like {directory.path} twice, once killed and resumed")
     return prove_resume(directory, steps)

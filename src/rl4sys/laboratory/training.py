@@ -10,7 +10,7 @@ from rich.console import Console
 
 from rl4sys.config import Overrides
 from rl4sys.experiments import Run, Screen, Terminal, load_experiment
-from rl4sys.laboratory.following import follow
+from rl4sys.laboratory.run_index.index_logger import follow
 
 
 def train(config: str | Path | Mapping[str, Any], overrides: Overrides = (), *, allow_fallback: bool = False) -> Run:

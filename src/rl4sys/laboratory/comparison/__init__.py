@@ -1,0 +1,1 @@
+"""Groups of runs compared: statistics, tables and learning curves."""

@@ -1,0 +1,232 @@
+"""Runs and what they show, in the formats of papers, pages and spreadsheets."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import html
+import io
+import json
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rl4sys.laboratory.comparison.comparison import Comparison
+from rl4sys.laboratory.comparison.statistics import Estimate
+from rl4sys.laboratory.formatting import number
+from rl4sys.laboratory.run_index.records import RunRecord
+from rl4sys.run_files import final_metrics, read_config
+
+_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"} | {
+    sign: f"\\{sign}" for sign in "&%$#_{}"
+}
+
+
+class Format(StrEnum):
+    """What to write."""
+
+    LATEX = "latex"
+    MARKDOWN = "markdown"
+    CSV = "csv"
+    JSON = "json"
+    HTML = "html"
+
+
+class Table(NamedTuple):
+    """A titled table of texts; columns after the first `texts` hold numbers."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    texts: int
+
+
+Chosen = Sequence[tuple[Path, RunRecord]]
+
+
+def export(chosen: Chosen, comparison: Comparison, format_: Format, picture: bytes | None = None) -> str:
+    """The runs in a format: tables for reading, one row per run for CSV, everything for JSON."""
+    match format_:
+        case Format.JSON:
+            return _json(chosen, comparison)
+        case Format.CSV:
+            return as_csv(chosen)
+        case Format.MARKDOWN:
+            return "\n".join(_markdown(table) for table in tables(chosen, comparison))
+        case Format.LATEX:
+            return "\n".join(_latex(table) for table in tables(chosen, comparison))
+        case Format.HTML:
+            return _html(tables(chosen, comparison), picture)
+
+
+def tables(chosen: Chosen, comparison: Comparison) -> list[Table]:
+    """Results by group, settings that differ, and the runs."""
+    tables = [results_table(comparison)]
+    if comparison.odds:
+        tables.append(odds_table(comparison))
+    if comparison.differences:
+        tables.append(settings_table(comparison))
+    return [*tables, _runs_table(chosen)]
+
+
+def results_table(comparison: Comparison) -> Table:
+    """One row per group and metric."""
+    rows = [
+        [
+            score.group,
+            score.metric,
+            str(score.seeds),
+            number(score.iqm.value),
+            _interval(score.iqm),
+            number(score.mean),
+            number(score.low),
+            number(score.high),
+        ]
+        for score in comparison.scores
+    ]
+    columns = ("experiment", "metric", "seeds", "IQM", "95 % interval", "mean", "min", "max")
+    return Table("Results", columns, rows, 2)
+
+
+def odds_table(comparison: Comparison) -> Table:
+    """One row per pair of groups."""
+    rows = [
+        [odds.group, odds.other, odds.metric, _share(odds.probability.value), _interval(odds.probability, _share)]
+        for odds in comparison.odds
+    ]
+    return Table(
+        "Probability of improvement", ("experiment", "over", "metric", "probability", "95 % interval"), rows, 3
+    )
+
+
+def settings_table(comparison: Comparison) -> Table:
+    """One row per setting that differs."""
+    rows = [
+        [key, *("–" if value is None else str(value) for value in values)]
+        for key, values in comparison.differences.items()
+    ]
+    return Table(
+        "Settings that differ",
+        ("setting", *(each.label for each in comparison.groups)),
+        rows,
+        1 + len(comparison.groups),
+    )
+
+
+def _interval(estimate: Estimate, word: Callable[[float], str] = number) -> str:
+    """An interval for people; a dash where one run gives none."""
+    if estimate.low is None or estimate.high is None:
+        return "–"
+    return f"{word(estimate.low)} to {word(estimate.high)}"
+
+
+def _share(value: float) -> str:
+    return f"{value:.2f}"
+
+
+def _runs_table(chosen: Chosen) -> Table:
+    rows = [
+        [
+            record.id,
+            record.algorithm,
+            record.environment,
+            str(record.status),
+            "–" if record.git is None else record.git[:10] + ("+" if record.dirty else ""),
+            "–" if record.seed is None else str(record.seed),
+            f"{record.steps:,}",
+            number(record.last),
+            number(record.best),
+        ]
+        for _, record in chosen
+    ]
+    columns = ("run", "algorithm", "environment", "status", "revision", "seed", "steps", "last return", "best return")
+    return Table("Runs", columns, rows, 5)
+
+
+def _json(chosen: Chosen, comparison: Comparison) -> str:
+    runs = [
+        {
+            **record.facts(root),
+            "metrics": final_metrics(root / record.id),
+            "settings": read_config(root / record.id) if record.config else None,
+        }
+        for root, record in chosen
+    ]
+    return json.dumps({"runs": runs, "comparison": comparison.facts()}, indent=1, ensure_ascii=False) + "\n"
+
+
+def as_csv(chosen: Chosen) -> str:
+    """One row per run, with the last value of every metric."""
+    rows: list[dict[str, Any]] = []
+    for root, record in chosen:
+        facts = record.facts(root) | {"tags": " ".join(record.tags)}
+        rows.append({**facts, **final_metrics(root / record.id)})
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _markdown(table: Table) -> str:
+    def line(cells: Sequence[str]) -> str:
+        return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
+
+    rule = "|" + "|".join("---" if place < table.texts else "---:" for place in range(len(table.columns))) + "|"
+    return "\n".join([f"## {table.title}", "", line(table.columns), rule, *map(line, table.rows), ""])
+
+
+def _latex(table: Table) -> str:
+    def line(cells: Sequence[str]) -> str:
+        return "  " + " & ".join(_escaped(cell) for cell in cells) + r" \\"
+
+    alignment = "l" * table.texts + "r" * (len(table.columns) - table.texts)
+    lines = [
+        "% needs \\usepackage{booktabs}",
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{_escaped(table.title)}}}",
+        rf"\begin{{tabular}}{{{alignment}}}",
+        r"\toprule",
+        line(table.columns),
+        r"\midrule",
+        *map(line, table.rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _escaped(text: str) -> str:
+    return "".join(_LATEX.get(sign, sign) for sign in text).replace("–", "--")
+
+
+_STYLE = (
+    "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:72rem;padding:0 1rem}"
+    "table{border-collapse:collapse;margin-bottom:2rem}td,th{padding:.3rem .8rem;border-bottom:1px solid #ddd;"
+    "text-align:left}td.number,th.number{text-align:right;font-variant-numeric:tabular-nums}img{max-width:100%}"
+)
+
+
+def _html(tables: Sequence[Table], picture: bytes | None) -> str:
+    parts = [f'<!doctype html>\n<meta charset="utf-8">\n<title>Runs</title>\n<style>{_STYLE}</style>']
+    if picture is not None:
+        encoded = base64.b64encode(picture).decode()
+        parts.append(f'<img alt="Learning curves" src="data:image/png;base64,{encoded}">')
+    for table in tables:
+        parts.append(f"<h2>{html.escape(table.title)}</h2>\n<table>\n{_html_row(table.columns, table.texts, 'th')}")
+        parts += [_html_row(row, table.texts, "td") for row in table.rows]
+        parts.append("</table>")
+    return "\n".join(parts) + "\n"
+
+
+def _html_row(cells: Sequence[str], texts: int, kind: str) -> str:
+    shown = (
+        f"<{kind}{'' if place < texts else ' class=number'}>{html.escape(cell)}</{kind}>"
+        for place, cell in enumerate(cells)
+    )
+    return f"<tr>{''.join(shown)}</tr>"

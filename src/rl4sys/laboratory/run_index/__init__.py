@@ -1,0 +1,1 @@
+"""The index of runs: records, filters, labels and cleanup."""

@@ -1,0 +1,1 @@
+"""Studies: searches for good settings with Optuna."""

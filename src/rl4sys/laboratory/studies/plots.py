@@ -1,0 +1,82 @@
+"""A study as pictures: how its trials went, and which settings mattered."""
+
+from __future__ import annotations
+
+import warnings
+from itertools import accumulate
+from pathlib import Path
+
+import optuna
+from optuna.trial import TrialState
+
+from rl4sys.experiments import NothingToPlot
+from rl4sys.laboratory.trials.names import short_names
+
+_FEWEST = 4
+"""Trials with a score below which nothing can be said about what mattered."""
+
+
+def importances(study: optuna.Study) -> dict[str, float]:
+    """How much of what makes good trials good each setting explains, the most important first; adds up to 1."""
+    complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    if len(complete) < _FEWEST or len({trial.value for trial in complete}) < 2:
+        return {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        evaluator = optuna.importance.PedAnovaImportanceEvaluator()
+    return optuna.importance.get_param_importances(study, evaluator=evaluator)
+
+
+def plot_history(study: optuna.Study, title: str, output: Path) -> Path:
+    """Draw every trial's return, and the best so far, into a PNG."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    trials = study.get_trials(deepcopy=False)
+    complete = [(trial.number, trial.value) for trial in trials if trial.state is TrialState.COMPLETE]
+    if not complete:
+        raise NothingToPlot("There is nothing to plot yet: no trial of the study is finished.")
+    pruned = [
+        (trial.number, trial.intermediate_values[trial.last_step])
+        for trial in trials
+        if trial.state is TrialState.PRUNED and trial.last_step is not None
+    ]
+    figure = Figure(figsize=(8, 4.8), layout="constrained")
+    axes = figure.subplots()
+    numbers, values = zip(*complete, strict=True)
+    if pruned:
+        axes.plot(*zip(*pruned, strict=True), "x", color="0.6", markersize=5, label=f"{len(pruned)} given up early")
+    axes.plot(numbers, values, "o", color="C0", alpha=0.6, markersize=5, label=f"{len(complete)} finished")
+    best = [*accumulate(values, max), max(values)]
+    axes.step([*numbers, trials[-1].number], best, where="post", color="C1", linewidth=2, label="best so far")
+    axes.set_title(title)
+    axes.set_xlabel("trial")
+    axes.set_ylabel("return")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(framealpha=0.85)
+    figure.savefig(output, dpi=150)
+    return output
+
+
+def plot_importances(study: optuna.Study, title: str, output: Path) -> Path:
+    """Draw how much each setting mattered into a PNG."""
+    from matplotlib.figure import Figure
+
+    found = importances(study)
+    if not found:
+        raise NothingToPlot(f"What mattered can be said once {_FEWEST} trials with different returns are finished.")
+    names = short_names(list(found))
+    figure = Figure(figsize=(8, 1.4 + 0.4 * len(found)), layout="constrained")
+    axes = figure.subplots()
+    bars = axes.barh([names[key] for key in found], list(found.values()), color="C0", height=0.65)
+    axes.bar_label(bars, [f"{share:.0%}" for share in found.values()], padding=4)
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1.12 * max(found.values()))
+    axes.set_title(f"{title}: what made good trials good")
+    axes.set_xlabel("share of importance")
+    axes.grid(axis="x", alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(output, dpi=150)
+    return output

@@ -1,0 +1,1 @@
+"""Sweeps: fixed plans of trials."""

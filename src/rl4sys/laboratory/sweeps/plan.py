@@ -1,0 +1,119 @@
+"""From a sweep's config to its trials."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rl4sys.config import ConfigError
+from rl4sys.experiments import ExperimentConfig
+from rl4sys.experiments.config import BaseExperiment
+from rl4sys.laboratory.sweeps.config import SweepConfig
+from rl4sys.laboratory.trials.config import identity_of, placed, vary
+from rl4sys.laboratory.trials.names import key_of, label, slug
+from rl4sys.laboratory.trials.ranges import Range, parse_range
+from rl4sys.seeding import Seeds
+
+_LONGEST_NAME = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One configuration of a sweep with one seed."""
+
+    key: str
+    """The name of its place."""
+    changes: Mapping[str, Any]
+    """What the sweep sets, by dotted keys; the seed is not among them."""
+    config: ExperimentConfig
+    """All of it, resolved."""
+
+    @property
+    def label(self) -> str:
+        """What is special about its configuration."""
+        return label(self.changes)
+
+    @property
+    def seed(self) -> int:
+        """Its seed."""
+        return self.config.experiment.seed
+
+    @property
+    def title(self) -> str:
+        """Its name on the screen."""
+        return f"{self.label}, seed {self.seed}"
+
+    @property
+    def place(self) -> Path:
+        """Where its run is made."""
+        return Path(self.config.experiment.directory)
+
+
+def plan(sweep: SweepConfig) -> tuple[Trial, ...]:
+    """All trials of a sweep, in the order in which they are started: one seed after the other."""
+    seeds: tuple[int | None, ...] = sweep.seeds or (None,)
+    points = list(_points(sweep))
+    outline = _Outline(sweep, BaseExperiment(sweep.base_config), identity_of(sweep.base_config, sweep.overrides))
+    trials = tuple(outline.trial(changes, seed) for seed in seeds for changes in points)
+    if len({trial.key for trial in trials}) < len(trials):
+        raise ConfigError("Two trials of the sweep are the same; give each setting one key only.")
+    return trials
+
+
+def _points(sweep: SweepConfig) -> Iterator[dict[str, Any]]:
+    """The configurations: every combination of the lists, with each draw from the ranges."""
+    lists: dict[str, tuple[Any, ...]] = {}
+    ranges: dict[str, Range] = {}
+    for key, value in sweep.sweep.items():
+        found = parse_range(f"sweep.{key}", value)
+        if isinstance(value, Mapping):
+            ranges[key] = found
+        else:
+            lists[key] = tuple(value)
+    for combination in itertools.product(*lists.values()):
+        for draw in _draws(sweep, ranges):
+            chosen = {**dict(zip(lists, combination, strict=True)), **draw}
+            yield {key: chosen[key] for key in sweep.sweep}
+
+
+def _draws(sweep: SweepConfig, ranges: Mapping[str, Range]) -> list[dict[str, Any]]:
+    if sweep.random is None:
+        if ranges:
+            raise ConfigError(
+                f"sweep.{next(iter(ranges))}: a range needs to know how often to draw; add `random: {{trials: 20}}`"
+            )
+        return [{}]
+    if not ranges:
+        raise ConfigError(
+            "random: there is no range in `sweep` to draw from; give one, such as `{log_uniform: [1e-5, 1e-2]}`"
+        )
+    # Each key and draw has a seed of its own: more draws, or one more key, change none of the others.
+    seeds = Seeds(sweep.random.seed)
+    draws: list[dict[str, Any]] = []
+    for number in range(sweep.random.trials):
+        draw = {key: range_.draw(seeds.generator("sweep", key, number)) for key, range_ in ranges.items()}
+        # Where there is little to choose from, the same comes again, and once is enough.
+        if draw not in draws:
+            draws.append(draw)
+    return draws
+
+
+@dataclass(frozen=True, slots=True)
+class _Outline:
+    """What all trials have in common."""
+
+    sweep: SweepConfig
+    base: BaseExperiment
+    identity: Mapping[str, Any]
+
+    def trial(self, changes: Mapping[str, Any], seed: int | None) -> Trial:
+        chosen = {} if seed is None else {"experiment.seed": seed}
+        text = label(changes)
+        named = {"experiment.name": f"{self.sweep.name}-{slug(text)}"[:_LONGEST_NAME]}
+        config = vary(self.base, {**self.sweep.overrides, **named, **changes, **chosen})
+        number = config.experiment.seed
+        key = key_of(f"{text} seed{number}", [self.identity, dict(changes), number])
+        return Trial(key, changes, placed(config, self.sweep.place / key))

@@ -1,0 +1,1 @@
+"""Checks that a run can be repeated and resumed exactly."""

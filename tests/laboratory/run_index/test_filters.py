@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from laboratory.example_runs import written
+from rl4sys.laboratory.run_index.filters import WrongFilter, parse_filters, parse_order
+from rl4sys.laboratory.run_index.index import Index, Query, open_index
+from rl4sys.laboratory.run_index.labels import Labels
+from rl4sys.laboratory.run_index.selection import NoSuchRun, choose_one, choose_several
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[Index]:
+    root = tmp_path / "runs"
+    written(root / "ppo-1", [10.0, 450.0], seed=1)
+    written(root / "ppo-2", [500.0, 300.0], seed=2)
+    written(root / "dqn-1", [100.0], algorithm="dqn", environment="LunarLander-v3", seed=1, finished=False)
+    written(root / "sweep" / "new", [], algorithm="dqn", environment="[odd]*-v1")
+    Labels(("good", "very-good")).write(root / "ppo-1")
+    Labels(("very-good",)).write(root / "ppo-2")
+    with open_index(root) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        (["algorithm=PPO"], {"ppo-1", "ppo-2"}),
+        (["algorithm=ppo", "return>400"], {"ppo-1"}),
+        (["env=CartPole-v1", "best >= 5e2"], {"ppo-2"}),
+        (["reward<400", "status!=interrupted"], {"ppo-2"}),
+        (["environment=*lander*"], {"dqn-1"}),
+        (["env=[odd]?-v1"], {"sweep/new"}),
+        (["tag=good"], {"ppo-1"}),
+        (["tag!=very-good"], {"dqn-1", "sweep/new"}),
+        (["status=interrupted"], {"dqn-1"}),
+        (["seed==1", "git=0123"], {"ppo-1", "dqn-1"}),
+        (["id=sweep/*"], {"sweep/new"}),
+        ([], {"ppo-1", "ppo-2", "dqn-1", "sweep/new"}),
+    ],
+)
+def test_filters_find_what_they_say(index: Index, filters: list[str], found: set[str]) -> None:
+    query = Query(parse_filters(filters))
+    assert {record.id for record in index.select(query)} == found
+    assert {json.loads(line)["id"] for line in index.json_lines(query)} == found
+    assert index.count(query) == len(found)
+
+
+def test_lines_for_scripts_say_what_the_records_say(index: Index) -> None:
+    (index.root / "dqn-1" / "checkpoints" / "1").mkdir()
+    (index.root / "dqn-1" / "checkpoints" / "1" / "manifest.json").touch()
+    index.sync()
+    told = [json.loads(line) for line in index.json_lines()]
+    assert told == json.loads(json.dumps([record.facts(index.root) for record in index.select()]))
+    assert {facts["resume"] is None for facts in told} == {True, False}
+    assert {type(facts["dirty"]) for facts in told} == {bool}
+
+
+@pytest.mark.parametrize(
+    ("order", "first"),
+    [("return", "ppo-1"), ("reward", "ppo-1"), ("best", "ppo-2"), ("name", "dqn-1"), ("seed", "sweep/new")],
+)
+def test_runs_are_sorted_with_what_is_missing_at_the_end(index: Index, order: str, first: str) -> None:
+    ids = [record.id for record in index.select(Query(order=parse_order(order)))]
+    assert ids[0] == first
+    assert order not in ("return", "best") or ids[-1] == "sweep/new"
+    assert [record.id for record in index.select(Query(order=parse_order(order), limit=2))] == ids[:2]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("algoritm=ppo", "there is no field 'algoritm'; did you mean 'algorithm'?"),
+        ("ppo", "'ppo' is no condition; write a field, a sign and a value"),
+        ("return>many", "'many' is not a number"),
+        ("algorithm>ppo", "algorithm is a text"),
+        ("tag>good", "write tag=good or tag!=good"),
+        ("tag=", "write tag=good or tag!=good"),
+        ("return=nan", "'nan' is not a number"),
+        ("steps>3k", "'3k' is not a number; write one in digits, such as 3000, 3e3"),
+        ("status=done", "there is no status 'done'; there are running, finished, interrupted, failed"),
+    ],
+)
+def test_what_is_no_condition_is_told(text: str, message: str) -> None:
+    with pytest.raises(WrongFilter, match=re.escape(message)):
+        parse_filters([text])
+
+
+def test_an_unknown_order_is_told() -> None:
+    with pytest.raises(WrongFilter, match="did you mean 'return'"):
+        parse_order("retrun")
+
+
+def test_a_run_is_found_by_path_id_and_any_unique_beginning(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(index.root.parent)
+    for text in ("dqn-1", "d", "runs/dqn-1", str(index.root / "dqn-1")):
+        root, record = choose_one(index, text)
+        assert (root / record.id).resolve() == index.root / "dqn-1"
+    assert choose_one(index, "n")[1].id == choose_one(index, "sweep/")[1].id == "sweep/new"
+
+
+def test_the_beginning_of_several_names_means_all_of_them_once(index: Index) -> None:
+    assert [record.id for _, record in choose_several(index, ["ppo", "ppo-1", "dqn"])] == ["ppo-1", "ppo-2", "dqn-1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("ppo", "'ppo' fits 2 runs; give more of the name:\n  ppo-1\n  ppo-2"),
+        ("pqo-1", "Did you mean ppo-1"),
+        ("zzz", "`rl4sys list` shows what there is"),
+    ],
+)
+def test_what_is_not_one_run_is_told(index: Index, text: str, message: str) -> None:
+    with pytest.raises(NoSuchRun, match=re.escape(message)):
+        choose_one(index, text)

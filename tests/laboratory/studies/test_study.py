@@ -1,0 +1,219 @@
+"""The journal of a study: used by several processes at once, killed, damaged, and gone on with."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from rich.console import Console
+
+from rl4sys.config import ConfigError, packaged_configs
+from rl4sys.experiments import Record, Screen, check_combination
+from rl4sys.experiments.config import TrainingSection
+from rl4sys.laboratory.studies.config import TuneConfig
+from rl4sys.laboratory.studies.journal import JOURNAL, distribution, open_study, suggest, values_of
+from rl4sys.laboratory.studies.study import run_study
+from rl4sys.laboratory.studies.summary import summarize_study
+from rl4sys.laboratory.studies.trial import Judge
+from rl4sys.laboratory.trials.config import load_many_trials
+from rl4sys.laboratory.trials.local_launcher import LocalLauncher
+from rl4sys.laboratory.trials.ranges import parse_range
+from rl4sys.laboratory.trials.trial import StoppedByAlert
+from rl4sys.laboratory.trials.view import TrialView
+from rl4sys.seeding import Seeds
+
+WRITER = str(Path(__file__).with_name("journal_writer.py"))
+SPACE: dict[str, Any] = {
+    "algorithm.lr": {"log_uniform": [1e-5, 1e-1]},
+    "network.actor.hidden_dims": [[8], [16, 16]],
+}
+
+
+def write_study(place: Path, **changes: Any) -> TuneConfig:
+    values = {"base_config": "ppo_cartpole.yaml", "space": SPACE, "directory": str(place / "runs"), **changes}
+    (place / "study.yaml").write_text(yaml.safe_dump(values))
+    return load_many_trials(TuneConfig, place / "study.yaml", "tuning", {})
+
+
+def writer(place: Path, count: int) -> subprocess.Popen[str]:
+    command = [sys.executable, WRITER, str(place / "study.yaml"), str(count)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.slow
+def test_two_processes_use_one_journal_at_once(tmp_path: Path) -> None:
+    config = write_study(tmp_path)
+    open_study(config, config.place)
+    processes = [writer(tmp_path, 15), writer(tmp_path, 15)]
+    numbers = [int(number) for process in processes for number in process.communicate(timeout=180)[0].split()]
+    assert [process.returncode for process in processes] == [0, 0]
+    assert sorted(numbers) == list(range(30))
+    trials = open_study(config, config.place).get_trials()
+    assert [trial.number for trial in trials] == list(range(30))
+    assert all(trial.value == trial.params["algorithm.lr"] == trial.intermediate_values[1] for trial in trials)
+
+
+@pytest.mark.slow
+def test_a_killed_process_leaves_no_lock(tmp_path: Path) -> None:
+    config = write_study(tmp_path)
+    process = writer(tmp_path, 100_000)
+    assert process.stdout is not None
+    with process.stdout:
+        while process.stdout.readline() != "5\n":
+            assert process.poll() is None
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    study = open_study(config, config.place)
+    before = len(study.get_trials())
+    assert before >= 6
+    assert suggest(study, config)[0] == before
+
+
+def test_half_a_line_at_the_end_is_taken_away(tmp_path: Path) -> None:
+    config = write_study(tmp_path)
+    study = open_study(config, config.place)
+    number, _ = suggest(study, config)
+    with (config.place / JOURNAL).open("ab") as file:
+        file.write(b'{"op_code": 6, "worker_id"')
+    again = open_study(config, config.place)
+    again.tell(number, 1.0)
+    assert open_study(config, config.place).get_trials()[number].value == 1.0
+
+
+def test_a_study_that_is_opened_again_suggests_what_it_would_have(tmp_path: Path) -> None:
+    whole = write_study(tmp_path, name="whole", startup_trials=2)
+    study = open_study(whole, whole.place)
+    expected = []
+    for _ in range(6):
+        number, values = suggest(study, whole)
+        study.tell(number, -abs(values["algorithm.lr"] - 0.01))
+        expected.append(values)
+    parts = write_study(tmp_path, name="parts", startup_trials=2)
+    found = []
+    for _ in range(6):
+        opened = open_study(parts, parts.place)
+        number, values = suggest(opened, parts)
+        opened.tell(number, -abs(values["algorithm.lr"] - 0.01))
+        found.append(values)
+    assert found == expected
+    assert len({values["algorithm.lr"] for values in found}) == 6
+
+
+def test_a_trial_that_was_killed_while_its_values_were_chosen_is_left_out(tmp_path: Path) -> None:
+    config = write_study(tmp_path, trials=1)
+    study = open_study(config, config.place)
+    study.ask({"algorithm.lr": FloatDistribution(1e-5, 1e-1, log=True)})
+    console = Console(file=io.StringIO())
+    run_study(
+        config,
+        LocalLauncher(1),
+        lambda over: TrialView(Screen(console), "study", 1, over),
+        lambda: False,
+        allow_fallback=False,
+    )
+    (trial,) = summarize_study(config, study).trials
+    assert (trial.status, trial.cause) == ("failed", "the study was killed while it chose the values")
+
+
+def test_a_study_with_other_settings_is_refused(tmp_path: Path) -> None:
+    open_study(config := write_study(tmp_path), config.place)
+    open_study(write_study(tmp_path, trials=99, pruner={"name": "hyperband"}), config.place)
+    open_study(write_study(tmp_path, overrides={"logging.tensorboard": False, "device": "cpu"}), config.place)
+    with pytest.raises(ConfigError, match="was begun with another base, space, score, other seeds or overrides"):
+        open_study(write_study(tmp_path, seeds=[1, 2]), config.place)
+
+
+def test_trials_with_turns_of_different_lengths_are_compared_where_evaluations_were_due(tmp_path: Path) -> None:
+    config = write_study(tmp_path)
+    study = open_study(config, config.place)
+    number, _ = suggest(study, config)
+    told: list[Mapping[str, Any]] = []
+    judge = Judge(study, number, told.append)
+    for seed, score in enumerate((5.0, 9.0)):
+        judge.begin(TrainingSection(total_timesteps=1_000, eval_frequency=300))
+        # The second record comes twice: a resumed run evaluates again.
+        for step in (320, 640, 640, 1_024):
+            judge.log(Record(step, {"evaluation/return": score + step / 1024}, {}))
+        judge.conclude(score)
+        assert told[-1]["record"]["step"] == 1_000 * seed + 1_024
+    values = study.get_trials()[number].intermediate_values
+    assert list(values) == [300, 600, 1_000, 1_300, 1_600, 2_000]
+    assert (values[1_000], values[2_000], judge.score) == (6.0, 7.5, 7.0)
+
+
+def test_a_trial_that_an_alert_stopped_counts_with_what_it_reached(tmp_path: Path) -> None:
+    config = write_study(tmp_path)
+    study = open_study(config, config.place)
+    judge, silent = (Judge(study, suggest(study, config)[0], lambda facts: None) for _ in range(2))
+    judge.begin(TrainingSection(total_timesteps=1_000, eval_frequency=300))
+    judge.log(Record(320, {"evaluation/return": 5.0}, {}))
+    assert judge.give_up("an alert stopped it: enough")
+    with pytest.raises(StoppedByAlert, match="enough"):
+        silent.give_up("an alert stopped it: enough")
+    trial = summarize_study(config, study).trials[0]
+    assert (trial.status, trial.score, trial.cause) == ("given up", 5.0, "an alert stopped it: enough")
+
+
+def test_ranges_become_distributions_and_back() -> None:
+    given = {
+        "a": {"uniform": [0, 2]},
+        "b": {"log_uniform": [1e-5, 1]},
+        "c": {"int": [1, 9]},
+        "d": {"log_int": [1, 1000]},
+        "e": [[64, 64], None, True, "relu"],
+    }
+    ranges = {key: parse_range(key, value) for key, value in given.items()}
+    assert [distribution(range_) for range_ in ranges.values()] == [
+        FloatDistribution(0, 2),
+        FloatDistribution(1e-5, 1, log=True),
+        IntDistribution(1, 9),
+        IntDistribution(1, 1000, log=True),
+        CategoricalDistribution(["[64, 64]", "null", "true", '"relu"']),
+    ]
+    chosen = {"a": 1.5, "b": 0.1, "c": 3, "d": 70, "e": "[64, 64]"}
+    assert values_of(chosen, ranges) == {**chosen, "e": [64, 64]}
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in (packaged_configs() / "tuning").glob("*.yaml")))
+def test_every_shipped_search_space_fits_its_base(name: str) -> None:
+    config = load_many_trials(TuneConfig, name, "tuning", {})
+    for draw in range(2):
+        rng = Seeds(draw).generator(name)
+        values = {key: range_.draw(rng) for key, range_ in config.ranges().items()}
+        check_combination(config.experiment(values))
+    assert name.startswith(config.example().model_dump()["algorithm"]["name"])
+
+
+def test_a_base_that_is_not_there_is_told_as_what_it_is() -> None:
+    with pytest.raises(ConfigError, match=r"There is no config 'nowhere.yaml', which --base names\. Searched"):
+        load_many_trials(TuneConfig, "ppo.yaml", "tuning", {}, base="nowhere.yaml")
+
+
+def test_every_shipped_algorithm_has_a_search_space() -> None:
+    spaces = {path.stem for path in (packaged_configs() / "tuning").glob("*.yaml")}
+    assert spaces >= {path.stem for path in (packaged_configs() / "algorithms").glob("*.yaml")}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"space": {"algorithm.lr": {"uniform": [1]}}}, "expected two numbers"),
+        ({"space": {"algorithm.lr": {"normal": [0, 1]}}}, "expected a list of values, or one of"),
+        ({"space": {"experiment.seed": [1, 2]}}, "space.experiment.seed: seeds are given as `seeds:"),
+        ({"seeds": [3, 3]}, "has a seed twice"),
+        ({"pruner": {"name": "mediam"}}, "did you mean 'median'"),
+    ],
+)
+def test_a_study_that_makes_no_sense_is_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        write_study(tmp_path, **changes).ranges()
+    assert message in str(refused.value)

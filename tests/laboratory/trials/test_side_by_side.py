@@ -1,0 +1,89 @@
+"""Several new runs at once, by a launcher that works in this process; tests of the command start real ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from cli.commands import Here, write_config
+from experiments.runs import PPO, values
+from rl4sys.laboratory.trials.launcher import Ended, News, Order, Outcome, Reported
+from rl4sys.laboratory.trials.side_by_side import train
+
+SEEDS = ("train", "small.yaml", "--seed", "1,2", "--jobs", "2")
+
+
+class Nearby:
+    """Carries out orders at once, in this process."""
+
+    has_room = True
+
+    def __init__(self, jobs: int) -> None:
+        self._news: list[News] = []
+
+    def describe(self) -> str:
+        return "all here"
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(self._news)
+
+    def start(self, order: Order) -> None:
+        (order.directory / "output.txt").write_text("hello\n" if order.key == "0" else "")
+        news = self._news
+        try:
+            finished = train(order.values, lambda facts: news.append(Reported(order.key, facts)), lambda: False)
+        except ZeroDivisionError as error:
+            news.append(Ended(order.key, Outcome.FAILED, str(error)))
+        else:
+            news.append(Ended(order.key, Outcome.FINISHED if finished else Outcome.STOPPED))
+
+    def news(self, seconds: float) -> Sequence[News]:
+        news, self._news = self._news, []
+        return news
+
+    def ask_to_stop(self) -> None:
+        raise AssertionError("nobody asked to stop")
+
+    def close(self) -> None:
+        """Nothing is at work."""
+
+
+@pytest.fixture
+def rl4sys(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Here:
+    """The command, in a directory with a small config."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("rl4sys.cli.side_by_side.LocalLauncher", Nearby)
+    write_config(tmp_path / "small.yaml", values(PPO, Path("runs")))
+    return Here(monkeypatch, capsys)
+
+
+def test_what_a_run_prints_is_kept_in_it(rl4sys: Here) -> None:
+    code, out, err = rl4sys(*SEEDS)
+    assert (code, out.count("runs/ppo-CartPole-v1-seed")) == (0, 2), err
+    (output,) = Path("runs").glob("*/output.txt")
+    assert (output.parent.name.startswith("ppo-CartPole-v1-seed1-"), output.read_text()) == (True, "hello\n")
+    assert not list(Path("runs").glob(".*.starting"))
+
+
+def test_runs_that_an_alert_stops_are_told_with_the_way_to_go_on(rl4sys: Here) -> None:
+    code, out, err = rl4sys(*SEEDS, "alerts=[{when: step >= 96, do: [stop]}]")
+    assert (code, out) == (3, "")
+    assert err.count("stopped by an alert (step >= 96: at step 96 step is 96): ppo-CartPole-v1, seed ") == 2
+    assert err.count("; go on with: rl4sys resume runs/ppo-CartPole-v1-seed") == 2
+
+
+def test_a_run_that_cannot_begin_leaves_what_it_printed(rl4sys: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rl4sys.experiments.run.threads_for", lambda config, policy: 1 // 0)
+    code, out, err = rl4sys(*SEEDS)
+    assert (code, out) == (1, "")
+    (output,) = Path("runs").glob(".*.starting/output.txt")
+    assert f"failed: ppo-CartPole-v1, seed 1; what it printed is in {output}\n" in err
+    assert "error: 2 of 2 runs failed:\n  ppo-CartPole-v1, seed 1: integer division" in err
+
+
+def test_what_is_wrong_with_all_runs_is_told_before_the_first(rl4sys: Here) -> None:
+    code, out, err = rl4sys(*SEEDS, "device=cuda:7")
+    assert (code, out, err.count("cuda:7"), Path("runs").exists()) == (2, "", 1, False)

@@ -1,0 +1,230 @@
+"""A repetition is compared to the bit; where it parts, step, tensor and cause are named."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.runs import DQN, PPO, small
+from rl4sys.experiments import ExperimentConfig, Run, RunDirectory, load_experiment
+from rl4sys.experiments.trail import Mark, read_trail
+from rl4sys.laboratory.verification.repetition import NothingToVerify, checkpoint_step, verify
+from rl4sys.laboratory.verification.resume import prove_resume
+
+CHANCE = """
+import random
+import gymnasium
+import numpy as np
+
+class Moody(gymnasium.Env):
+    observation_space = gymnasium.spaces.Box(-1.0, 1.0, (1,), np.float32)
+    action_space = gymnasium.spaces.Discrete(2)
+    chance = random.SystemRandom()
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.left = 16
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action):
+        self.left -= 1
+        return np.array([self.chance.uniform(-1, 1)], np.float32), 1.0, self.left == 0, False, {}
+
+gymnasium.register("Moody-v0", entry_point=Moody)
+"""
+
+
+def trained(config: ExperimentConfig) -> RunDirectory:
+    run = Run.create(config)
+    run.train()
+    return run.directory
+
+
+def edit(path: Path, change: Callable[[dict[str, Any]], None], line: int) -> None:
+    """Change one line of a file of JSON lines."""
+    lines = path.read_text().splitlines()
+    values = json.loads(lines[line])
+    change(values)
+    lines[line] = json.dumps(values)
+    path.write_text("\n".join(lines) + "\n")
+
+
+@pytest.fixture(params=[PPO, DQN], ids=["ppo", "dqn"])
+def directory(request: pytest.FixtureRequest, tmp_path: Path) -> RunDirectory:
+    return trained(small(request.param, tmp_path))
+
+
+def test_a_repetition_is_equal(directory: RunDirectory) -> None:
+    verdict = verify(directory, None, None)
+    assert (verdict.equal, verdict.first, verdict.last, verdict.causes) == (True, 0, 256, ())
+    # Also the first weights, before any step; evaluations have records of their own.
+    assert (verdict.marks, verdict.records) == (9, 10)
+
+
+def test_a_repetition_from_a_checkpoint_is_equal_and_leaves_the_run_alone(directory: RunDirectory) -> None:
+    before = {path: path.read_bytes() for path in directory.path.rglob("*") if path.is_file()}
+    verdict = verify(directory, checkpoint_step(directory, "128"), 64)
+    assert (verdict.equal, verdict.first, verdict.last) == (True, 128, 192)
+    assert {path: path.read_bytes() for path in directory.path.rglob("*") if path.is_file()} == before
+
+
+def test_a_tensor_that_differs_is_named_with_its_interval(tmp_path: Path) -> None:
+    directory = trained(small(PPO, tmp_path))
+    name = next(iter(next(read_trail(directory.trail)).weights))
+    edit(directory.trail, lambda mark: mark["weights"].update({name: "another"}), 3)
+    difference = verify(directory, None, None).difference
+    assert difference is not None
+    assert (difference.after, difference.step, difference.parts) == (64, 96, {"weights": (name,)})
+
+
+def test_what_was_collected_is_told_apart_by_turn_and_column(tmp_path: Path) -> None:
+    directory = trained(small(DQN, tmp_path))
+
+    def other(mark: dict[str, Any]) -> None:
+        mark["trajectory"]["reward"] += 1
+        mark["turns"][2:] = [[step, chain + 1] for step, chain in mark["turns"][2:]]
+
+    edit(directory.trail, other, 2)
+    difference = verify(directory, None, None).difference
+    assert difference is not None
+    assert (difference.first, difference.parts["trajectory"]) == ("trajectory", ("reward",))
+    assert (difference.after, difference.step) == (48, 56)
+
+
+def test_a_metric_that_differs_is_shown_with_both_values(tmp_path: Path) -> None:
+    directory = trained(small(PPO, tmp_path))
+    edit(directory.metrics, lambda record: record["metrics"].update({"train/entropy": 9.0}), 1)
+    verdict = verify(directory, None, None)
+    assert verdict.difference is not None
+    assert (verdict.difference.step, verdict.difference.parts) == (64, {"metrics": ("train/entropy",)})
+    assert verdict.difference.values is not None
+    assert verdict.difference.values[0] == "9.0"
+
+
+def test_a_run_without_hashes_is_compared_by_its_metrics(tmp_path: Path) -> None:
+    directory = trained(small(PPO, tmp_path))
+    directory.trail.unlink()
+    verdict = verify(directory, None, None)
+    assert (verdict.equal, verdict.marks, verdict.records) == (True, 0, 10)
+    assert "only metrics" in verdict.remarks[0]
+
+
+def _then(**facts: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda manifest: manifest.update(facts)
+
+
+CHANGES: Mapping[str, tuple[Callable[[dict[str, Any]], None], str]] = {
+    "library": (lambda manifest: manifest["packages"].update({"torch": "1.0"}), "torch was 1.0, now "),
+    "revision": (_then(git={"revision": "0" * 40, "dirty": False}), "the git revision was 000000000000, now "),
+    "grade": (_then(grade="E2"), "the environment's exactness was E2, now E1"),
+    "processor": (_then(cpu="ABACUS"), "cpu was ABACUS, now "),
+}
+
+
+@pytest.mark.parametrize("case", CHANGES)
+def test_what_was_otherwise_is_a_likely_cause(tmp_path: Path, case: str) -> None:
+    change, cause = CHANGES[case]
+    directory = trained(small(PPO, tmp_path))
+    facts = directory.read_manifest()
+    change(facts)
+    directory.write_manifest(facts)
+    edit(directory.trail, lambda mark: mark["algorithm"].update({"parameters": "another"}), 1)
+    verdict = verify(directory, None, 64)
+    assert any(told.startswith(cause) for told in verdict.causes), verdict.causes
+
+
+def test_another_seed_is_found_in_the_first_turn_and_named(tmp_path: Path) -> None:
+    directory = trained(small(PPO, tmp_path))
+    values = directory.config.read_text().replace("seed: 0", "seed: 1")
+    directory.config.write_text(values)
+    verdict = verify(directory, None, None)
+    assert verdict.difference is not None
+    assert (verdict.difference.after, verdict.difference.step, verdict.last) == (0, 0, 0)
+    assert "seed was 0, now 1" in verdict.causes
+
+
+def test_an_environment_with_a_chance_of_its_own_is_blamed(tmp_path: Path) -> None:
+    (tmp_path / "moody.py").write_text(CHANCE)
+    values = {"environment__name": "Moody-v0", "plugins": [str(tmp_path / "moody.py")]}
+    verdict = verify(trained(small(PPO, tmp_path, **values)), None, None)
+    assert verdict.difference is not None
+    assert verdict.difference.first == "trajectory"
+    assert "observation.observation" in verdict.difference.parts["trajectory"][0]
+    assert verdict.causes[0].startswith("the environment has grade E3")
+
+
+def test_a_changed_plugin_is_the_first_suspect(tmp_path: Path) -> None:
+    plugin = tmp_path / "moody.py"
+    plugin.write_text(CHANCE.replace("Moody-v0", "Moody-v1"))
+    directory = trained(small(PPO, tmp_path, environment__name="Moody-v1", plugins=[str(plugin)]))
+    plugin.write_text(plugin.read_text() + "\n# another text")
+    assert verify(directory, None, None).causes[0] == f"the plug-in {plugin} was changed or is gone"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [PPO, DQN], ids=["ppo", "dqn"])
+def test_exact_resume_is_proved_with_a_real_kill(tmp_path: Path, kind: Mapping[str, Any]) -> None:
+    verdict = prove_resume(trained(small(kind, tmp_path)), None)
+    assert verdict.equal
+    assert 0 < verdict.first < verdict.last
+    assert verdict.marks > 1
+    assert verdict.records > 0
+
+
+@pytest.mark.slow
+def test_a_resume_that_is_not_exact_is_explained(tmp_path: Path) -> None:
+    (tmp_path / "moody.py").write_text(CHANCE.replace("Moody-v0", "Moody-v2"))
+    directory = trained(small(PPO, tmp_path, environment__name="Moody-v2", plugins=[str(tmp_path / "moody.py")]))
+    verdict = prove_resume(directory, 64)
+    assert not verdict.equal
+    assert any("grade E3" in cause for cause in verdict.causes)
+
+
+def test_a_checkpoint_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path) -> None:
+    directory = trained(small(PPO, tmp_path))
+    assert checkpoint_step(directory, "latest") == 256
+    assert checkpoint_step(directory, str(directory.checkpoints / f"{256:012d}")) == 256
+    with pytest.raises(NothingToVerify, match=r"has no checkpoint '77'; it has: .*256"):
+        checkpoint_step(directory, "77")
+    with pytest.raises(NothingToVerify, match=r"has recorded nothing after step 256 .* Choose an earlier one"):
+        verify(directory, 256, None)
+
+
+def test_a_checkpoint_that_was_cleaned_up_is_none(tmp_path: Path) -> None:
+    directory = trained(small(PPO, tmp_path))
+    for manifest in directory.checkpoints.glob("*/manifest.json"):
+        manifest.unlink()
+    with pytest.raises(NothingToVerify, match="has no checkpoint 'latest'; it has none: leave --from out"):
+        checkpoint_step(directory, "latest")
+
+
+def test_a_resumed_run_has_the_hashes_of_an_uninterrupted_one(tmp_path: Path) -> None:
+    config = small(DQN, tmp_path)
+    whole = list(read_trail(trained(config).trail))
+    run = Run.create(config)
+    # In the middle of an interval: the chain of hashes has to be saved, too.
+    run.train(stop=lambda: run.steps >= 104)
+    Run.resume(run.directory).train()
+    assert list(read_trail(run.directory.trail)) == whole
+
+
+def test_many_turns_between_two_marks_are_thinned(tmp_path: Path) -> None:
+    directory = trained(small(DQN, tmp_path, training__log_frequency=250, algorithm__train_frequency=2))
+    marks = list(read_trail(directory.trail))
+    assert [mark.step for mark in marks] == [0, 128, 250, 256]
+    assert 16 <= len(marks[1].turns) <= 32
+    assert isinstance(marks[1], Mark)
+
+
+def test_a_checkpoint_without_hashes_can_be_resumed(tmp_path: Path) -> None:
+    run = Run.create(small(PPO, tmp_path))
+    run.train(stop=lambda: run.steps >= 128)
+    resumed = Run.resume(run.directory)
+    resumed._trail.restore(None)
+    resumed.train()
+    assert list(read_trail(run.directory.trail)) == []
+    assert load_experiment(run.directory.config)
