@@ -14,6 +14,8 @@ from rl4sys.config.registry import Registry
 
 FIGURE = "figure"
 
+pytest_plugins = ["tests.time_limits"]
+
 
 @pytest.fixture(autouse=True)
 def _loggers_as_they_were() -> Iterator[None]:
