@@ -3,8 +3,9 @@
 pytest-timeout decides when; this plugin decides what happens then:
 
 1. At the limit a signal interrupts the main thread. The processes that the test started are killed, so that no
-   `with Popen(…)` waits for them on the way out, and the test fails with the stacks in its report. The method "thread" of
-   pytest-timeout would end the whole xdist worker instead: fixtures would not be torn down, processes would stay behind.
+   `with Popen(…)` waits for them on the way out, and the test fails with the stacks in its report. The method "thread"
+   of pytest-timeout would end the whole xdist worker instead: fixtures would not be torn down, and processes would stay
+   behind.
 2. A main thread that is stuck in C code never handles the signal. After a grace period faulthandler, which needs no
    interpreter lock, dumps the stacks to stderr and ends the worker; xdist names the test and starts another worker, and
    the processes that the dead worker started are killed.
