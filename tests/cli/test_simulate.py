@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from experiments.films import read_film
 from experiments.runs import PPO
+from experiments.simulation.films import read_film
 from experiments.trained import trained_run
 from rl4sys.experiments import RunDirectory
-from rl4sys.experiments.trained_policies import find_policy
+from rl4sys.experiments.policies.trained_policy import find_policy
 
 from .commands import Here
 

@@ -90,6 +90,6 @@ def test_a_full_disk_is_one_line_and_the_run_goes_on_when_there_is_room(
         patch.setattr(os, "fsync", full)
         code, out, err = rl4sys("train", str(config))
     run = only_run()
-    assert (code, out, err.splitlines()[-1].count(f"go on with: rl4sys resume {run.path}")) == (2, "", 1)
+    assert (code, out, err.splitlines()[-1].count(f"continue with: rl4sys resume {run.path}")) == (2, "", 1)
     assert "Traceback" not in err
     assert rl4sys("resume", str(run.path)).code == 0

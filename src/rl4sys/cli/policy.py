@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from rl4sys.experiments.trained_policies import TrainedPolicy
+    from rl4sys.experiments.policies.trained_policy import TrainedPolicy
 
 policy = typer.Typer(
     name="policy",
@@ -51,8 +51,8 @@ def export(
       rl4sys policy export runs/sac-Pendulum-v1-seed0-20260101-120000 --format onnx
     """
     from rl4sys.cli.output import print_json, show
-    from rl4sys.experiments.exporting_policies import export_policy, format_named, usual_name
-    from rl4sys.experiments.policy_parity import BOUND
+    from rl4sys.experiments.policies.export import export_policy, format_named, usual_name
+    from rl4sys.experiments.policies.parity import BOUND
 
     chosen = format_named(kind)
     trained = _found(source, best=best)
@@ -81,7 +81,7 @@ def inspect(source: Source, best: Best = True, json: Json = False, debug: Debug 
       rl4sys policy inspect cartpole.rl4sys --json
     """
     from rl4sys.cli.output import print_json, print_table, show
-    from rl4sys.experiments.policy_facts import onnx_facts, policy_facts
+    from rl4sys.experiments.policies.description import onnx_facts, policy_facts
 
     facts = onnx_facts(Path(source)) if _is_onnx(source) else policy_facts(_found(source, best=best))
     if json:
@@ -114,7 +114,7 @@ def bench(
       rl4sys policy bench cartpole.onnx --rows 8 --json
     """
     from rl4sys.cli.output import print_json, print_table
-    from rl4sys.experiments.policy_bench import bench_onnx, bench_policy
+    from rl4sys.experiments.policies.latency import bench_onnx, bench_policy
 
     if _is_onnx(source):
         found = list(bench_onnx(Path(source), rows, decisions))
@@ -129,7 +129,7 @@ def bench(
 
 def _found(source: str, *, best: bool) -> TrainedPolicy:
     from rl4sys.cli.output import tell
-    from rl4sys.experiments.trained_policies import find_policy
+    from rl4sys.experiments.policies.trained_policy import find_policy
 
     trained = find_policy(source, best=best)
     for reason in trained.skipped:

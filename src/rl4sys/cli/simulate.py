@@ -11,7 +11,7 @@ import typer
 if TYPE_CHECKING:
     from rl4sys.environments import EnvironmentConfig
     from rl4sys.experiments import Episode, Simulation
-    from rl4sys.experiments.trained_policies import TrainedPolicy
+    from rl4sys.experiments.policies.trained_policy import TrainedPolicy
 
 _MOST_ROWS = 40
 """Of the table for people; a script reads JSON."""
@@ -56,7 +56,7 @@ def simulate(
     from rl4sys.cli.output import print_json, show, tell
     from rl4sys.config import ConfigError
     from rl4sys.experiments import Play, Simulation, plot_episodes
-    from rl4sys.experiments.trained_policies import find_policy
+    from rl4sys.experiments.policies.trained_policy import find_policy
 
     if render and video is not None:
         raise ConfigError("--render and --video: an environment draws for one of them at a time; leave one out.")

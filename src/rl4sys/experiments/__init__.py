@@ -3,21 +3,20 @@
 from rl4sys.config import packaged_configs
 from rl4sys.experiments.config import ExperimentConfig, load_entry_points, load_experiment, load_with_origins
 from rl4sys.experiments.debugging import Replayed, replay_update
-from rl4sys.experiments.evaluating import Evaluated, evaluate_run
 from rl4sys.experiments.finding import find_run
-from rl4sys.experiments.loggers import LoggerUnavailable
+from rl4sys.experiments.learning_curves import NothingToPlot, plot
+from rl4sys.experiments.loggers.composite import LoggerUnavailable
+from rl4sys.experiments.loggers.registry import LOGGERS, LoggedRun, LoggerConfig, register_logger
+from rl4sys.experiments.loggers.terminal import Screen, Terminal
 from rl4sys.experiments.metrics import Logger, Record
-from rl4sys.experiments.own_loggers import LOGGERS, LoggedRun, LoggerConfig, register_logger
-from rl4sys.experiments.plotting import NothingToPlot, plot
 from rl4sys.experiments.preflight import check_combination
-from rl4sys.experiments.rendering import CannotRender
 from rl4sys.experiments.result import Result
 from rl4sys.experiments.run import Run
-from rl4sys.experiments.run_directory import RunBusy, RunDamaged, RunDirectory, RunNotFound
-from rl4sys.experiments.saving import NotSaved
-from rl4sys.experiments.simulating import Episode, Play, PolicyMisfit, Simulation, plot_episodes
-from rl4sys.experiments.terminal import Screen, Terminal
-from rl4sys.experiments.videos import VideoUnavailable
+from rl4sys.experiments.run_directory import NotSaved, RunBusy, RunDamaged, RunDirectory, RunNotFound
+from rl4sys.experiments.run_evaluation import Evaluated, evaluate_run
+from rl4sys.experiments.simulation.rendering import CannotRender
+from rl4sys.experiments.simulation.simulation import Episode, Play, PolicyMisfit, Simulation, plot_episodes
+from rl4sys.experiments.simulation.video_file import VideoUnavailable
 from rl4sys.learning import DeviceUnavailable
 
 __all__ = [

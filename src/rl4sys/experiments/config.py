@@ -24,8 +24,8 @@ from rl4sys.config import (
     parse,
 )
 from rl4sys.environments import ENVIRONMENTS, EnvironmentConfig
-from rl4sys.experiments.own_loggers import LOGGERS, LoggerConfig
-from rl4sys.experiments.watching.config import AlertConfig, StabilitySection
+from rl4sys.experiments.loggers.registry import LOGGERS, LoggerConfig
+from rl4sys.experiments.monitoring.config import AlertConfig, StabilitySection
 from rl4sys.networks import NETWORKS, NetworksConfig
 from rl4sys.replay import BUFFERS, GOAL_REWARDS, BufferConfig, TrajectoryConfig
 

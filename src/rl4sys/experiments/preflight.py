@@ -14,8 +14,8 @@ from rl4sys.environments import Grade
 from rl4sys.experience import SegmentSchema
 from rl4sys.experiments.components import Components
 from rl4sys.experiments.config import ExperimentConfig
-from rl4sys.experiments.loggers import installed
-from rl4sys.experiments.watching import require_messages
+from rl4sys.experiments.loggers.composite import installed
+from rl4sys.experiments.monitoring import require_messages
 from rl4sys.learning import Room, choose_device, require_room, shrunk
 from rl4sys.replay import BUFFERS, OnceFresh, Ratio, UnsuitableBuffer
 

@@ -7,7 +7,7 @@ import logging
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from typing import Any, Self
 
 import torch
@@ -18,20 +18,19 @@ from rl4sys.environments import Grade
 from rl4sys.experiments.components import Components
 from rl4sys.experiments.config import ExperimentConfig, load_experiment
 from rl4sys.experiments.debugging import Debugging
-from rl4sys.experiments.devices import act_with_one_thread, threads_for
-from rl4sys.experiments.loggers import Loggers, open_loggers
+from rl4sys.experiments.hash_log import Trail
+from rl4sys.experiments.loggers.composite import Loggers, open_loggers
 from rl4sys.experiments.machine import fingerprint_of_machine
 from rl4sys.experiments.metrics import Logger, MetricsFile, Record
-from rl4sys.experiments.policy_files import save_policy
+from rl4sys.experiments.monitoring.monitor import Watch
+from rl4sys.experiments.policies.policy_directory import save_policy
 from rl4sys.experiments.preflight import check_combination, fit_to_machine
 from rl4sys.experiments.process_random import process_random_state, restore_process_random
 from rl4sys.experiments.result import Result, fingerprint
 from rl4sys.experiments.run_directory import RunDirectory
-from rl4sys.experiments.saving import writing
-from rl4sys.experiments.tracking import Tracking, evaluation_metrics
-from rl4sys.experiments.trail import Trail
-from rl4sys.experiments.training_videos import TrainingVideos
-from rl4sys.experiments.watching.watch import Watch
+from rl4sys.experiments.run_statistics import Tracking, evaluation_metrics
+from rl4sys.experiments.simulation.training_videos import TrainingVideos
+from rl4sys.experiments.threads import act_with_one_thread, threads_for
 from rl4sys.learning import Diverged, Evaluation
 from rl4sys.replay import ReplayCost
 from rl4sys.seeding import Seeds
@@ -225,7 +224,7 @@ class Run:
         offset = self._metrics.offset()
         beside = {"metrics_offset": offset, "trail": self._trail.state(), "process_random": process_random_state()}
         state = {**self._state(), **beside, "watch": self._watch.state(is_scheduled=is_scheduled)}
-        with self._writing():
+        with self.directory.writing(self.steps):
             self._checkpoints.save(self.steps, state, self._replay(), best=best)
         self._saved_at = self.steps
 
@@ -299,7 +298,7 @@ class Run:
         """Keep the policy if it is the best so far, and say whether it is."""
         if self._tracking.best_step != self.steps:
             return False
-        with self._writing():
+        with self.directory.writing(self.steps):
             save_policy(self.directory.policies / "best", self.learner)
         return True
 
@@ -312,7 +311,7 @@ class Run:
             seconds=self._timing()["seconds"],
             fingerprint=self.fingerprint(),
         )
-        with self._writing():
+        with self.directory.writing(self.steps):
             save_policy(self.directory.policies / "latest", self.learner)
             result.write(self.directory.result)
         return result
@@ -329,9 +328,6 @@ class Run:
         plugins, known = plugin_hashes(self.config.plugins), was.get("plugins", {})
         changes += [f"{path} was changed" for path in plugins if known.get(path, plugins[path]) != plugins[path]]
         return [*changes, "config.yaml was changed"] if was["config"] != self.config.digest() else changes
-
-    def _writing(self) -> AbstractContextManager[None]:
-        return writing(self.directory.path, self.steps)
 
     def _note_inexact(self, reasons: Sequence[str]) -> None:
         if reasons:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import errno
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,10 @@ class RunBusy(RuntimeError):
 
 class RunDamaged(ValueError):
     """A file that describes a run cannot be read."""
+
+
+class NotSaved(RuntimeError):
+    """The run could not be written: the disk is full or failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +115,18 @@ class RunDirectory:
         if lock is None:
             raise RunBusy(f"{self.path} is in use by another process; wait for it, or stop it first.")
         return lock
+
+    @contextmanager
+    def writing(self, step: int) -> Iterator[None]:
+        """Raise `NotSaved`, with the resume command, when the disk fails within this context."""
+        try:
+            yield
+        except OSError as error:
+            advice = "Free some space" if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) else "Repair that"
+            raise NotSaved(
+                f"The run could not be saved at step {step:,}: {error.strerror or error}. What was saved before "
+                f"is intact. {advice}, then continue with: rl4sys resume {self.path}"
+            ) from error
 
     def write_manifest(self, facts: Mapping[str, Any]) -> None:
         """Keep what is needed to understand and repeat the run."""

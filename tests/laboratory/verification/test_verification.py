@@ -11,7 +11,7 @@ import pytest
 
 from experiments.runs import DQN, PPO, small
 from rl4sys.experiments import ExperimentConfig, Run, RunDirectory, load_experiment
-from rl4sys.experiments.trail import Mark, read_trail
+from rl4sys.experiments.hash_log import Mark, read_trail
 from rl4sys.laboratory.verification.repetition import NothingToVerify, checkpoint_step, verify
 from rl4sys.laboratory.verification.resume import prove_resume
 

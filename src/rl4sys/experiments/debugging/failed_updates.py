@@ -17,8 +17,8 @@ from rl4sys.environments import Grade
 from rl4sys.experience import Sequences, StreamKey, Transitions
 from rl4sys.experiments.components import Components
 from rl4sys.experiments.config import load_experiment
-from rl4sys.experiments.debugging.faults import faults
-from rl4sys.experiments.watching.events import Events
+from rl4sys.experiments.debugging.non_finite_values import faults
+from rl4sys.experiments.monitoring.events import Events
 from rl4sys.learning import Learner
 from rl4sys.networks import NonFiniteUpdate
 from rl4sys.state import State

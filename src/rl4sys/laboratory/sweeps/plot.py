@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rl4sys.experiments import NothingToPlot
-from rl4sys.experiments.plotting import Band, band, read_curve
+from rl4sys.experiments.learning_curves import Band, band, read_curve
 from rl4sys.laboratory.sweeps.summary import Configuration, SweepSummary
 from rl4sys.laboratory.trials.names import short_names, shown
 

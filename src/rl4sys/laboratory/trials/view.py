@@ -9,7 +9,7 @@ from typing import Any
 from rich.progress import TaskID
 
 from rl4sys.experiments import Screen
-from rl4sys.experiments.terminal import sparkline
+from rl4sys.experiments.loggers.terminal import sparkline
 
 
 @dataclass(slots=True)

@@ -8,8 +8,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal
 
+from rl4sys.experiments.hash_log import Mark, read_trail
 from rl4sys.experiments.metrics import read_metrics
-from rl4sys.experiments.trail import Mark, read_trail
 
 Part = Literal["trajectory", "weights", "algorithm", "metrics"]
 

@@ -1,0 +1,90 @@
+"""The debug mode: looks closely at updates, and changes nothing about them."""
+
+from __future__ import annotations
+
+import json
+import logging
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from rl4sys.algorithms import Update
+from rl4sys.experiments.debugging.failed_updates import FailedUpdates
+from rl4sys.experiments.debugging.gradients import GradientChecks, gradients_of
+from rl4sys.experiments.debugging.histograms import Histograms
+from rl4sys.experiments.debugging.parameter_groups import parameter_groups
+from rl4sys.experiments.debugging.update_profile import Profiling
+from rl4sys.learning import Learner, Updating
+
+_log = logging.getLogger(__name__)
+
+
+class Debugging:
+    """Watches every update of a learner. A run in debug mode learns the same, bit for bit; it only takes longer."""
+
+    def __init__(self, run: Path, learner: Learner, failures: FailedUpdates, frequency: int) -> None:
+        """`frequency` is the number of steps between two looks at gradients and weights."""
+        self._directory, self._learner, self._failures, self._frequency = run / "debug", learner, failures, frequency
+        self._profiling = Profiling(self._directory)
+        self._checks = GradientChecks()
+        self._directory.mkdir(exist_ok=True)
+        self._log = (self._directory / "gradients.jsonl").open("a", encoding="utf-8")
+        self._histograms = _histograms(run / "tensorboard" / "debug")
+        self._looked_at: int | None = None
+        self._has_failed = False
+        learner.watch(self._around)
+
+    def _around(self, update: Updating) -> Updating:
+        def watched(batch: Any) -> Update:
+            self._failures.before = self._learner.algorithm.state()
+            outcome: Update = self._profiling.around(update, batch)
+            steps = self._learner.steps
+            if self._looked_at is None or steps // self._frequency > self._looked_at // self._frequency:
+                self._looked_at = steps
+                self._try_to_look(steps)
+            return outcome
+
+        return watched
+
+    def _try_to_look(self, step: int) -> None:
+        """Look, unless the disk took nothing before: no run should end for that."""
+        if self._has_failed:
+            return
+        try:
+            self._look(step)
+        except OSError as error:
+            self._has_failed = True
+            _log.warning("Gradients and weights are not noted any more: %s", error)
+
+    def _look(self, step: int) -> None:
+        algorithm = self._learner.algorithm
+        found = gradients_of(algorithm)
+        complaints = self._checks.check(found, step)
+        line = {"step": step, "update": self._learner.updates + 1, **found.to_json(), "complaints": complaints}
+        self._log.write(json.dumps(line) + "\n")
+        self._log.flush()
+        if self._histograms is not None:
+            weights = {
+                f"weights/{group}/{name}": view.detach().cpu().numpy()
+                for group, parameters in parameter_groups(algorithm).items()
+                for name, view in parameters.views.items()
+            }
+            norms = {f"gradient_norm/{name}": norm for name, norm in (found.norms | found.tensors).items()}
+            self._histograms.write(step, norms, weights)
+
+    def close(self) -> None:
+        """Write what is left; what a full disk does not take was told before."""
+        self._profiling.close()
+        with suppress(OSError):
+            self._log.close()
+        if self._histograms is not None:
+            with suppress(OSError):
+                self._histograms.close()
+
+
+def _histograms(directory: Path) -> Histograms | None:
+    try:
+        return Histograms(directory)
+    except ImportError:
+        _log.warning("The package 'tensorboard' is not installed: no histograms of weights are written.")
+        return None

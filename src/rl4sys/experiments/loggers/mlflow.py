@@ -1,0 +1,84 @@
+"""MLflow: a server, or files beside the run."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rl4sys.config import flat
+from rl4sys.experiments.config import MlflowSection
+from rl4sys.experiments.loggers.registry import LoggedRun
+from rl4sys.experiments.metrics import Record, flat_record
+
+_RUN_TAG = "rl4sys.run"
+"""The tag that a resumed run finds itself by."""
+_MOST_PARAMETERS = 100
+"""That MLflow takes in one call."""
+_LONGEST_PARAMETER = 500
+
+
+class Mlflow:
+    """One run of MLflow, named after the run's directory. A resumed run goes on as the same run there.
+
+    MLflow would keep a point that is logged twice twice, so what it has already is left out.
+    """
+
+    def __init__(self, section: MlflowSection, run: LoggedRun, clock: Callable[[], float] = time.time) -> None:
+        uri = section.tracking_uri or os.environ.get("MLFLOW_TRACKING_URI")
+        uri = uri or f"file:{(run.directory.parent / 'mlruns').resolve()}"
+        if uri.startswith("file:") or "://" not in uri:
+            # MLflow 3 wants to be told that files are meant; they need no server and no database.
+            os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
+        from mlflow.entities import Metric
+        from mlflow.tracking import MlflowClient
+
+        self._metric, self._clock = Metric, clock
+        self._client = MlflowClient(tracking_uri=uri)
+        self._total = int(run.config["training"]["total_timesteps"])
+        self._last_step = run.step
+        self._logged: dict[str, int] = {}
+        experiment = self._client.get_experiment_by_name(section.experiment)
+        place = experiment.experiment_id if experiment else self._client.create_experiment(section.experiment)
+        found = self._client.search_runs([place], f"tags.`{_RUN_TAG}` = '{run.id}'", max_results=1)
+        if found:
+            self._id = found[0].info.run_id
+            self._client.update_run(self._id, status="RUNNING")
+            self._logged = {name: self._last(name) for name in found[0].data.metrics}
+        else:
+            tags = {**section.tags, _RUN_TAG: run.id}
+            self._id = self._client.create_run(place, tags=tags, run_name=run.directory.name).info.run_id
+            self._log_config(run.config)
+
+    def log(self, record: Record) -> None:
+        """Send every metric that is newer than what MLflow has."""
+        now = int(self._clock() * 1_000)
+        values = {_allowed(name): value for name, value in flat_record(record).items()}
+        new = {name: value for name, value in values.items() if record.step > self._logged.get(name, -1)}
+        metrics = [self._metric(name, value, now, record.step) for name, value in new.items()]
+        if metrics:
+            self._client.log_batch(self._id, metrics=metrics)
+        self._logged |= dict.fromkeys(new, record.step)
+        self._last_step = max(self._last_step, record.step)
+
+    def close(self) -> None:
+        """Say whether the run is finished, or only interrupted."""
+        self._client.set_terminated(self._id, "FINISHED" if self._last_step >= self._total else "KILLED")
+
+    def _last(self, name: str) -> int:
+        return max((point.step for point in self._client.get_metric_history(self._id, name)), default=-1)
+
+    def _log_config(self, config: Mapping[str, Any]) -> None:
+        from mlflow.entities import Param
+
+        values = (Param(_allowed(".".join(place)), str(value)[:_LONGEST_PARAMETER]) for place, value in flat(config))
+        while batch := list(itertools.islice(values, _MOST_PARAMETERS)):
+            self._client.log_batch(self._id, params=batch)
+
+
+def _allowed(name: str) -> str:
+    """MLflow takes letters, digits, and _ - . : / and spaces in names."""
+    return re.sub(r"[^\w\-.:/ ]", "_", name)

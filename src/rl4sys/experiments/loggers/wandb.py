@@ -1,0 +1,96 @@
+"""Weights & Biases: sent as the run goes on, or kept in the run for `wandb sync` when there is no network."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import socket
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from rl4sys.experiments.config import WandbSection
+from rl4sys.experiments.loggers.registry import LoggedRun
+from rl4sys.experiments.metrics import Record, flat_record
+
+_log = logging.getLogger(__name__)
+_ANSWER_SECONDS = 3.0
+"""How long a server may take to answer before it counts as out of reach."""
+
+
+class Wandb:
+    """One run of Weights & Biases, named after the run's directory. A resumed run goes on as the same run there.
+
+    Weights & Biases only takes steps in order. What a resumed run computes again was sent before and is the same, so it
+    is left out, up to the last step that was handed over.
+    """
+
+    def __init__(self, section: WandbSection, run: LoggedRun) -> None:
+        import wandb
+
+        self._marker = run.directory / "wandb" / "sent.json"
+        self._marker.parent.mkdir(exist_ok=True)
+        self._step, self._names = _sent(self._marker)
+        mode = chosen_mode(section, wandb)
+        self._run = wandb.init(
+            project=section.project,
+            tags=list(section.tags),
+            id=run.id,
+            name=run.directory.name,
+            dir=str(run.directory),
+            config=dict(run.config),
+            resume=None if mode == "offline" else "allow",
+            mode=mode,
+            settings={"silent": True, "console": "off"},
+        )
+        if mode == "offline":
+            _log.info("Weights & Biases is offline. Send it later with: wandb sync %s/*-run-*", self._marker.parent)
+
+    def log(self, record: Record) -> None:
+        """Send every metric, unless it was sent before the run was resumed."""
+        if record.step < self._step:
+            return
+        known = self._names if record.step == self._step else set()
+        values = {name: value for name, value in flat_record(record).items() if name not in known}
+        if any(name in values for name in record.metrics):
+            self._run.log(values, step=record.step)
+            self._step, self._names = record.step, known | values.keys()
+            self._marker.write_text(json.dumps([self._step, sorted(self._names)]))
+
+    def close(self) -> None:
+        """Send what is left."""
+        self._run.finish()
+
+
+def _sent(marker: Path) -> tuple[int, set[str]]:
+    """The last step that was handed over, and the metrics of that step; a marker that a kill spoilt tells nothing."""
+    try:
+        step, names = json.loads(marker.read_bytes())
+    except (OSError, ValueError):
+        return -1, set()
+    return int(step), set(names)
+
+
+def chosen_mode(section: WandbSection, wandb: Any) -> Literal["online", "offline"] | None:
+    """`offline` where nothing could be sent; None leaves the word to the variables of Weights & Biases."""
+    if section.mode != "auto":
+        return section.mode
+    if "WANDB_MODE" in os.environ:
+        return None
+    server = urlsplit(wandb.setup().settings.base_url)
+    if not _answers(server.hostname or "", server.port or (80 if server.scheme == "http" else 443)):
+        _log.warning("%s does not answer: Weights & Biases goes on offline.", server.netloc)
+        return "offline"
+    if not wandb.login(prompt=False):
+        _log.warning("No key for %s: Weights & Biases goes on offline. Get one with: wandb login", server.netloc)
+        return "offline"
+    return "online"
+
+
+def _answers(host: str, port: int) -> bool:
+    try:
+        socket.create_connection((host, port), timeout=_ANSWER_SECONDS).close()
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,58 @@
+"""What to watch for, what to do then, and how much instability a run puts up with."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import AliasChoices, Field, model_validator
+
+from rl4sys.config import Config
+from rl4sys.experiments.monitoring.conditions import Condition
+from rl4sys.learning import PATIENCE
+
+Action = Literal["log", "terminal", "notify", "stop", "rollback"]
+
+
+class AlertConfig(Config):
+    """A condition over metrics, and what to do when it holds."""
+
+    when: str = Field(min_length=1)
+    """The condition: metrics, numbers, arithmetic, comparisons, `and`, `or`, `not`, and the functions `not_finite`,
+    `abs`, `mean`, `median`, `lowest`, `highest`, `stalled`."""
+    name: str | None = Field(None, min_length=1, max_length=100)
+    """How messages call it; the condition itself if not given."""
+    over: int = Field(50_000, ge=1)
+    """Steps that `mean`, `median`, `lowest`, `highest` and `stalled` look back on."""
+    lasting: int = Field(0, ge=0, validation_alias=AliasChoices("for", "lasting"))
+    """Steps (`lasting` is the same key) for which the condition must hold without a break before anything is done."""
+    quiet: int = Field(50_000, ge=1)
+    """Steps before the same alert does anything again."""
+    do: tuple[Action, ...] = Field(("log", "terminal"), min_length=1)
+    """What is done, in this order: `log` (a line in `events.jsonl`), `terminal` (a warning), `notify` (a message),
+    `stop` (with a checkpoint), `rollback` (weights and optimizers of the last good checkpoint)."""
+    notify: tuple[str, ...] = ()
+    """Where messages go, as addresses of apprise (extra `rl4sys[alerts]`): `mailto://…`, `json://host/path`, …;
+    `env:NAME` takes the address from the environment, so that no secret is written into the run."""
+
+    @model_validator(mode="after")
+    def _check(self) -> AlertConfig:
+        Condition(self.when)
+        if "notify" in self.do and not self.notify:
+            raise ValueError("do has 'notify', but notify has no address; add one, such as json://localhost:8080/hook")
+        if self.notify and "notify" not in self.do:
+            raise ValueError("notify has an address, but do does not have 'notify'; add it")
+        return self
+
+    @property
+    def title(self) -> str:
+        """How messages call it."""
+        return self.name or self.when
+
+
+class StabilitySection(Config):
+    """What a run puts up with before it fails."""
+
+    skipped_in_row: int = Field(PATIENCE, ge=1)
+    """Updates in a row that may be left out, because a loss or gradient is not finite, before the run rolls back."""
+    max_rollbacks: int = Field(3, ge=0)
+    """Times that a run may go back to a good checkpoint, for instability and alerts together. Then it fails."""

@@ -1,0 +1,86 @@
+"""What a run asks about itself after every turn: may it go on, must it go back, what is there to tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rl4sys.checkpoints import Checkpoints
+from rl4sys.experiments.config import ExperimentConfig
+from rl4sys.experiments.debugging import FailedUpdates
+from rl4sys.experiments.debugging.parameter_groups import accumulations
+from rl4sys.experiments.metrics import Record
+from rl4sys.experiments.monitoring.alerts import Alerts
+from rl4sys.experiments.monitoring.events import Events
+from rl4sys.experiments.monitoring.machine_metrics import MachineMetrics
+from rl4sys.experiments.monitoring.recovery import Recovery
+from rl4sys.learning import Diverged, Learner
+from rl4sys.state import State, require
+
+
+class Watch:
+    """Alerts, and the way back, of one run."""
+
+    stopped: str | None = None
+    """Why an alert has stopped the run, if one has."""
+
+    def __init__(self, config: ExperimentConfig, directory: Path, checkpoints: Checkpoints, learner: Learner) -> None:
+        self._learner = learner
+        self._events = Events(directory / "events.jsonl")
+        self._alerts = Alerts(config.alerts, MachineMetrics(directory), self._events)
+        self._recovery = Recovery(checkpoints, config.stability, self._events)
+        self.failures = FailedUpdates(directory / "debug", learner, self._events)
+        """Updates that were not finite."""
+        learner.on_skip = self.failures.keep
+        self._accumulations = accumulations(learner.algorithm)
+
+    def note(self, records: Sequence[Record]) -> bool:
+        """Look at the records of a turn and do what they ask for; true if the run went back."""
+        went_back = [self._judge(record) for record in records]
+        return any(went_back)
+
+    def _judge(self, record: Record) -> bool:
+        verdict = self._alerts.note(record)
+        if verdict.stop is not None:
+            self.stopped = verdict.stop
+            self._events.note(record.step, "stop", reason=verdict.stop)
+        if verdict.rollback is not None:
+            self._recovery.roll_back(self._learner, f"Alert: {verdict.rollback}.", before=verdict.since)
+        return verdict.rollback is not None
+
+    def recover(self, error: Diverged) -> None:
+        """Go back after learning has diverged, or fail if that was done too often."""
+        self._recovery.roll_back(self._learner, str(error))
+
+    def metrics(self) -> dict[str, float]:
+        """What went wrong so far, if anything did."""
+        found = {"train/skipped_updates": self._learner.skips.total, "train/rollbacks": self._recovery.rollbacks}
+        parts = max(self._parts(), default=1)
+        return {name: float(count) for name, count in found.items() if count} | (
+            {"train/batch_parts": float(parts)} if parts > 1 else {}
+        )
+
+    def _parts(self) -> list[int]:
+        return [accumulation.parts for accumulation in self._accumulations]
+
+    def state(self, *, is_scheduled: bool) -> State:
+        """What later decisions depend on. A run goes back only to scheduled checkpoints: they are there in any case."""
+        return {
+            "is_scheduled": is_scheduled,
+            "alerts": self._alerts.state(),
+            "recovery": self._recovery.state(),
+            "batch_parts": self._parts(),
+        }
+
+    def restore(self, state: State) -> None:
+        """Go on there."""
+        require(state, "is_scheduled", "alerts", "recovery", "batch_parts")
+        # Before anything is computed: the number of parts changes the bits.
+        for accumulation, parts in zip(self._accumulations, state["batch_parts"], strict=True):
+            accumulation.parts = int(parts)
+        self._alerts.restore(state["alerts"])
+        self._recovery.restore(state["recovery"])
+
+    def close(self) -> None:
+        """Wait for messages that are on their way."""
+        self._alerts.close()

@@ -1,0 +1,1 @@
+"""Trained policies: found, described, exported, compared with the training network and timed."""

@@ -1,0 +1,169 @@
+"""Runs a trained policy, episode by episode, to be watched, recorded or measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self, TypeAlias
+
+import numpy as np
+
+from rl4sys.environments import AnyLanes, EnvironmentConfig, EnvironmentSpec, EpisodeSummary, Grade
+from rl4sys.experience import Array, Ending, StreamKey
+from rl4sys.experiments.simulation.rendering import Watched
+from rl4sys.experiments.simulation.video_file import Video, VideoFile, require_video
+from rl4sys.learning import EndlessEpisode
+from rl4sys.policy import KeyedNoise, NumpyPolicy, PolicySpec
+from rl4sys.seeding import Seeds
+
+How: TypeAlias = Literal["terminated", "truncated", "cut"]
+_MOST_STEPS = 100_000
+
+
+class PolicyMisfit(ValueError):
+    """A policy does not fit the environment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """One simulated episode."""
+
+    return_: float
+    length: int
+    ended: How
+    """`cut` where it was stopped at the maximum length and the environment would have gone on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Play:
+    """What is to be simulated."""
+
+    spec: PolicySpec
+    weights: Array
+    environment: EnvironmentConfig
+    seed: int = 0
+    max_length: int | None = None
+    """Steps after which an episode is cut; None waits for its end."""
+    render: bool = False
+    """Show it on a screen."""
+    video: Path | None = None
+    """Record it there."""
+
+
+class Simulation:
+    """Plays episodes one after the other. It is a context: left without an error, its video is finished."""
+
+    def __init__(self, play: Play) -> None:
+        self._play = play
+        self._file: VideoFile | None = None
+        self._resources = ExitStack()
+        self._lanes = self._open(Seeds(Seeds(play.seed).integer("simulation")))
+        self._resources.callback(self._lanes.close)
+        if self._file is not None:
+            self._resources.enter_context(self._file)
+        try:
+            _require_fit(play, self._lanes.spec)
+        except PolicyMisfit:
+            self._resources.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._resources.__exit__(kind, error, trace)
+
+    @property
+    def video(self) -> Video | None:
+        """What was recorded, once the simulation is left."""
+        return self._file.video if self._file is not None else None
+
+    def episodes(self, count: int) -> Iterator[Episode]:
+        """Whole episodes, or as much of each as may be played."""
+        policy, lanes = NumpyPolicy(self._play.spec, self._play.weights), self._lanes
+        noise = KeyedNoise(Seeds(self._play.seed).integer("decisions"), [StreamKey("simulation")], policy.noise_size)
+        observation, decisions = lanes.reset(), 0
+        for _ in range(count):
+            carry, return_, length = policy.initial_carry(1), 0.0, 0
+            ended: list[EpisodeSummary] = []
+            while not ended and length != self._play.max_length:
+                _require_end(length)
+                decision = policy.act(observation, noise.at(decisions), carry)
+                carry = {name: memory.copy() for name, memory in decision.carry.items()}
+                step = lanes.step(decision.action)
+                observation, decisions = step.observation, decisions + 1
+                if step.acted is not None and not step.acted[0]:
+                    # This backend spent the step on a reset: nothing has happened yet.
+                    carry = policy.initial_carry(1)
+                    continue
+                return_, length = return_ + float(step.reward[0]), length + 1
+                ended = lanes.episodes()
+            if ended:
+                yield _told(ended[0])
+            else:
+                observation = lanes.reset()
+                yield Episode(return_, length, "cut")
+
+    def _open(self, seeds: Seeds) -> AnyLanes:
+        play = self._play
+        if play.video is not None:
+            require_video(play.video)
+            watched = Watched(play.environment, "rgb_array")
+            self._file = VideoFile(play.video, watched.frames_per_second)
+            return watched.lanes(seeds, self._file.add)
+        if play.render:
+            return Watched(play.environment, "human").lanes(seeds)
+        return play.environment.lanes(seeds, 1, Grade.E3)
+
+
+def _require_fit(play: Play, environment: EnvironmentSpec) -> None:
+    missing = [array for array in play.spec.observation if array not in environment.observation]
+    if missing or environment.action != play.spec.action:
+        raise PolicyMisfit(
+            f"The policy does not fit '{play.environment.name}': it sees {_listed(play.spec.observation)} and chooses "
+            f"{play.spec.action}; the environment shows {_listed(environment.observation)} and wants "
+            f"{environment.action}. Choose the environment that it was trained in."
+        )
+
+
+def _require_end(length: int) -> None:
+    if length == _MOST_STEPS:
+        raise EndlessEpisode(
+            f"An episode did not end within {_MOST_STEPS:,} steps. Say where to cut it: --max-length 1000, for example."
+        )
+
+
+def _told(summary: EpisodeSummary) -> Episode:
+    how: How = "terminated" if summary.ending is Ending.TERMINATED else "truncated"
+    return Episode(summary.return_, summary.length, how)
+
+
+def plot_episodes(episodes: Sequence[Episode], title: str, output: Path) -> Path:
+    """Draw the return and the length of every episode into a PNG, with their means."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 5.4), layout="constrained")
+    above, below = figure.subplots(2, sharex=True)
+    numbers = np.arange(1, len(episodes) + 1)
+    rows = ((above, "return", [e.return_ for e in episodes]), (below, "length", [float(e.length) for e in episodes]))
+    for axes, name, values in rows:
+        mean = float(np.mean(values))
+        axes.bar(numbers, values, width=0.8, alpha=0.6)
+        axes.axhline(mean, color="black", linewidth=1, linestyle="--")
+        axes.set_ylabel(f"{name} (mean {mean:.1f})")
+        axes.spines[["top", "right"]].set_visible(False)
+    above.set_title(title)
+    below.set_xlabel("episode")
+    below.xaxis.get_major_locator().set_params(integer=True)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(output, dpi=150)
+    return output
+
+
+def _listed(arrays: Sequence[object]) -> str:
+    return ", ".join(map(str, arrays))

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.summary.writer.record_writer import RecordWriter
+
+from experiments.runs import PPO, small
+from rl4sys.experiments import Record, Run
+from rl4sys.experiments.loggers.composite import Loggers
+from rl4sys.experiments.loggers.tensorboard import TensorBoard
+from rl4sys.experiments.metrics import read_metrics
+
+
+class Broken:
+    """A logger that always fails."""
+
+    def log(self, record: Record) -> None:
+        raise ConnectionError("no route to host")
+
+    def close(self) -> None:
+        raise ConnectionError("still no route")
+
+
+def test_a_failing_logger_is_left_out_and_training_goes_on(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    result = Run.create(small(PPO, tmp_path)).train([Broken()])
+    assert result.finished
+    assert caplog.text.count("Broken failed and is left out from now on: no route to host") == 1
+
+
+def test_a_metrics_file_without_room_does_not_stop_training(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    run = Run.create(small(PPO, tmp_path))
+    run._metrics._file.close()
+    run._metrics._file = Path("/dev/full").open("ab", buffering=0)  # noqa: SIM115  # the run closes it
+    assert run.train().finished
+    assert caplog.text.count("MetricsFile failed and is left out from now on: [Errno 28] No space left") == 1
+
+
+def test_a_logger_that_cannot_start_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    run = Run.create(small(PPO, tmp_path, logging__tensorboard=True))
+    (run.directory.path / "tensorboard").write_text("a file where a directory should be")
+    assert run.train().finished
+    assert "TensorBoard could not start and is left out" in caplog.text
+
+
+def test_tensorboard_shows_each_point_of_a_resumed_run_once(tmp_path: Path) -> None:
+    now = iter(range(1_000))
+    for start, steps in ((0, (10, 20, 30)), (20, (30, 40))):
+        board = TensorBoard(tmp_path, start, clock=lambda: float(next(now)))
+        for step in steps:
+            board.log(Record(step, {"return": float(step)}, {}))
+        board.close()
+    events = EventAccumulator(str(tmp_path)).Reload()
+    assert [(event.step, event.value) for event in events.Scalars("return")] == [(s, s) for s in (10, 20, 30, 40)]
+
+
+def test_tensorboard_without_room_is_left_out_in_one_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    board = TensorBoard(tmp_path, 0)
+    board.close()
+    board._writer = RecordWriter(Path("/dev/full").open("wb", buffering=0))  # noqa: SIM115  # as full as can be
+    loggers = Loggers([board])
+    for step in range(3):
+        loggers.log(Record(step, {"return": 1.0}, {}))
+    loggers.close()
+    board.close()
+    assert caplog.text.count("TensorBoard failed and is left out from now on: [Errno 28] No space left") == 1
+
+
+class FakeWandb(ModuleType):
+    """What of Weights & Biases a run uses."""
+
+    def __init__(self) -> None:
+        super().__init__("wandb")
+        self.settings: dict[str, Any] = {}
+        self.logged: list[tuple[int, dict[str, float]]] = []
+        self.finished = 0
+
+    def init(self, **settings: Any) -> FakeWandb:
+        self.settings = settings
+        return self
+
+    def log(self, values: dict[str, float], step: int) -> None:
+        self.logged.append((step, values))
+
+    def finish(self) -> None:
+        self.finished += 1
+
+
+def test_weights_and_biases_gets_every_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wandb = FakeWandb()
+    wandb.__spec__ = sys.__spec__
+    monkeypatch.setitem(sys.modules, "wandb", wandb)
+    section = {"enabled": True, "project": "mine", "tags": ["a"], "mode": "offline"}
+    run = Run.create(small(PPO, tmp_path, logging__wandb=section))
+    run.train()
+    assert wandb.settings["project"] == "mine"
+    assert wandb.settings["config"]["algorithm"]["name"] == "ppo"
+    assert [step for step, _ in wandb.logged] == [line["step"] for line in read_metrics(run.directory.metrics)]
+    assert wandb.finished == 1

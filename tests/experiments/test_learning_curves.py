@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rl4sys.experiments import NothingToPlot, Run, RunDirectory, plot
+from rl4sys.experiments.learning_curves import Curve, band, group_by_experiment
+
+from .runs import PPO, small
+
+
+def run(tmp_path: Path, steps: int = 32, **changes: object) -> RunDirectory:
+    started = Run.create(small(PPO, tmp_path, training__total_timesteps=steps, **changes))
+    started.train()
+    return started.directory
+
+
+def test_runs_that_differ_in_their_seed_make_one_line(tmp_path: Path) -> None:
+    runs = [run(tmp_path, seed=0), run(tmp_path, seed=1), run(tmp_path, algorithm__lr=0.1)]
+    assert {label: len(members) for label, members in group_by_experiment(runs).items()} == {
+        "ppo-CartPole-v1": 2,
+        "ppo-CartPole-v1 (2)": 1,
+    }
+    picture = plot(runs, tmp_path / "pictures" / "curve.png", "evaluation/return")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_metric_that_no_run_has_is_told_with_those_they_have(tmp_path: Path) -> None:
+    with pytest.raises(NothingToPlot, match=r"no metric 'loss'; they have .*rollout/return"):
+        plot([run(tmp_path)], tmp_path / "curve.png", "loss")
+    assert not (tmp_path / "curve.png").exists()
+
+
+def test_a_run_without_metrics_is_told(tmp_path: Path) -> None:
+    with Run.create(small(PPO, tmp_path)) as started:
+        started.directory.metrics.unlink()
+    with pytest.raises(NothingToPlot, match=r"nothing to plot yet: no metrics in .*metrics.jsonl"):
+        plot([started.directory], tmp_path / "curve.png", "evaluation/return")
+
+
+def test_the_band_holds_the_mean_and_reaches_no_further_than_every_run() -> None:
+    curves = [Curve(np.array([0.0, last]), np.array([low, low + last])) for last, low in ((10.0, 0.0), (20.0, 2.0))]
+    summary = band(curves, np.random.default_rng(0))
+    assert (summary.steps[0], summary.steps[-1], summary.runs) == (0.0, 10.0, 2)
+    np.testing.assert_allclose(summary.mean, summary.steps + 1.0)
+    assert (summary.low <= summary.mean).all()
+    assert (summary.mean <= summary.high).all()
