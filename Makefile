@@ -14,9 +14,10 @@ CPP_CODE := 'cpp/*.cpp' 'cpp/*.hpp' 'cpp/*.h' 'cpp/*.c' 'cpp/*.inc'
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check types fast lint cpp-ahead format test-learning test-faults bench docs proto clean cpp cpp-test cpp-sanitize
+.PHONY: help setup demo test check types fast lint cpp-ahead format test-docs test-learning test-faults bench docs proto clean
+.PHONY: cpp cpp-test cpp-sanitize wheel release-check
 
-help: ## Show what can be made
+help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  \033[1mmake %-14s\033[0m %s\n", $$1, $$2}'
 
 setup: $(WHOLE) ## Create .venv with everything in it
@@ -85,6 +86,9 @@ cpp-sanitize: ## The C++ tests once more under the address, undefined-behaviour 
 	@cd cpp && for kind in asan tsan; do \
 		cmake --preset $$kind > /dev/null && cmake --build --preset $$kind && ctest --preset $$kind || exit 1; done
 
+test-docs: $(WHOLE) ## The pages alone: links, quoted commands, code, English
+	@$(RUN) pytest -n 2 tests/docs
+
 test-learning: $(WHOLE) ## Does it learn? The published scores that two cores can reach; about half an hour
 	@$(RUN) pytest -n 2 -m learning -s
 
@@ -104,5 +108,16 @@ proto: ## Write src/rl4sys/wire/generated from proto/, with the release that sui
 	@.venv-proto/bin/pip install --quiet --disable-pip-version-check grpcio-tools==1.72.1 'protobuf<7' 'setuptools<81'
 	@.venv-proto/bin/python proto/generate.py
 
+# In a virtual environment of its own: what the wheel forgets to require is not there by chance.
+wheel: ## Build the wheel and the source archive into dist/, and import the light client from the wheel
+	@rm -rf dist .venv-wheel && $(PYTHON) -m venv .venv-wheel
+	@.venv-wheel/bin/pip install --quiet --disable-pip-version-check build
+	@.venv-wheel/bin/python -m build --outdir dist . > /dev/null
+	@.venv-wheel/bin/pip install --quiet --disable-pip-version-check dist/rl4sys-*.whl
+	@cd / && $(CURDIR)/.venv-wheel/bin/python $(CURDIR)/.ci/import_wheel.py
+
+release-check: ## Check that TAG, the version, the changelog and the citation agree
+	@$(PYTHON) .ci/release_check.py "$(TAG)"
+
 clean: ## Remove the virtual environments and caches
-	@rm -rf $(VENV) .venv-proto benchmarks/.venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache cpp/build
+	@rm -rf $(VENV) .venv-proto .venv-wheel dist benchmarks/.venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache cpp/build

@@ -1,3 +1,3 @@
-"""Which release this is: what people see, and what clients and servers tell each other."""
+"""The version of this release, as users, clients and servers see it."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -67,7 +67,7 @@ def test_a_misspelt_command_is_told_with_what_is_near(rl4sys: Here) -> None:
 
 
 def test_the_version_is_one_line(rl4sys: Here) -> None:
-    assert rl4sys("--version") == (0, "rl4sys 0.1.0\n", "")
+    assert rl4sys("--version") == (0, "rl4sys 0.2.0\n", "")
 
 
 def test_a_misspelt_option_is_a_usage_error(rl4sys: Here) -> None:
