@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +16,6 @@ from vectors import Array, array_entries, read_arrays
 from rl4sys.weights import Encoding, Patch, PatchMismatch, apply_patch
 
 SIZE = 3_000
-CHUNKS = (256, 256, 1, 487, 2_000)
 BASE, TARGET = 6, 7
 
 
@@ -39,7 +37,7 @@ def patch_cases() -> list[PatchCase]:
     base[:8] = (0.0, -0.0, 1e-45, -1e-40, 3e38, -3e38, np.inf, np.nan)
     result = base.copy()
     result[::3] += rng.standard_normal(SIZE // 3).astype(np.float32) * np.float32(1e-3)
-    applied = [*_lossless(base, result), _quantised(rng, base)]
+    applied = list(_lossless(base, result))
     return applied + [PatchCase(name, patch, base, None) for name, patch in _broken(applied)]
 
 
@@ -53,22 +51,6 @@ def _lossless(base: Array, result: Array) -> Iterator[PatchCase]:
         yield PatchCase(encoding.name.lower(), patch, base, result)
 
 
-def _quantised(rng: np.random.RandomState, base: Array) -> PatchCase:
-    """Scales from subnormal to large, so that a fused multiplication and addition would give other bits."""
-    base = np.where(np.isfinite(base), base, np.float32(1.0))
-    scales = np.array([1e-3, 3e-5, 1e-42, 0.0, 0.7], np.float32)
-    values = rng.randint(-127, 128, SIZE).astype(np.int8)
-    change = values.astype(np.float32) * np.repeat(scales, CHUNKS)
-    result = base + change
-    fused = (base.astype(np.float64) + values * np.repeat(scales, CHUNKS).astype(np.float64)).astype(np.float32)
-    if (fused == result).all():
-        raise ValueError("No value tells fused from separate rounding; choose other scales.")
-    content = struct.pack(f"<{len(CHUNKS)}I", *CHUNKS) + scales.tobytes() + values.tobytes()
-    payload = struct.pack("<I", len(CHUNKS)) + _frame(content)
-    digest = hashlib.sha256(result.tobytes()).digest()
-    return PatchCase("int8", Patch(BASE, TARGET, Encoding.INT8, payload, digest, SIZE), base, result)
-
-
 def _broken(applied: list[PatchCase]) -> Iterator[tuple[str, Patch]]:
     for case in applied:
         patch = case.patch
@@ -77,19 +59,11 @@ def _broken(applied: list[PatchCase]) -> Iterator[tuple[str, Patch]]:
         yield f"{case.name}_empty", replace(patch, payload=b"")
         yield f"{case.name}_digest", replace(patch, sha256=bytes(32))
         yield f"{case.name}_size", replace(patch, size=SIZE + 1)
-    raw, planes, _, int8 = (case.patch for case in applied)
+    raw, planes, _ = (case.patch for case in applied)
     yield "raw_changed", replace(raw, payload=bytes([raw.payload[0] ^ 1]) + raw.payload[1:])
     yield "planes_two_frames", replace(planes, payload=planes.payload + _frame(b"more"))
     yield "planes_larger", replace(planes, payload=_frame(bytes(4 * SIZE + 4)))
     yield "planes_bomb", replace(planes, payload=_frame(bytes(1 << 24)))
-    yield "int8_chunk_count", replace(int8, payload=struct.pack("<I", 2**32 - 1) + int8.payload[4:])
-    yield "int8_lengths", replace(int8, payload=_int8(2**32 - 1, 1))
-    yield "int8_short", replace(int8, payload=_int8(1, SIZE - 2))
-
-
-def _int8(*lengths: int) -> bytes:
-    content = struct.pack(f"<{len(lengths)}I", *lengths) + bytes(4 * len(lengths)) + bytes(SIZE)
-    return struct.pack("<I", len(lengths)) + _frame(content)
 
 
 def _planes(words: bytes) -> bytes:

@@ -18,7 +18,7 @@ def array(case: dict, name: str) -> np.ndarray:
 
 def applied(case: dict) -> np.ndarray:
     encoding = Encoding(case["encoding"])
-    base = array(CASES["int8" if encoding is Encoding.INT8 else "xor"], "base")
+    base = array(CASES["xor"], "base")
     payload, digest = array(case, "payload").tobytes(), bytes.fromhex(case["sha256"])
     return apply_patch(base, Patch(case["base"], case["target"], encoding, payload, digest, case["size"]), SIZE)
 

@@ -117,7 +117,7 @@ def _act(**changes: Any) -> SetOff:
 def _patch(encoding: Encoding, payload: bytes, size: int = WEIGHTS, **changes: Any) -> SetOff:
     header: dict[str, Any] = {
         "target": 1,
-        "base": 0 if encoding in (Encoding.XOR, Encoding.INT8) else None,
+        "base": 0 if encoding is Encoding.XOR else None,
         "encoding": int(encoding),
         "size": size,
         "sha256": bytes(32),
@@ -250,24 +250,6 @@ BOMBS: dict[str, tuple[Callable[[], SetOff], int]] = {
     ),
     "patch: a giant payload announced": (lambda: _patch(Encoding.RAW, b"", payload_bytes=2**63), 4 * WEIGHTS),
     "patch: parts without end": (_endless_parts, 4 * WEIGHTS),
-    "patch: int8 with four billion chunks": (
-        lambda: _patch(Encoding.INT8, struct.pack("<I", 2**32 - 1) + _zstd(1 << 20)),
-        4 * WEIGHTS,
-    ),
-    "patch: int8 chunks that cover too much": (
-        lambda: _patch(
-            Encoding.INT8,
-            struct.pack("<I", 2)
-            + zstandard.ZstdCompressor(write_content_size=True).compress(
-                np.array([2**32 - 1, 2**32 - 1], "<u4").tobytes() + bytes(8 + WEIGHTS)
-            ),
-        ),
-        4 * WEIGHTS,
-    ),
-    "patch: int8 that unfolds to 4 GiB": (
-        lambda: _patch(Encoding.INT8, struct.pack("<I", 4_096) + _zstd(4 << 30)),
-        4 * WEIGHTS,
-    ),
     "answer: two million empty ops": (
         lambda: _answer(field(6, 2, field(2, 2, field(2, 2, b"") * (MESSAGE // 2)))),
         MESSAGE,

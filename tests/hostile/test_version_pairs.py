@@ -24,24 +24,19 @@ from rl4sys.client.shared_session import SharedSession
 from rl4sys.client.snapshot import Newest, Snapshot
 from rl4sys.client.watcher import _UNUSABLE, Watcher
 from rl4sys.experience import Array
-from rl4sys.policy import layout_of
 from rl4sys.records import Durability
 from rl4sys.server import InProcessTransport, ServiceOptions, TrainingService
-from rl4sys.weights import Int8ModelStore, ModelStore, apply_patch
+from rl4sys.weights import apply_patch
 from rl4sys.wire import decode_patch
 from rl4sys.wire.generated import training_pb2, weights_pb2
 
-Store = ModelStore | Int8ModelStore
 VERSIONS, KEPT = 40, 16
-STORES = pytest.mark.parametrize("kind", ["lossless", "int8"])
 
 
-def filled(kind: str) -> tuple[FakeServer, dict[int, Array]]:
+def filled() -> tuple[FakeServer, dict[int, Array]]:
     """A server with many versions behind it, and all of them, also those that it has forgotten."""
     server = FakeServer()
     first = some_weights(server.spec)
-    if kind == "int8":
-        server.store = Int8ModelStore(first, layout_of(server.spec.program))  # type: ignore[assignment]  # the same face
     every = {0: server.store.newest.blob}
     rng = np.random.default_rng(3)
     for number in range(1, VERSIONS + 1):
@@ -91,11 +86,10 @@ def damaging(chance: random.Random, share: float) -> Callable[[weights_pb2.Patch
 
 
 @pytest.mark.slow
-@STORES
-def test_a_client_ends_with_the_servers_weights_whatever_it_had(kind: str, tally: Callable[[str, int], None]) -> None:
+def test_a_client_ends_with_the_servers_weights_whatever_it_had(tally: Callable[[str, int], None]) -> None:
     count = scaled(500, 10_000)
     tally("version pairs", count)
-    server, every = filled(kind)
+    server, every = filled()
     receiver, latest = Receiver(server), server.store.latest
     for seed in range(count):
         chance = random.Random(seed)
@@ -119,16 +113,15 @@ def test_a_client_ends_with_the_servers_weights_whatever_it_had(kind: str, tally
             assert snapshot is not None
             if digest(snapshot.weights) == server.store.newest.sha256:
                 break
-            assert snapshot.version == have, (kind, seed, "weights that nobody published")
-            assert digest(snapshot.weights) == digest(every.get(have, some_weights(server.spec, 99))), (kind, seed)
+            assert snapshot.version == have, (seed, "weights that nobody published")
+            assert digest(snapshot.weights) == digest(every.get(have, some_weights(server.spec, 99))), seed
         else:
-            raise AssertionError((kind, seed, have, "never arrived"))
+            raise AssertionError((seed, have, "never arrived"))
     assert receiver.status.count("damaged_patches") > count / 20
 
 
 @pytest.mark.slow
-@STORES
-def test_any_pair_of_versions_is_bridged_or_refused(kind: str, tally: Callable[[str, int], None]) -> None:
+def test_any_pair_of_versions_is_bridged_or_refused(tally: Callable[[str, int], None]) -> None:
     """What the server says of (have, want) over its own face: kept, pruned, unknown, and from extremes."""
     count = scaled(500, 10_000)
     tally("version pairs", count)
@@ -138,9 +131,6 @@ def test_any_pair_of_versions_is_bridged_or_refused(kind: str, tally: Callable[[
         assert learner is not None
         assert learner.store is not None
         size = learner.store.newest.blob.size
-        if kind == "int8":
-            layout = layout_of(client.spec.program)
-            learner.store = Int8ModelStore(learner.store.newest.blob, layout)  # type: ignore[assignment]  # as above
         every = {0: learner.store.newest.blob}
         rng = np.random.default_rng(0)
         for number in range(1, VERSIONS + 1):

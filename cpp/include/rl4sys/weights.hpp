@@ -80,8 +80,6 @@ enum class Encoding : std::uint8_t {
     Planes = 2,
     /// The bits that differ from the base, in byte planes, compressed.
     Xor = 3,
-    /// A quantised change to add to the base.
-    Int8 = 4,
 };
 
 /// Turns version `base` into version `target`; without a base it is a full copy.

@@ -6,7 +6,6 @@
 
 #include "rl4sys/weights.hpp"
 #include "weights/byte_order.hpp"
-#include "weights/int8_delta.hpp"
 
 namespace rl4sys {
 namespace {
@@ -83,42 +82,6 @@ Weights from_bits(std::vector<std::uint32_t> words, const Weights* base) {
     return weights;
 }
 
-Weights add_delta(const Weights& base, const Patch& patch) {
-    std::uint32_t chunks = 0;
-    if (patch.payload.size() < sizeof(chunks)) {
-        throw CorruptPayload("the payload has " + std::to_string(patch.payload.size()) +
-                             " bytes and lacks its chunk count");
-    }
-    std::memcpy(&chunks, patch.payload.data(), sizeof(chunks));
-    if (chunks > base.size()) {
-        throw CorruptPayload("the payload states " + std::to_string(chunks) + " chunks for " +
-                             std::to_string(base.size()) + " values");
-    }
-    const std::vector<std::uint8_t> content =
-        decompress(patch.payload.data() + sizeof(chunks), patch.payload.size() - sizeof(chunks),
-                   std::size_t{8} * chunks + base.size());
-    std::vector<std::uint32_t> lengths(chunks);
-    std::vector<float> scales(chunks);
-    if (chunks > 0) {
-        std::memcpy(lengths.data(), content.data(), 4 * lengths.size());
-        std::memcpy(scales.data(), content.data() + 4 * lengths.size(), 4 * scales.size());
-    }
-    std::uint64_t covered = 0;
-    for (const std::uint32_t length : lengths) covered += length;
-    if (covered != base.size()) {
-        throw CorruptPayload("the chunks cover " + std::to_string(covered) + " values; expected " +
-                             std::to_string(base.size()));
-    }
-    Weights weights = base;
-    const auto* quantised = reinterpret_cast<const std::int8_t*>(content.data() + std::size_t{8} * chunks);
-    std::size_t at = 0;
-    for (std::size_t chunk = 0; chunk < lengths.size(); ++chunk) {
-        add_scaled(weights.data() + at, quantised + at, scales[chunk], lengths[chunk]);
-        at += lengths[chunk];
-    }
-    return weights;
-}
-
 Weights decode(const Weights* base, const Patch& patch) {
     const std::size_t bytes = 4 * static_cast<std::size_t>(patch.size);
     const std::string& payload = patch.payload;
@@ -138,7 +101,6 @@ Weights decode(const Weights* base, const Patch& patch) {
             const Weights& from = required_base(base, patch);
             return from_bits(from_planes(decompress(payload.data(), payload.size(), bytes)), &from);
         }
-        case Encoding::Int8: return add_delta(required_base(base, patch), patch);
     }
     throw CorruptPayload("its encoding is " + std::to_string(static_cast<int>(patch.encoding)) +
                          ", which this version does not know");

@@ -12,9 +12,9 @@ constexpr std::uint64_t largest = (std::uint64_t{1} << 63) - 1;
                             ". Keep acting with the present weights and pull in full (without `have`).");
 }
 
-/// What a patch for `size` floats can need at most: an int8 delta whose every value has a scale of its own.
+/// The most bytes that a patch for `size` floats can have: a frame of zstd that could not compress anything.
 std::uint64_t most_payload_bytes(std::size_t size) {
-    return 10 * std::uint64_t{size} + 1024;
+    return 5 * std::uint64_t{size} + 1024;
 }
 
 PatchHeader checked(const PatchChunk& chunk, std::size_t size) {
@@ -25,7 +25,7 @@ PatchHeader checked(const PatchChunk& chunk, std::size_t size) {
     if (header.size != size) {
         broken("it is for " + std::to_string(header.size) + " weights, but this policy has " + std::to_string(size));
     }
-    if (header.encoding < static_cast<int>(Encoding::Raw) || header.encoding > static_cast<int>(Encoding::Int8)) {
+    if (header.encoding < static_cast<int>(Encoding::Raw) || header.encoding > static_cast<int>(Encoding::Xor)) {
         broken("it has encoding " + std::to_string(header.encoding) + ", which this version does not know");
     }
     if (header.base.has_value() == (header.encoding <= static_cast<int>(Encoding::Planes))) {

@@ -48,7 +48,7 @@ TEST(Patches, WhatBreaksTheContractIsRefused) {
     for (const auto& spoil : std::vector<void (*)(PatchHeader&)>{
              [](PatchHeader& h) { h.size = 3; },
              [](PatchHeader& h) { h.encoding = 0; },
-             [](PatchHeader& h) { h.encoding = 5; },
+             [](PatchHeader& h) { h.encoding = 4; },
              [](PatchHeader& h) { h.base = 4; },
              [](PatchHeader& h) { h.encoding = 3; },
              [](PatchHeader& h) { h.sha256 = "short"; },

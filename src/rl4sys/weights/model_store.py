@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from rl4sys.state import State, StateMismatch, require
-from rl4sys.weights.int8_deltas import Int8Delta, chunk_lengths
-from rl4sys.weights.layout import Flat, Layout, require_flat
-from rl4sys.weights.patches import Patch, make_int8_patch, make_patch
+from rl4sys.weights.layout import Flat, require_flat
+from rl4sys.weights.patches import Patch, make_patch
 from rl4sys.weights.versions import Version, VersionGone, read_only_copy
 
 
@@ -76,68 +75,6 @@ class ModelStore:
             )
         require_flat(blob, self._size)
         self._versions = (Version(latest, read_only_copy(blob)),)
-
-
-class Int8ModelStore:
-    """A model store whose version n is version n−1 plus an int8 delta, so that patches are small.
-
-    All holders have equal bytes, since the rounding is part of the version. Nor does the rounding add up: a
-    delta starts from the last *published* weights, not from the last ones given, and so contains what earlier
-    deltas rounded away. This error feedback needs no residual: the newest version is all there is to save.
-
-    Only the patch to the next version is int8; one that spans several is the smallest lossless one.
-    """
-
-    def __init__(self, first: Flat, layout: Layout, keep: int = 16) -> None:
-        """`first` becomes version 0, as it is; `layout` says which weights may share a scale."""
-        require_flat(first, layout.size)
-        self._store = ModelStore(first, keep)
-        self._lengths = chunk_lengths(layout)
-        self._keep = keep
-        self._deltas: dict[int, Int8Delta] = {}
-
-    @property
-    def latest(self) -> int:
-        """The number of the newest version."""
-        return self._store.latest
-
-    @property
-    def newest(self) -> Version:
-        """The newest version; its blob is near what was given to `publish`, not equal to it."""
-        return self._store.newest
-
-    def publish(self, flat: Flat) -> Version:
-        """Make the newest version plus the quantised way to `flat` the next version."""
-        base = self.newest
-        require_flat(flat, base.blob.size)
-        delta = Int8Delta.between(base.blob, flat, self._lengths)
-        number = base.number + 1
-        kept = {n: earlier for n, earlier in self._deltas.items() if n > number - self._keep}
-        # Before the version itself: a reader that sees the version finds its delta.
-        self._deltas = kept | {number: delta}
-        return self._store.publish(delta.added_to(base.blob))
-
-    def get(self, number: int) -> Version:
-        """The version of this number, or `VersionGone`."""
-        return self._store.get(number)
-
-    def patch(self, have: int | None, want: int | None = None) -> Patch:
-        """What turns version `have` into `want` (default: the newest); a full copy if `have` is not kept."""
-        target = self.newest if want is None else self.get(want)
-        delta = self._deltas.get(target.number)
-        if delta is not None and have == target.number - 1:
-            return make_int8_patch(delta, target)
-        return make_patch(_kept(self._store, have), target)
-
-    def state(self) -> State:
-        """The newest version, from which the next delta will start."""
-        return self._store.state()
-
-    def restore(self, state: State) -> None:
-        """Go on as the store whose `state` this is."""
-        # First: deltas of another history must not meet the restored version.
-        self._deltas = {}
-        self._store.restore(state)
 
 
 def _kept(store: ModelStore, number: int | None) -> Version | None:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from rl4sys.weights.int8_deltas import Int8Delta
 from rl4sys.weights.layout import FLOAT32, Flat, require_flat
 from rl4sys.weights.packing import CorruptPayload, compress, decompress, from_planes, to_planes
 from rl4sys.weights.versions import Version, read_only_copy
@@ -20,7 +19,7 @@ class PatchMismatch(ValueError):
 
 
 class Encoding(enum.IntEnum):
-    """What a payload holds. Numbers are for ever; 0 is left to mean "unspecified" on the wire."""
+    """What a payload holds. Numbers never change; on the wire 0 means "unspecified" and 4 is reserved."""
 
     RAW = 1
     """The blob, uncompressed."""
@@ -28,8 +27,6 @@ class Encoding(enum.IntEnum):
     """The blob in byte planes, compressed."""
     XOR = 3
     """The bits that differ from the base, in byte planes, compressed."""
-    INT8 = 4
-    """An `Int8Delta` to add to the base."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +53,6 @@ def make_patch(base: Version | None, target: Version) -> Patch:
     encoding, payload = min(candidates, key=lambda candidate: len(candidate[1]))
     base_number = base.number if base is not None and encoding is Encoding.XOR else None
     return Patch(base_number, target.number, encoding, payload, target.sha256, target.blob.size)
-
-
-def make_int8_patch(delta: Int8Delta, target: Version) -> Patch:
-    """The patch to a version that was made by adding `delta` to the version before it."""
-    return Patch(target.number - 1, target.number, Encoding.INT8, delta.pack(), target.sha256, target.blob.size)
 
 
 def apply_patch(base: Flat | None, patch: Patch, size: int) -> Flat:
@@ -90,9 +82,6 @@ def _decode(base: Flat | None, patch: Patch) -> Flat:
         case Encoding.XOR:
             difference = from_planes(decompress(patch.payload, 4 * patch.size))
             return read_only_copy((_bits(_require_base(base, patch)) ^ difference).view(FLOAT32))
-        case Encoding.INT8:
-            delta = Int8Delta.unpack(patch.payload, patch.size)
-            return read_only_copy(delta.added_to(_require_base(base, patch)))
 
 
 def _require_base(base: Flat | None, patch: Patch) -> Flat:

@@ -57,8 +57,8 @@ def decode_patch(chunks: Iterable[weights_pb2.PatchChunk], size: int) -> Patch:
 
 
 def most_payload_bytes(size: int) -> int:
-    """What a patch for `size` floats can need at most: an int8 delta whose every value has a scale of its own."""
-    return 10 * size + 1024
+    """The most bytes that a patch for `size` floats can have: a frame of zstd that could not compress anything."""
+    return 5 * size + 1024
 
 
 def _checked(chunk: weights_pb2.PatchChunk, size: int) -> weights_pb2.PatchHeader:

@@ -15,12 +15,10 @@ class PatchEncoding(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     PATCH_ENCODING_RAW: _ClassVar[PatchEncoding]
     PATCH_ENCODING_PLANES: _ClassVar[PatchEncoding]
     PATCH_ENCODING_XOR: _ClassVar[PatchEncoding]
-    PATCH_ENCODING_INT8: _ClassVar[PatchEncoding]
 PATCH_ENCODING_UNSPECIFIED: PatchEncoding
 PATCH_ENCODING_RAW: PatchEncoding
 PATCH_ENCODING_PLANES: PatchEncoding
 PATCH_ENCODING_XOR: PatchEncoding
-PATCH_ENCODING_INT8: PatchEncoding
 
 class PatchHeader(_message.Message):
     __slots__ = ("base", "target", "encoding", "size", "sha256", "payload_bytes")
