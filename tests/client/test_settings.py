@@ -172,10 +172,10 @@ def test_what_is_wrong_is_said(values: dict[str, Any], expected: str) -> None:
 def test_a_file_that_is_missing_or_broken_is_named(tmp_path: Path) -> None:
     broken = tmp_path / "broken.json"
     broken.write_text("{")
-    with pytest.raises(SettingsError, match=r"broken\.json: this is no JSON"):
+    with pytest.raises(SettingsError, match=r"broken\.json: the file is not valid JSON"):
         load_settings(broken)
     broken.write_bytes(b"\xff\xfe")
-    with pytest.raises(SettingsError, match="this is no text"):
+    with pytest.raises(SettingsError, match="the file is not text"):
         load_settings(broken)
     with pytest.raises(SettingsError, match="cannot be read"):
         load_settings(tmp_path / "absent.json")

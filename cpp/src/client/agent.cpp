@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "client/core.hpp"
+#include "client/grpc_transport.hpp"
 #include "client/section.hpp"
 #include "rl4sys/log.hpp"
-#include "wire/grpc_transport.hpp"
 
 namespace rl4sys {
 
@@ -124,7 +124,7 @@ Agent client::connect_over(const ClientSettings& settings, std::shared_ptr<wire:
 }
 
 Agent connect(const ClientSettings& settings, Fallback fallback) {
-    return client::connect_over(settings, wire::grpc_transport(settings), std::move(fallback),
+    return client::connect_over(settings, client::grpc_transport(settings), std::move(fallback),
                                 client::fresh_start(settings));
 }
 

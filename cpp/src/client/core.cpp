@@ -15,7 +15,7 @@ namespace {
 constexpr double longest_linger = 0.05;
 // What is worth a message at once, so that a fast system's experience is young and a slow one is seldom disturbed.
 constexpr std::size_t eager_bytes = 32 << 10;
-constexpr double least_farewell = 0.2;
+constexpr double least_join_seconds = 0.2;
 
 std::unique_ptr<records::AnyOutbox> outbox_for(const ClientSettings& settings, std::uint64_t epoch) {
     records::OutboxLimits limits;
@@ -46,32 +46,32 @@ Core::Core(ClientSettings settings, std::shared_ptr<wire::Transport> transport, 
     : settings_(std::move(settings)),
       transport_(std::move(transport)),
       clock_(start.clock),
-      handoff_(settings_.outbox_bytes / 4, settings_.overflow, tally_,
-               std::min(settings_.send_interval, longest_linger)),
-      workplace_{
-          newest_,    handoff_, tally_, settings_.max_segment_length, settings_.reward_window, std::move(fallback),
-          start.seed, forks()},
-      lanes_(workplace_, settings_.client_id, start.first_episode),
-      link_(transport_, settings_),
+      queue_(settings_.outbox_bytes / 4, settings_.overflow, status_,
+             std::min(settings_.send_interval, longest_linger)),
+      shared_{newest_,    queue_, status_, settings_.max_segment_length, settings_.reward_window, std::move(fallback),
+              start.seed, forks()},
+      lanes_(shared_, settings_.client_id, start.first_episode),
+      shared_session_(transport_, settings_),
       courier_(outbox_for(settings_, start.epoch),
                {settings_.send_interval, settings_.send_frequency, std::min(eager_bytes, settings_.outbox_bytes / 2)},
-               chance_from(start.epoch), link_, transport_, settings_.timeout, clock_, tally_, start.refused_seconds),
+               random_source(start.epoch), shared_session_, transport_, settings_.timeout, clock_, status_,
+               start.refused_seconds),
       cache_(cache_for(settings_, clock_)),
       watcher_(
-          link_, transport_, newest_, settings_.timeout, chance_from(start.epoch + 1), clock_, tally_,
+          shared_session_, transport_, newest_, settings_.timeout, random_source(start.epoch + 1), clock_, status_,
           [this](const SharedSnapshot& snapshot) {
               if (cache_) {
                   cache_->keep(snapshot);
               }
           },
           start.refused_seconds),
-      packer_(handoff_, courier_, tally_) {}
+      encoder_(queue_, courier_, status_) {}
 
 void Core::run() {
     const auto start = [this](const char* name, std::function<void()> work) {
-        threads_.push_back(std::make_unique<Background>(name, std::move(work), shared_from_this(), tally_));
+        threads_.push_back(std::make_unique<BackgroundThread>(name, std::move(work), shared_from_this(), status_));
     };
-    start("packer", [this] { packer_.run(); });
+    start("encoder", [this] { encoder_.run(); });
     start("courier", [this] { courier_.run(); });
     start("watcher", [this] { watcher_.run(); });
 }
@@ -100,27 +100,27 @@ Health Core::health() const {
         health.age = clock_() - newest_.since();
     }
     const OutboxCounts outbox = courier_.counts();
-    health.connected = tally_.connected();
+    health.connected = status_.connected();
     health.decisions = lanes_.decisions();
-    health.fallback_decisions = tally_.fallback_decisions;
+    health.fallback_decisions = status_.fallback_decisions;
     health.open_episodes = lanes_.open_count();
-    health.backlog = handoff_.waiting() + outbox.backlog;
+    health.backlog = queue_.waiting() + outbox.backlog;
     health.backlog_bytes = outbox.backlog_bytes;
     health.acknowledged = outbox.acknowledged;
-    health.drops = tally_.drops();
+    health.drops = status_.drops();
     for (const auto& [reason, count] : outbox.drops) {
         health.drops[reason] += count;
     }
-    health.late_rewards = tally_.late_rewards;
-    health.damaged_patches = tally_.damaged_patches;
-    health.last_error = tally_.last_error();
-    health.stopped = tally_.stopped().value_or("");
+    health.late_rewards = status_.late_rewards;
+    health.damaged_patches = status_.damaged_patches;
+    health.last_error = status_.last_error();
+    health.stopped = status_.stopped().value_or("");
     return health;
 }
 
 bool Core::flush(double timeout) {
     const double deadline = clock_() + timeout;
-    return handoff_.drained(timeout) && courier_.flush(deadline);
+    return queue_.drained(timeout) && courier_.flush(deadline);
 }
 
 void Core::close(double timeout) {
@@ -131,34 +131,34 @@ void Core::close(double timeout) {
     for (const auto& [lane, number] : lanes_.open()) {
         end(*lane, number, {}, Ending::Truncated, {});
     }
-    handoff_.close();
-    if (handoff_.drained(timeout)) {
+    queue_.close();
+    if (queue_.drained(timeout)) {
         courier_.flush(deadline);
     }
     courier_.stop();
     watcher_.stop();
     transport_->close();
     for (const auto& thread : threads_) {
-        thread->join(std::max(least_farewell, deadline - clock_()));
+        thread->join(std::max(least_join_seconds, deadline - clock_()));
     }
     if (cache_) {
         cache_->save();
     }
     if (const std::size_t lost = courier_.close()) {
-        tally_.drop("unsent_at_close", lost);
+        status_.drop("unsent_at_close", lost);
     }
 }
 
 std::optional<std::string> Core::wait_for_policy(double timeout) {
     const double deadline = clock_() + timeout;
-    while (!has_policy() && !tally_.stopped()) {
+    while (!has_policy() && !status_.stopped()) {
         const double left = deadline - clock_();
         if (left <= 0.0) {
             break;
         }
         newest_.wait(left);
     }
-    return tally_.stopped();
+    return status_.stopped();
 }
 
 void Core::use_cached_policy() {
@@ -169,7 +169,7 @@ void Core::use_cached_policy() {
 }
 
 bool Core::is_forked() const {
-    return workplace_.forks != forks();
+    return shared_.forks != forks();
 }
 
 }  // namespace rl4sys::client

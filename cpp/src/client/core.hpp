@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "client/background.hpp"
+#include "client/background_thread.hpp"
 #include "client/courier.hpp"
-#include "client/handoff.hpp"
-#include "client/lanes.hpp"
-#include "client/link.hpp"
-#include "client/packer.hpp"
+#include "client/lane_allocator.hpp"
 #include "client/policy_cache.hpp"
+#include "client/segment_encoder.hpp"
+#include "client/segment_queue.hpp"
+#include "client/shared_session.hpp"
 #include "client/watcher.hpp"
 #include "rl4sys/agent.hpp"
 
@@ -50,23 +50,23 @@ public:
     bool has_policy() const { return newest_.generation() > 0; }
     bool is_forked() const;
     const ClientSettings& settings() const { return settings_; }
-    std::string last_error() const { return tally_.last_error(); }
+    std::string last_error() const { return status_.last_error(); }
 
 private:
     ClientSettings settings_;
     std::shared_ptr<wire::Transport> transport_;
     Clock clock_;
-    Tally tally_;
+    AgentStatus status_;
     Newest newest_;
-    Handoff handoff_;
-    Workplace workplace_;
-    Lanes lanes_;
-    Link link_;
+    SegmentQueue queue_;
+    SharedState shared_;
+    LaneAllocator lanes_;
+    SharedSession shared_session_;
     Courier courier_;
     std::unique_ptr<PolicyCache> cache_;
     Watcher watcher_;
-    Packer packer_;
-    std::vector<std::unique_ptr<Background>> threads_;
+    SegmentEncoder encoder_;
+    std::vector<std::unique_ptr<BackgroundThread>> threads_;
     std::atomic<bool> closed_ = false;
 };
 

@@ -11,16 +11,16 @@ using records::Verdict;
 using wire::CallFailed;
 using wire::Code;
 
-Courier::Courier(std::unique_ptr<records::AnyOutbox> outbox, Pace pace, Chance chance, Link& link,
-                 std::shared_ptr<wire::Transport> transport, double timeout, Clock clock, Tally& tally,
+Courier::Courier(std::unique_ptr<records::AnyOutbox> outbox, Pace pace, RandomSource rng, SharedSession& shared_session,
+                 std::shared_ptr<wire::Transport> transport, double timeout, Clock clock, AgentStatus& status,
                  double refused_seconds)
     : outbox_(std::move(outbox)),
-      delivery_(*outbox_, pace, std::move(chance)),
-      link_(link),
+      delivery_(*outbox_, pace, std::move(rng)),
+      shared_session_(shared_session),
       transport_(std::move(transport)),
       timeout_(timeout),
       clock_(std::move(clock)),
-      tally_(tally),
+      status_(status),
       refused_seconds_(refused_seconds) {}
 
 OutboxCounts Courier::counts() const {
@@ -36,14 +36,14 @@ void Courier::offer(std::string payload, bool episode_ended) {
             verdict = outbox_->offer(payload).verdict;
         } catch (const records::LogBroken& error) {
             // The payload is counted as a drop by the outbox; what is in memory is still delivered.
-            tally_.note(error.what());
+            status_.note(error.what());
             return;
         }
         if (verdict != Verdict::Full) {
             break;
         }
         if (stopping_) {
-            tally_.drop("unsent_at_close");
+            status_.drop("unsent_at_close");
             return;
         }
         changed_.wait(lock);
@@ -80,7 +80,7 @@ bool Courier::flush(double deadline) {
     bool settled = true;
     while (outbox_->backlog() > 0) {
         const double left = deadline - clock_();
-        if (left <= 0.0 || stopping_ || tally_.stopped()) {
+        if (left <= 0.0 || stopping_ || status_.stopped()) {
             settled = false;
             break;
         }
@@ -106,16 +106,16 @@ std::size_t Courier::close() {
     try {
         return outbox_->close();
     } catch (const records::LogBroken& error) {
-        tally_.note(error.what());
+        status_.note(error.what());
         return 0;
     }
 }
 
 void Courier::deliver() {
-    std::shared_ptr<const Opened> opened;
+    std::shared_ptr<const OpenSession> opened;
     wire::PushReply reply;
     try {
-        opened = link_.open();
+        opened = shared_session_.open();
         std::optional<wire::PushRequest> request;
         {
             const std::lock_guard lock(mutex_);
@@ -137,19 +137,19 @@ void Courier::deliver() {
         if (closed_) {
             return;
         }
-        tally_.succeeded(Caller::Courier);
+        status_.succeeded(Caller::Courier);
         delivery_.answered(reply, clock_());
         tell_refusals();
     }
     changed_.notify_all();
 }
 
-void Courier::recover(const CallFailed& error, const std::shared_ptr<const Opened>& opened) {
+void Courier::recover(const CallFailed& error, const std::shared_ptr<const OpenSession>& opened) {
     const Remedy what = remedy(error);
     // A push that breaks the contract is dropped and counted; a join that does fails until somebody repairs it.
     const bool is_refused = what == Remedy::Repair && (!opened || error.code != Code::InvalidArgument);
     if ((is_refused || what == Remedy::Join) && opened) {
-        link_.forget(*opened);
+        shared_session_.forget(*opened);
     }
     {
         const std::lock_guard lock(mutex_);
@@ -159,9 +159,9 @@ void Courier::recover(const CallFailed& error, const std::shared_ptr<const Opene
         delivery_.failed(error, clock_(), is_refused ? refused_seconds_ : 0.0);
         tell_refusals();
         if (is_refused) {
-            tally_.refused(Caller::Courier, error.what());
+            status_.refused(Caller::Courier, error.what());
         } else {
-            tally_.failed(error.what());
+            status_.failed(error.what());
         }
     }
     changed_.notify_all();
@@ -172,11 +172,11 @@ void Courier::tell_refusals() {
     if (refusals.empty()) {
         return;
     }
-    if (tally_.first_refusal()) {
+    if (status_.first_refusal()) {
         log(LogLevel::Warning,
             "The server will never take some experience: " + refusals.front() + " See health().drops.");
     }
-    tally_.note(refusals.back());
+    status_.note(refusals.back());
 }
 
 }  // namespace rl4sys::client

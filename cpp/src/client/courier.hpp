@@ -6,10 +6,10 @@
 #include <mutex>
 #include <string>
 
+#include "client/agent_status.hpp"
 #include "client/clock.hpp"
 #include "client/delivery.hpp"
-#include "client/link.hpp"
-#include "client/tally.hpp"
+#include "client/shared_session.hpp"
 
 namespace rl4sys::client {
 
@@ -24,8 +24,8 @@ struct OutboxCounts {
 /// Lets several threads use a `Delivery`. Its lock is not held while a call is on its way.
 class Courier {
 public:
-    Courier(std::unique_ptr<records::AnyOutbox> outbox, Pace pace, Chance chance, Link& link,
-            std::shared_ptr<wire::Transport> transport, double timeout, Clock clock, Tally& tally,
+    Courier(std::unique_ptr<records::AnyOutbox> outbox, Pace pace, RandomSource rng, SharedSession& shared_session,
+            std::shared_ptr<wire::Transport> transport, double timeout, Clock clock, AgentStatus& status,
             double refused_seconds = refused_pause);
 
     OutboxCounts counts() const;
@@ -42,16 +42,16 @@ public:
 
 private:
     void deliver();
-    void recover(const wire::CallFailed& error, const std::shared_ptr<const Opened>& opened);
+    void recover(const wire::CallFailed& error, const std::shared_ptr<const OpenSession>& opened);
     void tell_refusals();
 
     std::unique_ptr<records::AnyOutbox> outbox_;
     Delivery delivery_;
-    Link& link_;
+    SharedSession& shared_session_;
     std::shared_ptr<wire::Transport> transport_;
     double timeout_;
     Clock clock_;
-    Tally& tally_;
+    AgentStatus& status_;
     double refused_seconds_;
     bool stopping_ = false;
     bool closed_ = false;

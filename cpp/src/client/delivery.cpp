@@ -32,8 +32,8 @@ bool has(const std::vector<Parcel>& group, std::uint64_t sequence) {
 
 }  // namespace
 
-Delivery::Delivery(records::AnyOutbox& outbox, Pace pace, Chance chance)
-    : outbox_(outbox), pace_(pace), backoff_(std::move(chance)) {
+Delivery::Delivery(records::AnyOutbox& outbox, Pace pace, RandomSource rng)
+    : outbox_(outbox), pace_(pace), backoff_(std::move(rng)) {
     if (outbox.backlog() > 0) {
         waiting_since_ = 0.0;
     }
@@ -61,7 +61,7 @@ std::optional<double> Delivery::wait(double now) const {
     return std::max(0.0, pause);
 }
 
-std::optional<wire::PushRequest> Delivery::request(const Session& session) {
+std::optional<wire::PushRequest> Delivery::request(const DeliverySession& session) {
     while (groups_.empty()) {
         ended_ = 0;
         waiting_since_.reset();
@@ -125,7 +125,7 @@ bool Delivery::is_due() const {
     return flushing_ || outbox_.backlog_bytes() >= pace_.eager_bytes || (pace_.episodes && ended_ >= *pace_.episodes);
 }
 
-void Delivery::group(const std::vector<Parcel>& parcels, const Session& session) {
+void Delivery::group(const std::vector<Parcel>& parcels, const DeliverySession& session) {
     const std::size_t largest = session.max_message_bytes - message_slack;
     std::size_t room = 0;
     for (const Parcel& parcel : parcels) {

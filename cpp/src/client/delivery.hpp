@@ -24,7 +24,7 @@ struct Pace {
 };
 
 /// What the server said when the client joined.
-struct Session {
+struct DeliverySession {
     std::string id;
     std::string learner;
     std::size_t max_message_bytes = 0;
@@ -37,7 +37,7 @@ struct Session {
 /// taken for that of another one.
 class Delivery {
 public:
-    Delivery(records::AnyOutbox& outbox, Pace pace, Chance chance);
+    Delivery(records::AnyOutbox& outbox, Pace pace, RandomSource rng);
 
     records::AnyOutbox& outbox() { return outbox_; }
     std::uint64_t acknowledged() const { return acknowledged_; }
@@ -51,7 +51,7 @@ public:
     /// Seconds until there is something to do; 0 for now, nothing for as long as nothing is offered.
     std::optional<double> wait(double now) const;
     /// The next message, if there is something to send.
-    std::optional<wire::PushRequest> request(const Session& session);
+    std::optional<wire::PushRequest> request(const DeliverySession& session);
     /// Settle what the answer speaks of; what it leaves out is sent again.
     void answered(const wire::PushReply& reply, double now);
     /// Nothing is known about what was on its way: send it again later, unless it can never be taken.
@@ -61,7 +61,7 @@ private:
     using Group = std::vector<records::Parcel>;
 
     bool is_due() const;
-    void group(const std::vector<records::Parcel>& parcels, const Session& session);
+    void group(const std::vector<records::Parcel>& parcels, const DeliverySession& session);
 
     records::AnyOutbox& outbox_;
     Pace pace_;

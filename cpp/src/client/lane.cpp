@@ -15,9 +15,9 @@ constexpr std::size_t most_reserved = 64;
 
 }  // namespace
 
-Lane::Lane(const Workplace& workplace, StreamKey stream, std::uint64_t first_episode)
-    : workplace_(workplace), stream_(std::move(stream)), episode_(first_episode - 1) {
-    held_.reserve(std::min(workplace.reward_window + 2, most_reserved));
+Lane::Lane(const SharedState& shared, StreamKey stream, std::uint64_t first_episode)
+    : shared_(shared), stream_(std::move(stream)), episode_(first_episode - 1) {
+    held_.reserve(std::min(shared.reward_window + 2, most_reserved));
 }
 
 std::uint64_t Lane::begin() {
@@ -30,10 +30,10 @@ std::uint64_t Lane::begin() {
 
 Action Lane::act(std::uint64_t episode, const Observation& observation, ArrayView mask) noexcept {
     try {
-        if (workplace_.forks != forks()) {
+        if (shared_.forks != forks()) {
             return failed(Problem::Forked, explain_fork());
         }
-        DraftChain sealed;
+        SegmentBufferList sealed;
         Action action;
         {
             const std::lock_guard lock(mutex_);
@@ -60,7 +60,7 @@ void Lane::reward(std::uint64_t episode, double value, std::optional<std::int64_
     const std::lock_guard lock(mutex_);
     if (episode != episode_) {
         // Another episode has the lane by now; all of this one was sealed.
-        workplace_.tally.late_rewards.fetch_add(1, std::memory_order_relaxed);
+        shared_.status.late_rewards.fetch_add(1, std::memory_order_relaxed);
         return;
     }
     const std::int64_t index = decision.value_or(decided_ - 1);
@@ -71,16 +71,16 @@ void Lane::reward(std::uint64_t episode, double value, std::optional<std::int64_
     if (index < unrecorded_) {
         return;
     }
-    const auto add = [&](const std::unique_ptr<Draft>& draft) {
+    const auto add = [&](const std::unique_ptr<SegmentBuffer>& buffer) {
         const auto step = static_cast<std::uint64_t>(index);
-        if (!draft || step < draft->start || step >= draft->end()) {
+        if (!buffer || step < buffer->start || step >= buffer->end()) {
             return false;
         }
-        draft->add_reward(step - draft->start, static_cast<float>(value));
+        buffer->add_reward(step - buffer->start, static_cast<float>(value));
         return true;
     };
-    if (!add(draft_) && std::none_of(held_.rbegin(), held_.rend(), add)) {
-        workplace_.tally.late_rewards.fetch_add(1, std::memory_order_relaxed);
+    if (!add(buffer_) && std::none_of(held_.rbegin(), held_.rend(), add)) {
+        shared_.status.late_rewards.fetch_add(1, std::memory_order_relaxed);
     }
 }
 
@@ -88,7 +88,7 @@ bool Lane::end(std::uint64_t episode, const Observation& final_observation, Endi
     if (ending == Ending::Continues) {
         throw std::invalid_argument("An episode ends as Terminated or Truncated; one that continues needs no end.");
     }
-    DraftChain sealed;
+    SegmentBufferList sealed;
     {
         const std::lock_guard lock(mutex_);
         if (ended_ || episode != episode_) {
@@ -111,9 +111,9 @@ bool Lane::ended(std::uint64_t episode) const {
     return ended_ || episode != episode_;
 }
 
-Action Lane::decide(const Observation& observation, ArrayView mask, DraftChain& sealed) {
-    if (const std::uint64_t generation = workplace_.newest.generation(); generation != generation_) {
-        adopt(workplace_.newest.get());
+Action Lane::decide(const Observation& observation, ArrayView mask, SegmentBufferList& sealed) {
+    if (const std::uint64_t generation = shared_.newest.generation(); generation != generation_) {
+        adopt(shared_.newest.get());
         generation_ = generation;
     }
     if (!snapshot_) {
@@ -125,7 +125,7 @@ Action Lane::decide(const Observation& observation, ArrayView mask, DraftChain& 
     const std::uint64_t step = steps_.load(std::memory_order_relaxed);
     noise_->at(step, noise_numbers_.data());
     for (std::size_t place = 0; place < rows_.size(); ++place) {
-        rows_[place] = draft_->row(place, draft_->count);
+        rows_[place] = buffer_->row(place, buffer_->count);
     }
     const Decision decision =
         policy_->decide(rows_.data(), noise_numbers_.data(), carry_.empty() ? nullptr : carry_.data());
@@ -133,7 +133,7 @@ Action Lane::decide(const Observation& observation, ArrayView mask, DraftChain& 
         const bool is_mask = decision.outcome == Outcome::NothingAllowed;
         return failed(is_mask ? Problem::NothingAllowed : Problem::BadObservation, describe(decision.outcome));
     }
-    draft_->record(decision);
+    buffer_->record(decision);
     steps_.store(step + 1, std::memory_order_relaxed);
     ++decided_;
     if (!carry_.empty()) {
@@ -143,13 +143,13 @@ Action Lane::decide(const Observation& observation, ArrayView mask, DraftChain& 
 }
 
 Action Lane::fall_back(const Observation& observation) {
-    if (!workplace_.fallback) {
+    if (!shared_.fallback) {
         return failed(Problem::Failed, "There is no policy yet. Use rl4sys::connect, which waits for one.");
     }
-    FallbackAction decided = workplace_.fallback(observation);
+    FallbackAction decided = shared_.fallback(observation);
     ++decided_;
     ++unrecorded_;
-    workplace_.tally.fallback_decisions.fetch_add(1, std::memory_order_relaxed);
+    shared_.status.fallback_decisions.fetch_add(1, std::memory_order_relaxed);
     choices_ = std::move(decided.choices);
     numbers_ = std::move(decided.numbers);
     Action action;
@@ -166,7 +166,7 @@ void Lane::adopt(const SharedSnapshot& snapshot) {
         policy_.emplace(*snapshot->spec, snapshot->weights);
         policy_spec_ = snapshot->spec;
         // Drawing is by step, so nothing repeats.
-        noise_.emplace(workplace_.seed, stream_, policy_->noise_size());
+        noise_.emplace(shared_.seed, stream_, policy_->noise_size());
         noise_numbers_.assign(policy_->noise_size(), 0.0F);
     } else {
         policy_->load(snapshot->weights);
@@ -174,29 +174,29 @@ void Lane::adopt(const SharedSnapshot& snapshot) {
     snapshot_ = snapshot;
 }
 
-/// Puts the observation into the present row of the draft, and seals what can be sent now.
-std::string Lane::observe(const Observation& observation, ArrayView mask, DraftChain& sealed) {
-    if (draft_ && form_ != snapshot_->form) {
+/// Puts the observation into the present row of the buffer, and seals what can be sent now.
+std::string Lane::observe(const Observation& observation, ArrayView mask, SegmentBufferList& sealed) {
+    if (buffer_ && form_ != snapshot_->form) {
         // Another policy altogether: what follows the last step cannot be written in its terms.
         without_last("schema_changed");
         seal_all(Ending::Truncated, sealed);
     }
-    if (!draft_) {
-        begin_draft();
+    if (!buffer_) {
+        begin_buffer();
     }
-    if (std::string problem = reader_.write(*draft_, draft_->count, observation, mask); !problem.empty()) {
+    if (std::string problem = reader_.write(*buffer_, buffer_->count, observation, mask); !problem.empty()) {
         return problem;
     }
-    if (draft_->count > 0 && (draft_->count == draft_->length() || draft_->snapshot != snapshot_)) {
-        std::unique_ptr<Draft> following = workplace_.handoff.blank(form_, draft_->length());
-        following->begin(snapshot_, draft_->end(), carry_);
-        following->continue_from(*draft_);
-        held_.push_back(std::move(draft_));
-        draft_ = std::move(following);
-    } else if (draft_->count == 0) {
-        draft_->snapshot = snapshot_;
+    if (buffer_->count > 0 && (buffer_->count == buffer_->length() || buffer_->snapshot != snapshot_)) {
+        std::unique_ptr<SegmentBuffer> following = shared_.queue.blank(form_, buffer_->length());
+        following->begin(snapshot_, buffer_->end(), carry_);
+        following->continue_from(*buffer_);
+        held_.push_back(std::move(buffer_));
+        buffer_ = std::move(following);
+    } else if (buffer_->count == 0) {
+        buffer_->snapshot = snapshot_;
     }
-    const std::int64_t settled = decided_ - static_cast<std::int64_t>(workplace_.reward_window);
+    const std::int64_t settled = decided_ - static_cast<std::int64_t>(shared_.reward_window);
     while (!held_.empty() && static_cast<std::int64_t>(held_.front()->end()) <= settled) {
         seal(std::move(held_.front()), Ending::Continues, sealed);
         held_.erase(held_.begin());
@@ -204,8 +204,8 @@ std::string Lane::observe(const Observation& observation, ArrayView mask, DraftC
     return "";
 }
 
-/// The first draft of the episode, or of another schema.
-void Lane::begin_draft() {
+/// The first buffer of the episode, or of another schema.
+void Lane::begin_buffer() {
     if (form_ != snapshot_->form) {
         form_ = snapshot_->form;
         reader_ = ObservationReader(form_->observation);
@@ -220,57 +220,57 @@ void Lane::begin_draft() {
             most_.assign(box->high.begin(), box->high.end());
         }
     }
-    draft_ = workplace_.handoff.blank(form_, std::min(workplace_.longest, snapshot_->max_steps));
-    draft_->begin(snapshot_, static_cast<std::uint64_t>(decided_), carry_);
+    buffer_ = shared_.queue.blank(form_, std::min(shared_.longest, snapshot_->max_steps));
+    buffer_->begin(snapshot_, static_cast<std::uint64_t>(decided_), carry_);
 }
 
-void Lane::finish(const Observation& final_observation, Ending ending, ArrayView mask, DraftChain& sealed) {
-    if (!draft_) {
+void Lane::finish(const Observation& final_observation, Ending ending, ArrayView mask, SegmentBufferList& sealed) {
+    if (!buffer_) {
         return;
     }
     if (final_observation.given()) {
-        if (const std::string problem = reader_.write(*draft_, draft_->count, final_observation, mask);
+        if (const std::string problem = reader_.write(*buffer_, buffer_->count, final_observation, mask);
             !problem.empty()) {
             throw std::invalid_argument(problem);
         }
     } else if (ending == Ending::Terminated) {
-        draft_->repeat_last();
+        buffer_->repeat_last();
     } else {
         without_last("no_final_observation");
     }
     seal_all(ending, sealed);
 }
 
-void Lane::seal_all(Ending ending, DraftChain& sealed) {
-    if (draft_->count > 0) {
-        held_.push_back(std::move(draft_));
+void Lane::seal_all(Ending ending, SegmentBufferList& sealed) {
+    if (buffer_->count > 0) {
+        held_.push_back(std::move(buffer_));
     } else {
-        workplace_.handoff.give_back(std::move(draft_));
+        shared_.queue.give_back(std::move(buffer_));
     }
-    for (std::unique_ptr<Draft>& draft : held_) {
-        seal(std::move(draft), &draft == &held_.back() ? ending : Ending::Continues, sealed);
+    for (std::unique_ptr<SegmentBuffer>& buffer : held_) {
+        seal(std::move(buffer), &buffer == &held_.back() ? ending : Ending::Continues, sealed);
     }
     held_.clear();
 }
 
-void Lane::seal(std::unique_ptr<Draft> draft, Ending ending, DraftChain& sealed) {
-    draft->lane = stream_.lane;
-    draft->episode = episode_;
-    draft->ending = ending;
-    sealed.push_back(std::move(draft));
+void Lane::seal(std::unique_ptr<SegmentBuffer> buffer, Ending ending, SegmentBufferList& sealed) {
+    buffer->lane = stream_.lane;
+    buffer->episode = episode_;
+    buffer->ending = ending;
+    sealed.push_back(std::move(buffer));
 }
 
 /// What the last decision led to was never seen; up to it, all is true.
 void Lane::without_last(const std::string& reason) {
-    if (draft_->count > 0) {
-        --draft_->count;
-        workplace_.tally.drop(reason);
+    if (buffer_->count > 0) {
+        --buffer_->count;
+        shared_.status.drop(reason);
     }
 }
 
-void Lane::post(DraftChain& sealed) {
+void Lane::post(SegmentBufferList& sealed) {
     while (!sealed.empty()) {
-        workplace_.handoff.post(sealed.pop_front());
+        shared_.queue.post(sealed.pop_front());
     }
 }
 

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "client/handoff.hpp"
+#include "client/agent_status.hpp"
 #include "client/observation_reader.hpp"
+#include "client/segment_queue.hpp"
 #include "client/snapshot.hpp"
-#include "client/tally.hpp"
 #include "rl4sys/agent.hpp"
 #include "rl4sys/noise.hpp"
 #include "rl4sys/policy.hpp"
@@ -21,10 +21,10 @@
 namespace rl4sys::client {
 
 /// What all lanes of an agent share.
-struct Workplace {
+struct SharedState {
     Newest& newest;
-    Handoff& handoff;
-    Tally& tally;
+    SegmentQueue& queue;
+    AgentStatus& status;
     std::size_t longest = 0;  ///< Steps of one segment at most.
     std::size_t reward_window = 0;
     Fallback fallback;
@@ -35,7 +35,7 @@ struct Workplace {
 /// One lane. Episodes have it in turn; a handle of an earlier one finds that its number is no longer the present.
 class Lane {
 public:
-    Lane(const Workplace& workplace, StreamKey stream, std::uint64_t first_episode);
+    Lane(const SharedState& shared, StreamKey stream, std::uint64_t first_episode);
 
     std::uint64_t index() const { return stream_.lane; }
     /// Taken in this lane: the step that its chance is drawn for. It may be a moment old.
@@ -51,20 +51,20 @@ public:
     bool ended(std::uint64_t episode) const;
 
 private:
-    Action decide(const Observation& observation, ArrayView mask, DraftChain& sealed);
+    Action decide(const Observation& observation, ArrayView mask, SegmentBufferList& sealed);
     Action fall_back(const Observation& observation);
-    std::string observe(const Observation& observation, ArrayView mask, DraftChain& sealed);
+    std::string observe(const Observation& observation, ArrayView mask, SegmentBufferList& sealed);
     void adopt(const SharedSnapshot& snapshot);
-    void begin_draft();
-    void finish(const Observation& final_observation, Ending ending, ArrayView mask, DraftChain& sealed);
-    void seal_all(Ending ending, DraftChain& sealed);
-    void seal(std::unique_ptr<Draft> draft, Ending ending, DraftChain& sealed);
+    void begin_buffer();
+    void finish(const Observation& final_observation, Ending ending, ArrayView mask, SegmentBufferList& sealed);
+    void seal_all(Ending ending, SegmentBufferList& sealed);
+    void seal(std::unique_ptr<SegmentBuffer> buffer, Ending ending, SegmentBufferList& sealed);
     void without_last(const std::string& reason);
-    void post(DraftChain& sealed);
+    void post(SegmentBufferList& sealed);
     Action acted(const Decision& decision);
     static Action failed(Problem problem, std::string message);
 
-    const Workplace& workplace_;
+    const SharedState& shared_;
     StreamKey stream_;
     mutable std::mutex mutex_;
     std::uint64_t episode_;
@@ -82,8 +82,8 @@ private:
 
     std::shared_ptr<const wire::SegmentFormat> form_;
     ObservationReader reader_;
-    std::unique_ptr<Draft> draft_;
-    std::vector<std::unique_ptr<Draft>> held_;  ///< Cut, and still open for rewards; oldest first.
+    std::unique_ptr<SegmentBuffer> buffer_;
+    std::vector<std::unique_ptr<SegmentBuffer>> held_;  ///< Cut, and still open for rewards; oldest first.
     std::vector<float> carry_;
     std::vector<const void*> rows_;
 

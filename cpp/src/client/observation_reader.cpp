@@ -117,10 +117,10 @@ ObservationReader::ObservationReader(const std::vector<ArraySpec>& specs) {
     }
 }
 
-std::string ObservationReader::write(const Draft& draft, std::size_t row, const Observation& observation,
+std::string ObservationReader::write(const SegmentBuffer& buffer, std::size_t row, const Observation& observation,
                                      ArrayView mask) const {
     if (observation.is_named()) {
-        if (std::string problem = write_named(draft, row, observation, mask); !problem.empty()) {
+        if (std::string problem = write_named(buffer, row, observation, mask); !problem.empty()) {
             return problem;
         }
     } else if (seen_.size() != 1) {
@@ -131,15 +131,15 @@ std::string ObservationReader::write(const Draft& draft, std::size_t row, const 
         if (array.size() != only.values) {
             return wrong_size(only.spec, array.size());
         }
-        const Copied result = copy(only.spec, only.values, draft.row(only.place, row), array);
+        const Copied result = copy(only.spec, only.values, buffer.row(only.place, row), array);
         if (result != Copied::Fully) {
             return explain(only.spec, array, result);
         }
     }
-    return write_mask(draft, row, mask);
+    return write_mask(buffer, row, mask);
 }
 
-std::string ObservationReader::write_named(const Draft& draft, std::size_t row, const Observation& observation,
+std::string ObservationReader::write_named(const SegmentBuffer& buffer, std::size_t row, const Observation& observation,
                                            ArrayView& mask) const {
     std::size_t arrays = 0;
     for (const NamedArray& given : observation) {
@@ -163,7 +163,7 @@ std::string ObservationReader::write_named(const Draft& draft, std::size_t row, 
         if (found->array.size() != seen.values) {
             return wrong_size(seen.spec, found->array.size());
         }
-        const Copied result = copy(seen.spec, seen.values, draft.row(seen.place, row), found->array);
+        const Copied result = copy(seen.spec, seen.values, buffer.row(seen.place, row), found->array);
         if (result != Copied::Fully) {
             return explain(seen.spec, found->array, result);
         }
@@ -171,7 +171,7 @@ std::string ObservationReader::write_named(const Draft& draft, std::size_t row, 
     return "";
 }
 
-std::string ObservationReader::write_mask(const Draft& draft, std::size_t row, ArrayView mask) const {
+std::string ObservationReader::write_mask(const SegmentBuffer& buffer, std::size_t row, ArrayView mask) const {
     if (mask_.empty()) {
         return mask.given()
                    ? "Got a mask, but this policy was made without one. Set `action_mask: true` in the config (a "
@@ -179,7 +179,7 @@ std::string ObservationReader::write_mask(const Draft& draft, std::size_t row, A
                    : "";
     }
     const Seen& target = mask_.front();
-    std::byte* allowed = draft.row(target.place, row);
+    std::byte* allowed = buffer.row(target.place, row);
     if (!mask.given()) {
         std::memset(allowed, 1, target.values);
         return "";

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "client/draft.hpp"
+#include "client/segment_buffer.hpp"
 #include "rl4sys/observation.hpp"
 
 namespace rl4sys::client {
@@ -16,7 +16,8 @@ public:
     explicit ObservationReader(const std::vector<ArraySpec>& specs);
 
     /// Copy into row `row`; a mask that is absent allows everything. Returns what is wrong, or nothing.
-    std::string write(const Draft& draft, std::size_t row, const Observation& observation, ArrayView mask) const;
+    std::string write(const SegmentBuffer& buffer, std::size_t row, const Observation& observation,
+                      ArrayView mask) const;
 
 private:
     struct Seen {
@@ -25,8 +26,9 @@ private:
         std::size_t values = 0;
     };
 
-    std::string write_named(const Draft& draft, std::size_t row, const Observation& observation, ArrayView& mask) const;
-    std::string write_mask(const Draft& draft, std::size_t row, ArrayView mask) const;
+    std::string write_named(const SegmentBuffer& buffer, std::size_t row, const Observation& observation,
+                            ArrayView& mask) const;
+    std::string write_mask(const SegmentBuffer& buffer, std::size_t row, ArrayView mask) const;
     std::string expected() const;
 
     std::vector<Seen> seen_;

@@ -42,15 +42,15 @@ double asked_pause(std::uint32_t retry_after_ms) {
     return std::min(longest_asked, retry_after_ms / 1000.0);
 }
 
-Chance chance_from(std::uint64_t seed) {
+RandomSource random_source(std::uint64_t seed) {
     auto generator = std::make_shared<std::mt19937_64>(seed);
     return [generator] { return static_cast<double>((*generator)() >> 11) * 0x1.0p-53; };
 }
 
 double Backoff::failed(double asked) {
-    const double pause = std::min(longest_pause, std::ldexp(first_pause, failures_)) * (0.5 + 0.5 * chance_());
+    const double pause = std::min(longest_pause, std::ldexp(first_pause, failures_)) * (0.5 + 0.5 * rng_());
     failures_ = std::min(failures_ + 1, most_doublings);
-    return std::max(pause, asked * (1.0 + 0.25 * chance_()));
+    return std::max(pause, asked * (1.0 + 0.25 * rng_()));
 }
 
 }  // namespace rl4sys::client

@@ -24,15 +24,15 @@ Remedy remedy(const wire::CallFailed& error);
 double asked_pause(std::uint32_t retry_after_ms);
 
 /// Numbers in [0, 1).
-using Chance = std::function<double()>;
+using RandomSource = std::function<double()>;
 
 /// A source of chance that starts from a seed.
-Chance chance_from(std::uint64_t seed);
+RandomSource random_source(std::uint64_t seed);
 
 /// Longer and longer pauses with chance in them, so that many clients do not come back at once.
 class Backoff {
 public:
-    explicit Backoff(Chance chance) : chance_(std::move(chance)) {}
+    explicit Backoff(RandomSource rng) : rng_(std::move(rng)) {}
 
     /// Start again with a short pause.
     void succeeded() { failures_ = 0; }
@@ -40,7 +40,7 @@ public:
     double failed(double asked = 0.0);
 
 private:
-    Chance chance_;
+    RandomSource rng_;
     int failures_ = 0;
 };
 

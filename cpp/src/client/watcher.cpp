@@ -30,30 +30,31 @@ std::optional<std::string> unusable(const Work& work) {
 
 }  // namespace
 
-Watcher::Watcher(Link& link, std::shared_ptr<wire::Transport> transport, Newest& newest, double timeout, Chance chance,
-                 Clock clock, Tally& tally, OnPublish on_publish, double refused_seconds)
-    : link_(link),
+Watcher::Watcher(SharedSession& shared_session, std::shared_ptr<wire::Transport> transport, Newest& newest,
+                 double timeout, RandomSource rng, Clock clock, AgentStatus& status, OnPublish on_publish,
+                 double refused_seconds)
+    : shared_session_(shared_session),
       transport_(std::move(transport)),
       newest_(newest),
       timeout_(timeout),
-      backoff_(std::move(chance)),
+      backoff_(std::move(rng)),
       clock_(std::move(clock)),
-      tally_(tally),
+      status_(status),
       on_publish_(std::move(on_publish)),
       refused_seconds_(refused_seconds) {}
 
 void Watcher::run() {
     while (!is_stopping()) {
-        SharedOpened opened;
+        SharedOpenSession opened;
         double seconds = 0.0;
         try {
             const auto problem = unusable([&] {
-                opened = link_.open();
+                opened = shared_session_.open();
                 catch_up(opened);
                 follow(*opened);
             });
             if (problem) {
-                tally_.failed(*problem);
+                status_.failed(*problem);
             }
             seconds = backoff_.failed();
         } catch (const CallFailed& error) {
@@ -67,19 +68,19 @@ void Watcher::run() {
     }
 }
 
-double Watcher::recover(const CallFailed& error, const SharedOpened& opened) {
+double Watcher::recover(const CallFailed& error, const SharedOpenSession& opened) {
     const Remedy what = remedy(error);
     // A version that is gone is asked for anew; an experiment that does not exist has to be made by somebody.
     const bool is_refused = what == Remedy::Repair && (!opened || error.code != Code::NotFound);
     if ((is_refused || what == Remedy::Join) && opened) {
-        link_.forget(*opened);
+        shared_session_.forget(*opened);
     }
     if (is_refused) {
-        tally_.refused(Caller::Watcher, error.what());
+        status_.refused(Caller::Watcher, error.what());
         newest_.wake();
         return refused_seconds_;
     }
-    tally_.failed(error.what());
+    status_.failed(error.what());
     return asked_pause(error.failure.retry_after_ms);
 }
 
@@ -106,14 +107,14 @@ void Watcher::pause(double seconds) {
     stopped_.wait_for(lock, length_of(seconds), [this] { return stopping_; });
 }
 
-void Watcher::catch_up(const SharedOpened& opened) {
+void Watcher::catch_up(const SharedOpenSession& opened) {
     // After joining the present weights may be old, or of a learner that is no more.
     const SharedSnapshot snapshot = newest_.get();
     if (std::exchange(joined_, opened) != opened) {
-        tally_.succeeded(Caller::Watcher);
+        status_.succeeded(Caller::Watcher);
     }
     if (opened == caught_up_ && snapshot) {
-        if (tally_.connected()) {
+        if (status_.connected()) {
             return;
         }
         // A watch that nothing happens in does not tell whether the server is back; this call does.
@@ -124,10 +125,10 @@ void Watcher::catch_up(const SharedOpened& opened) {
         pull(*opened, snapshot);
     }
     caught_up_ = opened;
-    tally_.succeeded(Caller::Watcher);
+    status_.succeeded(Caller::Watcher);
 }
 
-void Watcher::follow(const Opened& opened) {
+void Watcher::follow(const OpenSession& opened) {
     const SharedSnapshot snapshot = newest_.get();
     if (!snapshot) {
         return;
@@ -154,9 +155,9 @@ void Watcher::follow(const Opened& opened) {
     }
 }
 
-void Watcher::hear(const Opened& opened, wire::NewVersion news) {
+void Watcher::hear(const OpenSession& opened, wire::NewVersion news) {
     backoff_.succeeded();
-    tally_.succeeded(Caller::Watcher);
+    status_.succeeded(Caller::Watcher);
     const SharedSnapshot snapshot = newest_.get();
     if (!snapshot || news.version == snapshot->version) {
         return;
@@ -172,12 +173,12 @@ void Watcher::hear(const Opened& opened, wire::NewVersion news) {
             opened, snapshot, [&] { return std::exchange(news.patch, std::nullopt); }, news.version);
     });
     if (problem) {
-        ++tally_.damaged_patches;
+        ++status_.damaged_patches;
         pull(opened, nullptr);
     }
 }
 
-void Watcher::pull(const Opened& opened, const SharedSnapshot& have) {
+void Watcher::pull(const OpenSession& opened, const SharedSnapshot& have) {
     wire::PullRequest request{opened.session.id, std::nullopt};
     if (have) {
         request.have = have->version;
@@ -193,7 +194,7 @@ void Watcher::pull(const Opened& opened, const SharedSnapshot& have) {
     const auto problem = unusable(
         [&] { apply(opened, have, [&] { return first ? std::exchange(first, std::nullopt) : chunks->next(); }); });
     if (problem) {
-        ++tally_.damaged_patches;
+        ++status_.damaged_patches;
         if (!have) {
             throw ContractViolation(*problem);
         }
@@ -201,7 +202,7 @@ void Watcher::pull(const Opened& opened, const SharedSnapshot& have) {
     }
 }
 
-void Watcher::apply(const Opened& opened, const SharedSnapshot& base, const wire::NextChunk& next,
+void Watcher::apply(const OpenSession& opened, const SharedSnapshot& base, const wire::NextChunk& next,
                     std::optional<std::uint64_t> target) {
     const SharedSnapshot present = newest_.get();
     const bool same = present && opened.fits(*present);

@@ -7,11 +7,11 @@
 #include <mutex>
 #include <optional>
 
+#include "client/agent_status.hpp"
 #include "client/clock.hpp"
-#include "client/link.hpp"
 #include "client/retries.hpp"
+#include "client/shared_session.hpp"
 #include "client/snapshot.hpp"
-#include "client/tally.hpp"
 #include "wire/patches.hpp"
 
 namespace rl4sys::client {
@@ -21,8 +21,9 @@ class Watcher {
 public:
     using OnPublish = std::function<void(const SharedSnapshot&)>;
 
-    Watcher(Link& link, std::shared_ptr<wire::Transport> transport, Newest& newest, double timeout, Chance chance,
-            Clock clock, Tally& tally, OnPublish on_publish, double refused_seconds = refused_pause);
+    Watcher(SharedSession& shared_session, std::shared_ptr<wire::Transport> transport, Newest& newest, double timeout,
+            RandomSource rng, Clock clock, AgentStatus& status, OnPublish on_publish,
+            double refused_seconds = refused_pause);
 
     /// Follow the learner until `stop`.
     void run();
@@ -30,30 +31,30 @@ public:
     void stop();
 
 private:
-    using SharedOpened = std::shared_ptr<const Opened>;
+    using SharedOpenSession = std::shared_ptr<const OpenSession>;
 
     bool is_stopping() const;
     void pause(double seconds);
     /// Tell of a failed call; the seconds to wait at least.
-    double recover(const wire::CallFailed& error, const SharedOpened& opened);
-    void catch_up(const SharedOpened& opened);
-    void follow(const Opened& opened);
-    void hear(const Opened& opened, wire::NewVersion news);
-    void pull(const Opened& opened, const SharedSnapshot& have);
-    void apply(const Opened& opened, const SharedSnapshot& base, const wire::NextChunk& next,
+    double recover(const wire::CallFailed& error, const SharedOpenSession& opened);
+    void catch_up(const SharedOpenSession& opened);
+    void follow(const OpenSession& opened);
+    void hear(const OpenSession& opened, wire::NewVersion news);
+    void pull(const OpenSession& opened, const SharedSnapshot& have);
+    void apply(const OpenSession& opened, const SharedSnapshot& base, const wire::NextChunk& next,
                std::optional<std::uint64_t> target = std::nullopt);
 
-    Link& link_;
+    SharedSession& shared_session_;
     std::shared_ptr<wire::Transport> transport_;
     Newest& newest_;
     double timeout_;
     Backoff backoff_;
     Clock clock_;
-    Tally& tally_;
+    AgentStatus& status_;
     OnPublish on_publish_;
     double refused_seconds_;
-    SharedOpened joined_;     ///< The session that was last found open.
-    SharedOpened caught_up_;  ///< The session whose policy the present snapshot is known to be.
+    SharedOpenSession joined_;     ///< The session that was last found open.
+    SharedOpenSession caught_up_;  ///< The session whose policy the present snapshot is known to be.
     mutable std::mutex mutex_;
     std::condition_variable stopped_;
     bool stopping_ = false;

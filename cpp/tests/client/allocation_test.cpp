@@ -23,7 +23,7 @@ TEST(Allocation, DecidingRecordingAndRewardingAllocateNothingInSteadyState) {
         }
     };
     {
-        // As many columns as the busiest moment needs, whenever the packer has time.
+        // As many columns as the busiest moment needs, whenever the encoder has time.
         std::vector<Episode> busy;
         for (int number = 0; number < 20; ++number) {
             busy.push_back(agent.episode());

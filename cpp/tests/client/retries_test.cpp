@@ -33,10 +33,10 @@ TEST(Backoff, GrowsUpToItsLongestAndStartsAgainAfterASuccess) {
     EXPECT_GE(backoff.failed(7.0), 7.0) << "the server's word counts";
 }
 
-TEST(Chance, IsWithinItsBounds) {
-    const Chance chance = chance_from(3);
+TEST(RandomSource, IsWithinItsBounds) {
+    const RandomSource rng = random_source(3);
     for (int draw = 0; draw < 1000; ++draw) {
-        const double number = chance();
+        const double number = rng();
         EXPECT_GE(number, 0.0);
         EXPECT_LT(number, 1.0);
     }

@@ -189,7 +189,7 @@ private:
     }
 
     OutboxLimits limits_;
-    Session session_;
+    DeliverySession session_;
     Pace pace_;
     json chances_;
     std::size_t chances_used_ = 0;

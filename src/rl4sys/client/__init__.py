@@ -1,4 +1,4 @@
-"""The light client: a policy inside a live system, which learns elsewhere. No torch."""
+"""The light client: acts inside a live system with a policy that a training server improves. Imports no torch."""
 
 from rl4sys.client.agent import Agent
 from rl4sys.client.connection import ConnectError, connect

@@ -1,4 +1,4 @@
-"""An agent: a policy inside a live system, with everything that works behind it."""
+"""The agent: acts inside a live system, sends experience and receives new weights in the background."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rl4sys.client.agent_status import AgentStatus
 from rl4sys.client.courier import Courier
 from rl4sys.client.delivery import AnyOutbox, Delivery, Pace
 from rl4sys.client.episode import Episode, Fallback, SharedState
-from rl4sys.client.forks import explain, forks
+from rl4sys.client.forks import fork_error, forks
 from rl4sys.client.health import Health
 from rl4sys.client.lane import Lane, LaneAllocator
 from rl4sys.client.policy_cache import PolicyCache
@@ -33,9 +33,9 @@ from rl4sys.wire.calls import Transport
 
 _log = logging.getLogger(__name__)
 _LONGEST_LINGER = 0.05
-"""Seconds that a sealed segment may be in no outbox yet: what a killed client loses."""
+"""Seconds that a sealed segment may wait before it is in the outbox: the most that a killed client loses."""
 _EAGER_BYTES = 32 << 10
-"""What is worth a message at once, so that a fast system's experience is young and a slow one is seldom disturbed."""
+"""A backlog of this size is sent at once, so that the experience of a fast system stays recent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +43,20 @@ class Start:
     """What differs from one start of a client to the next."""
 
     epoch: int
-    """Never used before by this client: 63 random bits."""
+    """63 random bits, different at every start of the client."""
     first_episode: int
-    """Larger than every number of an earlier start, so that episodes of two starts are never taken for one."""
+    """Larger than any episode number of an earlier start, so that episodes of two starts are never confused."""
     seed: int
     clock: Callable[[], float]
-    """Seconds that only go forward."""
+    """A monotonic clock in seconds."""
 
 
 class Agent:
-    """Hands out episodes; three threads behind it pack, send and fetch. Made by `rl4sys.connect`.
+    """Starts episodes; three background threads encode, send and receive. Created by `rl4sys.connect`.
 
-    Any thread may use it. Memory: `outbox_bytes` for what waits, a fourth of that for what is about to be packed, and
-    for each open episode the columns of `max_segment_length` steps, a few times over when weights change often.
+    It is thread-safe. Memory is bounded: `outbox_bytes` for unsent experience, a quarter of that for segments that are
+    not encoded yet, and for each open episode buffers of `max_segment_length` steps, of which there are a few when
+    weights change often.
     """
 
     def __init__(
@@ -117,9 +118,9 @@ class Agent:
         self.close()
 
     def episode(self) -> Episode:
-        """A new episode, in a lane of its own. Use it with `with`, or call its `end`."""
+        """Start an episode. Use it in a `with` statement, or call its `end`."""
         if not self.is_ours:
-            raise explain()
+            raise fork_error()
         if self._closed:
             raise RuntimeError("This agent is closed; call rl4sys.connect for another one.")
         lane = self._lanes.take()
@@ -128,7 +129,7 @@ class Agent:
         return episode
 
     def health(self) -> Health:
-        """The state of things now."""
+        """The present state of this agent."""
         status, outbox, snapshot = self._status, self._outbox, self._newest.snapshot
         drops = status.with_prefix("drops")
         for reason, count in dict(outbox.drops).items():
@@ -152,12 +153,12 @@ class Agent:
         )
 
     def flush(self, timeout: float = 10.0) -> bool:
-        """Send what is sealed, and wait until the server has it; false if it did not in time."""
+        """Send all sealed segments and wait until the server acknowledged them; false after `timeout` seconds."""
         deadline = self._clock() + timeout
         return self._queue.drained(timeout) and self._courier.flush(deadline)
 
     def wait_for_policy(self, timeout: float) -> BaseException | None:
-        """Wait until there is a policy; returns why there will be none, if that is known."""
+        """Wait for a policy; returns the error that prevents one, if there is one."""
         deadline = self._clock() + timeout
         while self._newest.snapshot is None and self._status.stopped is None:
             left = deadline - self._clock()
@@ -167,7 +168,7 @@ class Agent:
         return self._status.stopped
 
     def use_cached_policy(self) -> bool:
-        """Act with what the cache has, until the server sends something newer."""
+        """Act with the cached policy until the server sends a newer one."""
         snapshot = None if self._cache is None else self._cache.load()
         if snapshot is None or self._newest.snapshot is not None:
             return self._newest.snapshot is not None
@@ -176,26 +177,26 @@ class Agent:
 
     @property
     def is_ours(self) -> bool:
-        """Whether this process connected it, and not one that it was forked from."""
+        """Whether this process connected the agent, and not a process that it was forked from."""
         return self._shared.forks == forks()
 
     @property
     def problem(self) -> Exception | None:
-        """What the last call that failed met with; None if none did."""
+        """The error of the last call that failed; None if none did."""
         return self._status.problem
 
     @property
     def has_policy(self) -> bool:
-        """Whether decisions are the policy's, not the fallback's."""
+        """Whether the policy decides, not the fallback."""
         return self._newest.snapshot is not None
 
     def close(self, timeout: float = 10.0) -> None:
-        """End what is open as truncated, send what there is for up to `timeout` seconds, and stop.
+        """Truncate open episodes, send the backlog for up to `timeout` seconds, and stop.
 
-        What could not be sent stays in an outbox on disk for the next start; in memory it is lost, and counted.
+        Unsent segments stay in an outbox on disk for the next start; those in memory are lost and counted as drops.
         """
         if not self.is_ours:
-            raise explain()
+            raise fork_error()
         with self._closing:
             if self._closed:
                 return
@@ -234,7 +235,7 @@ def _outbox(settings: ClientSettings, epoch: int) -> AnyOutbox:
 
 
 def _forget(snapshot: Snapshot) -> None:
-    """Without a cache nothing is kept."""
+    """Do nothing: there is no cache."""
 
 
 def _start_thread(name: str, work: Callable[[], None], status: AgentStatus) -> threading.Thread:

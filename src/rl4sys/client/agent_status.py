@@ -1,4 +1,4 @@
-"""What the threads of an agent tell each other and the user: counts, and the state of the connection."""
+"""Counters and connection state, shared by the threads of an agent and reported by `agent.health()`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _log = logging.getLogger(__name__)
 
 
 class AgentStatus:
-    """Counters by reason that any thread may add to, for what happens too seldom for a lock to matter."""
+    """Counts rare events by name and tracks whether the server can be reached. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -21,58 +21,58 @@ class AgentStatus:
         """Whether the last call succeeded."""
         self.last_error: str | None = None
         self.problem: Exception | None = None
-        """What the last call that failed met with."""
+        """The error of the last failed call."""
         self._died: BaseException | None = None
         self._refusals: dict[str, BaseException] = {}
-        """What the server said to the threads that it refuses at present."""
+        """The error of each thread that the server refuses at present."""
 
     @property
     def stopped(self) -> BaseException | None:
-        """Why nothing is sent or received at present; None while it is."""
+        """The error that stops sending or receiving at present; None while both work."""
         return self._died or next(iter(list(self._refusals.values())), None)
 
     def add(self, reason: str, count: int = 1) -> bool:
-        """Count; true the first time, when it is worth telling the user."""
+        """Count an event; true the first time, when it deserves a log line."""
         with self._lock:
             first = reason not in self._counts
             self._counts[reason] += count
             return first
 
     def count(self, reason: str) -> int:
-        """How often it happened."""
+        """How often an event happened."""
         return self._counts[reason]
 
     def with_prefix(self, prefix: str) -> dict[str, int]:
-        """Counts of the reasons `PREFIX:REASON`, by REASON."""
+        """The counts of all events `PREFIX:REASON`, by REASON."""
         with self._lock:
             return {n.removeprefix(prefix + ":"): c for n, c in self._counts.items() if n.startswith(prefix + ":")}
 
     def succeeded(self, name: str) -> None:
-        """A call of the thread `name` ended in OK."""
+        """Note that a call of the thread `name` succeeded."""
         self._refusals.pop(name, None)
         if not self.connected:
             self.connected = True
             _log.info("Connected to the training server.")
 
     def failed(self, error: Exception) -> None:
-        """A call failed, and will be made again."""
+        """Note a failed call that will be retried."""
         self.last_error, self.problem = str(error), error
         if self.connected:
             self.connected = False
-            _log.warning("Lost the training server: %s Decisions go on; experience is kept.", error)
+            _log.warning("Lost the training server: %s Decisions continue; experience is kept.", error)
 
     def refused(self, name: str, error: Exception) -> None:
-        """A call of the thread `name` failed, and will until somebody repairs the cause."""
-        is_news = str(error) not in map(str, list(self._refusals.values()))
+        """Note a failed call of the thread `name` that fails again until its cause is repaired."""
+        is_new = str(error) not in map(str, list(self._refusals.values()))
         self.connected, self.last_error, self.problem = False, str(error), error
         self._refusals[name] = error
-        if is_news:
+        if is_new:
             _log.error(
-                "The training server refuses this client: %s Decisions go on; it is asked again every %.0f s.",
+                "The training server refuses this client: %s Decisions continue; the client tries again every %.0f s.",
                 *(error, REFUSED_SECONDS),
             )
 
     def died(self, name: str, error: Exception) -> None:
-        """A background thread ended by an error."""
+        """Note that an error ended a background thread."""
         self.connected, self._died = False, error
         self.last_error = f"The thread {name} died: {type(error).__name__}: {error}"

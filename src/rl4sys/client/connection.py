@@ -1,4 +1,4 @@
-"""`rl4sys.connect`: from a config file to an agent that acts."""
+"""`rl4sys.connect`: makes an agent from a config file and waits for its policy."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from rl4sys.records import fresh_epoch
 from rl4sys.wire import Failure
 from rl4sys.wire.calls import CallFailed, Code, Transport
 
-_SILENT = (Code.UNAVAILABLE, Code.DEADLINE_EXCEEDED)
+_UNREACHABLE = (Code.UNAVAILABLE, Code.DEADLINE_EXCEEDED)
 
 
 class ConnectError(ConnectionError):
-    """There is no policy to act with: the server is away or refuses, and nothing stands in for it."""
+    """There is no policy to act with: the server is unreachable or refuses, and there is no cache and no fallback."""
 
 
 def connect(
@@ -27,14 +27,14 @@ def connect(
     transport: Transport | None = None,
     fallback: Fallback | None = None,
 ) -> Agent:
-    """An agent that is ready to act.
+    """Connect to the server and return an agent that is ready to act.
 
-    It waits up to `timeout` seconds for the server. After that it goes on with the policy of an earlier start
-    (`cache: DIR`) or with `fallback`, which is called with each observation, and keeps trying in the background.
+    Waits up to `timeout` seconds for the server. After that the agent acts with the policy of an earlier start
+    (`cache: DIR`) or calls `fallback` with each observation, and keeps trying to connect in the background.
     """
     settings = load_settings(config)
     epoch = fresh_epoch()
-    # Microseconds since 1970: larger at every start, whatever the clock's small corrections.
+    # Microseconds since 1970: larger at every start, even after small corrections of the clock.
     start = Start(epoch, time.time_ns() // 1000, epoch if settings.seed is None else settings.seed, time.monotonic)
     carrier = transport_for(settings) if transport is None else transport
     try:
@@ -46,7 +46,7 @@ def connect(
     try:
         refused = agent.wait_for_policy(settings.timeout)
     except BaseException:
-        # Ctrl-C while it waits: nobody has the agent, so nobody else could end its threads.
+        # Ctrl-C while waiting: the caller never gets the agent and could not stop its threads.
         agent.close(timeout=0.0)
         raise
     if not agent.has_policy and refused is None:
@@ -60,7 +60,7 @@ def connect(
             f"The server {settings.server} refuses client '{settings.client_id}': {refused}"
         ) from refused
     otherwise = "or let the system start without it: give `cache: DIR` or a fallback."
-    if problem is not None and _is_answer(problem):
+    if problem is not None and _is_reply(problem):
         raise ConnectError(
             f"The server {settings.server} had no policy for client '{settings.client_id}' within "
             f"{settings.timeout:g} s: {problem} See `rl4sys status {settings.server}`, {otherwise}"
@@ -72,6 +72,6 @@ def connect(
     ) from problem
 
 
-def _is_answer(problem: Exception) -> bool:
-    """Whether the server itself said so, and not what lies between."""
-    return not isinstance(problem, CallFailed) or problem.code not in _SILENT or problem.failure != Failure()
+def _is_reply(problem: Exception) -> bool:
+    """Whether the server itself reported the problem, rather than the network or a proxy."""
+    return not isinstance(problem, CallFailed) or problem.code not in _UNREACHABLE or problem.failure != Failure()

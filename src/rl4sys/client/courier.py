@@ -1,4 +1,4 @@
-"""Carries the outbox to the server, in a thread of its own."""
+"""Pushes the outbox to the server from a background thread."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAME = "courier"
 
 
 class Courier:
-    """Lets several threads use a `Delivery`. Its lock is not held while a call is on its way."""
+    """Makes a `Delivery` thread-safe and runs it. The lock is not held during a call."""
 
     def __init__(
         self,
@@ -43,11 +43,11 @@ class Courier:
 
     @property
     def delivery(self) -> Delivery:
-        """For counts; they may be a moment old."""
+        """For its counters, which may be slightly out of date."""
         return self._delivery
 
     def offer(self, payload: bytes, *, episode_ended: bool) -> None:
-        """Put a payload into the outbox; waits while it is full, where the overflow policy is to block."""
+        """Put a payload into the outbox; with `overflow: block`, wait while it is full."""
         with self._changed:
             while True:
                 try:
@@ -66,7 +66,7 @@ class Courier:
             self._changed.notify_all()
 
     def run(self) -> None:
-        """Deliver until `stop`."""
+        """Deliver until `stop` is called."""
         while True:
             with self._changed:
                 if self._stopping:
@@ -78,7 +78,7 @@ class Courier:
             self._deliver()
 
     def flush(self, deadline: float) -> bool:
-        """Send at once, and wait until all is settled; false if there was no time or no way."""
+        """Send at once and wait until everything is settled; false at the deadline or when sending is impossible."""
         with self._changed:
             self._delivery.flushing = True
             self._changed.notify_all()
@@ -93,13 +93,13 @@ class Courier:
         return True
 
     def stop(self) -> None:
-        """End `run` after the call that is on its way."""
+        """End `run` after the present call."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
 
     def close(self) -> int:
-        """Let go of the outbox, also if a call still hangs; returns how many segments are lost with it."""
+        """Close the outbox, even if a call still hangs; returns how many segments are lost with it."""
         with self._changed:
             self._closed = True
             outbox = self._delivery.outbox
@@ -109,7 +109,7 @@ class Courier:
             return outbox.backlog
 
     def _deliver(self) -> None:
-        """One call."""
+        """Make one call."""
         session: DeliverySession | None = None
         try:
             session = self._shared_session.open().session
@@ -129,12 +129,12 @@ class Courier:
                 return
             self._status.succeeded(_NAME)
             self._delivery.answered(reply, self._clock())
-            self._tell_refusals()
+            self._report_refusals()
             self._changed.notify_all()
 
     def _recover(self, error: CallFailed, session: DeliverySession | None) -> None:
         what = remedy(error)
-        # A push that breaks the contract is dropped and counted; a join that does fails until somebody repairs it.
+        # An invalid push is dropped and counted; an invalid join fails until the user repairs the cause.
         is_refused = what is Remedy.REPAIR and (session is None or error.code is not Code.INVALID_ARGUMENT)
         if (is_refused or what is Remedy.JOIN) and session is not None:
             self._shared_session.forget(session)
@@ -142,17 +142,17 @@ class Courier:
             if self._closed:
                 return
             self._delivery.failed(error, self._clock(), REFUSED_SECONDS if is_refused else 0.0)
-            self._tell_refusals()
+            self._report_refusals()
             if is_refused:
                 self._status.refused(_NAME, error)
             else:
                 self._status.failed(error)
             self._changed.notify_all()
 
-    def _tell_refusals(self) -> None:
+    def _report_refusals(self) -> None:
         refusals = self._delivery.refusals
-        if refusals and self._status.add("refusals_told"):
-            _log.warning("The server will never take some experience: %s See health().drops.", refusals[0])
+        if refusals and self._status.add("refusals_reported"):
+            _log.warning("The server refuses some experience permanently: %s See health().drops.", refusals[0])
         if refusals:
             self._status.last_error = refusals[-1]
         refusals.clear()

@@ -1,4 +1,4 @@
-"""What to send next, and what an answer means. No thread, no clock, no network: simulations drive it."""
+"""Decides what to send next and what a reply means. It has no thread, clock or network, so simulations can drive it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from rl4sys.wire.calls import CallFailed, Code
 from rl4sys.wire.generated import training_pb2
 
 HASH_BYTES = 32
-"""In front of every payload in the outbox: the schema under which the segment was recorded."""
+"""Every payload in the outbox begins with the hash of the schema under which its segment was recorded."""
 _MESSAGE_SLACK = 4096
 _PER_SEGMENT = 24
-"""Bytes that a segment takes in a request beyond its own."""
+"""Bytes that a segment takes in a request beyond its payload."""
 
 
 class AnyOutbox(Protocol):
@@ -29,7 +29,7 @@ class AnyOutbox(Protocol):
 
     @property
     def backlog_bytes(self) -> int:
-        """What they count for."""
+        """Their size against the capacity."""
 
     @property
     def in_flight(self) -> int:
@@ -40,36 +40,36 @@ class AnyOutbox(Protocol):
         """Payloads that will never be sent, by reason."""
 
     def offer(self, payload: bytes) -> Offer:
-        """Take a payload in."""
+        """Add a payload."""
 
     def take(self, limit_bytes: int) -> list[Parcel]:
         """The next parcels to send."""
 
     def acknowledge(self, epoch: int, sequences: range) -> list[Parcel]:
-        """The server has these."""
+        """Note that the server has these."""
 
     def refuse(self, epoch: int, sequence: int, reason: str) -> Parcel | None:
-        """The server will never take this one."""
+        """Note that the server refuses this one permanently."""
 
     def disconnected(self) -> None:
-        """What was in flight may be lost."""
+        """Treat everything in flight as unsent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """When what waits is worth a message."""
+    """When waiting segments are sent."""
 
     interval: float
-    """Seconds after which anything is."""
+    """After this many seconds at the latest."""
     episodes: int | None
-    """Ended episodes after which everything is."""
+    """Sooner, once this many episodes have ended."""
     eager_bytes: int
-    """Bytes after which everything is."""
+    """Sooner, once this many bytes are waiting."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeliverySession:
-    """What the server said when the client joined."""
+    """The session and its limits, from the reply to Join."""
 
     id: str
     learner: str
@@ -78,19 +78,19 @@ class DeliverySession:
 
 
 class Delivery:
-    """Sends parcels group by group, each again and again until it is settled.
+    """Sends parcels in groups and resends each until it is settled.
 
-    A group has one epoch and one schema. Only one request is on its way at a time, so that an answer can never be
-    taken for that of another one.
+    A group has one epoch and one schema. There is only one request at a time, so a reply can never be taken for that
+    of another request.
     """
 
     def __init__(self, outbox: AnyOutbox, pace: Pace, rng: random.Random) -> None:
         self.outbox = outbox
         self.acknowledged = 0
         self.refusals: list[str] = []
-        """What the server said about segments that it refuses for ever; whoever tells the user empties it."""
+        """The server's messages about segments that it refuses permanently; the courier reports and clears them."""
         self.flushing = False
-        """Send at once whatever there is."""
+        """Whether to send everything at once."""
         self._pace = pace
         self._backoff = Backoff(rng)
         self._groups: list[list[Parcel]] = []
@@ -99,13 +99,13 @@ class Delivery:
         self._ended = 0
 
     def offered(self, now: float, *, episode_ended: bool) -> None:
-        """Something new is in the outbox."""
+        """Note that the outbox has a new parcel."""
         if self._waiting_since is None:
             self._waiting_since = now
         self._ended += episode_ended
 
     def wait(self, now: float) -> float | None:
-        """Seconds until there is something to do; 0 for now, None for as long as nothing is offered."""
+        """Seconds until there is something to do: 0 for now, None until something is offered."""
         if self.outbox.backlog == 0:
             return None
         pause = self._not_before - now
@@ -133,7 +133,7 @@ class Delivery:
         )
 
     def answered(self, reply: training_pb2.PushReply, now: float) -> None:
-        """Settle what the answer speaks of; what it leaves out is sent again."""
+        """Settle the parcels that the reply mentions; the others will be sent again."""
         group = self._groups.pop(0)
         epoch, sequences = group[0].epoch, [parcel.sequence for parcel in group]
         for sequence in covered(reply.acknowledged, sequences):
@@ -145,14 +145,14 @@ class Delivery:
         self._not_before = now + asked_pause(reply.retry_after_ms)
         if not self._groups and self.outbox.in_flight:
             self.outbox.disconnected()
-            # A server that leaves something out without asking for a pause must not be asked in a tight loop.
+            # A server that leaves parcels out without asking for a pause must not be called in a tight loop.
             if reply.retry_after_ms == 0:
                 self._not_before = now + self._backoff.failed()
         if self.outbox.backlog and self._waiting_since is None:
             self._waiting_since = now
 
     def failed(self, error: CallFailed, now: float, least_pause: float = 0.0) -> None:
-        """Nothing is known about what was on its way: send it again later, unless it can never be taken."""
+        """Send the parcels of the failed call again later, unless the server can never accept them."""
         group = self._groups[0] if self._groups else []
         self._groups = []
         self.outbox.disconnected()
@@ -173,7 +173,7 @@ class Delivery:
 
     def _grouped(self, parcels: Sequence[Parcel], session: DeliverySession) -> list[list[Parcel]]:
         groups: list[list[Parcel]] = []
-        room = 0
+        free = 0
         largest = session.max_message_bytes - _MESSAGE_SLACK
         for parcel in parcels:
             size = len(parcel.payload) + _PER_SEGMENT
@@ -181,11 +181,11 @@ class Delivery:
                 self.outbox.refuse(*parcel.key, "too_large")
                 continue
             last = groups[-1] if groups else []
-            if not last or _kind(last[0]) != _kind(parcel) or size > room or len(last) >= session.max_push_segments:
-                last, room = [], largest
+            if not last or _kind(last[0]) != _kind(parcel) or size > free or len(last) >= session.max_push_segments:
+                last, free = [], largest
                 groups.append(last)
             last.append(parcel)
-            room -= size
+            free -= size
         return groups
 
 

@@ -1,4 +1,4 @@
-"""Any Gymnasium environment as a client, without importing Gymnasium."""
+"""Runs episodes of a Gymnasium environment with an agent, without importing Gymnasium."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rl4sys.experience import Ending
 
 
 class Environment(Protocol):
-    """What is asked of a Gymnasium environment."""
+    """The methods of a Gymnasium environment that are used here."""
 
     def reset(self, *, seed: int | None = None) -> tuple[Any, dict[str, Any]]:
         """Start an episode."""
@@ -20,9 +20,9 @@ class Environment(Protocol):
 
 
 def run_environment(agent: Agent, env: Environment, episodes: int = 1, seed: int | None = None) -> Sequence[float]:
-    """Act in an environment for a number of episodes, and return the sum of rewards of each.
+    """Act in an environment for a number of episodes and return the return of each.
 
-    An `action_mask` in the environment's info is given to the policy, where it takes one.
+    An `action_mask` in the environment's info is passed to a policy that takes one.
     """
     masked = any(spec.name == "action_mask" for spec in agent.settings.observation)
     returns: list[float] = []

@@ -1,4 +1,4 @@
-"""One episode of a live system: act, reward, end."""
+"""An episode of a live system: act, reward, end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from rl4sys.client.agent_status import AgentStatus
-from rl4sys.client.forks import explain, forks
+from rl4sys.client.forks import fork_error, forks
 from rl4sys.client.lane import Lane
 from rl4sys.client.segment_buffer import SegmentBuffer
 from rl4sys.client.snapshot import Newest, Snapshot, ThreadPolicies
@@ -19,19 +19,19 @@ from rl4sys.experience import Array, Ending, Segment
 from rl4sys.wire import SegmentFormat
 
 Fallback = Callable[[Any], Any]
-"""Decides about an observation, as the system passed it, while there is no policy yet."""
+"""Chooses an action for an observation, as the system passed it, while there is no policy yet."""
 
 
 _LARGEST_REWARD = float(np.finfo(np.float32).max)
 
 
 class EpisodeEnded(ValueError):
-    """An episode that is over is asked to act."""
+    """`act` was called on an episode that has ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharedState:
-    """What all episodes of an agent share."""
+    """What all episodes of one agent share."""
 
     newest: Newest
     policies: ThreadPolicies
@@ -39,18 +39,18 @@ class SharedState:
     post: Callable[[Segment, Snapshot], None]
     release: Callable[[Lane], None]
     longest: int
-    """Steps of one segment at most."""
+    """Most steps of one segment."""
     reward_window: int
     fallback: Fallback | None
     forks: int
 
 
 class Episode:
-    """Decides and records. Rewards may come from another thread than decisions.
+    """Acts and records. Rewards may come from another thread than decisions.
 
     Nothing here waits for the network: a decision reads the newest snapshot once, by reference. A segment is cut when
-    it is full, when new weights arrived and when the episode ends; it is sealed, so that it can be sent, once its last
-    decision is older than the newest `reward_window` ones.
+    it is full, when new weights arrive and when the episode ends. It is sealed and sent once all its decisions have
+    left the `reward_window`.
     """
 
     def __init__(self, shared: SharedState, lane: Lane) -> None:
@@ -75,7 +75,7 @@ class Episode:
 
     @property
     def decision(self) -> int:
-        """The id of the latest decision, for rewards that come late; -1 before the first."""
+        """The id of the latest decision, for late rewards; -1 before the first."""
         return self._decisions - 1
 
     @property
@@ -84,14 +84,14 @@ class Episode:
         return self._ended
 
     def act(self, observation: Any, mask: Any = None) -> Any:
-        """The action for what is observed now: a number for one choice, else an array."""
+        """Choose the action for an observation: an int for one choice, else an array."""
         shared = self._shared
         if shared.forks != forks():
-            raise explain()
+            raise fork_error()
         with self._lock:
             buffer, snapshot = self._buffer, shared.newest.snapshot
             if buffer is not None and buffer.snapshot is snapshot and buffer.count < buffer.length and not self._held:
-                # Almost always: nothing is complete, so there is nothing to seal.
+                # The common case: no segment is complete, so there is nothing to seal.
                 self._lane.reader.write(buffer.observation, buffer.count, observation, mask)
                 return self._decide(buffer)
         return self._act_in_next_segment(observation, mask)
@@ -108,13 +108,13 @@ class Episode:
                     return self._fall_back(observation)
                 return self._decide(self._observe(snapshot, observation, mask, sealed))
         finally:
-            # Whatever was refused, what is complete goes out; and outside the lock, for where the overflow policy is to
-            # wait, rewards must not wait too.
+            # Complete segments are posted even if this observation is refused. Outside the lock: with
+            # `overflow: block` posting may wait, and rewards must not.
             for segment, origin in sealed:
                 shared.post(segment, origin)
 
     def _decide(self, buffer: SegmentBuffer) -> Any:
-        """Decide about the present row of the buffer, and note it there."""
+        """Choose an action for the present row of the buffer and record it there."""
         lane, carry = self._lane, self._carry
         decision = self._shared.policies.at(buffer.snapshot).act_on_row(
             buffer.observation, buffer.count, lane.noise.at(lane.decisions), carry or None
@@ -128,7 +128,7 @@ class Episode:
         return lane.finish_action(decision.action)
 
     def reward(self, value: float, decision: int | None = None) -> None:
-        """Add to the reward of the latest decision, or of the one with this id. What is too late is counted."""
+        """Add to the reward of the latest decision, or of that with this id. Rewards that are too late are counted."""
         number = float(value)
         if not abs(number) <= _LARGEST_REWARD:
             raise ValueError(f"Got the reward {number}; expected a finite number. Leave it out if it is not known.")
@@ -149,10 +149,10 @@ class Episode:
         self._shared.status.add("late_rewards")
 
     def end(self, final_observation: Any = None, ending: Ending = Ending.TERMINATED, mask: Any = None) -> None:
-        """The episode is over; ending it again changes nothing.
+        """End the episode; a second call changes nothing.
 
-        After a truncation the value of what followed counts. If it was not observed, the last decision is not sent,
-        since what it led to is unknown; it is counted under `no_final_observation`.
+        After a truncation, learning needs the final observation to bootstrap from. Without one the last decision is not
+        sent, since its outcome is unknown, and counted under `no_final_observation`.
         """
         if ending is Ending.CONTINUES:
             raise ValueError("An episode ends as TERMINATED or TRUNCATED; one that continues needs no end.")
@@ -168,10 +168,10 @@ class Episode:
     def _observe(
         self, snapshot: Snapshot, observation: Any, mask: Any, sealed: list[tuple[Segment, Snapshot]]
     ) -> SegmentBuffer:
-        """The buffer with the observation in its present row; what can be sent now is added to `sealed`."""
+        """The buffer with the observation in its present row; segments that can be sent now are added to `sealed`."""
         buffer = self._buffer
         if buffer is not None and self._form is not snapshot.form:
-            # Another policy altogether: what follows the last step cannot be written in its terms.
+            # A policy with another schema: the next observation does not fit the old buffer.
             sealed += self._seal_all(self._without_last(buffer, "schema_changed"), Ending.TRUNCATED)
             buffer = None
         if buffer is None:
@@ -190,7 +190,7 @@ class Episode:
         return buffer
 
     def _begin(self, snapshot: Snapshot) -> SegmentBuffer:
-        """The first buffer of the episode, or of another schema."""
+        """The first buffer of the episode, or the first after a change of schema."""
         if self._form is not snapshot.form:
             self._form = snapshot.form
             self._carry = {spec.name: np.zeros((1, *spec.shape), np.float32) for spec in snapshot.form.schema.carry}
@@ -222,7 +222,7 @@ class Episode:
         return segment, buffer.snapshot
 
     def _without_last(self, buffer: SegmentBuffer, reason: str) -> SegmentBuffer:
-        """What the last decision led to was never seen; up to it, all is true."""
+        """Drop the last decision, whose outcome was never observed."""
         if buffer.count:
             buffer.count -= 1
             self._shared.status.add(f"drops:{reason}")

@@ -1,4 +1,4 @@
-"""Programs that end without `close`: what they have recorded is sent all the same."""
+"""An exit hook that closes open agents, so that a program that never calls `close` still sends its experience."""
 
 from __future__ import annotations
 
@@ -6,33 +6,33 @@ import atexit
 from typing import Protocol
 
 _SECONDS = 2.0
-"""For each agent: long enough for a server that is there, and short enough for whoever waits for the program to end."""
+"""Timeout for each agent: long enough for a server that is up, short enough not to delay the end of the program."""
 
 
-class _Closing(Protocol):
+class _Closable(Protocol):
     @property
     def is_ours(self) -> bool:
         """Whether this process connected it."""
 
     def close(self, timeout: float) -> None:
-        """Send what there is, and stop."""
+        """Send the backlog and stop."""
 
 
-_open: set[_Closing] = set()
+_open: set[_Closable] = set()
 
 
-def remember(agent: _Closing) -> None:
-    """It is to be closed before the program ends."""
+def remember(agent: _Closable) -> None:
+    """Close this agent when the program ends."""
     _open.add(agent)
 
 
-def forget(agent: _Closing) -> None:
-    """It was closed."""
+def forget(agent: _Closable) -> None:
+    """Forget an agent that was closed."""
     _open.discard(agent)
 
 
 @atexit.register
 def close_forgotten() -> None:
-    """Close what is still open. A forked child leaves that to its parent."""
+    """Close every agent that is still open. A forked child leaves them to its parent."""
     for agent in [agent for agent in _open if agent.is_ours]:
         agent.close(_SECONDS)

@@ -1,4 +1,4 @@
-"""Notices that a process was forked: threads, locks and connections do not survive that."""
+"""Detects forks, which an agent does not survive: threads, locks and connections stay in the parent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class ForkedAgent(RuntimeError):
 
 
 def forks() -> int:
-    """How often this process was forked from the one that imported this module first."""
+    """How many forks lie between this process and the one that imported this module."""
     return _forks
 
 
@@ -21,7 +21,7 @@ def _count() -> None:
     _forks += 1
 
 
-def explain() -> ForkedAgent:
+def fork_error() -> ForkedAgent:
     """The error for an agent that belongs to the parent process."""
     return ForkedAgent(
         f"This agent was connected in the parent of process {os.getpid()}; its background threads and its connection "

@@ -21,21 +21,21 @@ _MESSAGE_BYTES = 4 << 20
 _OPTIONS = [
     ("grpc.keepalive_time_ms", 20_000),
     ("grpc.keepalive_timeout_ms", 10_000),
-    # A watch may be silent for hours, and is how a half-open connection is noticed.
+    # A watch may be silent for hours; pings on it detect half-open connections.
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.max_send_message_length", _MESSAGE_BYTES + (64 << 10)),
     ("grpc.max_receive_message_length", _MESSAGE_BYTES + (64 << 10)),
-    # The courier decides when to try again; a connection may be tried a little sooner than that.
+    # The courier decides when to retry a call; reconnecting may happen a little sooner.
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1_000),
     ("grpc.enable_retries", 0),
 ]
 _SERVICE = "/rl4sys.v1.Training/"
-_ANSWER_BYTES = _MESSAGE_BYTES + (64 << 10)
+_REPLY_BYTES = _MESSAGE_BYTES + (64 << 10)
 _POLICY_BYTES = 512 << 10
-"""Of an answer to Join. An empty part of a policy takes two bytes of it, and seventy in memory."""
+"""Limit of a reply to Join. An empty part of a policy takes two bytes of it and seventy bytes in memory."""
 _MOST_FIELDS = 1 << 16
 _CODES = {code.name: code for code in Code}
 
@@ -43,7 +43,7 @@ R = TypeVar("R")
 
 
 class GrpcTransport:
-    """One channel to one server. It connects when the first call is made, and again by itself."""
+    """One channel to one server. It connects at the first call and reconnects by itself."""
 
     def __init__(self, settings: ClientSettings) -> None:
         address = settings.server
@@ -55,7 +55,7 @@ class GrpcTransport:
         self._stub = _Methods(self._channel)
 
     def join(self, request: training_pb2.JoinRequest, timeout: float) -> training_pb2.JoinReply:
-        """Find or make the learner of a client."""
+        """Find or create the learner of a client."""
         reply: training_pb2.JoinReply = self._call(self._stub.Join, request, timeout)
         return reply
 
@@ -69,21 +69,21 @@ class GrpcTransport:
         return _Stream(lambda: self._stub.Pull(request, timeout=timeout, metadata=self._metadata()))
 
     def watch(self, request: training_pb2.WatchRequest) -> Watching:
-        """New versions as they are published. Keepalive, not a deadline, ends it when the server is gone."""
+        """New versions as they are published. Keepalive, not a deadline, ends the stream when the server is gone."""
         return _Stream(lambda: self._stub.Watch(request, metadata=self._metadata()))
 
     def act(self, request: training_pb2.ActRequest, timeout: float) -> training_pb2.ActReply:
-        """Decide on the server."""
+        """Choose actions on the server."""
         reply: training_pb2.ActReply = self._call(self._stub.Act, request, timeout)
         return reply
 
     def status(self, request: status_pb2.StatusRequest, timeout: float) -> status_pb2.StatusReply:
-        """What the server is doing."""
+        """The status of the server."""
         reply: status_pb2.StatusReply = self._call(self._stub.Status, request, timeout)
         return reply
 
     def close(self) -> None:
-        """Let go of the connection; calls that are on their way fail as CANCELLED."""
+        """Close the connection; pending calls fail as CANCELLED."""
         self._channel.close()
 
     def _metadata(self) -> tuple[tuple[str, str], ...]:
@@ -96,12 +96,12 @@ class GrpcTransport:
         except grpc.RpcError as error:
             _raise(error)
         except ValueError as error:
-            # A channel that was closed meanwhile says so like this.
+            # gRPC raises this for a channel that was closed meanwhile.
             raise CallFailed(Code.CANCELLED, str(error)) from error
 
 
 class _Methods:
-    """The methods of the service. An answer is read within bounds too: a few megabytes could else become a hundred."""
+    """The methods of the service. Replies are parsed within limits: a few megabytes could unfold to hundreds."""
 
     def __init__(self, channel: grpc.Channel) -> None:
         self.Join = _unary(channel, "Join", training_pb2.JoinReply, most_bytes=_POLICY_BYTES)
@@ -112,12 +112,12 @@ class _Methods:
         self.Watch = _stream(channel, "Watch", training_pb2.NewVersion)
 
 
-def _unary(channel: grpc.Channel, name: str, reply: type[Message], most_bytes: int = _ANSWER_BYTES) -> Any:
+def _unary(channel: grpc.Channel, name: str, reply: type[Message], most_bytes: int = _REPLY_BYTES) -> Any:
     return channel.unary_unary(_SERVICE + name, _serialize, partial(_read, reply, most_bytes))
 
 
 def _stream(channel: grpc.Channel, name: str, reply: type[Message]) -> Any:
-    return channel.unary_stream(_SERVICE + name, _serialize, partial(_read, reply, _ANSWER_BYTES))
+    return channel.unary_stream(_SERVICE + name, _serialize, partial(_read, reply, _REPLY_BYTES))
 
 
 def _serialize(request: Message) -> bytes:
@@ -129,7 +129,7 @@ def _read(reply: type[Message], most_bytes: int, data: bytes) -> Message:
 
 
 class _Stream(Iterator[Any]):
-    """Messages of one call. Ends when cancelled; raises `CallFailed` when the server is lost."""
+    """The messages of one call. Ends when cancelled; raises `CallFailed` when the connection is lost."""
 
     def __init__(self, begin: Callable[[], Any]) -> None:
         try:
@@ -156,11 +156,11 @@ class _Stream(Iterator[Any]):
 
 
 def _raise(error: Any) -> NoReturn:
-    """Say in our words what gRPC raised."""
+    """Raise `CallFailed` for an error of gRPC."""
     code = error.code()
     metadata = error.trailing_metadata() or ()
     failure = Failure.from_metadata((entry[0], entry[1]) for entry in metadata)
-    # What a proxy or a broken peer answers is a fault of the connection, not of the request.
+    # An unexpected code, from a proxy or a broken peer, is a fault of the connection, not of the request.
     known = _CODES.get(code.name, Code.UNAVAILABLE) if code is not None else Code.UNAVAILABLE
     if known is Code.UNKNOWN:
         known = Code.INTERNAL
@@ -169,7 +169,7 @@ def _raise(error: Any) -> NoReturn:
 
 def _credentials(tls: Tls) -> grpc.ChannelCredentials:
     if (tls.cert is None) != (tls.key is None):
-        raise SettingsError("tls: cert and key go together; give both or neither.")
+        raise SettingsError("tls: got only one of cert and key; give both or neither.")
     return grpc.ssl_channel_credentials(_bytes(tls.ca), _bytes(tls.key), _bytes(tls.cert))
 
 

@@ -1,4 +1,4 @@
-"""What an operator wants to know about an agent."""
+"""The health of an agent, for operators."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """The state of an agent at one moment."""
+    """The state of an agent at one point in time."""
 
     connected: bool
     """Whether the last call to the server succeeded."""
     learner: str | None
-    """Who learns; None before the first policy."""
+    """The learner that trains this policy; None before the first policy."""
     version: int | None
-    """Of the weights that decide now."""
+    """The version of the weights in use."""
     age: float | None
     """Seconds since that version arrived."""
     decisions: int
-    """Taken by the policy since the start."""
+    """Actions chosen by the policy since the start."""
     fallback_decisions: int
-    """Taken by the fallback, and not recorded."""
+    """Actions chosen by the fallback, which are not recorded."""
     open_episodes: int
     backlog: int
-    """Segments that wait to be sent or acknowledged."""
+    """Segments waiting to be sent or acknowledged."""
     backlog_bytes: int
     acknowledged: int
-    """Segments that the server has for ever."""
+    """Segments that the server has stored."""
     drops: Mapping[str, int]
     """Segments that will never be sent, by reason; under `no_final_observation` and `schema_changed`, decisions."""
     late_rewards: int
     """Rewards for decisions that were sealed already."""
     damaged_patches: int
-    """Updates that did not check out and were pulled in full."""
+    """Patches that failed verification; the weights were then pulled in full."""
     last_error: str | None
     stopped: str | None
-    """Why nothing is sent or received at present, though the server is there or a thread died; None while it is."""
+    """Why nothing is sent or received at present: the server refuses this client, or a thread died; None otherwise."""

@@ -17,35 +17,37 @@ from rl4sys.policy import ActionSpec, BoxAction, DiscreteAction, KeyedNoise, Pol
 
 
 class Lane:
-    """A stream of episodes, one after the other, with its own chance and its own memory for recording."""
+    """A stream of consecutive episodes with its own random numbers and its own recording buffers."""
 
     def __init__(self, stream: StreamKey, seed: int, first_episode: int) -> None:
         self.stream = stream
         self.episode = first_episode - 1
         self.decisions = 0
-        """How many this lane has taken: the step that its chance is drawn for."""
+        """Decisions taken in this lane: the step for which random numbers are drawn."""
         self.noise = KeyedNoise(seed, [stream], 0)
         self.reader = ObservationReader(())
-        self.finish_action = _finishing(DiscreteAction(1))
-        """Makes of a decision what the system counts with and within its bounds; it is recorded as it was chosen."""
+        self.finish_action = _action_finisher(DiscreteAction(1))
+        """Turns a decision into the action for the system: shifted to its first choice, or clipped to its bounds.
+
+        What is recorded is the decision itself."""
         self._seed = seed
         self._spec: PolicySpec | None = None
         self._noise_size = 0
         self._spare: list[SegmentBuffer] = []
 
     def prepare(self, snapshot: Snapshot) -> None:
-        """Fit to a policy; nothing is done for one that is known. Chance is drawn by step, so nothing repeats."""
+        """Adapt to a policy; does nothing for the present one. Random numbers are keyed by step, so none repeats."""
         if self._spec is snapshot.spec:
             return
         self._spec = snapshot.spec
         self.reader = ObservationReader(snapshot.form.schema.observation)
-        self.finish_action = _finishing(snapshot.spec.action)
+        self.finish_action = _action_finisher(snapshot.spec.action)
         size = noise_size(snapshot.spec)
         if size != self._noise_size:
             self.noise, self._noise_size = KeyedNoise(self._seed, [self.stream], size), size
 
     def buffer(self, snapshot: Snapshot, length: int) -> SegmentBuffer:
-        """Columns to record into, used before if there are some."""
+        """A buffer to record into, reused where one is free."""
         while self._spare:
             buffer = self._spare.pop()
             if buffer.snapshot.form is snapshot.form and buffer.length == length:
@@ -54,13 +56,13 @@ class Lane:
         return SegmentBuffer(snapshot, length)
 
     def give_back(self, buffer: SegmentBuffer) -> None:
-        """Its contents were copied; the columns may be used again."""
+        """Take back a buffer whose contents were copied."""
         if not self._spare:
             self._spare.append(buffer)
 
 
 class LaneAllocator:
-    """Hands out the free lane with the lowest number; makes a new one when all are taken."""
+    """Hands out the free lane with the lowest number, or a new lane when all are taken."""
 
     def __init__(self, client: str, seed: int, first_episode: int) -> None:
         self._client = client
@@ -72,7 +74,7 @@ class LaneAllocator:
 
     @property
     def decisions(self) -> int:
-        """Taken in all lanes together."""
+        """Decisions taken in all lanes together."""
         return sum(lane.decisions for lane in self._lanes)
 
     @property
@@ -93,12 +95,12 @@ class LaneAllocator:
         return lane
 
     def release(self, lane: Lane) -> None:
-        """Its episode is over."""
+        """Free the lane of an episode that has ended."""
         with self._lock:
             heapq.heappush(self._free, lane.stream.lane)
 
 
-def _finishing(kind: ActionSpec) -> Callable[[Array], Any]:
+def _action_finisher(kind: ActionSpec) -> Callable[[Array], Any]:
     match kind:
         case DiscreteAction(start=start):
             return lambda action: int(action[0]) + start

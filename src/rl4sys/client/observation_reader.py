@@ -1,4 +1,4 @@
-"""Puts what a system observes into rows of columns: arrays, lists, numbers or tensors, alone or by name."""
+"""Copies observations (arrays, lists, numbers or tensors, alone or by name) into rows of a segment buffer."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _INFINITY = float("inf")
 
 
 class BadObservation(ValueError):
-    """An observation is not what the policy was made for. Nothing of it was recorded."""
+    """An observation does not fit the policy. Nothing of it was recorded."""
 
 
-class _Usual:
-    """The one array that a policy sees, with what is asked of it in every decision at hand."""
+class _OnlyArray:
+    """The only array that a policy observes, with precomputed properties for the check in every decision."""
 
     def __init__(self, spec: ArraySpec) -> None:
         self.spec, self.name, self.shape = spec, spec.name, spec.shape
@@ -27,16 +27,16 @@ class _Usual:
 
 
 class ObservationReader:
-    """Knows which arrays a policy sees, and copies one observation into a row of each."""
+    """Copies an observation into one row of each array that a policy observes."""
 
     def __init__(self, specs: Sequence[ArraySpec]) -> None:
         self._seen = [spec for spec in specs if spec.name != MASK]
         self._only = self._seen[0] if len(self._seen) == 1 else None
-        self._usual = None if self._only is None else _Usual(self._only)
+        self._usual = None if self._only is None else _OnlyArray(self._only)
         self._mask = next((spec for spec in specs if spec.name == MASK), None)
 
     def write(self, columns: Mapping[str, Array], row: int, observation: Any, mask: Any) -> None:
-        """Copy into row `row`; a mask that is absent allows everything."""
+        """Copy into row `row`; without a mask every action is allowed."""
         usual, only = self._usual, self._only
         if (
             usual is not None
@@ -44,7 +44,7 @@ class ObservationReader:
             and observation.dtype is usual.dtype
             and observation.shape == usual.shape
         ):
-            # What a system in a hot loop passes: no cast, no view, and a finite sum of squares.
+            # The fast path for a system in a hot loop: no cast, no view, and a finite sum of squares.
             columns[usual.name][row] = observation
             if not usual.is_vector or not observation.dot(observation) < _INFINITY:
                 _require_finite(usual.spec, observation)
@@ -69,7 +69,7 @@ class ObservationReader:
             )
 
     def _write_named(self, columns: Mapping[str, Array], row: int, observation: Mapping[str, Any], mask: Any) -> Any:
-        """Returns the mask, which may be among the named arrays."""
+        """Copy named arrays; returns the mask, which may be one of them."""
         given = dict(observation)
         named_mask = given.pop(MASK, None)
         if given.keys() != {spec.name for spec in self._seen}:
@@ -82,7 +82,7 @@ class ObservationReader:
 
 
 def as_array(value: Any) -> Array:
-    """An array, a list, a number, or a tensor of any library that can give one. No library is imported for it."""
+    """Any array, list, number or tensor as a numpy array, without importing the library it comes from."""
     if type(value) is np.ndarray:
         return value
     if callable(getattr(value, "detach", None)):
@@ -90,7 +90,7 @@ def as_array(value: Any) -> Array:
     try:
         return np.asarray(value)
     except (TypeError, ValueError) as error:
-        raise BadObservation(f"A {type(value).__name__} is no array of numbers: {error}.") from error
+        raise BadObservation(f"Got a {type(value).__name__}, which is not an array of numbers: {error}.") from error
 
 
 def _copy(spec: ArraySpec, row: Array, array: Array) -> None:
@@ -117,7 +117,7 @@ def _require_finite(spec: ArraySpec, array: Array) -> None:
 
 
 def _fits_unsigned(spec: ArraySpec, row: Array, array: Array) -> bool:
-    """Plain lists of whole numbers are signed; they may well be small enough for what has no sign."""
+    """Copy signed integers, such as those of a plain list, into an unsigned array if all of them fit."""
     if not spec.dtype.startswith("uint") or array.dtype.kind != "i":
         return False
     np.copyto(row[0, ...], array, casting="unsafe")

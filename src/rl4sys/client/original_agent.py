@@ -29,36 +29,36 @@ from rl4sys.wire.calls import Transport
 
 
 class RL4SysTrajectory:
-    """One episode, as the original calls it. Made by `request_for_action`."""
+    """One episode, under its original name. Created by `request_for_action`."""
 
     def __init__(self, episode: Episode) -> None:
         self._episode = episode
 
     @property
     def completed(self) -> bool:
-        """Whether its end was marked."""
+        """Whether the episode has ended."""
         return self._episode.ended
 
 
 class RL4SysAction:
-    """A decision that can still be rewarded."""
+    """A decision, to which a reward can be given."""
 
     def __init__(self, act: Any, episode: Episode) -> None:
         self.act = act
-        """What to do, ready for `env.step`."""
+        """The action for `env.step`."""
         self.reward = 0.0
         self._episode = episode
         self._decision = episode.decision
 
     def update_reward(self, reward: float) -> None:
-        """The reward of this decision is this; a later call corrects an earlier one."""
+        """Set the reward of this decision; a later call replaces an earlier one."""
         value = float(reward)
         self._episode.reward(value - self.reward, self._decision)
         self.reward = value
 
 
 class RL4SysAgent:
-    """Connects as its file says. Where the file does not tell the size of observations, at the first request."""
+    """An agent with the original API. It connects at once, or at the first request if the config lacks `input_size`."""
 
     def __init__(
         self,
@@ -84,15 +84,15 @@ class RL4SysAgent:
 
     @property
     def agent(self) -> Agent:
-        """The agent beneath, for `health()` and more than one style at a time."""
+        """The underlying agent, for `health()` and for using both APIs together."""
         if self._agent is None:
-            raise RuntimeError("Nothing was observed yet, so there is no connection; call request_for_action first.")
+            raise RuntimeError("There is no connection before the first observation; call request_for_action first.")
         return self._agent
 
     def request_for_action(
         self, traj: RL4SysTrajectory | None, obs: Any, mask: Any = None
     ) -> tuple[RL4SysTrajectory, RL4SysAction]:
-        """Decide; without a trajectory, or after the end of one, a new one begins."""
+        """Choose an action; begins a new trajectory if there is none or the given one has ended."""
         if self._agent is None:
             self._agent = connect(_with_observation(self._settings, obs), self._transport)
         if traj is None or traj.completed:
@@ -101,29 +101,29 @@ class RL4SysAgent:
         return traj, RL4SysAction(episode.act(obs, mask), episode)
 
     def add_to_trajectory(self, traj: RL4SysTrajectory, action: RL4SysAction) -> None:
-        """Kept for the programs that call it: a decision is part of its trajectory from the start."""
+        """Does nothing, since `request_for_action` already recorded the decision; kept for the original API."""
         if traj._episode is not action._episode:
             raise ValueError("This action was decided in another trajectory; add it to the one it came with.")
 
     def mark_end_of_trajectory(
         self, traj: RL4SysTrajectory, action: RL4SysAction, final_observation: Any = None, truncated: bool = False
     ) -> None:
-        """The episode is over. One that was only cut short needs `truncated` and what was observed then."""
+        """End the episode; if it was cut short, pass `truncated=True` and the final observation."""
         self.add_to_trajectory(traj, action)
         traj._episode.end(final_observation, Ending.TRUNCATED if truncated else Ending.TERMINATED)
 
     def flush(self, timeout: float = 10.0) -> bool:
-        """Send what there is, and wait until the server has it; false if it did not in time."""
+        """Send all sealed segments and wait until the server acknowledged them; false after `timeout` seconds."""
         return self._agent is None or self._agent.flush(timeout)
 
     def close(self, timeout: float = 10.0) -> None:
-        """Send what there is, and stop."""
+        """Send the backlog and stop."""
         if self._agent is not None:
             self._agent.close(timeout)
 
 
 def _show_logs(logger: logging.Logger) -> None:
-    """Show everything, on standard error where the program has not said where else."""
+    """Log everything, to standard error if the program has not configured logging."""
     logger.setLevel(logging.DEBUG)
     if not logger.hasHandlers():
         handler = logging.StreamHandler()
@@ -132,12 +132,12 @@ def _show_logs(logger: logging.Logger) -> None:
 
 
 def _completed(settings: ClientSettings, observation_space: Any, action_space: Any) -> ClientSettings:
-    """With what the caller knows; and with a mask, which any request may then give or leave out."""
+    """Add the spaces that the caller passed, and a mask, which is optional in every request."""
     action = settings.action if action_space is None else action_from_space(action_space)
     observation = settings.observation if observation_space is None else observation_from_space(observation_space)
     if action is None:
         raise SettingsError(
-            "The file does not tell what can be done: it has no act_dim. Add it, or pass "
+            "The config has no act_dim, so the actions are unknown. Add it, or pass "
             "RL4SysAgent(..., action_space=env.action_space)."
         )
     if observation and all(spec.name != MASK for spec in observation):
@@ -146,7 +146,7 @@ def _completed(settings: ClientSettings, observation_space: Any, action_space: A
 
 
 def _with_observation(settings: ClientSettings, obs: Any) -> ClientSettings:
-    """The first observation tells the size of all."""
+    """Take the shapes of the arrays from the first observation."""
     parts = obs if isinstance(obs, dict) else {OBSERVATION: obs}
     arrays = {name: as_array(part) for name, part in parts.items() if name != MASK}
     seen = tuple(ArraySpec(n, "uint8" if a.dtype == "uint8" else "float32", a.shape) for n, a in arrays.items())

@@ -1,15 +1,16 @@
 """Reads the config files of the original RL4Sys: the flat one, and the one in sections.
 
-Every documented name keeps its meaning, with these rules where the engine counts differently:
+Every documented name keeps its meaning; these are translated:
 
-- `pi_lr` and `vf_lr` are the step sizes of actor and critic (`lr`, `critic_lr`), `train_pi_iters` and `train_v_iters`
-  their passes over each batch (`epochs`, `critic_epochs`). Where both are equal, one optimizer serves both networks.
+- `pi_lr` and `vf_lr` are the learning rates of actor and critic (`lr`, `critic_lr`), `train_pi_iters` and
+  `train_v_iters` their epochs over each batch (`epochs`, `critic_epochs`). Where both are
+  equal, one optimizer serves both networks.
 - `batch_size` is the size of one gradient step: PPO's `minibatch_size`.
-- `traj_per_epoch` trajectories are gathered before each update (`episodes_per_update`); the buffer has room for as many
-  of `max_traj_length`.
-- `max_traj_length` is the most steps that are sent in one piece (`max_segment_length`).
+- `traj_per_epoch` trajectories are collected before each update (`episodes_per_update`); the buffer holds that
+  many of length `max_traj_length`.
+- `max_traj_length` is the most steps of one segment (`max_segment_length`).
 - `act_dim` is the number of choices for PPO and DQN, and the size of a vector within ±`act_limit` for the others.
-- `send_frequency` trajectories are sent together, but none waits longer than a second.
+- `send_frequency` trajectories are sent together, after one second at the latest.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ _RENAMED = {
 }
 _SECTIONS = ("algorithm_parameters", "network_architecture", "training", "communication")
 _FLAT = ("algorithm_name", "train_server_address", "max_traj_length", "act_limit", "type")
-_OTHER_LONGEST = 1000
-"""Of a trajectory, where `max_traj_length` is not given."""
+_DEFAULT_LENGTH = 1000
+"""Length of a trajectory where `max_traj_length` is not given."""
 
 # fmt: off
 PPO_NAMES = (
@@ -52,12 +53,12 @@ _KNOWN = {"ppo": PPO_NAMES, "dqn": DQN_NAMES}
 
 
 def is_original(values: Mapping[str, Any]) -> bool:
-    """Whether a file has the shape of the original ones."""
+    """Whether a config has the keys of an original one."""
     return any(name in values for name in (*_SECTIONS, *_FLAT))
 
 
 def translate(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The same in our shape."""
+    """The same settings with the present names."""
     top = Section(values)
     name = (top.text("algorithm_name") or top.text("algorithm") or "PPO").lower()
     if name not in _ALGORITHMS:
@@ -78,9 +79,9 @@ def translate(values: Mapping[str, Any]) -> dict[str, Any]:
     }
     if ours["send_frequency"] is not None:
         ours["send_interval"] = 1.0
-    algorithm, buffer = _parameters(parameters, training, name, longest or _OTHER_LONGEST)
+    algorithm, buffer = _parameters(parameters, training, name, longest or _DEFAULT_LENGTH)
     ours |= {"algorithm": {"name": name, **algorithm}, "buffer": buffer or None}
-    # What the original files did not have may be added to them: a token, an outbox, a cache.
+    # Settings that the original files did not have may be added to them: a token, an outbox, a cache.
     ours |= communication.rest() | top.rest()
     return {key: value for key, value in ours.items() if value is not None}
 

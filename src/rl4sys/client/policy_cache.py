@@ -1,4 +1,4 @@
-"""Keeps the newest policy on disk, so that a client can start while the server is away."""
+"""Caches the newest policy on disk, so that a client can start while the server is unreachable."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from rl4sys.wire import SegmentFormat, require_decides
 _log = logging.getLogger(__name__)
 _FORMAT = 1
 _SECONDS_BETWEEN = 5.0
-"""A version that is soon replaced is not worth a write."""
+"""Minimum seconds between two writes: most versions are soon replaced."""
 
 
 class PolicyCache:
-    """One file for each client and policy: a line of JSON, then the weights as they travel."""
+    """One file per client and policy: a line of JSON, then the weights as on the wire."""
 
     def __init__(self, directory: Path, name: str, clock: Callable[[], float]) -> None:
         self._path = directory / f"{name}.policy"
@@ -32,7 +32,7 @@ class PolicyCache:
         self._pending: Snapshot | None = None
 
     def load(self) -> Snapshot | None:
-        """The policy that was kept; None if there is none that checks out."""
+        """The cached policy; None if there is none or it is damaged."""
         try:
             head, _, blob = self._path.read_bytes().partition(b"\n")
             raw = json.loads(head)
@@ -46,7 +46,9 @@ class PolicyCache:
             return None
         except (OSError, KeyError, TypeError, ValueError) as error:
             _log.warning(
-                "The cached policy %s is of no use: %s. Delete it, or start with the server.", self._path, error
+                "The cached policy %s cannot be used: %s. Delete it, or start while the server is reachable.",
+                self._path,
+                error,
             )
             return None
         weights = np.frombuffer(blob, FLOAT32)
@@ -56,7 +58,7 @@ class PolicyCache:
         )
 
     def keep(self, snapshot: Snapshot) -> None:
-        """Write this one, at once or with a later one."""
+        """Write this policy now, or a later one in a few seconds."""
         self._pending = snapshot
         now = self._clock()
         if self._saved_at is None or now - self._saved_at >= _SECONDS_BETWEEN:
@@ -64,7 +66,7 @@ class PolicyCache:
             self.save()
 
     def save(self) -> None:
-        """Write what is not yet written. A disk that fails is told of, and decisions go on."""
+        """Write the newest policy if it is not written yet. A failing disk is logged; decisions continue."""
         snapshot, self._pending = self._pending, None
         if snapshot is None:
             return

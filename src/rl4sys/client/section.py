@@ -1,4 +1,4 @@
-"""Reads typed values out of a part of a config file, and says clearly what is wrong with the others."""
+"""Reads typed values from a section of a config file, with a clear error for every wrong one."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from rl4sys.suggestions import did_you_mean
 
 
 class SettingsError(ValueError):
-    """A client's settings cannot be used."""
+    """The settings of a client are invalid."""
 
 
 class Section:
-    """Values by name, each of which must be asked for: `finish` refuses what nobody read."""
+    """Values by name. `finish` refuses every name that was not read."""
 
     def __init__(self, values: Any, where: str = "") -> None:
         self.where = where
@@ -26,13 +26,13 @@ class Section:
         return name in self._values
 
     def raw(self, name: str, default: Any = None) -> Any:
-        """The value as it is."""
+        """The value, unchecked."""
         self._read.add(name)
         value = self._values.get(name)
         return default if value is None else value
 
     def text(self, name: str, default: str | None = None) -> str | None:
-        """A text that is not empty."""
+        """A string that is not empty."""
         value = self.raw(name, default)
         if value is not None and (not isinstance(value, str) or not value):
             raise self._wrong(name, value, "a text")
@@ -53,7 +53,7 @@ class Section:
         return value
 
     def choice(self, name: str, allowed: Iterable[str], default: str) -> str:
-        """One of a few words."""
+        """One of the allowed words."""
         words = list(allowed)
         value = self.raw(name, default)
         if value not in words:
@@ -62,17 +62,17 @@ class Section:
         return str(value)
 
     def section(self, name: str) -> Section:
-        """The names and values below one name; empty where it is absent."""
+        """The section with this name; an empty one where it is absent."""
         return Section(self.raw(name, {}), self._place(name))
 
     def rest(self) -> dict[str, Any]:
-        """Everything that was not read yet, which counts as read from now on."""
+        """All values that were not read yet; they count as read from now on."""
         rest = {name: value for name, value in self._values.items() if name not in self._read}
         self._read |= rest.keys()
         return rest
 
     def finish(self, known: Iterable[str] = ()) -> None:
-        """Refuse names that nobody read; `known` are further ones that could have been meant."""
+        """Refuse names that were not read; `known` adds names to suggest."""
         for name in self._values.keys() - self._read:
             words = [*self._read, *known]
             raise SettingsError(
@@ -87,6 +87,6 @@ class Section:
 
 
 def shown(value: object) -> str:
-    """A value for an error message, cut short when long."""
+    """A value for an error message, shortened if it is long."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."

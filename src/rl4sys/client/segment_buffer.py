@@ -1,4 +1,4 @@
-"""Steps that were taken and not yet sealed: rewards can still be added to them."""
+"""Records the steps of a segment until it is sealed; rewards can be added to it until then."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from rl4sys.policy import Decision
 
 
 class SegmentBuffer:
-    """Columns for up to `length` steps of one version, allocated once and used again and again.
+    """Columns for up to `length` steps of one policy version, allocated once and reused.
 
-    Row `count` of the observations is what is being decided about, or what followed the last step.
+    Row `count` of the observations is the present observation, or the final one after the last step.
     """
 
     def __init__(self, snapshot: Snapshot, length: int) -> None:
@@ -31,7 +31,7 @@ class SegmentBuffer:
         self._noted = list(self._extras.items())
 
     def begin(self, snapshot: Snapshot, start: int, carry: Arrays) -> SegmentBuffer:
-        """Forget everything; the schema must be the same."""
+        """Clear the buffer for a new segment of the same schema."""
         self.snapshot, self.start, self.count = snapshot, start, 0
         self.carry = {name: array[0].copy() for name, array in carry.items()}
         self.reward.fill(0.0)
@@ -43,7 +43,7 @@ class SegmentBuffer:
         return self.start + self.count
 
     def record(self, decision: Decision) -> None:
-        """Note what was decided about the present row."""
+        """Record the decision for the present row."""
         row = self.count
         self._action[row] = decision.action[0]
         for name, column in self._noted:
@@ -51,17 +51,17 @@ class SegmentBuffer:
         self.count = row + 1
 
     def continue_from(self, earlier: SegmentBuffer) -> None:
-        """What followed the last step of the earlier buffer is what this one starts with."""
+        """Begin with the observation that followed the last step of an earlier buffer."""
         for name, column in self.observation.items():
             column[0] = earlier.observation[name][earlier.count]
 
     def repeat_last(self) -> None:
-        """After a termination nobody asks for the value of what followed; the last observation stands in."""
+        """Use the last observation as the final one: after a termination its value does not matter."""
         for column in self.observation.values():
             column[self.count] = column[self.count - 1]
 
     def seal(self, stream: StreamKey, episode: int, ending: Ending) -> Segment:
-        """The segment, in arrays of its own."""
+        """The recorded steps as a segment, with copies of the arrays."""
         steps = self.count
         return Segment(
             stream=stream,

@@ -1,4 +1,4 @@
-"""Turns sealed segments into the bytes that are kept and sent, in a thread of its own."""
+"""Encodes sealed segments into outbox payloads, in a background thread."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 
 
 class SegmentEncoder:
-    """Stands between acting threads, which must not wait for a disk, and the outbox, which may be on one."""
+    """Moves segments from the queue into the outbox, so that acting threads never wait for a disk."""
 
     def __init__(self, queue: SegmentQueue, courier: Courier, status: AgentStatus) -> None:
         self._queue = queue
@@ -23,17 +23,17 @@ class SegmentEncoder:
         self._status = status
 
     def run(self) -> None:
-        """Pack until the queue is closed and empty."""
+        """Encode until the queue is closed and empty."""
         while (taken := self._queue.take()) is not None:
-            self._pack(*taken)
+            self._encode(*taken)
 
-    def _pack(self, segment: Segment, snapshot: Snapshot) -> None:
+    def _encode(self, segment: Segment, snapshot: Snapshot) -> None:
         try:
-            # The server would refuse NaN and infinity; finding them here saves the way.
+            # The server would refuse NaN and infinity; checking here saves the call.
             snapshot.form.schema.check(segment)
             payload = snapshot.schema_hash + encode_segment(snapshot.form, segment)
         except (SchemaMismatch, SegmentRefused) as error:
             if self._status.add("drops:not_finite"):
-                _log.warning("Experience that nobody can learn from is dropped: %s", error)
+                _log.warning("A segment that cannot be learned from is dropped: %s", error)
             return
         self._courier.offer(payload, episode_ended=segment.ending is not Ending.CONTINUES)

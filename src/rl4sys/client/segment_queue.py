@@ -1,4 +1,4 @@
-"""Where sealed segments wait until the encoder has time: acting threads leave them here and go on."""
+"""The bounded queue of sealed segments between the threads that act and the thread that encodes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from rl4sys.experience import Segment
 from rl4sys.records import Overflow
 
 _OVERHEAD = 1024
-"""Bytes that the objects of a segment take beyond its values, so that tiny ones are bounded too."""
+"""Bytes that the objects of a segment take beyond its values, so that the number of tiny segments is bounded too."""
 
 
 class SegmentQueue:
-    """A bounded queue between the threads that act and the one that packs. Its lock is never held for long."""
+    """A bounded queue, so that acting threads never wait for encoding or for a disk."""
 
     def __init__(self, capacity_bytes: int, overflow: Overflow, status: AgentStatus, linger: float = 0.0) -> None:
-        """`linger` are the seconds that a first segment waits for others, so that acting is disturbed less often."""
+        """`linger`: seconds that the first segment waits for others, so that encoding interrupts acting less often."""
         self._linger = linger
         self._hurried = 0
         self._capacity = capacity_bytes
@@ -32,11 +32,11 @@ class SegmentQueue:
 
     @property
     def waiting(self) -> int:
-        """Segments here or in the encoder's hands."""
+        """Segments in the queue or being encoded."""
         return len(self._queue) + self._busy
 
     def post(self, segment: Segment, snapshot: Snapshot) -> None:
-        """Leave a segment. Waits only if the overflow policy is to block and everything is full."""
+        """Add a segment. Waits only with `overflow: block`, while the queue is full."""
         size = cost(segment)
         with self._changed:
             while self._overflow is Overflow.BLOCK and self._queue and self._is_full(size) and not self._closed:
@@ -56,7 +56,7 @@ class SegmentQueue:
                 self._changed.notify_all()
 
     def take(self) -> tuple[Segment, Snapshot] | None:
-        """The next segment; waits for one, and gives None once the queue is closed and empty."""
+        """Wait for the next segment; None once the queue is closed and empty."""
         with self._changed:
             self._busy = False
             if not self._queue:
@@ -75,7 +75,7 @@ class SegmentQueue:
             return segment, snapshot
 
     def drained(self, timeout: float) -> bool:
-        """Wait until everything was packed; false if it was not in time."""
+        """Wait until every segment is encoded; false if that takes longer than `timeout` seconds."""
         with self._changed:
             self._hurried += 1
             self._changed.notify_all()
@@ -85,7 +85,7 @@ class SegmentQueue:
                 self._hurried -= 1
 
     def close(self) -> None:
-        """Nobody waits any more; what is here can still be taken."""
+        """Wake all waiting threads and accept nothing more; segments in the queue can still be taken."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -98,7 +98,7 @@ class SegmentQueue:
 
 
 def cost(segment: Segment) -> int:
-    """Bytes that a segment takes in memory, about."""
+    """The approximate size of a segment in memory, in bytes."""
     groups = (segment.observation, segment.extras, segment.carry)
     values = sum(array.nbytes for group in groups for array in group.values())
     return _OVERHEAD + values + segment.action.nbytes + segment.reward.nbytes

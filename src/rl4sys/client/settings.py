@@ -1,4 +1,4 @@
-"""What a client needs to know: who it is, where the server is, what is to be learned and how much may be kept."""
+"""The settings of a client: its identity, the server, the algorithm, the spaces, and limits."""
 
 from __future__ import annotations
 
@@ -24,36 +24,36 @@ DEFAULT_SERVER = "127.0.0.1:50051"
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """Files (PEM) that make the connection safe."""
+    """PEM files for a TLS connection."""
 
     ca: Path | None = None
-    """Who vouches for the server; absent for those whom the system trusts."""
+    """Certificate authority of the server; absent for those that the system trusts."""
     cert: Path | None = None
-    """What the client shows, where the server asks for it; goes with `key`."""
+    """Client certificate, for servers that require one; needs `key`."""
     key: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ClientSettings:
-    """Everything that `rl4sys.connect` reads."""
+    """All settings that `rl4sys.connect` reads."""
 
     client_id: str
-    """Names the client for ever; its experience is known by it."""
+    """The permanent name of the client; its experience is stored under it."""
     server: str = DEFAULT_SERVER
     """`host:port`, `unix:/path/of/socket` or `inproc://name`."""
     token: str | None = field(default=None, repr=False)
-    """Shown to the server with every call; from `token` or the first line of `token_file`."""
+    """Sent with every call; from `token` or the first line of `token_file`."""
     token_file: Path | None = None
-    """Where it came from. The file is read again when it changes."""
+    """The file of the token. It is read again when it changes."""
     tls: Tls | None = None
     insecure: bool = False
-    """Let a token travel unencrypted to another machine."""
+    """Allow a token to be sent to another machine unencrypted."""
     policy_id: str = ""
-    """Clients that name the same policy share its learner; empty for one of its own."""
+    """Clients with the same policy_id share one learner; empty for a learner of its own."""
     algorithm: str = ""
-    """The algorithm to learn with; empty to do as the learner or the server does already."""
+    """The algorithm to learn with; empty for that of the existing learner or the server's default."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    """Of the learner: its sections `algorithm`, `network` and `buffer`, and its `seed`."""
+    """Parameters of the learner: its sections `algorithm`, `network` and `buffer`, and its `seed`."""
     experiment: str = ""
     """The name of an experiment that the server offers, instead of an algorithm."""
     observation: tuple[ArraySpec, ...] = ()
@@ -61,27 +61,27 @@ class ClientSettings:
     timeout: float = 10.0
     """Seconds that `connect` waits for the server, and that each call may take."""
     outbox: Path | None = None
-    """Where unsent experience is kept, so that it survives a killed client; absent to keep it in memory."""
+    """Directory for unsent experience, so that it survives a killed client; absent to keep it in memory."""
     outbox_bytes: int = 64 << 20
-    """What may wait to be sent. More survives a longer absence of the server."""
+    """Most bytes of unsent experience. More bridges a longer outage of the server."""
     overflow: Overflow = Overflow.DROP_OLDEST
-    """What makes way when that is full. With `block`, and with nothing else, `act` and `end` can have to wait."""
+    """What happens when the outbox is full. Only with `block` can `act` and `end` have to wait."""
     cache: Path | None = None
-    """Where the newest policy is kept, to start from when the server is away."""
+    """Directory for the newest policy, to start from while the server is unreachable."""
     max_segment_length: int = 256
-    """Steps after which experience is sent though the episode goes on. More means fewer, later and larger pieces."""
+    """Most steps of one segment. More means fewer, later and larger segments."""
     reward_window: int = 16
-    """Newest decisions of an episode that wait for late rewards. More waits longer before experience is sent."""
+    """Newest decisions of an episode that can still receive rewards. More delays sending."""
     send_interval: float = 0.2
-    """Seconds that experience waits for company before it is sent. More makes fewer, larger messages."""
+    """Most seconds that experience waits before it is sent. More makes fewer, larger messages."""
     send_frequency: int | None = None
-    """Episodes after whose end experience is sent sooner than that."""
+    """Send sooner, after this many ended episodes."""
     seed: int | None = None
-    """Of the policy's chance and of the learner. Absent: the policy's is another one at every start."""
+    """Seed of the exploration noise and of the learner. Absent: another noise at every start."""
 
 
 def load_settings(source: str | Path | Mapping[str, Any] | ClientSettings) -> ClientSettings:
-    """Settings from a JSON or YAML file or a mapping, in our shape or in either of the original ones."""
+    """Settings from a JSON or YAML file or a mapping, with the present names or those of the original configs."""
     if isinstance(source, ClientSettings):
         return source
     if isinstance(source, Mapping):
@@ -94,7 +94,7 @@ def load_settings(source: str | Path | Mapping[str, Any] | ClientSettings) -> Cl
 
 
 def parse_settings(values: Mapping[str, Any], directory: Path = Path()) -> ClientSettings:
-    """Typed settings; relative paths are below `directory`."""
+    """Typed settings; paths are relative to `directory`."""
     if is_original(values):
         values = translate(values)
     section = Section(values)
@@ -135,9 +135,11 @@ def parse_settings(values: Mapping[str, Any], directory: Path = Path()) -> Clien
     if settings.algorithm and settings.experiment:
         raise SettingsError("algorithm and experiment are both given; name an experiment, or describe an algorithm.")
     if settings.token and not (settings.token.isascii() and settings.token.isprintable()):
-        raise SettingsError("token: it has characters that cannot travel; expected printable ASCII. Compare it.")
+        raise SettingsError(
+            "token: it contains characters other than printable ASCII, which cannot be sent. Correct it."
+        )
     has_token = bool(settings.token) or settings.token_file is not None
-    if has_token and settings.tls is None and not settings.insecure and not _stays_here(settings.server):
+    if has_token and settings.tls is None and not settings.insecure and not _is_local(settings.server):
         raise SettingsError(
             f"server: the token would travel to {settings.server} unencrypted. Add `tls: {{ca: FILE}}`, or "
             f"`insecure: true` if the network itself is safe."
@@ -155,7 +157,7 @@ def _require_address(server: str) -> None:
         )
 
 
-def _stays_here(server: str) -> bool:
+def _is_local(server: str) -> bool:
     return server.startswith(("unix:", "inproc:", "localhost:", "127.", "[::1]:"))
 
 
@@ -189,11 +191,13 @@ def _read(path: Path) -> Mapping[str, Any]:
             f"the file cannot be read: {error.strerror}. Give the path of a JSON or YAML file."
         ) from error
     except UnicodeDecodeError as error:
-        raise SettingsError(f"this is no text: {error}. Give the path of a JSON or YAML file.") from error
+        raise SettingsError(f"the file is not text: {error}. Give the path of a JSON or YAML file.") from error
     try:
         values = _yaml(text) if path.suffix in (".yaml", ".yml") else json.loads(text)
     except json.JSONDecodeError as error:
-        raise SettingsError(f"this is no JSON: {error}. Correct it, or name the file .yaml if it is YAML.") from error
+        raise SettingsError(
+            f"the file is not valid JSON: {error}. Correct it, or name the file .yaml if it is YAML."
+        ) from error
     if not isinstance(values, Mapping):
         raise SettingsError(f"got {shown(values)}; expected names with values.")
     return values
@@ -207,7 +211,7 @@ def _yaml(text: str) -> Any:
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise SettingsError(f"this is no YAML: {error}.") from error
+        raise SettingsError(f"the file is not valid YAML: {error}.") from error
 
 
 def _token(section: Section, directory: Path) -> str | None:
@@ -221,7 +225,7 @@ def _token(section: Section, directory: Path) -> str | None:
     except OSError as error:
         raise SettingsError(f"token_file: {path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
-        raise SettingsError(f"token_file: {path} is no text: {error.reason}.") from error
+        raise SettingsError(f"token_file: {path} is not text: {error.reason}.") from error
 
 
 def _path(section: Section, name: str, directory: Path) -> Path | None:
@@ -239,5 +243,5 @@ def _name(what: str, name: str | None) -> str:
 
 
 def _host() -> str:
-    """A client that has no name of its own is known by its machine."""
+    """The host name, which names a client without a client_id."""
     return "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "-" for c in socket.gethostname()).lstrip(".")

@@ -1,4 +1,4 @@
-"""The session with the server, which both background threads need and either may open again."""
+"""The session with the server, shared by the courier and the watcher; either may reopen it."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from rl4sys.wire.generated import policy_pb2, training_pb2
 
 _LEAST_MESSAGE, _LARGEST_MESSAGE = 64 << 10, 4 << 20
 _MESSAGE_SLACK = 8 << 10
-"""Bytes of a message that are not a segment's values: names, numbers, and what the delivery keeps free."""
+"""Bytes of a message beyond the values of a segment: names, numbers, and the slack of `Delivery`."""
 _PER_ARRAY, _REWARD_BYTES = 16, 4
 _HEADS = [name for name, number in policy_pb2.HeadKind.items() if number]
 
 
 class SharedSession:
-    """Joins when there is no session; one thread at a time, the other then finds it done."""
+    """Joins when there is no session. One thread joins at a time; the other waits and uses the same session."""
 
     def __init__(self, transport: Transport, settings: ClientSettings, software: str) -> None:
         self._transport = transport
@@ -47,11 +47,11 @@ class SharedSession:
 
     @property
     def is_open(self) -> bool:
-        """Whether there is a session that nobody has complained about."""
+        """Whether there is a session that has not been forgotten."""
         return self._opened is not None
 
     def open(self) -> OpenSession:
-        """The session; joins if there is none. Raises `CallFailed`, or `ContractViolation` for a strange answer."""
+        """The session; joins if there is none. Raises `CallFailed`, or `ContractViolation` for an invalid reply."""
         with self._joining:
             if self._opened is None:
                 opened = OpenSession(self._transport.join(self._request, self._timeout))
@@ -60,14 +60,14 @@ class SharedSession:
             return self._opened
 
     def forget(self, session: DeliverySession) -> None:
-        """The server does not know this session any more."""
+        """Forget a session that the server no longer knows."""
         with self._joining:
             if self._opened is not None and self._opened.session is session:
                 self._opened = None
 
 
 class OpenSession:
-    """An answer to Join, checked: the session, and the policy to act with."""
+    """A validated reply to Join: the session, and the policy to act with."""
 
     def __init__(self, reply: training_pb2.JoinReply) -> None:
         if reply.protocol != PROTOCOL:
@@ -101,7 +101,7 @@ class OpenSession:
         self.max_steps = min(reply.limits.max_segment_steps or (1 << 16), self._steps_of_a_message())
 
     def _steps_of_a_message(self) -> int:
-        """How many steps a segment may have so that a message can carry it: few where observations are images."""
+        """How many steps of a segment fit into one message: few where observations are images."""
         schema = self.form.schema
         seen = sum(map(_row_bytes, schema.observation))
         step = seen + _row_bytes(schema.action) + _REWARD_BYTES + sum(map(_row_bytes, schema.extras))
@@ -117,7 +117,7 @@ class OpenSession:
         return steps
 
     def fits(self, snapshot: Snapshot) -> bool:
-        """Whether weights that the client has belong to this policy."""
+        """Whether the weights of a snapshot belong to this policy."""
         return snapshot.spec == self.spec and snapshot.schema_hash == self.schema_hash
 
 
@@ -126,7 +126,7 @@ def _row_bytes(spec: ArraySpec) -> int:
 
 
 def _require_wanted(opened: OpenSession, settings: ClientSettings) -> None:
-    """A policy for something else would fail or do harm in the middle of a decision. A mask may always be left out."""
+    """Refuse a policy for other observations or actions, before it can act. A mask may always be left out."""
     spec = opened.spec
     wanted, seen = ([one for one in group if one.name != MASK] for group in (settings.observation, spec.observation))
     if (wanted and seen != wanted) or settings.action not in (None, spec.action):
@@ -138,12 +138,12 @@ def _require_wanted(opened: OpenSession, settings: ClientSettings) -> None:
 
 
 def _most_segments(limits: training_pb2.Limits) -> int:
-    """In one request, which is all that is outstanding at a time; a limit of 0 was not set."""
+    """Most segments of one request, the only one outstanding at a time; a limit of 0 is not set."""
     return min(limits.max_push_segments or 1, limits.max_outstanding_segments or limits.max_push_segments or 1)
 
 
 def join_request(settings: ClientSettings, software: str) -> training_pb2.JoinRequest:
-    """Who wants to learn, and how."""
+    """The request to join: client, policy, algorithm, spaces, and what this client can run."""
     request = training_pb2.JoinRequest(
         protocol=PROTOCOL,
         client=settings.client_id,

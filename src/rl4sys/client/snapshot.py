@@ -1,4 +1,4 @@
-"""A policy at one version: never changed, only replaced by reference."""
+"""Immutable snapshots of a policy, and the newest one that all threads act with."""
 
 from __future__ import annotations
 
@@ -12,55 +12,55 @@ from rl4sys.wire import SegmentFormat
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
-    """Everything that a decision needs. Two are the same only if they are one object."""
+    """A policy at one version, with everything that a decision needs. Compared by identity."""
 
     spec: PolicySpec
     form: SegmentFormat
-    """How what it records travels; one object for as long as the schema stays the same."""
+    """The format of its segments; the same object for as long as the schema stays the same."""
     schema_hash: bytes
     learner: str
     version: int
     weights: Flat
     """Read-only."""
     max_steps: int
-    """Of one segment, for the server to take it."""
+    """Most steps of one segment that the server accepts."""
 
 
 class Newest:
-    """Holds the snapshot to act with. Reading it is one attribute; whoever publishes replaces it whole."""
+    """Holds the snapshot to act with. Readers take one reference; publishing replaces it."""
 
     def __init__(self) -> None:
         self.snapshot: Snapshot | None = None
         self.since = 0.0
-        """When it was published, by the clock of the publisher."""
+        """When it was published, by the publisher's clock."""
         self._published = threading.Condition()
 
     def publish(self, snapshot: Snapshot, now: float) -> None:
-        """Decisions that begin from now on use this one."""
+        """Replace the snapshot; later decisions use this one."""
         with self._published:
             self.snapshot, self.since = snapshot, now
             self._published.notify_all()
 
     def wake(self) -> None:
-        """Let those who wait look again."""
+        """Wake all waiting threads."""
         with self._published:
             self._published.notify_all()
 
     def wait(self, seconds: float) -> None:
-        """Until something is published or `wake` is called."""
+        """Wait until something is published or `wake` is called."""
         with self._published:
             if self.snapshot is None:
                 self._published.wait(seconds)
 
 
 class ThreadPolicies:
-    """A policy runtime for each thread that acts, since one runtime serves one thread at a time."""
+    """One `NumpyPolicy` per acting thread, since a policy serves one thread at a time."""
 
     def __init__(self) -> None:
         self._local = _Held()
 
     def at(self, snapshot: Snapshot) -> NumpyPolicy:
-        """This thread's runtime, with the weights of the snapshot."""
+        """The policy of this thread, with the weights of the snapshot."""
         held = self._local
         if held.snapshot is snapshot and held.policy is not None:
             return held.policy

@@ -1,4 +1,4 @@
-"""What a client sees and does, from a config file or from Gymnasium spaces, without importing Gymnasium."""
+"""Observation and action spaces from a config file or from Gymnasium spaces, without importing Gymnasium."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rl4sys.experience import ArraySpec
 from rl4sys.policy import MASK, ActionSpec, BoxAction, DiscreteAction, MultiDiscreteAction
 
 OBSERVATION = "observation"
-"""The name of an observation that is a single array."""
+"""The name of an observation that is one unnamed array."""
 
 
 def observation_from_settings(value: Any, where: str = "observation") -> tuple[ArraySpec, ...]:
@@ -53,7 +53,7 @@ def observation_from_space(space: Any) -> tuple[ArraySpec, ...]:
 
 
 def action_from_space(space: Any) -> ActionSpec:
-    """What a Gymnasium `Discrete`, `MultiDiscrete` or flat `Box` allows."""
+    """The action of a Gymnasium `Discrete`, `MultiDiscrete` or flat `Box`."""
     if (n := getattr(space, "n", None)) is not None:
         return DiscreteAction(int(n), int(getattr(space, "start", 0)))
     if (sizes := getattr(space, "nvec", None)) is not None:
@@ -64,7 +64,7 @@ def action_from_space(space: Any) -> ActionSpec:
 
 
 def mask_for(action: ActionSpec) -> tuple[ArraySpec, ...]:
-    """The array that says which choices are allowed; none where actions are real numbers."""
+    """The array of the action mask; none for continuous actions."""
     match action:
         case DiscreteAction(n=n):
             return (ArraySpec(MASK, "bool", (n,)),)

@@ -1,4 +1,4 @@
-"""The token that a client shows to the server. One that is kept in a file can be replaced while the client runs."""
+"""The token that a client sends with every call. A token file can be replaced while the client runs."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from pathlib import Path
 
 
 def read_token(path: Path) -> str:
-    """The first line of a file."""
+    """Read a token from the first line of a file."""
     return path.read_text().split("\n", 1)[0].strip()
 
 
 class Token:
-    """What to show with the next call: the file is read again when it has changed."""
+    """A token; its file is read again when it changes."""
 
     def __init__(self, text: str, path: Path | None) -> None:
         self._text, self._path = text, path
         self._stamp: tuple[int, int, int] | None = None
 
     def current(self) -> str:
-        """The newest text; while its file is away or cannot be read, the one before."""
+        """The present token; the previous one while the file is missing or unreadable."""
         if self._path is not None:
             try:
                 seen = self._path.stat()
@@ -26,6 +26,6 @@ class Token:
                 if stamp != self._stamp:
                     self._text, self._stamp = read_token(self._path), stamp
             except (OSError, UnicodeDecodeError):
-                # It may be about to be replaced; the server says so if the old token does not do.
+                # The file may be being replaced; the server refuses the old token if it is no longer valid.
                 return self._text
         return self._text

@@ -1,4 +1,4 @@
-"""From a server's address to what carries calls there."""
+"""Chooses the transport for a server address."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ _published: dict[str, Transport] = {}
 
 
 def publish_in_process(name: str, transport: Transport) -> None:
-    """Let `server: inproc://NAME` mean this transport, within this process."""
+    """Register a transport as `server: inproc://NAME` within this process."""
     _published[name] = transport
 
 
 def withdraw_in_process(name: str) -> None:
-    """Forget a name."""
+    """Remove a registered transport."""
     _published.pop(name, None)
 
 
 def transport_for(settings: ClientSettings) -> Transport:
-    """A connection for this client alone, which it may close."""
+    """A transport for one client, which may close it."""
     address = settings.server
     if address.startswith(_IN_PROCESS):
         name = address.removeprefix(_IN_PROCESS)
         if name not in _published:
             raise SettingsError(
-                f"server: nothing in this process is called '{name}'{did_you_mean(name, _published)}. "
+                f"server: no transport named '{name}' is published in this process{did_you_mean(name, _published)}. "
                 f"Start the embedded server first, or give `host:port`."
             )
         return _Shared(_published[name])
@@ -39,11 +39,11 @@ def transport_for(settings: ClientSettings) -> Transport:
 
 
 class _Shared:
-    """A transport that several clients use: closing it for one leaves it open for the others."""
+    """A transport that several clients share: one client closing it leaves it open for the others."""
 
     def __init__(self, transport: Transport) -> None:
         self.join, self.push, self.pull = transport.join, transport.push, transport.pull
         self.watch, self.act, self.status = transport.watch, transport.act, transport.status
 
     def close(self) -> None:
-        """Nothing is to be let go of."""
+        """Do nothing: other clients may still use the transport."""

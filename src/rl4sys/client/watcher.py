@@ -1,4 +1,4 @@
-"""Brings new weights, in a thread of its own."""
+"""Receives new weights in a background thread."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from rl4sys.wire.generated import training_pb2, weights_pb2
 
 _NAME = "watcher"
 _LARGEST_PUSHED = 1 << 20
-"""Bytes of a patch that may come along with the news; larger ones are pulled."""
+"""Largest patch in bytes that the server may include in a `NewVersion`; larger ones are pulled."""
 _UNUSABLE = (PatchMismatch, ContractViolation, LayoutMismatch)
 
 
 class Watcher:
-    """Publishes each version as it comes; what does not check out is pulled in full."""
+    """Publishes each new version; a version whose patch fails verification is pulled in full."""
 
     def __init__(
         self,
@@ -54,17 +54,17 @@ class Watcher:
         """The session whose policy the present snapshot is known to be."""
 
     def run(self) -> None:
-        """Follow the learner until `stop`."""
+        """Watch for new versions until `stop` is called."""
         while not self._stopping.is_set():
             opened: OpenSession | None = None
             try:
                 opened = self._shared_session.open()
                 self._catch_up(opened)
-                self._follow(opened)
+                self._watch(opened)
                 pause = self._backoff.failed()
             except CallFailed as error:
                 if self._stopping.is_set():
-                    # The connection was closed under this call, which is no loss.
+                    # Closing the connection cancelled this call.
                     return
                 pause = self._backoff.failed(self._recover(error, opened))
             except _UNUSABLE as error:
@@ -80,9 +80,9 @@ class Watcher:
             watching.cancel()
 
     def _recover(self, error: CallFailed, opened: OpenSession | None) -> float:
-        """Tell of a failed call; the seconds to wait at least."""
+        """Report a failed call; returns the least seconds to wait."""
         what = remedy(error)
-        # A version that is gone is asked for anew; an experiment that does not exist has to be made by somebody.
+        # NOT_FOUND for a version is solved by pulling again; for an experiment the user has to act.
         is_refused = what is Remedy.REPAIR and (opened is None or error.code is not Code.NOT_FOUND)
         if (is_refused or what is Remedy.JOIN) and opened is not None:
             self._shared_session.forget(opened.session)
@@ -94,7 +94,7 @@ class Watcher:
         return asked_pause(error.failure.retry_after_ms)
 
     def _catch_up(self, opened: OpenSession) -> None:
-        """After joining: the present weights may be old, or of a learner that is no more."""
+        """After joining: pull if the present weights are old or belong to another learner."""
         snapshot = self._newest.snapshot
         if opened is not self._joined:
             self._joined = opened
@@ -102,7 +102,7 @@ class Watcher:
         if opened is self._caught_up and snapshot is not None:
             if self._status.connected:
                 return
-            # A watch that nothing happens in does not tell whether the server is back; this call does.
+            # A silent watch does not show whether the server is back; this call does.
             self._pull(opened, snapshot)
         elif snapshot is None or not opened.fits(snapshot) or snapshot.version > opened.version:
             self._pull(opened, None)
@@ -111,7 +111,7 @@ class Watcher:
         self._caught_up = opened
         self._status.succeeded(_NAME)
 
-    def _follow(self, opened: OpenSession) -> None:
+    def _watch(self, opened: OpenSession) -> None:
         snapshot = self._newest.snapshot
         if snapshot is None:
             return
@@ -123,20 +123,20 @@ class Watcher:
             if self._stopping.is_set():
                 return
             for news in watching:
-                self._hear(opened, news)
+                self._receive(opened, news)
         finally:
             self._watching = None
             watching.cancel()
 
-    def _hear(self, opened: OpenSession, news: training_pb2.NewVersion) -> None:
+    def _receive(self, opened: OpenSession, news: training_pb2.NewVersion) -> None:
         self._backoff.succeeded()
         self._status.succeeded(_NAME)
         snapshot = self._newest.snapshot
         if snapshot is None or news.version == snapshot.version:
             return
         if news.version < snapshot.version or not news.HasField("patch"):
-            # Older news: either a pull has overtaken it, or the number at hand is one that the learner never gave and
-            # the server then sends the newest in full.
+            # An older version: either a pull was faster, or the present version is unknown to this learner, and the
+            # server then sends its newest in full.
             self._pull(opened, snapshot)
             return
         try:
@@ -146,7 +146,7 @@ class Watcher:
             self._pull(opened, None)
 
     def _pull(self, opened: OpenSession, have: Snapshot | None) -> None:
-        """The newest version: as a patch, and in full if the patch is of no use."""
+        """Pull the newest version: as a patch, or in full if the patch cannot be applied."""
         request = training_pb2.PullRequest(session=opened.session.id, have=None if have is None else have.version)
         chunks = self._transport.pull(request, self._timeout)
         first = next(chunks, None)
@@ -175,7 +175,9 @@ class Watcher:
         size = layout_of(spec.program).size
         patch = decode_patch(chunks, size)
         if patch.base is not None and (base is None or patch.base != base.version):
-            raise PatchMismatch(f"The patch starts from version {patch.base}, which is not at hand. Pull in full.")
+            raise PatchMismatch(
+                f"The patch starts from version {patch.base}, which this client does not have. Pull in full."
+            )
         if target is not None and patch.target != target:
             raise PatchMismatch(f"The patch leads to version {patch.target}; {target} was announced. Pull in full.")
         weights = apply_patch(None if base is None else base.weights, patch, size)

@@ -13,11 +13,11 @@
 namespace rl4sys::client {
 
 /// An answer to Join, checked: the session, and the policy to act with.
-struct Opened {
+struct OpenSession {
     /// @throws CallFailed where the policy decides on the server, ContractViolation for one that cannot be run here.
-    explicit Opened(wire::JoinReply reply);
+    explicit OpenSession(wire::JoinReply reply);
 
-    Session session;
+    DeliverySession session;
     std::shared_ptr<const PolicySpec> spec;
     std::string spec_text;  ///< Canonical: equal policies have equal texts.
     std::shared_ptr<const wire::SegmentFormat> form;
@@ -31,23 +31,23 @@ struct Opened {
 };
 
 /// Joins when there is no session; one thread at a time, the other then finds it done.
-class Link {
+class SharedSession {
 public:
-    Link(std::shared_ptr<wire::Transport> transport, const ClientSettings& settings);
+    SharedSession(std::shared_ptr<wire::Transport> transport, const ClientSettings& settings);
 
     /// The session; joins if there is none. @throws CallFailed, ContractViolation
-    std::shared_ptr<const Opened> open();
+    std::shared_ptr<const OpenSession> open();
     /// The server does not know this session any more.
-    void forget(const Opened& opened);
+    void forget(const OpenSession& opened);
 
 private:
-    void require_wanted(const Opened& opened) const;
+    void require_wanted(const OpenSession& opened) const;
 
     std::shared_ptr<wire::Transport> transport_;
     wire::JoinRequest request_;
     double timeout_;
     std::mutex joining_;
-    std::shared_ptr<const Opened> opened_;
+    std::shared_ptr<const OpenSession> opened_;
 };
 
 }  // namespace rl4sys::client

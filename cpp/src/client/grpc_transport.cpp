@@ -1,5 +1,5 @@
 // The only file that includes gRPC's headers: they take longer to compile than everything else together.
-#include "wire/grpc_transport.hpp"
+#include "client/grpc_transport.hpp"
 
 #include <grpcpp/grpcpp.h>
 #include <rl4sys/v1/training.grpc.pb.h>
@@ -16,8 +16,10 @@
 
 #include "wire/messages.hpp"
 
-namespace rl4sys::wire {
+namespace rl4sys::client {
 namespace {
+
+using namespace wire;
 
 constexpr int message_bytes = (4 << 20) + (64 << 10);
 
@@ -273,8 +275,8 @@ private:
 
 }  // namespace
 
-std::shared_ptr<Transport> grpc_transport(const ClientSettings& settings) {
+std::shared_ptr<wire::Transport> grpc_transport(const ClientSettings& settings) {
     return std::make_shared<GrpcTransport>(settings);
 }
 
-}  // namespace rl4sys::wire
+}  // namespace rl4sys::client

@@ -1,4 +1,4 @@
-#include "client/handoff.hpp"
+#include "client/segment_queue.hpp"
 
 #include <utility>
 
@@ -6,57 +6,58 @@
 
 namespace rl4sys::client {
 
-Handoff::Handoff(std::size_t capacity_bytes, Overflow overflow, Tally& tally, double linger)
-    : capacity_(capacity_bytes), overflow_(overflow), tally_(tally), linger_(linger) {}
+SegmentQueue::SegmentQueue(std::size_t capacity_bytes, Overflow overflow, AgentStatus& status, double linger)
+    : capacity_(capacity_bytes), overflow_(overflow), status_(status), linger_(linger) {}
 
-std::size_t Handoff::waiting() const {
+std::size_t SegmentQueue::waiting() const {
     const std::lock_guard lock(mutex_);
     return queue_.size() + (busy_ ? 1 : 0);
 }
 
-std::unique_ptr<Draft> Handoff::blank(const std::shared_ptr<const wire::SegmentFormat>& form, std::size_t length) {
+std::unique_ptr<SegmentBuffer> SegmentQueue::blank(const std::shared_ptr<const wire::SegmentFormat>& form,
+                                                   std::size_t length) {
     {
         const std::lock_guard lock(mutex_);
         while (!spare_.empty()) {
-            std::unique_ptr<Draft> draft = spare_.pop_front();
-            spare_bytes_ -= draft->cost();
-            if (draft->form() == form && draft->length() == length) {
-                return draft;
+            std::unique_ptr<SegmentBuffer> buffer = spare_.pop_front();
+            spare_bytes_ -= buffer->cost();
+            if (buffer->form() == form && buffer->length() == length) {
+                return buffer;
             }
         }
     }
-    return std::make_unique<Draft>(form, length);
+    return std::make_unique<SegmentBuffer>(form, length);
 }
 
-void Handoff::give_back(std::unique_ptr<Draft> draft) {
-    draft->snapshot.reset();
+void SegmentQueue::give_back(std::unique_ptr<SegmentBuffer> buffer) {
+    buffer->snapshot.reset();
     const std::lock_guard lock(mutex_);
-    keep(std::move(draft));
+    keep(std::move(buffer));
 }
 
-void Handoff::post(std::unique_ptr<Draft> draft) {
-    const std::size_t size = draft->cost();
+void SegmentQueue::post(std::unique_ptr<SegmentBuffer> buffer) {
+    const std::size_t size = buffer->cost();
     bool wake = false;
     {
         std::unique_lock lock(mutex_);
         changed_.wait(lock,
                       [&] { return overflow_ != Overflow::Block || queue_.empty() || !is_full(size) || closed_; });
         if (closed_) {
-            tally_.drop("unsent_at_close");
+            status_.drop("unsent_at_close");
             return;
         }
         while (!queue_.empty() && is_full(size)) {
             if (overflow_ == Overflow::DropNewest) {
-                tally_.drop("overflow_newest");
-                keep(std::move(draft));
+                status_.drop("overflow_newest");
+                keep(std::move(buffer));
                 return;
             }
-            std::unique_ptr<Draft> oldest = queue_.pop_front();
+            std::unique_ptr<SegmentBuffer> oldest = queue_.pop_front();
             bytes_ -= oldest->cost();
-            tally_.drop("overflow_oldest");
+            status_.drop("overflow_oldest");
             keep(std::move(oldest));
         }
-        queue_.push_back(std::move(draft));
+        queue_.push_back(std::move(buffer));
         bytes_ += size;
         wake = queue_.size() == 1 || is_urgent();
     }
@@ -65,7 +66,7 @@ void Handoff::post(std::unique_ptr<Draft> draft) {
     }
 }
 
-std::unique_ptr<Draft> Handoff::take() {
+std::unique_ptr<SegmentBuffer> SegmentQueue::take() {
     std::unique_lock lock(mutex_);
     busy_ = false;
     if (queue_.empty()) {
@@ -81,15 +82,15 @@ std::unique_ptr<Draft> Handoff::take() {
         }
     }
     busy_ = true;
-    std::unique_ptr<Draft> draft = queue_.pop_front();
-    bytes_ -= draft->cost();
+    std::unique_ptr<SegmentBuffer> buffer = queue_.pop_front();
+    bytes_ -= buffer->cost();
     if (overflow_ == Overflow::Block) {
         changed_.notify_all();
     }
-    return draft;
+    return buffer;
 }
 
-bool Handoff::drained(double timeout) {
+bool SegmentQueue::drained(double timeout) {
     std::unique_lock lock(mutex_);
     ++hurried_;
     changed_.notify_all();
@@ -98,7 +99,7 @@ bool Handoff::drained(double timeout) {
     return done;
 }
 
-void Handoff::close() {
+void SegmentQueue::close() {
     {
         const std::lock_guard lock(mutex_);
         closed_ = true;
@@ -106,11 +107,11 @@ void Handoff::close() {
     changed_.notify_all();
 }
 
-void Handoff::keep(std::unique_ptr<Draft> draft) {
+void SegmentQueue::keep(std::unique_ptr<SegmentBuffer> buffer) {
     // As many as could wait at once; the first is always worth keeping.
-    if (spare_.empty() || spare_bytes_ + draft->cost() <= capacity_) {
-        spare_bytes_ += draft->cost();
-        spare_.push_front(std::move(draft));
+    if (spare_.empty() || spare_bytes_ + buffer->cost() <= capacity_) {
+        spare_bytes_ += buffer->cost();
+        spare_.push_front(std::move(buffer));
     }
 }
 

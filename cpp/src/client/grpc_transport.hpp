@@ -6,10 +6,10 @@
 #include "rl4sys/settings.hpp"
 #include "wire/calls.hpp"
 
-namespace rl4sys::wire {
+namespace rl4sys::client {
 
 /// One channel to one server. It connects when the first call is made, and again by itself.
 /// @throws SettingsError for certificates that cannot be read.
-std::shared_ptr<Transport> grpc_transport(const ClientSettings& settings);
+std::shared_ptr<wire::Transport> grpc_transport(const ClientSettings& settings);
 
-}  // namespace rl4sys::wire
+}  // namespace rl4sys::client

@@ -1,9 +1,8 @@
-#include "rl4sys/rl4sys_agent.hpp"
-
 #include <stdexcept>
 
 #include "client/spaces.hpp"
 #include "rl4sys/log.hpp"
+#include "rl4sys/rl4sys_agent.hpp"
 
 namespace rl4sys {
 namespace {

@@ -1,4 +1,4 @@
-#include "client/link.hpp"
+#include "client/shared_session.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -85,7 +85,7 @@ wire::JoinRequest join_request(const ClientSettings& settings) {
 
 }  // namespace
 
-Opened::Opened(wire::JoinReply reply) {
+OpenSession::OpenSession(wire::JoinReply reply) {
     if (reply.protocol != wire::protocol) {
         throw CallFailed(Code::FailedPrecondition,
                          "The server speaks protocol " + std::to_string(reply.protocol) + "; this client speaks " +
@@ -126,18 +126,18 @@ Opened::Opened(wire::JoinReply reply) {
     form = std::make_shared<const wire::SegmentFormat>(std::move(reply.schema));
 }
 
-bool Opened::fits(const Snapshot& snapshot) const {
+bool OpenSession::fits(const Snapshot& snapshot) const {
     return snapshot.schema_hash == schema_hash &&
            (snapshot.spec == spec || policy_to_json(*snapshot.spec) == spec_text);
 }
 
-Link::Link(std::shared_ptr<wire::Transport> transport, const ClientSettings& settings)
+SharedSession::SharedSession(std::shared_ptr<wire::Transport> transport, const ClientSettings& settings)
     : transport_(std::move(transport)), request_(join_request(settings)), timeout_(settings.timeout) {}
 
-std::shared_ptr<const Opened> Link::open() {
+std::shared_ptr<const OpenSession> SharedSession::open() {
     const std::lock_guard lock(joining_);
     if (!opened_) {
-        auto opened = std::make_shared<const Opened>(transport_->join(request_, timeout_));
+        auto opened = std::make_shared<const OpenSession>(transport_->join(request_, timeout_));
         require_wanted(*opened);
         opened_ = std::move(opened);
     }
@@ -145,7 +145,7 @@ std::shared_ptr<const Opened> Link::open() {
 }
 
 /// A policy for something else would fail or do harm in the middle of a decision. A mask may always be left out.
-void Link::require_wanted(const Opened& opened) const {
+void SharedSession::require_wanted(const OpenSession& opened) const {
     const auto wanted = without_mask(request_.observation);
     const bool sees = wanted.empty() || wanted == without_mask(opened.spec->program.inputs);
     if (!sees || (request_.action && !is_same(*request_.action, opened.spec->action))) {
@@ -155,7 +155,7 @@ void Link::require_wanted(const Opened& opened) const {
     }
 }
 
-void Link::forget(const Opened& opened) {
+void SharedSession::forget(const OpenSession& opened) {
     const std::lock_guard lock(joining_);
     if (opened_.get() == &opened) {
         opened_.reset();

@@ -1,8 +1,8 @@
-#include "client/lanes.hpp"
+#include "client/lane_allocator.hpp"
 
 namespace rl4sys::client {
 
-std::uint64_t Lanes::decisions() const {
+std::uint64_t LaneAllocator::decisions() const {
     const std::lock_guard lock(mutex_);
     std::uint64_t sum = 0;
     for (const Lane& lane : lanes_) {
@@ -11,7 +11,7 @@ std::uint64_t Lanes::decisions() const {
     return sum;
 }
 
-std::vector<std::pair<Lane*, std::uint64_t>> Lanes::open() {
+std::vector<std::pair<Lane*, std::uint64_t>> LaneAllocator::open() {
     const std::lock_guard lock(mutex_);
     std::vector<std::pair<Lane*, std::uint64_t>> found;
     for (std::size_t index = 0; index < lanes_.size(); ++index) {
@@ -22,16 +22,16 @@ std::vector<std::pair<Lane*, std::uint64_t>> Lanes::open() {
     return found;
 }
 
-std::size_t Lanes::open_count() const {
+std::size_t LaneAllocator::open_count() const {
     const std::lock_guard lock(mutex_);
     return lanes_.size() - free_.size();
 }
 
-std::pair<Lane*, std::uint64_t> Lanes::take() {
+std::pair<Lane*, std::uint64_t> LaneAllocator::take() {
     const std::lock_guard lock(mutex_);
     if (free_.empty()) {
         free_.insert(lanes_.size());
-        lanes_.emplace_back(workplace_, StreamKey{client_, "agent", lanes_.size()}, first_episode_);
+        lanes_.emplace_back(shared_, StreamKey{client_, "agent", lanes_.size()}, first_episode_);
         episodes_.push_back(0);
     }
     Lane& lane = lanes_[*free_.begin()];
@@ -40,7 +40,7 @@ std::pair<Lane*, std::uint64_t> Lanes::take() {
     return {&lane, episodes_[lane.index()]};
 }
 
-void Lanes::release(const Lane& lane) {
+void LaneAllocator::release(const Lane& lane) {
     const std::lock_guard lock(mutex_);
     free_.insert(lane.index());
 }

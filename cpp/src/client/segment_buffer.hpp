@@ -13,12 +13,12 @@
 
 namespace rl4sys::client {
 
-/// Columns for up to `length` steps of one version. Rewards can be added until it is sealed and left to the packer.
+/// Columns for up to `length` steps of one version. Rewards can be added until it is sealed and left to the encoder.
 ///
 /// Row `count` of the observations is what is being decided about, or what followed the last step.
-class Draft {
+class SegmentBuffer {
 public:
-    Draft(std::shared_ptr<const wire::SegmentFormat> form, std::size_t length);
+    SegmentBuffer(std::shared_ptr<const wire::SegmentFormat> form, std::size_t length);
 
     SharedSnapshot snapshot;
     std::uint64_t start = 0;  ///< Index within the episode of the first step.
@@ -26,7 +26,7 @@ public:
     std::uint64_t lane = 0;
     std::uint64_t episode = 0;
     Ending ending = Ending::Continues;
-    std::unique_ptr<Draft> next;  ///< In a chain of drafts.
+    std::unique_ptr<SegmentBuffer> next;  ///< In a chain of buffers.
 
     const std::shared_ptr<const wire::SegmentFormat>& form() const { return form_; }
     std::size_t length() const { return length_; }
@@ -42,8 +42,8 @@ public:
     /// Note what was decided about the present row.
     void record(const Decision& decision);
     void add_reward(std::size_t step, float value) { reward()[step] += value; }
-    /// What followed the last step of the earlier draft is what this one starts with.
-    void continue_from(const Draft& earlier);
+    /// What followed the last step of the earlier buffer is what this one starts with.
+    void continue_from(const SegmentBuffer& earlier);
     /// After a termination nobody asks for the value of what followed; the last observation stands in.
     void repeat_last();
     /// The bytes of its steps, in the order of the format.
@@ -72,25 +72,25 @@ private:
     std::unique_ptr<std::byte, Free> block_;
 };
 
-/// Drafts one behind the other. Adding and removing allocates nothing.
-class DraftChain {
+/// Buffers one behind the other. Adding and removing allocates nothing.
+class SegmentBufferList {
 public:
-    DraftChain() = default;
-    DraftChain(DraftChain&& other) noexcept;
-    DraftChain& operator=(DraftChain&&) = delete;
-    ~DraftChain();
+    SegmentBufferList() = default;
+    SegmentBufferList(SegmentBufferList&& other) noexcept;
+    SegmentBufferList& operator=(SegmentBufferList&&) = delete;
+    ~SegmentBufferList();
 
     bool empty() const { return first_ == nullptr; }
     std::size_t size() const { return size_; }
-    const Draft& front() const { return *first_; }
-    void push_back(std::unique_ptr<Draft> draft);
-    void push_front(std::unique_ptr<Draft> draft);
-    /// The first draft; there must be one.
-    std::unique_ptr<Draft> pop_front();
+    const SegmentBuffer& front() const { return *first_; }
+    void push_back(std::unique_ptr<SegmentBuffer> buffer);
+    void push_front(std::unique_ptr<SegmentBuffer> buffer);
+    /// The first buffer; there must be one.
+    std::unique_ptr<SegmentBuffer> pop_front();
 
 private:
-    std::unique_ptr<Draft> first_;
-    Draft* last_ = nullptr;
+    std::unique_ptr<SegmentBuffer> first_;
+    SegmentBuffer* last_ = nullptr;
     std::size_t size_ = 0;
 };
 

@@ -1,4 +1,4 @@
-#include "client/draft.hpp"
+#include "client/segment_buffer.hpp"
 
 #include <cstring>
 #include <new>
@@ -11,7 +11,7 @@ constexpr std::size_t alignment = 64;
 
 }  // namespace
 
-Draft::Draft(std::shared_ptr<const wire::SegmentFormat> form, std::size_t length)
+SegmentBuffer::SegmentBuffer(std::shared_ptr<const wire::SegmentFormat> form, std::size_t length)
     : form_(std::move(form)), length_(length) {
     const auto place = [this](std::size_t row_bytes, std::size_t rows) {
         const Column column{size_, row_bytes};
@@ -40,11 +40,11 @@ Draft::Draft(std::shared_ptr<const wire::SegmentFormat> form, std::size_t length
     }
 }
 
-std::size_t Draft::cost() const {
-    return sizeof(Draft) + size_;
+std::size_t SegmentBuffer::cost() const {
+    return sizeof(SegmentBuffer) + size_;
 }
 
-void Draft::begin(SharedSnapshot with, std::uint64_t at, const std::vector<float>& carry) {
+void SegmentBuffer::begin(SharedSnapshot with, std::uint64_t at, const std::vector<float>& carry) {
     snapshot = std::move(with);
     start = at;
     count = 0;
@@ -54,12 +54,12 @@ void Draft::begin(SharedSnapshot with, std::uint64_t at, const std::vector<float
     }
 }
 
-std::byte* Draft::row(std::size_t place, std::size_t number) const {
+std::byte* SegmentBuffer::row(std::size_t place, std::size_t number) const {
     const Column& column = observation_[place];
     return block_.get() + column.offset + number * column.row_bytes;
 }
 
-void Draft::record(const Decision& decision) {
+void SegmentBuffer::record(const Decision& decision) {
     const void* chosen = decision.choices != nullptr ? static_cast<const void*>(decision.choices) : decision.numbers;
     std::memcpy(block_.get() + action_.offset + count * action_.row_bytes, chosen, action_.row_bytes);
     for (const Column& column : extras_) {
@@ -69,19 +69,19 @@ void Draft::record(const Decision& decision) {
     ++count;
 }
 
-void Draft::continue_from(const Draft& earlier) {
+void SegmentBuffer::continue_from(const SegmentBuffer& earlier) {
     for (std::size_t place = 0; place < observation_.size(); ++place) {
         std::memcpy(row(place, 0), earlier.row(place, earlier.count), observation_[place].row_bytes);
     }
 }
 
-void Draft::repeat_last() {
+void SegmentBuffer::repeat_last() {
     for (std::size_t place = 0; place < observation_.size() && count > 0; ++place) {
         std::memcpy(row(place, count), row(place, count - 1), observation_[place].row_bytes);
     }
 }
 
-wire::SegmentView Draft::view() const {
+wire::SegmentView SegmentBuffer::view() const {
     wire::SegmentView view;
     view.agent = "agent";
     view.lane = lane;
@@ -104,46 +104,46 @@ wire::SegmentView Draft::view() const {
     return view;
 }
 
-std::string_view Draft::bytes(const Column& column, std::size_t rows) const {
+std::string_view SegmentBuffer::bytes(const Column& column, std::size_t rows) const {
     return {reinterpret_cast<const char*>(block_.get() + column.offset), rows * column.row_bytes};
 }
 
-DraftChain::DraftChain(DraftChain&& other) noexcept
+SegmentBufferList::SegmentBufferList(SegmentBufferList&& other) noexcept
     : first_(std::move(other.first_)),
       last_(std::exchange(other.last_, nullptr)),
       size_(std::exchange(other.size_, 0)) {}
 
-DraftChain::~DraftChain() {
+SegmentBufferList::~SegmentBufferList() {
     // One by one: a long chain that let go of itself would recurse as deeply as it is long.
     while (!empty()) {
         pop_front();
     }
 }
 
-void DraftChain::push_back(std::unique_ptr<Draft> draft) {
-    Draft* added = draft.get();
-    (empty() ? first_ : last_->next) = std::move(draft);
+void SegmentBufferList::push_back(std::unique_ptr<SegmentBuffer> buffer) {
+    SegmentBuffer* added = buffer.get();
+    (empty() ? first_ : last_->next) = std::move(buffer);
     last_ = added;
     ++size_;
 }
 
-void DraftChain::push_front(std::unique_ptr<Draft> draft) {
+void SegmentBufferList::push_front(std::unique_ptr<SegmentBuffer> buffer) {
     if (empty()) {
-        last_ = draft.get();
+        last_ = buffer.get();
     }
-    draft->next = std::move(first_);
-    first_ = std::move(draft);
+    buffer->next = std::move(first_);
+    first_ = std::move(buffer);
     ++size_;
 }
 
-std::unique_ptr<Draft> DraftChain::pop_front() {
-    std::unique_ptr<Draft> draft = std::move(first_);
-    first_ = std::move(draft->next);
+std::unique_ptr<SegmentBuffer> SegmentBufferList::pop_front() {
+    std::unique_ptr<SegmentBuffer> buffer = std::move(first_);
+    first_ = std::move(buffer->next);
     if (!first_) {
         last_ = nullptr;
     }
     --size_;
-    return draft;
+    return buffer;
 }
 
 }  // namespace rl4sys::client

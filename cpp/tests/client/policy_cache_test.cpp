@@ -1,9 +1,10 @@
+#include "client/policy_cache.hpp"
+
 #include <gtest/gtest.h>
 
 #include <fstream>
 
 #include "client/fake_server.hpp"
-#include "client/policy_cache.hpp"
 #include "records/temporary.hpp"
 
 namespace rl4sys::testing {

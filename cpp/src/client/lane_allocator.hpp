@@ -1,4 +1,4 @@
-/// Lanes: each open episode has one to itself, and the next episode takes it over.
+/// Lanes: every open episode has a lane of its own, which a later episode reuses.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@
 namespace rl4sys::client {
 
 /// Hands out the free lane with the lowest number; makes a new one when all are taken.
-class Lanes {
+class LaneAllocator {
 public:
-    Lanes(const Workplace& workplace, std::string client, std::uint64_t first_episode)
-        : workplace_(workplace), client_(std::move(client)), first_episode_(first_episode) {}
+    LaneAllocator(const SharedState& shared, std::string client, std::uint64_t first_episode)
+        : shared_(shared), client_(std::move(client)), first_episode_(first_episode) {}
 
     /// Taken in all lanes together.
     std::uint64_t decisions() const;
-    /// Lanes that an episode has, by number of the episode.
+    /// The lanes with an open episode, each with the number of that episode.
     std::vector<std::pair<Lane*, std::uint64_t>> open();
     std::size_t open_count() const;
     /// A lane for a new episode, and the number of that.
@@ -30,7 +30,7 @@ public:
     void release(const Lane& lane);
 
 private:
-    const Workplace& workplace_;
+    const SharedState& shared_;
     std::string client_;
     std::uint64_t first_episode_;
     mutable std::mutex mutex_;

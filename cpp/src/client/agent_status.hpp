@@ -14,7 +14,7 @@ namespace rl4sys::client {
 enum class Caller { Courier, Watcher };
 
 /// Counters that any thread may add to, and the last word on the connection.
-class Tally {
+class AgentStatus {
 public:
     std::atomic<std::uint64_t> late_rewards = 0;
     std::atomic<std::uint64_t> fallback_decisions = 0;

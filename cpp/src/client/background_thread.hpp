@@ -8,18 +8,18 @@
 #include <string>
 #include <thread>
 
-#include "client/tally.hpp"
+#include "client/agent_status.hpp"
 
 namespace rl4sys::client {
 
 /// Runs `work` until it returns. If it dies, `health()` tells; the system goes on.
-class Background {
+class BackgroundThread {
 public:
     /// `owner` keeps alive what the work uses, also if nobody can wait for its end.
-    Background(std::string name, std::function<void()> work, std::shared_ptr<void> owner, Tally& tally);
-    ~Background();
-    Background(const Background&) = delete;
-    Background& operator=(const Background&) = delete;
+    BackgroundThread(std::string name, std::function<void()> work, std::shared_ptr<void> owner, AgentStatus& status);
+    ~BackgroundThread();
+    BackgroundThread(const BackgroundThread&) = delete;
+    BackgroundThread& operator=(const BackgroundThread&) = delete;
 
     /// Wait until it has ended, but no longer than so many seconds; what still hangs then is left to itself.
     void join(double seconds);

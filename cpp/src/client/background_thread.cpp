@@ -1,4 +1,4 @@
-#include "client/background.hpp"
+#include "client/background_thread.hpp"
 
 #include <exception>
 #include <utility>
@@ -7,15 +7,16 @@
 
 namespace rl4sys::client {
 
-Background::Background(std::string name, std::function<void()> work, std::shared_ptr<void> owner, Tally& tally)
+BackgroundThread::BackgroundThread(std::string name, std::function<void()> work, std::shared_ptr<void> owner,
+                                   AgentStatus& status)
     : state_(std::make_shared<State>()) {
     thread_ = std::thread(
-        [state = state_, name = std::move(name), work = std::move(work), keep = std::move(owner), &tally]() mutable {
+        [state = state_, name = std::move(name), work = std::move(work), keep = std::move(owner), &status]() mutable {
             try {
                 work();
                 // Whatever it is, nobody above could handle it: the owner is told, and the process lives.
             } catch (const std::exception& error) {
-                tally.died(name, error.what());
+                status.died(name, error.what());
             }
             work = nullptr;
             keep.reset();
@@ -25,13 +26,13 @@ Background::Background(std::string name, std::function<void()> work, std::shared
         });
 }
 
-Background::~Background() {
+BackgroundThread::~BackgroundThread() {
     if (thread_.joinable()) {
         thread_.detach();
     }
 }
 
-void Background::join(double seconds) {
+void BackgroundThread::join(double seconds) {
     if (!thread_.joinable()) {
         return;
     }

@@ -1,4 +1,4 @@
-#include "client/tally.hpp"
+#include "client/agent_status.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -7,29 +7,29 @@
 
 namespace rl4sys::client {
 
-bool Tally::drop(const std::string& reason, std::uint64_t count) {
+bool AgentStatus::drop(const std::string& reason, std::uint64_t count) {
     const std::lock_guard lock(mutex_);
     const bool first = drops_.find(reason) == drops_.end();
     drops_[reason] += count;
     return first;
 }
 
-std::map<std::string, std::uint64_t> Tally::drops() const {
+std::map<std::string, std::uint64_t> AgentStatus::drops() const {
     const std::lock_guard lock(mutex_);
     return drops_;
 }
 
-bool Tally::connected() const {
+bool AgentStatus::connected() const {
     const std::lock_guard lock(mutex_);
     return connected_;
 }
 
-std::string Tally::last_error() const {
+std::string AgentStatus::last_error() const {
     const std::lock_guard lock(mutex_);
     return last_error_;
 }
 
-std::optional<std::string> Tally::stopped() const {
+std::optional<std::string> AgentStatus::stopped() const {
     const std::lock_guard lock(mutex_);
     if (!died_ && !refusals_.empty()) {
         return refusals_.begin()->second;
@@ -37,7 +37,7 @@ std::optional<std::string> Tally::stopped() const {
     return died_;
 }
 
-void Tally::succeeded(Caller caller) {
+void AgentStatus::succeeded(Caller caller) {
     {
         const std::lock_guard lock(mutex_);
         refusals_.erase(caller);
@@ -48,7 +48,7 @@ void Tally::succeeded(Caller caller) {
     log(LogLevel::Info, "Connected to the training server.");
 }
 
-void Tally::failed(const std::string& error) {
+void AgentStatus::failed(const std::string& error) {
     {
         const std::lock_guard lock(mutex_);
         last_error_ = error;
@@ -59,7 +59,7 @@ void Tally::failed(const std::string& error) {
     log(LogLevel::Warning, "Lost the training server: " + error + " Decisions go on; experience is kept.");
 }
 
-void Tally::refused(Caller caller, const std::string& error) {
+void AgentStatus::refused(Caller caller, const std::string& error) {
     {
         const std::lock_guard lock(mutex_);
         connected_ = false;
@@ -75,7 +75,7 @@ void Tally::refused(Caller caller, const std::string& error) {
         "The training server refuses this client: " + error + " Decisions go on; it is asked again every half minute.");
 }
 
-void Tally::died(const std::string& name, const std::string& error) {
+void AgentStatus::died(const std::string& name, const std::string& error) {
     {
         const std::lock_guard lock(mutex_);
         connected_ = false;
@@ -85,12 +85,12 @@ void Tally::died(const std::string& name, const std::string& error) {
     log(LogLevel::Error, "The background thread " + name + " died: " + error + " Decisions go on without it.");
 }
 
-void Tally::note(const std::string& error) {
+void AgentStatus::note(const std::string& error) {
     const std::lock_guard lock(mutex_);
     last_error_ = error;
 }
 
-bool Tally::first_refusal() {
+bool AgentStatus::first_refusal() {
     const std::lock_guard lock(mutex_);
     return !std::exchange(refusal_told_, true);
 }
