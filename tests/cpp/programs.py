@@ -15,7 +15,7 @@ import pytest
 from tests.programs import Program
 
 from rl4sys.records import RecordReader
-from rl4sys.server.entries import Entry
+from rl4sys.server.learners.stored_segments import StoredSegment
 
 ROOT = Path(__file__).parents[2]
 _PLACES = ("release", "debug", "asan", "tsan")
@@ -92,14 +92,14 @@ class Server:
             process.send_signal(how)
             process.wait(timeout=60)
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[StoredSegment]:
         """What is in the log of its only learner, in order."""
         (log,) = self.data.glob("learners/*/log")
         reader = RecordReader(log)
         try:
-            found: list[Entry] = []
+            found: list[StoredSegment] = []
             while records := reader.read():
-                found += [Entry.decode(record.payload) for record in records]
+                found += [StoredSegment.decode(record.payload) for record in records]
             return found
         finally:
             reader.close()

@@ -13,7 +13,7 @@ import pytest
 from rl4sys.algorithms import ALGORITHMS
 from rl4sys.client import ClientSettings, load_settings
 from rl4sys.client.grpc_transport import GrpcTransport
-from rl4sys.server.learner_config import resolve
+from rl4sys.server.workers.learner_config import resolve
 from rl4sys.wire.generated import status_pb2
 
 from .processes import LANDER, start

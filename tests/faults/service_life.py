@@ -19,8 +19,8 @@ from rl4sys.client.delivery import Delivery, DeliverySession, Pace
 from rl4sys.failpoints import failpoint
 from rl4sys.records import DiskOutbox, FailpointFiles, fresh_epoch
 from rl4sys.server import InProcessTransport, ServiceOptions, TrainingService
-from rl4sys.server.learner_config import build_learner, resolve
-from rl4sys.server.setups import LearnerSetup
+from rl4sys.server.learners.learner_setup import LearnerSetup
+from rl4sys.server.workers.learner_config import build_learner, resolve
 from rl4sys.wire import SegmentFormat, decode_policy, decode_segment, encode_segment
 from rl4sys.wire.calls import CallFailed
 

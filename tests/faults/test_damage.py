@@ -19,7 +19,7 @@ from tests.storms import scaled
 
 from rl4sys.checkpoints import Checkpoints, NoCheckpoint
 from rl4sys.records import DiskOutbox, Durability, RecordsDamaged, RecordsGone
-from rl4sys.server.snapshot import Stored
+from rl4sys.server.learners.stored_segments import StoredSegments
 
 TRIALS = scaled(100, 10_000)
 
@@ -86,13 +86,13 @@ def test_damaged_names_of_stored_segments_are_refused_once_the_log_needs_them(
     tally("damages of stored names", TRIALS)
     sound = tmp_path / "sound"
     sound.mkdir()
-    written = Stored()
+    written = StoredSegments()
     for number in range(50):
         written.note(number, "client", 7, 2 * number, 8, 100)
     written.write(sound, written.encode())
     for seed, hurt, what in damaged_copies(sound, tmp_path):
         try:
-            read = Stored.read(hurt, first=50)
+            read = StoredSegments.read(hurt, first=50)
             assert read.deduplication.state() == written.deduplication.state(), f"seed {seed}: {what}"
             assert (read.position, read.clients) == (50, written.clients), f"seed {seed}: {what}"
         except RecordsDamaged:

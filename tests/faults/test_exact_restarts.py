@@ -16,12 +16,12 @@ from tests.server.clients import ACTION, DQN, OBSERVATION, PPO, made_up_segment
 from tests.storms import scaled
 
 from rl4sys.records import RecordLog
-from rl4sys.server.entries import Entry
-from rl4sys.server.events import Event, Failed, Progress, Stopped
-from rl4sys.server.learner_config import build_learner, resolve
-from rl4sys.server.nursery import Nursery
-from rl4sys.server.setups import LearnerSetup
-from rl4sys.server.workers import ProcessWorker
+from rl4sys.server.learners.learner_setup import LearnerSetup
+from rl4sys.server.learners.stored_segments import StoredSegment
+from rl4sys.server.workers.events import Event, Failed, LearnerProgress, Stopped
+from rl4sys.server.workers.fork_server import ForkServer
+from rl4sys.server.workers.learner_config import build_learner, resolve
+from rl4sys.server.workers.worker import ProcessWorker
 from rl4sys.wire import SegmentFormat, encode_segment
 
 SEGMENTS = 400
@@ -38,14 +38,14 @@ def prepare(directory: Path, method: tuple[str, dict[str, Any]]) -> None:
     log = RecordLog(directory / "log")
     for number in range(SEGMENTS):
         segment = made_up_segment(policy, "a", number)
-        log.append([Entry("a", 1, number, segment.steps, encode_segment(form, segment)).encode()])
+        log.append([StoredSegment("a", 1, number, segment.steps, encode_segment(form, segment)).encode()])
     log.close()
 
 
-def killed_after(directory: Path, nursery: Nursery, events: int | None) -> None:
+def killed_after(directory: Path, fork_server: ForkServer, events: int | None) -> None:
     """Let a worker live for so many events and kill it; None lets it finish and save."""
     heard: queue.Queue[Event] = queue.Queue()
-    worker = ProcessWorker(directory, nursery, heard.put)
+    worker = ProcessWorker(directory, fork_server, heard.put)
     seen = 0
     try:
         while True:
@@ -53,7 +53,7 @@ def killed_after(directory: Path, nursery: Nursery, events: int | None) -> None:
             if events is None:
                 assert not isinstance(event, Failed), event
             seen += 1
-            if isinstance(event, Progress) and event.position == SEGMENTS and events is None:
+            if isinstance(event, LearnerProgress) and event.position == SEGMENTS and events is None:
                 worker.stop()
             if isinstance(event, Stopped | Failed):
                 return
@@ -72,14 +72,14 @@ def test_a_killed_learner_ends_with_the_same_bits(
     tally("bit-exact restarts of a killed learner", kills)
     directory, rng = tmp_path / "learner", random.Random(kills)
     prepare(directory, (method[0], method[1] | {"checkpoint_frequency": 100}))
-    nursery = Nursery()
+    fork_server = ForkServer()
     try:
         for _ in range(kills):
             # Each life goes a little further than the checkpoint that it began with.
-            killed_after(directory, nursery, rng.randint(1, 40))
-        killed_after(directory, nursery, None)
+            killed_after(directory, fork_server, rng.randint(1, 40))
+        killed_after(directory, fork_server, None)
     finally:
-        nursery.kill()
+        fork_server.kill()
     learned = digest_of_newest(directory)
     assert learned.position == SEGMENTS
     assert learned == folded_without_faults(directory, tmp_path / "nothing", tmp_path / "fresh")

@@ -19,9 +19,9 @@ from tests.server.clients import DQN, PPO, ScriptedClient, eventually, join_requ
 from tests.storms import scaled
 
 from rl4sys.experience import ArraySpec
-from rl4sys.server.entries import Entry
-from rl4sys.server.learner_config import build_learner, resolve
-from rl4sys.server.setups import LearnerSetup
+from rl4sys.server.learners.learner_setup import LearnerSetup
+from rl4sys.server.learners.stored_segments import StoredSegment
+from rl4sys.server.workers.learner_config import build_learner, resolve
 from rl4sys.wire import SegmentFormat, decode_segment
 
 SEEN = (ArraySpec("observation", "float32", (3,)),)
@@ -121,7 +121,7 @@ def _check(place: Path, learner: str, clients: list[Client], version: int, kills
     assert learned.version == version, "what clients were given is not what was learned"
 
 
-def _check_that_nothing_was_dropped_in_silence(directory: Path, entries: list[Entry]) -> None:
+def _check_that_nothing_was_dropped_in_silence(directory: Path, entries: list[StoredSegment]) -> None:
     """Within one life of a client neither the sequences of its segments nor the numbers of its steps have a gap."""
     setup = LearnerSetup.read(directory)
     form = SegmentFormat.of(build_learner(resolve(setup.algorithm, setup.parameters), setup).algorithm.policies.explore)

@@ -21,7 +21,7 @@ from rl4sys.client.grpc_transport import GrpcTransport
 from rl4sys.client.settings import ClientSettings
 from rl4sys.experience import ArraySpec
 from rl4sys.server import ServiceOptions
-from rl4sys.server.serving import GrpcServer, ServerOptions
+from rl4sys.server.transport.grpc_server import GrpcServer, ServerOptions
 
 SEEN = (ArraySpec("observation", "float32", (3,)),)
 

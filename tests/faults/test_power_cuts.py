@@ -11,7 +11,7 @@ from tests.checkpoints.test_checkpoints import Rows
 from tests.faults.power_cut import Watched
 
 from rl4sys.checkpoints import Checkpoints, NoCheckpoint
-from rl4sys.server.snapshot import Stored
+from rl4sys.server.learners.stored_segments import StoredSegments
 
 EAGER = pytest.mark.parametrize("eager", [False, True], ids=["names wait", "names at once"])
 
@@ -54,10 +54,10 @@ def test_a_power_cut_at_any_point_leaves_the_names_of_stored_segments(
     root = tmp_path / "learner"
     root.mkdir()
     written = [0]
-    stored = Stored()
+    stored = StoredSegments()
 
     def look(left: Path) -> None:
-        found = Stored.read(left, first=0)
+        found = StoredSegments.read(left, first=0)
         assert found.position >= written[-1]
         assert all(("a", 1, number) in found.deduplication for number in range(found.position))
 

@@ -25,7 +25,7 @@ DRAIN_SECONDS = 10.0
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     if geteuid() != 0:
-        pytest.skip("A small file system needs root; tests/server/test_storage.py simulates one.")
+        pytest.skip("A small file system needs root; tests/server/learners/test_inbox.py simulates one.")
     place = tmp_path / "small"
     place.mkdir()
     mounted = subprocess.run(

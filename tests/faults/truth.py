@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from rl4sys.checkpoints import Checkpoints
 from rl4sys.records import DiskFiles, RecordReader
 from rl4sys.records.files import File, Lock
-from rl4sys.server.entries import Entry
-from rl4sys.server.fold import Fold
+from rl4sys.server.learners.stored_segments import StoredSegment
+from rl4sys.server.workers.fold import Fold
 from rl4sys.state import split
 
 
@@ -65,7 +65,7 @@ def folded_without_faults(learner: Path, archive: Path, place: Path) -> Learned:
     return digest_of_newest(place)
 
 
-def stored(log: Path, archive: Path | None = None) -> Iterator[Entry]:
+def stored(log: Path, archive: Path | None = None) -> Iterator[StoredSegment]:
     """Every record that was ever stored, also of files that are only in the archive now."""
     kept = {path.name: path for path in (archive.glob("*.records") if archive and archive.is_dir() else ())}
     kept |= {path.name: path for path in log.glob("*.records")}
@@ -79,7 +79,7 @@ def stored(log: Path, archive: Path | None = None) -> Iterator[Entry]:
         try:
             while records := reader.read():
                 for record in records:
-                    yield Entry.decode(record.payload)
+                    yield StoredSegment.decode(record.payload)
         finally:
             reader.close()
 

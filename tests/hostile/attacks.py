@@ -11,7 +11,7 @@ from tests.hostile.mutations import mutated
 from tests.server.clients import PPO, ScriptedClient, join_request
 
 from rl4sys.server import InProcessTransport, TrainingService
-from rl4sys.server.watching import ServiceWatching
+from rl4sys.server.service.watch import VersionWatch
 from rl4sys.wire import ContractViolation, Question, encode_question, parse
 from rl4sys.wire.calls import CallFailed
 from rl4sys.wire.generated import status_pb2, training_pb2
@@ -70,7 +70,7 @@ class Handlers:
             raise _aborted(error.code.value, error) from error
 
 
-def _first_news(watching: ServiceWatching, request: Any) -> list[Message]:
+def _first_news(watching: VersionWatch, request: Any) -> list[Message]:
     if would_wait(request):
         watching.cancel()
     news = iter(watching)

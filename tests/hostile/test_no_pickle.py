@@ -51,8 +51,8 @@ def test_nothing_is_pickled_from_joining_to_the_restart(tmp_path: Path) -> None:
     assert list((tmp_path / "data" / "learners" / "audited" / "checkpoints").glob("0*"))
     lines = [line for file in events.glob("*.events") for line in file.read_text().splitlines()]
     ran = [line for line in lines if line.startswith("runs ")]
-    # Workers are forked by the nursery, and watched with it.
-    for process in ("rl4sys.server --listen", "rl4sys.server.nursery_process", "learning_client.py"):
+    # Workers are forked by the fork server, and watched with it.
+    for process in ("rl4sys.server --listen", "rl4sys.server.workers.fork_server_process", "learning_client.py"):
         assert sum(process in line for line in ran) >= 2, (process, ran)
     assert [line for line in lines if not line.startswith("runs ")] == []
 

@@ -16,7 +16,7 @@ from rl4sys.config import ConfigError, reference
 from rl4sys.records import Durability
 from rl4sys.server import ImpossibleSetup, ServiceLimits
 from rl4sys.server.config import ServerConfig, load_config, server_options
-from rl4sys.server.limits import Rates
+from rl4sys.server.options import Rates
 
 
 def write(path: Path, values: dict[str, Any]) -> Path:
@@ -113,7 +113,7 @@ def test_both_commands_serve_a_file_in_a_process_without_torch(program: list[str
                 server.kill()
     assert (server.returncode, out) == (0, "")
     imported = (tmp_path / str(server.pid)).read_text().split()
-    assert "rl4sys.server.service" in imported
+    assert "rl4sys.server.service.training_service" in imported
     assert "torch" not in imported
     lines = [json.loads(line) for line in err.splitlines()]
     assert {"Draining."} < {line["message"] for line in lines}

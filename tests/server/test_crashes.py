@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from tests.server.clients import DQN, PPO, ScriptedClient, acknowledged, eventually, join_request
 from tests.server.loopback import StubTransport
-from tests.server.test_exactness import local_learner, wait_for_version
+from tests.server.workers.test_fold import local_learner, wait_for_version
 
 from rl4sys.learning import PATIENCE
 from rl4sys.records import RecordReader, verify
 from rl4sys.server import InProcessTransport, ServiceOptions, TrainingService
-from rl4sys.server.entries import Entry
-from rl4sys.server.hosting import Condition
+from rl4sys.server.learners.hosted_learner import Condition
+from rl4sys.server.learners.stored_segments import StoredSegment
 from rl4sys.wire import FailureReason
 from rl4sys.wire.calls import CallFailed, Code
 from rl4sys.wire.generated import status_pb2
@@ -143,7 +143,7 @@ def test_kill_9_of_the_server_loses_nothing_acknowledged_and_trains_nothing_twic
         assert process.wait(timeout=15) == 0
     log = tmp_path / "learners" / "a" / "log"
     reader = RecordReader(log, verify(log).start)
-    stored = [Entry.decode(record.payload).sequence for record in reader.read(1 << 30)]
+    stored = [StoredSegment.decode(record.payload).sequence for record in reader.read(1 << 30)]
     reader.close()
     assert told <= set(stored)
     assert stored == list(range(total))

@@ -11,8 +11,8 @@ from tests.server.clients import ScriptedClient, eventually, join_request
 from tests.server.loopback import StubTransport
 
 from rl4sys.server import GrpcServer, InProcessTransport, ServerOptions, ServiceOptions, TrainingService
-from rl4sys.server.events import Logged, read_event, write_event
 from rl4sys.server.logs import FILE, log_again, send_logs, working_for
+from rl4sys.server.workers.events import Logged, read_event, write_event
 from rl4sys.wire.calls import CallFailed
 from rl4sys.wire.generated import status_pb2
 
@@ -89,7 +89,7 @@ def test_what_was_there_before_comes_back(written: Written) -> None:
 
 def test_a_line_of_a_worker_looks_like_one_of_the_host_and_names_its_learner(written: Written) -> None:
     pipe = io.BytesIO()
-    write_event(pipe, Logged(1.5, logging.WARNING, "rl4sys.server.fold", "Odd.", "Traceback", {"version": 2}))
+    write_event(pipe, Logged(1.5, logging.WARNING, "rl4sys.server.workers.fold", "Odd.", "Traceback", {"version": 2}))
     pipe.seek(0)
     line = read_event(pipe)
     assert isinstance(line, Logged)
@@ -100,7 +100,7 @@ def test_a_line_of_a_worker_looks_like_one_of_the_host_and_names_its_learner(wri
         {
             "time": "1970-01-01T00:00:01.500Z",
             "level": "WARNING",
-            "logger": "rl4sys.server.fold",
+            "logger": "rl4sys.server.workers.fold",
             "message": "Odd.",
             "learner": "a",
             "version": 2,
@@ -112,7 +112,7 @@ def test_a_line_of_a_worker_looks_like_one_of_the_host_and_names_its_learner(wri
         with working_for("b"):
             _log.info("Here.")
     text = written.text.splitlines()
-    assert text[-3].endswith("WARNING rl4sys.server.fold [learner a]: Odd.")
+    assert text[-3].endswith("WARNING rl4sys.server.workers.fold [learner a]: Odd.")
     assert text[-2] == "Traceback"
     assert text[-1].endswith("INFO rl4sys.server.test [learner b]: Here.")
 
@@ -127,10 +127,10 @@ def test_what_a_worker_logs_arrives_with_its_learner(written: Written, tmp_path:
                 eventually(lambda: service.report().learners[0].updates >= 1)
             (checkpoint,) = (tmp_path / "learners" / "a" / "checkpoints").glob("0*")
             (checkpoint / "manifest.json").write_text("{}")
-    worker = [line for line in written.lines() if line["logger"] == "rl4sys.server.fold"]
+    worker = [line for line in written.lines() if line["logger"] == "rl4sys.server.workers.fold"]
     assert [(line["level"], line["learner"]) for line in worker] == [("WARNING", "a")]
     assert {"client": "a", "learner": "a", "version": 0}.items() <= next(
-        line for line in written.lines() if line["logger"] == "rl4sys.server.service"
+        line for line in written.lines() if line["logger"] == "rl4sys.server.service.training_service"
     ).items()
 
 

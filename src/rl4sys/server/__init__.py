@@ -1,11 +1,10 @@
 """The training server: remote clients join, push segments and pull weights; learners fold the log."""
 
-from rl4sys.server.callers import ANYONE, Caller
-from rl4sys.server.in_process import InProcessTransport
-from rl4sys.server.limits import ServiceLimits
-from rl4sys.server.options import ImpossibleSetup, ServiceOptions
-from rl4sys.server.service import TrainingService
-from rl4sys.server.serving import GrpcServer, ServerOptions, serve
+from rl4sys.server.access.caller import ANYONE, Caller
+from rl4sys.server.options import ImpossibleSetup, ServiceLimits, ServiceOptions
+from rl4sys.server.service.training_service import TrainingService
+from rl4sys.server.transport.grpc_server import GrpcServer, ServerOptions, serve
+from rl4sys.server.transport.in_process import InProcessTransport
 
 __all__ = [
     "ANYONE",

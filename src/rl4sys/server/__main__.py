@@ -13,8 +13,8 @@ from rl4sys.records import Durability
 from rl4sys.server.config import load_config, server_options
 from rl4sys.server.logs import LogFormat, send_logs
 from rl4sys.server.options import DEFAULT_DATA, ImpossibleSetup
-from rl4sys.server.serving import DEFAULT_LISTEN, GrpcServer, serve
-from rl4sys.server.workers import WorkerKind
+from rl4sys.server.transport.grpc_server import DEFAULT_LISTEN, GrpcServer, serve
+from rl4sys.server.workers.worker import WorkerKind
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -10,12 +10,11 @@ from pydantic import Field
 
 from rl4sys.config import Config, ConfigError, packaged_configs, parse, read
 from rl4sys.records import Durability
-from rl4sys.server.limits import ServiceLimits
 from rl4sys.server.logs import LogFormat
-from rl4sys.server.offers import Offers, read_offers
-from rl4sys.server.options import DEFAULT_DATA, ServiceOptions
-from rl4sys.server.serving import DEFAULT_LISTEN, ServerOptions
-from rl4sys.server.workers import WorkerKind
+from rl4sys.server.options import DEFAULT_DATA, ServiceLimits, ServiceOptions
+from rl4sys.server.service.offered_experiments import OfferedExperiments, read_offered_experiments
+from rl4sys.server.transport.grpc_server import DEFAULT_LISTEN, ServerOptions
+from rl4sys.server.workers.worker import WorkerKind
 
 _FILES = ("data", "token_file", "tls_cert", "tls_key", "tls_client_ca")
 
@@ -70,7 +69,9 @@ def load_config(path: Path | None, given: Mapping[str, Any]) -> ServerConfig:
 
 def server_options(config: ServerConfig) -> ServerOptions:
     """What a server is made from. `ConfigError` and `ImpossibleSetup` say what is wrong with it."""
-    offers = Offers(read_offers(config.experiments), allow_client_algorithms=config.allow_client_algorithms)
+    offers = OfferedExperiments(
+        read_offered_experiments(config.experiments), allow_client_algorithms=config.allow_client_algorithms
+    )
     return ServerOptions(
         listen=config.listen,
         data=config.data,

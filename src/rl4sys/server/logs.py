@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rl4sys.atomic_files import make_directory
-from rl4sys.server.events import Logged
+from rl4sys.server.workers.events import Logged
 
 LogFormat = Literal["text", "json"]
 FILE = "server.log"

@@ -1,44 +1,104 @@
-"""How a training service is set up."""
+"""How a training service is set up, and the limits it enforces."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pydantic import Field
+
+from rl4sys.config import Config
 from rl4sys.records import Durability, Files
-from rl4sys.server.limits import ServiceLimits
-from rl4sys.server.offers import Offers
-from rl4sys.server.workers import WorkerKind
+from rl4sys.server.service.offered_experiments import OfferedExperiments
+from rl4sys.server.workers.worker import WorkerKind
+
+DEFAULT_DATA = Path("rl4sys-data")
+"""The default data directory of a server."""
 
 
 class ImpossibleSetup(ValueError):
     """The options contradict each other, or are not safe."""
 
 
+class Rates(Config):
+    """How fast experience may arrive. Segments that are sent again count again."""
+
+    steps_per_second: float | None = Field(None, gt=0)
+    """Steps of pushed segments; null for no limit."""
+    bytes_per_second: float | None = Field(None, gt=0)
+    """Bytes of pushed segments; null for no limit."""
+
+
+class ServiceLimits(Config):
+    """Limits of a server. A higher number costs more memory, disk or time, and refuses less."""
+
+    max_message_bytes: int = Field(4 << 20, ge=64 << 10)
+    """Bytes of one message, in either direction."""
+    max_segment_steps: int = Field(65_536, ge=1)
+    """Steps of one segment."""
+    max_push_segments: int = Field(1_024, ge=1)
+    """Segments of one push."""
+    max_outstanding_segments: int = Field(4_096, ge=1)
+    """Segments that a client may have sent without an answer."""
+    inbox_bytes: int = Field(256 << 20, ge=1)
+    """Bytes in the log of one learner that it has not yet learned from."""
+    inbox_segments: int = Field(200_000, ge=1)
+    """The same in segments."""
+    client_bytes: int = Field(128 << 20, ge=1)
+    """The same for one client: less than `inbox_bytes`, so that no client fills a shared learner alone."""
+    max_epochs: int = Field(65_536, ge=1)
+    """Epochs (starts) of one client that a learner remembers, permanently. After that the client needs another name."""
+    max_learners: int = Field(256, ge=1)
+    """Learners of the whole server. Each takes a process and its memory."""
+    max_learners_per_token: int = Field(128, ge=1)
+    """Learners that one token may create."""
+    max_starting: int | None = Field(None, ge=1)
+    """Learners that are created or restored at once, while the others wait; null for one per core."""
+    max_waiting_joins: int = Field(8, ge=1)
+    """Clients that may wait for a learner to start, each with a thread of the server; others must try again."""
+    max_sessions: int = Field(16_384, ge=1)
+    """Sessions of the whole server; the least recently used is dropped, and its client joins again."""
+    max_sessions_per_token: int = Field(8_192, ge=1)
+    """Sessions of one token; its own least recently used is dropped."""
+    max_watchers: int = Field(4_096, ge=1)
+    """Clients that may watch for new versions at once."""
+    max_watchers_per_token: int = Field(2_048, ge=1)
+    """The same for one token."""
+    max_act_rows: int = Field(4_096, ge=1)
+    """Decisions of one Act call."""
+    parameters_bytes: int = Field(64 << 10, ge=1)
+    """Bytes of the algorithm parameters in a join request."""
+    join_seconds: float = Field(60.0, gt=0)
+    """How long Join waits for a learner to be created or restored."""
+    commit_seconds: float = Field(30.0, gt=0)
+    """How long Push waits for the disk."""
+    retry_ms: int = Field(200, ge=1)
+    """The retry delay that clients are asked to keep when something is full, in milliseconds."""
+    client_rates: Rates = Rates()
+    """Rates of each client, over all learners it trains."""
+    token_rates: Rates = Rates()
+    """Rates of each token, over all its clients; its line in the token file may override them."""
+
+
 @dataclass(frozen=True, slots=True)
 class ServiceOptions:
-    """What a service needs to know besides its data directory."""
+    """What a service needs besides its data directory."""
 
     workers: WorkerKind = "processes"
     durability: Durability = Durability.FSYNC
     limits: ServiceLimits = field(default_factory=ServiceLimits)
-    offers: Offers = field(default_factory=Offers)
-    """Experiments by name; each is tried before the service starts."""
+    offers: OfferedExperiments = field(default_factory=OfferedExperiments)
+    """Experiments by name; each is checked before the service starts."""
     plugins: tuple[str, ...] = ()
-    """Python files, by whole paths, and modules that workers load; they are tried before the service starts, too."""
+    """Python files, by absolute paths, and modules that workers load; checked before the service starts, too."""
     restart_seconds: float = 0.5
-    """The delay before a failed worker is started again; it doubles with each failure in vain."""
-
+    """The delay before a failed worker is restarted; it doubles with each failure without progress."""
     files: Files | None = None
-    """Where logs live; None for the disk (or memory, by the durability). A simulation brings its own."""
+    """Where logs are stored; None for the disk (or memory, depending on `durability`). A simulation passes its own."""
 
     def __post_init__(self) -> None:
         if self.durability is Durability.MEMORY and self.workers == "processes":
             raise ImpossibleSetup(
-                "durability=memory keeps the log in this process, where workers of another one cannot read it. "
+                "durability=memory keeps the log in this process, where worker processes cannot read it. "
                 "Choose workers=threads, or durability=os."
             )
-
-
-DEFAULT_DATA = Path("rl4sys-data")
-"""Where a server keeps its learners if nobody says otherwise."""

@@ -12,8 +12,8 @@ from rl4sys.experience import ArraySpec
 from rl4sys.experiments import RunDirectory, RunNotFound
 from rl4sys.experiments.policies.trained_policy import PolicyNotFound, find_policy
 from rl4sys.policy import DiscreteAction, PolicyFileDamaged
-from rl4sys.server.fold import Fold
-from rl4sys.server.setups import LearnerSetup
+from rl4sys.server.learners.learner_setup import LearnerSetup
+from rl4sys.server.workers.fold import Fold
 
 
 @pytest.fixture(scope="module")

@@ -27,8 +27,8 @@ from rl4sys.experiments.finding import find_run
 from rl4sys.experiments.run_directory import RunDirectory
 from rl4sys.policy import PolicyFileDamaged, PolicySpec, PortablePolicy
 from rl4sys.policy.portable_policy import SUFFIX
-from rl4sys.server.learner_config import build_learner, resolve
-from rl4sys.server.setups import LearnerSetup, is_learner
+from rl4sys.server.learners.learner_setup import LearnerSetup, is_learner
+from rl4sys.server.workers.learner_config import build_learner, resolve
 from rl4sys.suggestions import did_you_mean_one_of
 from rl4sys.weights.layout import FLOAT32
 from rl4sys.wire import require_decides

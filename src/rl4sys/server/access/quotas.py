@@ -1,0 +1,132 @@
+"""How fast clients and tokens may push, and how much they may make a learner remember."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+
+from google.protobuf.message import DecodeError
+
+from rl4sys.server.access.caller import Caller
+from rl4sys.server.access.sessions import Session
+from rl4sys.server.call_errors import exhausted
+from rl4sys.server.options import Rates, ServiceLimits
+from rl4sys.wire import FailureReason
+from rl4sys.wire.generated import experience_pb2, training_pb2
+
+_EPOCHS_RETRY_MS = 60_000
+
+
+class Bucket:
+    """A second's worth of a rate, which fills as time passes.
+
+    What is larger than that is let through when the bucket is full, and is then paid for: in the long run nothing
+    exceeds the rate, and nothing has to be cut into pieces.
+    """
+
+    def __init__(self, rate: float, now: float) -> None:
+        self._rate = self._level = rate
+        self._at = now
+
+    def wait(self, amount: float, rate: float, now: float) -> float:
+        """Seconds until an amount may be taken, at a rate that may have changed."""
+        self._rate = rate
+        self._level = min(rate, self._level + (now - self._at) * rate)
+        self._at = now
+        return max(0.0, (min(amount, rate) - self._level) / rate)
+
+    def take(self, amount: float) -> None:
+        """Take it, after `wait` said 0."""
+        self._level -= amount
+
+
+class Quotas:
+    """Looks at each push before anything else does. All rates of a push allow it, or it costs nothing."""
+
+    def __init__(self, limits: ServiceLimits, clock: Callable[[], float]) -> None:
+        self._limits, self._clock = limits, clock
+        self._lock = threading.Lock()
+        self._buckets: OrderedDict[tuple[str, str, str], Bucket] = OrderedDict()
+
+    def charge(self, session: Session, request: training_pb2.PushRequest, caller: Caller) -> None:
+        """Take a push from its quotas, or raise RESOURCE_EXHAUSTED with the time until it fits."""
+        self._require_epoch(session, int(request.epoch))
+        demands = list(self._demands(session, request, caller))
+        if not demands:
+            return
+        with self._lock:
+            now = self._clock()
+            waits = []
+            for key, amount, rate in demands:
+                bucket = self._bucket(key, rate, now)
+                waits.append((bucket.wait(amount, rate, now), key, rate))
+            seconds, (whose, _, unit), rate = max(waits)
+            if not seconds:
+                for key, amount, _ in demands:
+                    self._buckets[key].take(amount)
+                return
+        session.activity.delayed += 1
+        raise exhausted(
+            FailureReason.QUOTA,
+            f"This {whose} may push {rate:g} {unit} a second, and did. Send again in {seconds:.3f} s.",
+            math.ceil(seconds * 1_000),
+        )
+
+    def _require_epoch(self, session: Session, epoch: int) -> None:
+        """Nothing that was stored is ever forgotten, so a client that invents epochs without end must be stopped."""
+        known, most = session.learner.inbox.stored.deduplication, self._limits.max_epochs
+        if known.epochs(session.client) >= most and not known.knows_epoch(session.client, epoch):
+            session.activity.delayed += 1
+            raise exhausted(
+                FailureReason.QUOTA,
+                f"The client '{session.client}' has pushed under {most} epochs, and the learner "
+                f"'{session.learner.name}' remembers no more of one client. Keep an epoch for the life of a process, "
+                f"or go on under another client name.",
+                _EPOCHS_RETRY_MS,
+            )
+
+    def _demands(
+        self, session: Session, request: training_pb2.PushRequest, caller: Caller
+    ) -> Iterator[tuple[tuple[str, str, str], float, float]]:
+        """What to take from which bucket, and how fast that fills."""
+        granted = [("client", session.client, self._limits.client_rates)]
+        if caller.token:
+            granted.append(("token", caller.token, _rates(caller, self._limits)))
+        length = steps = None
+        for whose, name, rates in granted:
+            if rates.bytes_per_second is not None:
+                length = length or sum(len(pushed.segment) for pushed in request.segments)
+                yield (whose, name, "bytes"), float(length), rates.bytes_per_second
+            if rates.steps_per_second is not None:
+                steps = steps or self._steps(request)
+                yield (whose, name, "steps"), float(steps), rates.steps_per_second
+
+    def _steps(self, request: training_pb2.PushRequest) -> int:
+        return sum(min(_claimed_steps(pushed.segment), self._limits.max_segment_steps) for pushed in request.segments)
+
+    def _bucket(self, key: tuple[str, str, str], rate: float, now: float) -> Bucket:
+        bucket = self._buckets.get(key)
+        if bucket is None:
+            bucket = self._buckets[key] = Bucket(rate, now)
+            if len(self._buckets) > 4 * self._limits.max_sessions:
+                self._buckets.popitem(last=False)
+        self._buckets.move_to_end(key)
+        return bucket
+
+
+def _rates(caller: Caller, limits: ServiceLimits) -> Rates:
+    """What a token's line says, and what the server grants to each where it says nothing."""
+    own, general = caller.rates, limits.token_rates
+    if own is None:
+        return general
+    return general.model_copy(update=own.model_dump(exclude_none=True))
+
+
+def _claimed_steps(segment: bytes) -> int:
+    """What a segment says of itself; one that says nothing legible will be refused soon enough."""
+    try:
+        return int(experience_pb2.Segment.FromString(segment).steps)
+    except DecodeError:
+        return 0

@@ -1,0 +1,125 @@
+"""Who has joined: opaque names for a client on a learner."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from rl4sys.server.access.caller import Caller
+from rl4sys.server.call_errors import precondition
+from rl4sys.server.learners.hosted_learner import HostedLearner
+from rl4sys.wire import FailureReason, SegmentFormat
+from rl4sys.wire.calls import CallFailed, Code
+
+
+@dataclass(slots=True)
+class ClientActivity:
+    """What is known of a client since the server started; what is stored is counted with the log."""
+
+    client: str
+    learner: HostedLearner
+    software: str = ""
+    peer: str = ""
+    heard: float | None = None
+    """When it last called; None if it has not since the server started."""
+    version: int | None = None
+    repeated: int = 0
+    delayed: int = 0
+    received_bytes: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One client on one learner."""
+
+    id: str
+    activity: ClientActivity
+    form: SegmentFormat
+    policy_id: str = ""
+    """That of a shared learner."""
+    token: str = ""
+    """Which token opened it."""
+
+    @property
+    def client(self) -> str:
+        """The client's name."""
+        return self.activity.client
+
+    @property
+    def learner(self) -> HostedLearner:
+        """The learner that it uses."""
+        return self.activity.learner
+
+
+class Sessions:
+    """The newest sessions; the longest unused give way, and their clients join again.
+
+    A token that holds as many as it may gives up one of its own: it cannot end those of others.
+    """
+
+    def __init__(self, most: int, most_of_a_token: int, clock: Callable[[], float]) -> None:
+        self._most, self._most_of_a_token, self._clock = most, most_of_a_token, clock
+        self._lock = threading.Lock()
+        self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._of_token: dict[str, OrderedDict[str, None]] = {}
+        self._activities: OrderedDict[tuple[str, str], ClientActivity] = OrderedDict()
+
+    def open(
+        self, client: str, learner: HostedLearner, form: SegmentFormat, software: str, caller: Caller, policy_id: str
+    ) -> Session:
+        """A session for a client that may have others."""
+        with self._lock:
+            key = (client, learner.name)
+            activity = self._activities.get(key)
+            if activity is None or activity.learner is not learner:
+                activity = self._activities[key] = ClientActivity(client, learner)
+            activity.software, activity.peer, activity.heard = software, caller.peer, self._clock()
+            session = Session(secrets.token_urlsafe(18), activity, form, policy_id, caller.token)
+            self._keep(session)
+            self._activities.move_to_end(key)
+            if len(self._activities) > self._most:
+                self._activities.popitem(last=False)
+            return session
+
+    def get(self, id: str, caller: Caller) -> Session:
+        """The session of this name, if the caller may use it."""
+        with self._lock:
+            session = self._sessions.get(id)
+            if session is None:
+                raise precondition(
+                    FailureReason.UNKNOWN_SESSION, "The session is unknown to this server. Join again, then repeat."
+                )
+            if not (caller.may_use(session.client) and caller.may_join(session.policy_id)):
+                # Whose session it is, is nobody else's business.
+                raise CallFailed(Code.PERMISSION_DENIED, "This token may not use this session. Join with it first.")
+            self._sessions.move_to_end(id)
+            if session.token:
+                self._of_token[session.token].move_to_end(id)
+            session.activity.heard = self._clock()
+            return session
+
+    def _keep(self, session: Session) -> None:
+        self._sessions[session.id] = session
+        if session.token:
+            own = self._of_token.setdefault(session.token, OrderedDict())
+            own[session.id] = None
+            if len(own) > self._most_of_a_token:
+                self._forget(next(iter(own)))
+        if len(self._sessions) > self._most:
+            self._forget(next(iter(self._sessions)))
+
+    def _forget(self, id: str) -> None:
+        token = self._sessions.pop(id).token
+        if token:
+            del self._of_token[token][id]
+            if not self._of_token[token]:
+                del self._of_token[token]
+
+    def clients(self) -> list[ClientActivity]:
+        """All clients that were heard of, by name."""
+        with self._lock:
+            return sorted(self._activities.values(), key=lambda activity: (activity.client, activity.learner.name))

@@ -1,0 +1,150 @@
+"""Tokens: who may call, as which clients, for which policies, and how fast."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import takewhile
+from pathlib import Path
+
+from rl4sys.config import ConfigError, parse
+from rl4sys.server.access.caller import Caller
+from rl4sys.server.options import ImpossibleSetup, Rates
+from rl4sys.suggestions import did_you_mean
+from rl4sys.wire.calls import CallFailed, Code
+
+_log = logging.getLogger(__name__)
+
+AUTHORIZATION = "authorization"
+_SHORTEST = 16
+_OPTIONS = ("expires", "policies", *Rates.model_fields)
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    digest: bytes
+    patterns: tuple[str, ...]
+    policies: tuple[str, ...] | None
+    expires: float | None
+    rates: Rates | None
+
+    def caller(self, peer: str) -> Caller:
+        # A part of the digest tells tokens apart, and tells nobody the token.
+        return Caller(self.patterns, peer, self.policies, self.digest.hex()[:12], self.rates)
+
+
+class TokenFile:
+    """Lines of a token and the client ids (with `*` and `?`) that it may use, with options between them:
+
+    `expires=2027-01-31`; `policies=lander-*,fleet` for the policy ids that its clients may join, which are otherwise
+    those that the client patterns match; `bytes_per_second=1e6` and `steps_per_second=5000` for all its clients
+    together, instead of what the server grants to each token.
+
+    Empty lines and what follows a ` #` are passed over. The file is read again when it changes, so that removing a line
+    revokes its token at once; a line that is then wrong is left out, and the server's log says so.
+    """
+
+    def __init__(self, path: Path, wall_clock: Callable[[], float] = time.time) -> None:
+        self._path, self._wall_clock = path, wall_clock
+        self._lock = threading.Lock()
+        self._stamp = self._look()
+        self._tokens = [_token(path, number, words) for number, words in _lines(path)]
+
+    def authenticate(self, metadata: Iterable[tuple[str, str | bytes]], peer: str) -> Caller:
+        """The caller that sent these metadata, or UNAUTHENTICATED."""
+        given = [value for key, value in metadata if key.lower() == AUTHORIZATION]
+        if len(given) != 1 or not isinstance(given[0], str) or not given[0].startswith("Bearer "):
+            raise _unauthenticated("no token came along, or not as 'authorization: Bearer TOKEN'")
+        digest = _digest(given[0].removeprefix("Bearer "))
+        # All are compared, each in constant time: how long it takes tells nothing about them.
+        matching = [token for token in self._current() if hmac.compare_digest(token.digest, digest)]
+        if not matching:
+            raise _unauthenticated("the token is unknown or revoked")
+        if matching[0].expires is not None and matching[0].expires <= self._wall_clock():
+            raise _unauthenticated("the token has expired")
+        return matching[0].caller(peer)
+
+    def _current(self) -> list[_Token]:
+        with self._lock:
+            stamp = self._look()
+            if stamp != self._stamp:
+                self._tokens = list(self._read_again())
+                self._stamp = stamp
+            return self._tokens
+
+    def _read_again(self) -> Iterator[_Token]:
+        for number, words in _lines(self._path):
+            try:
+                yield _token(self._path, number, words)
+            except ImpossibleSetup as error:
+                # Nobody is let in by a line that cannot be read; the others go on.
+                _log.error("%s Until it is repaired, its token is refused.", error)
+
+    def _look(self) -> tuple[int, int, int]:
+        try:
+            seen = self._path.stat()
+        except OSError:
+            # Without its file no token is valid; it may be about to be replaced.
+            return 0, 0, 0
+        return seen.st_mtime_ns, seen.st_size, seen.st_ino
+
+
+def _lines(path: Path) -> list[tuple[int, list[str]]]:
+    """The words of each line that has any before a `#`, with its number."""
+    try:
+        lines = path.read_text("utf-8", errors="replace").splitlines()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        _log.error("%s cannot be read, so no token is valid: %s", path, error)
+        return []
+    return [(number, words) for number, line in enumerate(lines, 1) if (words := _words(line))]
+
+
+def _words(line: str) -> list[str]:
+    """Without a comment, which begins with a word that begins with `#`: no client's name does."""
+    return list(takewhile(lambda word: not word.startswith("#"), line.split()))
+
+
+def _token(path: Path, number: int, words: list[str]) -> _Token:
+    place = f"{path}, line {number}"
+    secret, *rest = words
+    options = dict(word.split("=", 1) for word in rest if "=" in word)
+    patterns = tuple(word for word in rest if "=" not in word)
+    if len(secret) < _SHORTEST or not patterns:
+        raise ImpossibleSetup(
+            f"{place}: expected a token of at least {_SHORTEST} characters and the client ids that it may use, such "
+            f"as: {'x' * _SHORTEST} lander-*"
+        )
+    for name in options.keys() - set(_OPTIONS):
+        raise ImpossibleSetup(f"{place}: unknown option '{name}='{did_you_mean(name, _OPTIONS) or '.'}")
+    policies = tuple(options["policies"].split(",")) if "policies" in options else None
+    rates = {name: options[name] for name in Rates.model_fields if name in options}
+    try:
+        expires = options.get("expires")
+        ends = None if expires is None else _moment(expires)
+        return _Token(_digest(secret), patterns, policies, ends, parse(Rates, rates) if rates else None)
+    except ConfigError as error:
+        raise ImpossibleSetup(f"{place}: {error}.") from error
+    except ValueError as error:
+        raise ImpossibleSetup(f"{place}: {error}. Write expires=2027-01-31.") from error
+
+
+def _moment(text: str) -> float:
+    """Seconds since 1970; in UTC, where it does not say otherwise."""
+    moment = datetime.fromisoformat(text)
+    return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode(errors="surrogateescape")).digest()
+
+
+def _unauthenticated(problem: str) -> CallFailed:
+    return CallFailed(Code.UNAUTHENTICATED, f"Not allowed: {problem}. Ask for a token of this server.")

@@ -1,0 +1,324 @@
+"""One learner as the service sees it: its inbox, its worker, its versions, and whether all is well."""
+
+from __future__ import annotations
+
+import enum
+import itertools
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rl4sys.failpoints import failpoint
+from rl4sys.policy import PolicySpec
+from rl4sys.server.learners.inbox import Inbox
+from rl4sys.server.learners.learner_setup import LearnerSetup
+from rl4sys.server.learners.worker_starts import RestartBackoff, StartQueue
+from rl4sys.server.options import ServiceOptions
+from rl4sys.server.workers.events import (
+    Event,
+    Failed,
+    LearnerProgress,
+    Published,
+    Ready,
+    Refused,
+    Resolved,
+    Saved,
+    Stopped,
+)
+from rl4sys.server.workers.fork_server import ForkServer
+from rl4sys.server.workers.worker import ProcessWorker, ThreadWorker, Worker
+from rl4sys.weights import ModelStore, Patch, VersionGone
+from rl4sys.wire import SegmentFormat
+
+_log = logging.getLogger(__name__)
+
+_KEPT_PATCHES = 32
+
+
+class Condition(enum.Enum):
+    """How a learner is."""
+
+    STARTING = enum.auto()
+    RUNNING = enum.auto()
+    REFUSED = enum.auto()
+    FAILED = enum.auto()
+    STOPPED = enum.auto()
+
+
+class HostedLearner:
+    """Keeps a worker running over a log. Workers come and go; inbox, policy and versions stay."""
+
+    def __init__(
+        self,
+        directory: Path,
+        options: ServiceOptions,
+        clock: Callable[[], float],
+        start_queue: StartQueue,
+        fork_server: ForkServer,
+    ) -> None:
+        self.setup = LearnerSetup.read(directory)
+        self.inbox = Inbox(directory, options.limits, options.durability, self._nudge, clock, options.files)
+        self.condition = Condition.STARTING
+        self.problem = ""
+        """The cause of the last failure."""
+        self.restarts = RestartBackoff(first_seconds=options.restart_seconds)
+        self.progress: LearnerProgress | None = None
+        self.saved_at: float | None = None
+        self.config = ""
+        """In canonical form, once the worker was ready."""
+        self.device = ""
+        """What the worker computes on, once it was ready."""
+        self.noise_seed = 0
+        self.policy: PolicySpec | None = None
+        self.form: SegmentFormat | None = None
+        self.store: ModelStore | None = None
+        self._directory, self._workers, self._clock = directory, options.workers, clock
+        self._plugins, self._fork_server = options.plugins, fork_server
+        self._changed = threading.Condition()
+        self._told: dict[int, Callable[[], None]] = {}
+        self._tellings = itertools.count()
+        self._closing = False
+        self._patching = threading.Lock()
+        self._patches: OrderedDict[tuple[int | None, int], Patch] = OrderedDict()
+        self._timer: threading.Timer | None = None
+        self._worker: Worker | None = None
+        self._start_queue, self._has_turn = start_queue, False
+        self.is_in_line = True
+        """Whether its worker has to wait until others have started."""
+        start_queue.enter(self._start)
+
+    @property
+    def name(self) -> str:
+        """The learner's name."""
+        return self.setup.learner
+
+    @property
+    def process(self) -> int | None:
+        """The worker's process id, if it has one."""
+        worker = self._worker
+        return worker.process if worker is not None else None
+
+    @property
+    def version(self) -> int:
+        """The newest version; 0 before there is any."""
+        return self.store.latest if self.store is not None else 0
+
+    def patch(self, have: int | None, want: int | None) -> Patch:
+        """The patch from one version to another, cached because many clients of a learner ask for the same one."""
+        store = self.store
+        if store is None:
+            raise VersionGone(f"The learner '{self.name}' has no version yet.")
+        key = (have, store.latest if want is None else want)
+        with self._patching:
+            patch = self._patches.get(key)
+            if patch is None:
+                patch = self._patches[key] = store.patch(*key)
+                if len(self._patches) > _KEPT_PATCHES:
+                    self._patches.popitem(last=False)
+            return patch
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether the server lets go of it."""
+        return self._closing
+
+    def wait_until_known(self, timeout: float) -> bool:
+        """Wait for a policy and its first version, or for bad news; false when neither came in time."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self.store is not None or self._is_hopeless(), timeout)
+
+    def _is_hopeless(self) -> bool:
+        return self._closing or self.condition in (Condition.REFUSED, Condition.FAILED, Condition.STOPPED)
+
+    def wait_for_change(self, is_over: Callable[[], bool], timeout: float) -> None:
+        """Wait until `is_over`, which is asked after every event."""
+        with self._changed:
+            self._changed.wait_for(is_over, timeout)
+
+    def wake_waiting(self) -> None:
+        """Let the threads that wait look again."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def announce(self) -> None:
+        """Let all who wait look again, threads and those who asked to be told."""
+        with self._changed:
+            self._changed.notify_all()
+            told = list(self._told.values())
+        for changed in told:
+            changed()
+
+    def tell(self, changed: Callable[[], None]) -> Callable[[], None]:
+        """Have `changed` called, by whatever thread, when those who wait are to look again; the result ends that."""
+        with self._changed:
+            key = next(self._tellings)
+            self._told[key] = changed
+
+        def end() -> None:
+            with self._changed:
+                del self._told[key]
+
+        return end
+
+    def resolve(self, algorithm: str, parameters: Mapping[str, Any]) -> Resolved:
+        """The canonical form of a config, by the learner's own worker."""
+        worker = self._worker
+        if worker is None:
+            raise RuntimeError(f"The worker of learner '{self.name}' is not running. Try again.")
+        return worker.resolve(algorithm, parameters)
+
+    def begin_closing(self) -> None:
+        """Ask the worker to save and leave; nothing is started any more."""
+        with self._changed:
+            self._closing = True
+            worker, timer = self._worker, self._timer
+            self._changed.notify_all()
+        if timer is not None:
+            timer.cancel()
+        if worker is not None:
+            worker.stop()
+
+    def close(self, timeout: float) -> None:
+        """End the worker and let go of the log."""
+        self.begin_closing()
+        worker = self._worker
+        if worker is not None:
+            worker.end(timeout)
+        self.inbox.close()
+
+    def _start(self) -> bool:
+        """Start a worker, whose turn lasts until it has told how that went; false if there is no use for it."""
+        with self._changed:
+            self.is_in_line = False
+            if self._closing:
+                return False
+            self._has_turn = True
+            try:
+                self._worker = self._new_worker()
+                return True
+            except OSError as error:
+                self._has_turn = False
+                problem = f"The worker could not be started: {error}"
+        # The turn is over with the answer, not by calling whoever is next from here: there may be hundreds in line.
+        self._note_failure(Failed(problem))
+        self.announce()
+        return False
+
+    def _new_worker(self) -> Worker:
+        if self._workers == "threads":
+            return ThreadWorker(self._directory, self.inbox.files, self._hear, self._plugins)
+        return ProcessWorker(self._directory, self._fork_server, self._hear, self._plugins)
+
+    def _end_turn(self) -> None:
+        with self._changed:
+            had, self._has_turn = self._has_turn, False
+        if had:
+            self._start_queue.done()
+
+    def _nudge(self) -> None:
+        worker = self._worker
+        if worker is not None:
+            worker.nudge()
+
+    def _hear(self, event: Event) -> None:
+        """Called from the thread of the worker, or from the one that reads its pipe."""
+        match event:
+            case Ready():
+                self._note_ready(event)
+                self._end_turn()
+            case Published():
+                self._publish(event.version, event.blob)
+                _log.debug("Version %d.", event.version, extra={"learner": self.name, "version": event.version})
+            case LearnerProgress():
+                self.progress = event
+                self.restarts.note_progress(event.position)
+                self.inbox.folded(event.position)
+                if event.position < self.inbox.stored.position:
+                    # The nudge of what came meanwhile was held back while another was on its way.
+                    self._nudge()
+                # Nobody waits for this, and waking hundreds who watch costs more than the push that caused it.
+                return
+            case Saved():
+                self.saved_at = self._clock()
+                failpoint("before log prune")
+                self.inbox.prune(event.oldest)
+                failpoint("after log prune")
+                return
+            case Refused():
+                self.condition, self.problem = Condition.REFUSED, event.problem
+                self._end_turn()
+            case Failed():
+                self._note_failure(event)
+                self._end_turn()
+            case Stopped():
+                self.condition = Condition.STOPPED
+                self._end_turn()
+        self.announce()
+
+    def _note_ready(self, ready: Ready) -> None:
+        policy = PolicySpec.from_json(ready.policy)
+        self.config, self.noise_seed, self.policy = ready.config, ready.noise_seed, policy
+        self.device = ready.device
+        if ready.checkpoint_age is not None:
+            self.saved_at = self._clock() - ready.checkpoint_age
+        self.form = SegmentFormat.of(policy)
+        # The version first: how many more may come is judged by what is not folded yet.
+        self._publish(ready.version, ready.blob)
+        self.restarts.note_progress(ready.position)
+        self.inbox.folded(ready.position)
+        self.condition = Condition.RUNNING
+        _log.info(
+            "Learner %s is ready at version %d, record %d, on %s.",
+            *(self.name, ready.version, ready.position, ready.device),
+            extra={"learner": self.name, "version": ready.version},
+        )
+
+    def _publish(self, version: int, blob: bytes) -> None:
+        """Keep a version. A worker that folds its log again repeats versions, to the bit: these are known."""
+        failpoint("before version store")
+        flat = np.frombuffer(blob, "<f4")
+        store = self.store
+        if store is not None and version == store.latest + 1:
+            store.publish(flat)
+        elif store is None or version > store.latest:
+            fresh = ModelStore(flat)
+            fresh.restore({"latest": version, "blob": flat})
+            self.store = fresh
+        failpoint("after version store")
+
+    def _note_failure(self, failure: Failed) -> None:
+        if self._closing:
+            self.condition = Condition.STOPPED
+            return
+        self.problem = failure.problem
+        self.restarts.note_progress(failure.position)
+        delay = self.restarts.after_failure()
+        if delay is None:
+            self.condition = Condition.FAILED
+            _log.error(
+                "Learner %s FAILED and is not started again: %s",
+                *(self.name, failure.problem),
+                extra={"learner": self.name},
+            )
+            return
+        self.condition = Condition.STARTING
+        _log.warning(
+            "The worker of learner %s starts again in %.1f s: %s",
+            *(self.name, delay, failure.problem),
+            extra={"learner": self.name},
+        )
+        self._timer = threading.Timer(delay, self._start_again)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _start_again(self) -> None:
+        old = self._worker
+        if old is not None:
+            old.end(1.0)
+        self.is_in_line = True
+        self._start_queue.enter(self._start)

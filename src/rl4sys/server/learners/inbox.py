@@ -1,0 +1,289 @@
+"""Where segments become durable: deduplicated for ever, bounded, acknowledged only after the group commit."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from rl4sys.failpoints import failpoint
+from rl4sys.records import (
+    Backlogged,
+    Durability,
+    DurableLog,
+    Files,
+    LogBroken,
+    LogClosed,
+    LogFull,
+    RecordLog,
+    RecordReader,
+    RecordsDamaged,
+)
+from rl4sys.server.learners.stored_segments import StoredSegment, StoredSegments
+from rl4sys.server.options import ServiceLimits
+from rl4sys.wire import FailureReason
+
+_log = logging.getLogger(__name__)
+
+_REOPEN_SECONDS = 1.0
+
+
+class StorageFailed(Exception):
+    """The log cannot be written now. Nothing of this offer is acknowledged; what was before is safe."""
+
+
+@dataclass(slots=True)
+class Offered:
+    """What became of some segments, and what there is to wait for before the first two lists may be acknowledged."""
+
+    stored: list[int] = field(default_factory=list)
+    repeated: list[int] = field(default_factory=list)
+    full: FailureReason | None = None
+    """Why the others found no room."""
+    waiting: list[Future[range]] = field(default_factory=list)
+
+
+class _Queued(NamedTuple):
+    number: int
+    client: str
+    length: int
+
+
+class Inbox:
+    """The log of one learner, from the side that writes. Any thread may call any method."""
+
+    def __init__(
+        self,
+        directory: Path,
+        limits: ServiceLimits,
+        durability: Durability,
+        committed: Callable[[], None],
+        clock: Callable[[], float],
+        files: Files | None = None,
+        file_bytes: int = 16 << 20,
+    ) -> None:
+        self.directory = directory
+        self._limits, self._durability, self._file_bytes = limits, durability, file_bytes
+        self._tell_committed, self._clock = committed, clock
+        self._lock = threading.RLock()
+        self._reopening = threading.Lock()
+        self._pruning = threading.Lock()
+        self._pending: dict[tuple[str, int, int], Future[range]] = {}
+        self._queue: deque[_Queued] = deque()
+        self._reserved: Counter[str] = Counter()
+        """Bytes by client that are on their way to the log, or in it and not folded."""
+        self._folded = 0
+        self.problem = ""
+        """Why nothing is stored at the moment."""
+        self._tried = clock()
+        self._open(files)
+
+    @property
+    def files(self) -> Files:
+        """Where the log lives; a reader in this process needs it when that is memory."""
+        return self._records.files
+
+    def knows(self, client: str, epoch: int, sequence: int) -> bool:
+        """Whether a segment is in the log already, so that it needs no second look."""
+        with self._lock:
+            return (client, epoch, sequence) in self.stored.deduplication
+
+    def offer(self, entries: Sequence[StoredSegment]) -> Offered:
+        """Append those that are new and fit. `StorageFailed` when the log is out of order: `repair` it first."""
+        broken = self._records.broken
+        if broken is not None:
+            raise StorageFailed(self.problem or str(broken))
+        offered = Offered()
+        fresh: list[StoredSegment] = []
+        with self._lock:
+            for entry in entries:
+                key = (entry.client, entry.epoch, entry.sequence)
+                if key in self.stored.deduplication:
+                    offered.repeated.append(entry.sequence)
+                elif (future := self._pending.get(key)) is not None:
+                    offered.repeated.append(entry.sequence)
+                    offered.waiting.append(future)
+                elif (full := self._without_room(entry, len(fresh))) is not None:
+                    offered.full = full
+                    break
+                else:
+                    self._reserve(entry.client, len(entry.segment))
+                    fresh.append(entry)
+            if fresh:
+                self._append(fresh, offered)
+        return offered
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether nothing can be stored before `repair` succeeds."""
+        return self._records.broken is not None
+
+    def repair(self) -> None:
+        """After a failed sync only opening the log again tells what is on the disk, which may take a while.
+
+        Raises `StorageFailed` if that fails, or did a moment ago.
+        """
+        if self.is_broken:
+            # One thread at a time; the others find it repaired, or that it was tried a moment ago.
+            with self._reopening:
+                self._reopen()
+
+    def folded(self, position: int) -> None:
+        """The learner has taken in every record below `position`: they take no room any more."""
+        with self._lock:
+            self._folded = max(self._folded, position)
+            while self._queue and self._queue[0].number < position:
+                queued = self._queue.popleft()
+                self._reserve(queued.client, -queued.length)
+
+    def prune(self, before: int) -> None:
+        """Remove old files; what must outlive them is on the disk first. Others push meanwhile."""
+        with self._pruning:
+            with self._lock:
+                encoded, position, log = self.stored.encode(), self.stored.position, self._log
+            try:
+                StoredSegments.write(self.directory, encoded)
+                # A fast worker may be ahead of what was noted here.
+                log.prune(min(before, position))
+            except (OSError, LogBroken, LogClosed) as error:
+                # Old files only take space; the next checkpoint tries again.
+                _log.warning("Old records in %s could not be removed: %s", self.directory, error)
+
+    def queued(self) -> tuple[int, int]:
+        """Segments that are stored and not folded, and their bytes."""
+        with self._lock:
+            return len(self._queue), sum(queued.length for queued in self._queue)
+
+    @property
+    def unfolded(self) -> int:
+        """Records that the learner has not taken in."""
+        with self._lock:
+            return max(0, self.stored.position - self._folded)
+
+    @property
+    def log_bytes(self) -> int:
+        """What the log takes."""
+        return self._records.size
+
+    def close(self) -> None:
+        """Commit what waits and let go of the files."""
+        self._log.close()
+
+    def _append(self, fresh: list[StoredSegment], offered: Offered) -> None:
+        try:
+            future = self._log.append([entry.encode() for entry in fresh])
+        except (Backlogged, LogClosed) as error:
+            for entry in fresh:
+                self._reserve(entry.client, -len(entry.segment))
+            if isinstance(error, LogClosed):
+                raise StorageFailed(str(error)) from error
+            offered.full = FailureReason.INBOX_FULL
+            return
+        for entry in fresh:
+            self._pending[entry.client, entry.epoch, entry.sequence] = future
+        offered.stored += [entry.sequence for entry in fresh]
+        offered.waiting.append(future)
+        # Within the lock, so that calls come in the order of the records.
+        future.add_done_callback(partial(self._settle, fresh))
+
+    def _settle(self, fresh: list[StoredSegment], future: Future[range]) -> None:
+        failpoint("before acknowledgement")
+        with self._lock:
+            for entry in fresh:
+                del self._pending[entry.client, entry.epoch, entry.sequence]
+            error = future.exception()
+            if error is not None:
+                self._note_problem(str(error))
+                for entry in fresh:
+                    self._reserve(entry.client, -len(entry.segment))
+                return
+            self._note_problem("")
+            for number, entry in zip(future.result(), fresh, strict=True):
+                self._note(number, entry)
+        self._tell_committed()
+
+    def _note_problem(self, problem: str) -> None:
+        """Remember why nothing is stored, and tell whoever reads the log when that begins and ends."""
+        before, self.problem = self.problem, problem
+        if problem and not before:
+            _log.error("Nothing is acknowledged for %s: %s", self.directory.name, problem, extra=self._named)
+        elif before and not problem:
+            _log.info("Experience for %s is stored again.", self.directory.name, extra=self._named)
+
+    @property
+    def _named(self) -> dict[str, str]:
+        return {"learner": self.directory.name}
+
+    def _note(self, number: int, entry: StoredSegment) -> None:
+        length = len(entry.segment)
+        self.stored.note(number, entry.client, entry.epoch, entry.sequence, entry.steps, length)
+        if number >= self._folded:
+            self._queue.append(_Queued(number, entry.client, length))
+        else:
+            self._reserve(entry.client, -length)
+
+    def _without_room(self, entry: StoredSegment, ahead: int) -> FailureReason | None:
+        """Why an entry does not fit; `ahead` others of its offer do. One alone always fits, however large."""
+        total, length = self._reserved.total(), len(entry.segment)
+        is_crowded = len(self._queue) + len(self._pending) + ahead >= self._limits.inbox_segments
+        if total and (total + length > self._limits.inbox_bytes or is_crowded):
+            return FailureReason.INBOX_FULL
+        own = self._reserved[entry.client]
+        return FailureReason.QUOTA if own and own + length > self._limits.client_bytes else None
+
+    def _reserve(self, client: str, length: int) -> None:
+        self._reserved[client] += length
+        if self._reserved[client] <= 0:
+            del self._reserved[client]
+
+    def _open(self, files: Files | None) -> None:
+        """Open the log and fold it into names, counts and queue."""
+        records = RecordLog(
+            self.directory / "log", durability=self._durability, file_bytes=self._file_bytes, files=files
+        )
+        try:
+            stored = StoredSegments.read(self.directory, records.first)
+            queue: list[_Queued] = []
+            reader = RecordReader(records.directory, records.first, files=records.files)
+            try:
+                while batch := reader.read():
+                    for record in batch:
+                        entry = StoredSegment.decode(record.payload)
+                        length = len(entry.segment)
+                        stored.note(record.number, entry.client, entry.epoch, entry.sequence, entry.steps, length)
+                        queue.append(_Queued(record.number, entry.client, length))
+            finally:
+                reader.close()
+        except BaseException:
+            records.close()
+            raise
+        with self._lock:
+            self._records, self._log = records, DurableLog(records)
+            self.stored = stored
+            self._queue = deque(queued for queued in queue if queued.number >= self._folded)
+            self._reserved = Counter()
+            for queued in self._queue:
+                self._reserve(queued.client, queued.length)
+
+    def _reopen(self) -> None:
+        records = self._records
+        broken = records.broken
+        if broken is None:
+            return
+        if self._clock() - self._tried < _REOPEN_SECONDS:
+            raise StorageFailed(self.problem or str(broken))
+        self._tried = self._clock()
+        self._log.close()
+        try:
+            self._open(records.files)
+        except (OSError, LogFull, LogBroken, RecordsDamaged) as error:
+            self._note_problem(str(error))
+            raise StorageFailed(self.problem) from error
+        _log.warning("%s was reopened after: %s", self.directory, broken)
+        self._note_problem("")

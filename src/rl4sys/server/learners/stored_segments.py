@@ -1,0 +1,132 @@
+"""Segments in a learner's log: one record each, and the set of all that were ever stored."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rl4sys.atomic_files import replace_file
+from rl4sys.failpoints import failpoint
+from rl4sys.records import Deduplication, RecordsDamaged
+
+_RECORD_FORMAT = 1
+_HEADER = struct.Struct("<BBQQI")
+_MAX_CLIENT_BYTES = 255
+_FILE = "stored.json"
+_FILE_FORMAT = 1
+
+
+class StoredSegment(NamedTuple):
+    """One record of the log: the permanent identity of a segment, and its bytes exactly as they were pushed."""
+
+    client: str
+    epoch: int
+    sequence: int
+    steps: int
+    segment: bytes
+
+    def encode(self) -> bytes:
+        """The payload of the record: format, length of the client's name, epoch, sequence, steps; name; segment."""
+        client = self.client.encode()
+        if len(client) > _MAX_CLIENT_BYTES:
+            raise ValueError(
+                f"The client's name has {len(client)} bytes; a record holds at most {_MAX_CLIENT_BYTES}. Shorten it."
+            )
+        header = _HEADER.pack(_RECORD_FORMAT, len(client), self.epoch, self.sequence, self.steps)
+        return b"".join((header, client, self.segment))
+
+    @classmethod
+    def decode(cls, payload: bytes) -> StoredSegment:
+        """Read back what `encode` wrote. The log has already checked the bytes."""
+        record_format, length, epoch, sequence, steps = _HEADER.unpack_from(payload)
+        if record_format != _RECORD_FORMAT:
+            raise ValueError(
+                f"A record of the log has format {record_format}; this version reads {_RECORD_FORMAT}. "
+                f"Serve the data directory with the version that wrote it."
+            )
+        begin = _HEADER.size + length
+        return cls(payload[_HEADER.size : begin].decode(), epoch, sequence, steps, payload[begin:])
+
+
+@dataclass(slots=True)
+class ClientCounts:
+    """What one client has contributed to one learner."""
+
+    segments: int = 0
+    steps: int = 0
+    bytes: int = 0
+
+
+@dataclass(slots=True)
+class StoredSegments:
+    """Identities and counts of all records below `position`, folded from the log.
+
+    Kept in a file of its own, because old log files are removed and no segment may be learned from twice.
+    """
+
+    position: int = 0
+    deduplication: Deduplication = field(default_factory=Deduplication)
+    clients: dict[str, ClientCounts] = field(default_factory=dict)
+
+    def note(self, number: int, client: str, epoch: int, sequence: int, steps: int, length: int) -> None:
+        """Add the record `number`, which must be the next one; earlier ones are ignored."""
+        if number < self.position:
+            return
+        self.position = number + 1
+        if self.deduplication.add(client, epoch, sequence):
+            counts = self.clients.setdefault(client, ClientCounts())
+            counts.segments += 1
+            counts.steps += steps
+            counts.bytes += length
+
+    def encode(self) -> bytes:
+        """The contents of the file."""
+        body = {
+            "format": _FILE_FORMAT,
+            "position": self.position,
+            "deduplication": self.deduplication.state(),
+            "clients": {name: [counts.segments, counts.steps, counts.bytes] for name, counts in self.clients.items()},
+        }
+        return json.dumps({"sha256": _digest(body), "body": body}).encode()
+
+    @staticmethod
+    def write(directory: Path, encoded: bytes) -> None:
+        """Replace the file atomically."""
+        failpoint("before stored names")
+        replace_file(directory / _FILE, encoded)
+        failpoint("after stored names")
+
+    @classmethod
+    def read(cls, directory: Path, first: int) -> StoredSegments:
+        """Read the file; it is required if the log begins with the record `first` instead of 0."""
+        path = directory / _FILE
+        try:
+            contents = json.loads(path.read_bytes())
+            body = contents["body"]
+            if contents["sha256"] != _digest(body) or body["format"] != _FILE_FORMAT:
+                raise ValueError("its SHA-256 or its format is another")
+            stored = cls(body["position"])
+            stored.deduplication.restore(body["deduplication"])
+            stored.clients = {name: ClientCounts(*counts) for name, counts in body["clients"].items()}
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            if first == 0:
+                # The log still has everything that the file would say.
+                return cls()
+            raise RecordsDamaged(
+                f"{path} cannot be read ({error}), and the log before record {first} was removed. Without this file "
+                f"segments could be learned from twice. Restore it from a backup."
+            ) from error
+        if stored.position < first:
+            raise RecordsDamaged(
+                f"{path} ends at record {stored.position}, and the log begins with {first}. Restore the newer file "
+                f"from a backup."
+            )
+        return stored
+
+
+def _digest(body: Any) -> str:
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,1 @@
+"""The calls of the training service, one file each, on plain messages."""

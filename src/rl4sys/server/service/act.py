@@ -1,0 +1,77 @@
+"""Decisions on the server, for clients without a runtime of their own."""
+
+from __future__ import annotations
+
+import threading
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from rl4sys.experience import Array, StreamKey
+from rl4sys.policy import Decision, KeyedNoise, NoAllowedAction, NumpyPolicy
+from rl4sys.server.access.sessions import Session
+from rl4sys.server.call_errors import invalid, precondition, unavailable
+from rl4sys.server.learners.hosted_learner import Condition, HostedLearner
+from rl4sys.weights import Version
+from rl4sys.wire import ContractViolation, FailureReason, decode_question, encode_decision
+from rl4sys.wire.generated import training_pb2
+
+
+class _Runtime:
+    """A policy with the weights of one version."""
+
+    def __init__(self, policy: NumpyPolicy) -> None:
+        self.policy = policy
+        self.lock = threading.Lock()
+        self.version = -1
+
+    def load(self, version: Version) -> None:
+        if version.number != self.version:
+            self.policy.load(version.blob)
+            self.version = version.number
+
+
+class PolicyRuntimes:
+    """Answers questions with the newest version of a learner's exploring policy."""
+
+    def __init__(self, max_rows: int) -> None:
+        self._max_rows = max_rows
+        self._lock = threading.Lock()
+        self._runtimes: WeakKeyDictionary[HostedLearner, _Runtime] = WeakKeyDictionary()
+
+    def act(self, session: Session, request: training_pb2.ActRequest) -> training_pb2.ActReply:
+        """Decide for every row. Asking again gives the same answer from the same version."""
+        learner, form = session.learner, session.form
+        if learner.condition is Condition.FAILED:
+            raise precondition(FailureReason.LEARNER_FAILED, f"The learner '{learner.name}' FAILED: {learner.problem}")
+        if request.schema_hash != form.hash:
+            raise precondition(
+                FailureReason.SCHEMA, "The question follows another schema than the learner's. Join again."
+            )
+        if learner.policy is None or learner.store is None:
+            raise unavailable(f"The learner '{learner.name}' has no version yet. Try again.")
+        try:
+            question = decode_question(form, request, self._max_rows)
+        except ContractViolation as error:
+            raise invalid(str(error)) from error
+        with self._lock:
+            runtime = self._runtimes.get(learner)
+            if runtime is None:
+                runtime = self._runtimes[learner] = _Runtime(NumpyPolicy(learner.policy))
+        streams = [StreamKey(session.client, question.agent, question.lane + row) for row in range(question.rows)]
+        noise = KeyedNoise(learner.noise_seed, streams, runtime.policy.noise_size).at(question.step)
+        with runtime.lock:
+            version = learner.store.newest
+            runtime.load(version)
+            try:
+                with np.errstate(over="ignore", invalid="ignore"):
+                    decision = runtime.policy.act(question.observation, noise, question.carry)
+            except NoAllowedAction as error:
+                raise invalid(str(error)) from error
+            if not all(np.isfinite(array).all() for array in _numbers(decision)):
+                raise invalid("The observation is so large that the policy's numbers overflow. Scale it.")
+            return encode_decision(form, decision, version.number)
+
+
+def _numbers(decision: Decision) -> tuple[Array, ...]:
+    return decision.action, *decision.extras.values(), *decision.carry.values()

@@ -1,0 +1,233 @@
+"""From a JoinRequest to a learner that fits it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rl4sys.experience import ArraySpec
+from rl4sys.policy import ActionSpec, PolicySpec
+from rl4sys.server.access.caller import Caller
+from rl4sys.server.call_errors import draining, invalid, precondition, unavailable
+from rl4sys.server.learners.hosted_learner import Condition, HostedLearner
+from rl4sys.server.learners.learner_setup import LearnerSetup
+from rl4sys.server.learners.learners import Learners, learner_name
+from rl4sys.server.options import ServiceLimits, ServiceOptions
+from rl4sys.server.service.offered_experiments import OfferedExperiment
+from rl4sys.wire import PROTOCOL, ContractViolation, FailureReason, decode_action, encode_policy, require_name
+from rl4sys.wire.arrays import decode_arrays
+from rl4sys.wire.calls import CallFailed
+from rl4sys.wire.generated import policy_pb2, training_pb2
+
+_STARTING_RETRY_MS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What a client asks for, in its own words or by the name of an experiment."""
+
+    algorithm: str
+    """Empty to learn as the learner does already, or as the server does by default."""
+    parameters: Mapping[str, Any]
+    observation: tuple[ArraySpec, ...]
+    action: ActionSpec | None
+    experiment: str = ""
+
+    @property
+    def whose(self) -> str:
+        """Who wants it, for messages."""
+        return f"the experiment '{self.experiment}'" if self.experiment else "the client"
+
+
+def find_learner(
+    request: training_pb2.JoinRequest, learners: Learners, options: ServiceOptions, caller: Caller
+) -> HostedLearner:
+    """The learner for a client: found and compared, or made. It is known by then what its policy is."""
+    wanted = _wanted(request, options)
+    name = learner_name(request.client, request.policy_id)
+    learner = learners.find(name)
+    if learner is None:
+        if name in learners.problems:
+            raise precondition(FailureReason.LEARNER_FAILED, learners.problems[name])
+        learner = learners.find_or_make(_new_setup(name, wanted, options, caller))
+    _await_policy(learner, learners, options.limits)
+    _require_same(learner, wanted)
+    return learner
+
+
+def travelling_policy(request: training_pb2.JoinRequest, policy: PolicySpec) -> policy_pb2.PolicySpec | None:
+    """The policy for the client's runtime; None if it has no runtime and will ask the server."""
+    if not request.ops:
+        return None
+    message = encode_policy(policy)
+    missing = sorted({op.kind for op in policy.program.ops} - set(request.ops))
+    if message.head.kind not in request.heads:
+        missing.append(f"{policy.head.kind} (head)")
+    if missing:
+        raise precondition(
+            FailureReason.MISSING_OPS,
+            f"The policy needs {', '.join(missing)}, which this client lacks. Upgrade the client, choose another "
+            f"network, or join without ops and decide with Act.",
+        )
+    return message
+
+
+def agreed_protocol(request: training_pb2.JoinRequest) -> int:
+    """The newest protocol that both sides speak."""
+    if request.protocol < 1:
+        raise precondition(
+            FailureReason.PROTOCOL,
+            f"The client speaks protocol {request.protocol}; this server speaks 1 to {PROTOCOL}. Upgrade the client.",
+        )
+    return min(int(request.protocol), PROTOCOL)
+
+
+def _wanted(request: training_pb2.JoinRequest, options: ServiceOptions) -> _Wanted:
+    try:
+        require_name("The client's name", request.client)
+        if request.policy_id:
+            require_name("The policy_id", request.policy_id)
+        observation = decode_arrays("observation", request.observation)
+        action = decode_action(request.action) if request.HasField("action") else None
+    except ContractViolation as error:
+        raise invalid(str(error)) from error
+    match request.WhichOneof("method"):
+        case "experiment":
+            return _offered(options.offers.find(request.experiment), observation, action)
+        case "algorithm":
+            if not options.offers.allow_client_algorithms:
+                raise options.offers.refuse_algorithm(request.algorithm.name)
+            return _Wanted(request.algorithm.name, _parameters(request, options.limits), observation, action)
+        case _:
+            return _Wanted("", {}, observation, action)
+
+
+def _offered(offer: OfferedExperiment, observation: tuple[ArraySpec, ...], action: ActionSpec | None) -> _Wanted:
+    """An experiment, completed by what the client says where the experiment says nothing."""
+    for verb, has, said in (
+        ("observes", _words(offer.observation), _words(observation)),
+        ("does", offer.action, action),
+    ):
+        if has and said and has != said:
+            raise precondition(
+                FailureReason.OTHER_LEARNER,
+                f"The experiment '{offer.name}' {verb} {has}; the client {verb} {said}. Make them equal, leave it to "
+                f"the experiment, or ask for another one.",
+            )
+    return _Wanted(
+        offer.algorithm, offer.parameters, offer.observation or observation, offer.action or action, offer.name
+    )
+
+
+def _words(observation: tuple[ArraySpec, ...]) -> list[str]:
+    return [str(spec) for spec in observation]
+
+
+def _parameters(request: training_pb2.JoinRequest, limits: ServiceLimits) -> Mapping[str, Any]:
+    text = request.algorithm.parameters_json
+    if len(text.encode()) > limits.parameters_bytes:
+        raise invalid(f"The parameters have {len(text)} characters; at most {limits.parameters_bytes} bytes are taken.")
+    if not text:
+        return {}
+    try:
+        parameters = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise invalid(f"The parameters are no JSON: {error}. Send the text of one JSON object.") from error
+    if not isinstance(parameters, dict):
+        raise invalid(f"The parameters are a {type(parameters).__name__}; expected one JSON object.")
+    return parameters
+
+
+def _new_setup(name: str, wanted: _Wanted, options: ServiceOptions, caller: Caller) -> LearnerSetup:
+    if not wanted.algorithm and (default := options.offers.default) is not None:
+        wanted = _offered(default, wanted.observation, wanted.action)
+    if not wanted.algorithm:
+        raise invalid(
+            f"There is no learner '{name}' yet, and the request names neither an algorithm nor an experiment. "
+            f"Name one, such as PPO."
+        )
+    if not wanted.observation or wanted.action is None:
+        raise invalid(f"There is no learner '{name}' yet. To make it, say what the client observes and can do.")
+    return LearnerSetup(
+        name,
+        wanted.algorithm,
+        wanted.parameters,
+        wanted.observation,
+        wanted.action,
+        options.limits.max_segment_steps,
+        caller.token,
+    )
+
+
+def _await_policy(learner: HostedLearner, learners: Learners, limits: ServiceLimits) -> None:
+    known = learner.wait_until_known(0.0)
+    if not known and learners.patience.acquire(blocking=False):
+        try:
+            known = learner.wait_until_known(limits.join_seconds)
+        finally:
+            learners.patience.release()
+    if learner.is_closing:
+        raise draining()
+    match learner.condition:
+        case Condition.REFUSED:
+            learners.forget(learner)
+            raise invalid(f"The learner '{learner.name}' cannot be made: {learner.problem}")
+        case Condition.FAILED:
+            raise precondition(
+                FailureReason.LEARNER_FAILED,
+                f"The learner '{learner.name}' FAILED: {learner.problem} Its log is kept. Repair the cause and restart "
+                f"the server, or choose another policy_id.",
+            )
+    if not known:
+        doing = "waits until others have started" if learner.is_in_line else "is still being made or restored"
+        raise unavailable(f"The learner '{learner.name}' {doing}. Join again.", retry_after_ms=_STARTING_RETRY_MS)
+
+
+def _require_same(learner: HostedLearner, wanted: _Wanted) -> None:
+    setup = learner.setup
+    if wanted.observation and wanted.observation != setup.observation:
+        raise _other(learner, "observes", _words(setup.observation), _words(wanted.observation), wanted)
+    if wanted.action is not None and wanted.action != setup.action:
+        raise _other(learner, "does", setup.action, wanted.action, wanted)
+    if not wanted.algorithm:
+        return
+    if wanted.algorithm.casefold() == setup.algorithm.casefold() and wanted.parameters == setup.parameters:
+        return
+    if learner.condition is not Condition.RUNNING:
+        raise unavailable(
+            f"The learner '{learner.name}' is being restored, and only then can parameters be compared. Join again.",
+            retry_after_ms=_STARTING_RETRY_MS,
+        )
+    try:
+        resolved = learner.resolve(wanted.algorithm, wanted.parameters)
+    except RuntimeError as error:
+        raise unavailable(f"{error} Join again.", retry_after_ms=_STARTING_RETRY_MS) from error
+    if resolved.problem:
+        raise invalid(resolved.problem)
+    if resolved.config != learner.config:
+        has, asked = _differences(json.loads(learner.config), json.loads(resolved.config))
+        raise _other(learner, "learns with", has, asked, wanted)
+
+
+def _other(learner: HostedLearner, verb: str, has: object, asked: object, wanted: _Wanted) -> CallFailed:
+    return precondition(
+        FailureReason.OTHER_LEARNER,
+        f"The learner '{learner.name}' {verb} {has}; {wanted.whose} asked for {asked}. "
+        f"Make them equal, or choose another policy_id (or client name) for another learner.",
+    )
+
+
+def _differences(has: Mapping[str, Any], asked: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The settings in which two configs differ, by dotted names."""
+    mine, theirs = _flat(has), _flat(asked)
+    names = sorted(name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name))
+    return {name: mine.get(name) for name in names}, {name: theirs.get(name) for name in names}
+
+
+def _flat(settings: Mapping[str, Any], lead: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in settings.items():
+        flat |= _flat(value, f"{lead}{name}.") if isinstance(value, Mapping) else {lead + name: value}
+    return flat

@@ -1,0 +1,191 @@
+"""What the server tells about itself."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from rl4sys.records import Durability
+from rl4sys.server.access.caller import Caller
+from rl4sys.server.access.sessions import ClientActivity, Sessions
+from rl4sys.server.learners.hosted_learner import Condition, HostedLearner
+from rl4sys.server.learners.learners import Learners, shared_policy
+from rl4sys.server.learners.stored_segments import ClientCounts
+from rl4sys.server.service.usage import RateMeter, UsageMeter
+from rl4sys.version import __version__
+from rl4sys.wire import PROTOCOL, Failure
+from rl4sys.wire.calls import CallFailed, Code
+from rl4sys.wire.generated import status_pb2
+
+_SOFTWARE = f"rl4sys/{__version__}"
+_CONNECTED_SECONDS = 60.0
+_MOST_CLIENTS = 10_000
+"""In one reply, which must fit a message."""
+_STATES = {
+    Condition.STARTING: status_pb2.LEARNER_STATE_STARTING,
+    Condition.REFUSED: status_pb2.LEARNER_STATE_FAILED,
+    Condition.FAILED: status_pb2.LEARNER_STATE_FAILED,
+    Condition.STOPPED: status_pb2.LEARNER_STATE_STOPPED,
+}
+
+
+class StatusReporter:
+    """Puts learners and clients into a status."""
+
+    def __init__(
+        self, learners: Learners, sessions: Sessions, durability: Durability, clock: Callable[[], float]
+    ) -> None:
+        self._learners, self._sessions, self._durability, self._clock = learners, sessions, durability, clock
+        self._began = clock()
+        self._usage, self._rates = UsageMeter(clock), RateMeter(clock)
+
+    def status(
+        self,
+        learner: str,
+        calls: Counter[tuple[str, str]],
+        caller: Caller,
+        *,
+        is_draining: bool,
+    ) -> status_pb2.StatusReply:
+        """All of the server, or what concerns one learner; of both, what is the caller's business."""
+        seen = [each for each in self._learners.all() if _may_see(caller, each.name)]
+        learners = [each for each in seen if learner in ("", each.name)]
+        problems = self._learners.problems.items()
+        unopened = {name: why for name, why in problems if learner in ("", name) and _may_see(caller, name)}
+        if learner and not learners and not unopened:
+            names = ", ".join(each.name for each in seen) or "none"
+            raise CallFailed(Code.NOT_FOUND, f"There is no learner '{learner}'; there are: {names}.", Failure())
+        heard = [activity for activity in self._sessions.clients() if learner in ("", activity.learner.name)]
+        heard = [activity for activity in heard if caller.may_use(activity.client)]
+        clients, unlisted = self._clients(learners, heard, caller)
+        counts = Counter(activity.learner.name for activity in heard)
+        reply = status_pb2.StatusReply(
+            server=self._server(is_draining),
+            learners=[self._learner(each, counts[each.name]) for each in learners],
+            clients=clients,
+        )
+        reply.server.connected_clients = len({client.client for client in clients if client.connected})
+        reply.server.unlisted_clients = unlisted
+        for (method, code), count in sorted(calls.items()):
+            reply.server.calls.add(method=method, code=code, count=count)
+            if code != "OK":
+                reply.server.failed_calls[code] += count
+        for name, why in unopened.items():
+            reply.learners.add(learner=name, state="LEARNER_STATE_FAILED", problem=why)
+        return reply
+
+    def _server(self, is_draining: bool) -> status_pb2.ServerStatus:
+        usage = self._usage.of(os.getpid())
+        problem = next((each.inbox.problem for each in self._learners.all() if each.inbox.problem), "")
+        state = "DRAINING" if is_draining else "STORAGE_FAILED" if problem else "SERVING"
+        return status_pb2.ServerStatus(
+            software=_SOFTWARE,
+            protocol=PROTOCOL,
+            state=f"SERVER_STATE_{state}",
+            problem=problem,
+            uptime_seconds=self._clock() - self._began,
+            durability=self._durability.value,
+            cpu=usage.cpu,
+            cpu_seconds=usage.cpu_seconds,
+            memory_bytes=usage.memory_bytes,
+            data_bytes=_size(self._learners.data),
+            disk_free_bytes=shutil.disk_usage(self._learners.data).free,
+        )
+
+    def _clients(
+        self, learners: list[HostedLearner], heard: list[ClientActivity], caller: Caller
+    ) -> tuple[list[status_pb2.ClientStatus], int]:
+        """By name; and how many are left out. Those that have been heard of come before those that are remembered."""
+        known = {(activity.client, activity.learner.name) for activity in heard}
+        silent = [
+            ClientActivity(client, learner)
+            for learner in learners
+            for client in list(learner.inbox.stored.clients)
+            if (client, learner.name) not in known and caller.may_use(client)
+        ]
+        listed = (heard + silent)[:_MOST_CLIENTS]
+        listed.sort(key=lambda activity: (activity.client, activity.learner.name))
+        return [self._client(activity) for activity in listed], len(heard) + len(silent) - len(listed)
+
+    def _learner(self, learner: HostedLearner, clients: int) -> status_pb2.LearnerStatus:
+        segments, length = learner.inbox.queued()
+        stored = list(learner.inbox.stored.clients.values())
+        count = sum(counts.segments for counts in stored)
+        usage = self._usage.of(learner.process) if learner.process is not None else None
+        status = status_pb2.LearnerStatus(
+            learner=learner.name,
+            algorithm=learner.setup.algorithm,
+            state=_STATES.get(learner.condition, _running(segments)),
+            problem=learner.problem,
+            restarts=learner.restarts.count,
+            version=learner.version,
+            clients=clients,
+            queued_segments=segments,
+            queued_bytes=length,
+            stored_segments=count,
+            stored_steps=sum(counts.steps for counts in stored),
+            segments_per_second=self._rates.of(f"learner {learner.name}", count),
+            cpu=usage.cpu if usage else 0.0,
+            memory_bytes=usage.memory_bytes if usage else 0,
+            log_bytes=learner.inbox.log_bytes,
+            stored_bytes=sum(counts.bytes for counts in stored),
+            cpu_seconds=usage.cpu_seconds if usage else 0.0,
+            device=learner.device,
+        )
+        progress = learner.progress
+        if progress is not None:
+            status.learned_steps, status.updates = progress.steps, progress.updates
+            status.episodes = progress.episodes
+            status.unused_steps.update(progress.unused)
+            status.metrics.update(progress.metrics)
+            if progress.mean_return is not None:
+                status.mean_return = progress.mean_return
+        if learner.saved_at is not None:
+            status.checkpoint_age_seconds = self._clock() - learner.saved_at
+        return status
+
+    def _client(self, activity: ClientActivity) -> status_pb2.ClientStatus:
+        counts = activity.learner.inbox.stored.clients.get(activity.client, ClientCounts())
+        silent = self._clock() - (self._began if activity.heard is None else activity.heard)
+        return status_pb2.ClientStatus(
+            client=activity.client,
+            learner=activity.learner.name,
+            software=activity.software,
+            peer=activity.peer,
+            silent_seconds=silent,
+            connected=activity.heard is not None and silent <= _CONNECTED_SECONDS,
+            version=activity.version,
+            stored_segments=counts.segments,
+            stored_steps=counts.steps,
+            stored_bytes=counts.bytes,
+            repeated_segments=activity.repeated,
+            refused_segments=dict(activity.refused),
+            delayed_pushes=activity.delayed,
+            received_bytes=activity.received_bytes,
+            segments_per_second=self._rates.of(f"client {activity.client} of {activity.learner.name}", counts.segments),
+        )
+
+
+def _may_see(caller: Caller, learner: str) -> bool:
+    """A learner of its own is named after its client."""
+    policy_id = shared_policy(learner)
+    return caller.may_use(learner) if policy_id is None else caller.may_join(policy_id)
+
+
+def _running(queued: int) -> status_pb2.LearnerState:
+    return status_pb2.LEARNER_STATE_LEARNING if queued else status_pb2.LEARNER_STATE_WAITING
+
+
+def _size(directory: Path) -> int:
+    total = 0
+    for place, _, names in os.walk(directory):
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(place, name)).st_size
+            except OSError:
+                # Files come and go while this looks.
+                continue
+    return total

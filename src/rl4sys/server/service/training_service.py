@@ -1,0 +1,227 @@
+"""The training service: a plain class on messages, whatever carries them. It imports no torch."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from rl4sys.server.access.caller import ANYONE, Caller
+from rl4sys.server.access.quotas import Quotas
+from rl4sys.server.access.sessions import Session, Sessions
+from rl4sys.server.call_errors import draining, exhausted, unavailable
+from rl4sys.server.learners.learners import Learners
+from rl4sys.server.options import ServiceOptions
+from rl4sys.server.service.act import PolicyRuntimes
+from rl4sys.server.service.join import agreed_protocol, find_learner, travelling_policy
+from rl4sys.server.service.push import Push, repair
+from rl4sys.server.service.status import StatusReporter
+from rl4sys.server.service.watch import VersionWatch, pull
+from rl4sys.wire import FailureReason
+from rl4sys.wire.calls import CallFailed, Code
+from rl4sys.wire.generated import status_pb2, training_pb2, weights_pb2
+
+_log = logging.getLogger(__name__)
+
+_LONGEST_SOFTWARE = 128
+_OK = "OK"
+
+
+class TrainingService:
+    """Lets clients join, push, pull, watch, decide and look. Any thread may call any method; all raise `CallFailed`."""
+
+    def __init__(
+        self,
+        data: Path | None,
+        options: ServiceOptions | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Continue every learner in `data`; None keeps everything in a place that goes with the service."""
+        self.options = options or ServiceOptions()
+        self._limits = self.options.limits
+        self.options.offers.require_sound(self.options.workers, self.options.plugins)
+        self._learners = Learners(data, self.options, clock)
+        self._sessions = Sessions(self._limits.max_sessions, self._limits.max_sessions_per_token, clock)
+        self._quotas = Quotas(self._limits, clock)
+        self._runtimes = PolicyRuntimes(self._limits.max_act_rows)
+        self._reporter = StatusReporter(self._learners, self._sessions, self.options.durability, clock)
+        self._lock = threading.Lock()
+        self._watchers: Counter[str] = Counter()
+        """By token."""
+        self._calls = 0
+        self._idle = threading.Condition(self._lock)
+        self._draining = False
+        self.calls: Counter[tuple[str, str]] = Counter()
+        """Calls that ended, by method and the name of the code; a Watch counts when it begins."""
+
+    def join(self, request: training_pb2.JoinRequest, caller: Caller = ANYONE) -> training_pb2.JoinReply:
+        """Find or make the learner of a client."""
+        with self._call("Join"):
+            protocol = agreed_protocol(request)
+            caller.require(request.client, request.policy_id)
+            learner = find_learner(request, self._learners, self.options, caller)
+            if learner.policy is None or learner.form is None:
+                raise unavailable(f"The learner '{learner.name}' has no policy yet. Join again.")
+            explore = travelling_policy(request, learner.policy)
+            software = request.software[:_LONGEST_SOFTWARE]
+            session = self._sessions.open(request.client, learner, learner.form, software, caller, request.policy_id)
+            _log.info(
+                "Client %s joined learner %s.",
+                *(session.client, learner.name),
+                extra={"client": session.client, "learner": learner.name, "version": learner.version},
+            )
+            return training_pb2.JoinReply(
+                protocol=protocol,
+                learner=learner.name,
+                session=session.id,
+                schema=learner.form.to_message(),
+                schema_hash=learner.form.hash,
+                explore=explore,
+                version=learner.version,
+                limits=self._limits_message(),
+            )
+
+    def push(self, request: training_pb2.PushRequest, caller: Caller = ANYONE) -> training_pb2.PushReply:
+        """Store segments; what the reply acknowledges is durable."""
+        with self._call("Push"):
+            session = self._sessions.get(request.session, caller)
+            repair(session.learner.inbox)
+            push = self._begin_push(session, request, caller)
+            push.wait()
+            return push.reply()
+
+    async def push_soon(self, request: training_pb2.PushRequest, caller: Caller = ANYONE) -> training_pb2.PushReply:
+        """As `push`, for an event loop: other calls go on while the disk works."""
+        with self._call("Push"):
+            session = self._sessions.get(request.session, caller)
+            if session.learner.inbox.is_broken:
+                await asyncio.to_thread(repair, session.learner.inbox)
+            push = self._begin_push(session, request, caller)
+            await push.settled()
+            return push.reply()
+
+    def pull(self, request: training_pb2.PullRequest, caller: Caller = ANYONE) -> Iterator[weights_pb2.PatchChunk]:
+        """The patch to a newer version, in parts."""
+        with self._call("Pull"):
+            yield from pull(self._sessions.get(request.session, caller), request)
+
+    def watch(self, request: training_pb2.WatchRequest, caller: Caller = ANYONE) -> VersionWatch:
+        """New versions as they are published."""
+        with self._call("Watch"):
+            session = self._sessions.get(request.session, caller)
+            token, limits = caller.token, self._limits
+            with self._lock:
+                is_full = self._watchers.total() >= limits.max_watchers
+                if is_full or (token and self._watchers[token] >= limits.max_watchers_per_token):
+                    raise exhausted(
+                        FailureReason.QUOTA, "As many clients watch as may at the same time. Pull instead.", 10_000
+                    )
+                self._watchers[token] += 1
+            return VersionWatch(session, request, lambda: self._draining, lambda: self._watcher_left(token))
+
+    def require_watching(self, request: training_pb2.WatchRequest, caller: Caller) -> None:
+        """Raise unless the caller may still watch: tokens are revoked, and expire, while streams are open."""
+        self._sessions.get(request.session, caller)
+
+    def act(self, request: training_pb2.ActRequest, caller: Caller = ANYONE) -> training_pb2.ActReply:
+        """Decide on the server."""
+        with self._call("Act"):
+            return self._runtimes.act(self._sessions.get(request.session, caller), request)
+
+    def status(self, request: status_pb2.StatusRequest, caller: Caller = ANYONE) -> status_pb2.StatusReply:
+        """What the server is doing; also while it drains."""
+        try:
+            reply = self.report(request.learner, caller)
+        except CallFailed as error:
+            self.count("Status", error.code.value)
+            raise
+        self.count("Status", _OK)
+        return reply
+
+    def report(self, learner: str = "", caller: Caller = ANYONE) -> status_pb2.StatusReply:
+        """The same, not counted as a call: all of the server, or what concerns one learner."""
+        with self._lock:
+            calls = self.calls.copy()
+        return self._reporter.status(learner, calls, caller, is_draining=self._draining)
+
+    def count(self, method: str, code: str) -> None:
+        """A call ended; those that never reached the service are counted by whoever refused them."""
+        with self._lock:
+            self.calls[method, code] += 1
+
+    def drain(self, timeout: float = 10.0) -> None:
+        """Take no more calls, finish those under way, checkpoint every learner, and let go. Again does nothing."""
+        with self._lock:
+            if self._draining:
+                return
+            self._draining = True
+        for learner in self._learners.all():
+            learner.begin_closing()
+            learner.announce()
+        with self._idle:
+            self._idle.wait_for(lambda: self._calls == 0, timeout / 2)
+        self._learners.close(timeout / 2)
+
+    def __enter__(self) -> TrainingService:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.drain()
+
+    def _begin_push(self, session: Session, request: training_pb2.PushRequest, caller: Caller) -> Push:
+        self._quotas.charge(session, request, caller)
+        return Push(session, request, self._limits)
+
+    def _call(self, method: str) -> _Call:
+        return _Call(self, method)
+
+    def _begin(self) -> None:
+        with self._lock:
+            if self._draining:
+                raise draining()
+            self._calls += 1
+
+    def _end(self, method: str, error: BaseException | None) -> None:
+        self.count(method, _code(error))
+        with self._idle:
+            self._calls -= 1
+            self._idle.notify_all()
+
+    def _watcher_left(self, token: str) -> None:
+        with self._lock:
+            self._watchers[token] -= 1
+
+    def _limits_message(self) -> training_pb2.Limits:
+        limits = self._limits
+        return training_pb2.Limits(
+            max_message_bytes=limits.max_message_bytes,
+            max_segment_steps=limits.max_segment_steps,
+            max_push_segments=limits.max_push_segments,
+            max_outstanding_segments=limits.max_outstanding_segments,
+        )
+
+
+class _Call:
+    """A call under way, for which draining waits."""
+
+    def __init__(self, service: TrainingService, method: str) -> None:
+        self._service, self._method = service, method
+
+    def __enter__(self) -> None:
+        self._service._begin()
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        self._service._end(self._method, error)
+
+
+def _code(error: BaseException | None) -> str:
+    """How a call ended; who breaks off, a generator or a coroutine, raises what is no `Exception`."""
+    if error is None:
+        return _OK
+    if isinstance(error, CallFailed):
+        return error.code.value
+    return (Code.INTERNAL if isinstance(error, Exception) else Code.CANCELLED).value

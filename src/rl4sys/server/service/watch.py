@@ -1,0 +1,100 @@
+"""Versions on their way to clients: asked for one by one, or told of as they appear."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+
+from rl4sys.server.access.sessions import Session
+from rl4sys.server.call_errors import draining, precondition
+from rl4sys.server.learners.hosted_learner import Condition
+from rl4sys.weights import VersionGone
+from rl4sys.wire import Failure, FailureReason, encode_patch
+from rl4sys.wire.calls import CallFailed, Code
+from rl4sys.wire.generated import training_pb2, weights_pb2
+
+_LOOK_SECONDS = 30.0
+_MOST_INLINE_BYTES = 1 << 20
+
+
+def pull(session: Session, request: training_pb2.PullRequest) -> Iterator[weights_pb2.PatchChunk]:
+    """The parts of a patch; none when the client has the newest version already."""
+    learner = session.learner
+    have = int(request.have) if request.HasField("have") else None
+    want = int(request.want) if request.HasField("want") else None
+    if want is None and have == learner.version:
+        return
+    try:
+        patch = learner.patch(have, want)
+    except VersionGone as error:
+        raise CallFailed(
+            Code.NOT_FOUND, f"{error} Pull without `want`.", Failure(FailureReason.VERSION_GONE)
+        ) from error
+    session.activity.version = patch.target
+    yield from encode_patch(patch)
+
+
+class VersionWatch:
+    """New versions of one learner, until cancelled. Versions that were replaced meanwhile are skipped."""
+
+    def __init__(
+        self,
+        session: Session,
+        request: training_pb2.WatchRequest,
+        is_draining: Callable[[], bool],
+        left: Callable[[], None],
+    ) -> None:
+        self._session, self._is_draining, self._left = session, is_draining, left
+        self._have = int(request.have) if request.HasField("have") else None
+        if self._have is not None and self._have > session.learner.version:
+            # No learner gave it this number: what it has is worth nothing.
+            self._have = None
+        self._sent = self._have
+        self._max_patch_bytes = min(request.max_patch_bytes, _MOST_INLINE_BYTES)
+        self._cancelled = threading.Event()
+
+    def __iter__(self) -> Iterator[training_pb2.NewVersion]:
+        try:
+            while not self._cancelled.is_set():
+                if self.has_news():
+                    yield self.news()
+                else:
+                    self._session.learner.wait_for_change(self._is_over, _LOOK_SECONDS)
+        finally:
+            self.cancel()
+
+    def tell(self, changed: Callable[[], None]) -> Callable[[], None]:
+        """Have `changed` called by another thread whenever `has_news` is worth asking; call the result to end that."""
+        return self._session.learner.tell(changed)
+
+    def has_news(self) -> bool:
+        """Whether there is something to send; raises what ends the stream."""
+        if self._is_draining():
+            raise draining()
+        learner = self._session.learner
+        if learner.condition is Condition.FAILED:
+            raise precondition(FailureReason.LEARNER_FAILED, f"The learner '{learner.name}' FAILED: {learner.problem}")
+        return self._sent is None or learner.version > self._sent
+
+    def news(self) -> training_pb2.NewVersion:
+        """The newest version, with its patch if that is small enough; it takes as long as packing one does."""
+        newest = self._sent = self._session.learner.version
+        news = training_pb2.NewVersion(version=newest)
+        if self._max_patch_bytes:
+            patch = self._session.learner.patch(self._have, newest)
+            if len(patch.payload) <= self._max_patch_bytes:
+                news.patch.CopyFrom(next(encode_patch(patch, max(1, len(patch.payload)))))
+                self._have = self._session.activity.version = newest
+        return news
+
+    def cancel(self) -> None:
+        """End the stream."""
+        if not self._cancelled.is_set():
+            self._cancelled.set()
+            self._left()
+            self._session.learner.wake_waiting()
+
+    def _is_over(self) -> bool:
+        learner = self._session.learner
+        is_newer = self._sent is None or learner.version > self._sent
+        return self._cancelled.is_set() or self._is_draining() or learner.condition is Condition.FAILED or is_newer

@@ -1,0 +1,1 @@
+"""How calls reach the service: gRPC, in process, and metrics over HTTP."""

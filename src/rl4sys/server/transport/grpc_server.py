@@ -1,0 +1,217 @@
+"""A server on a network address, from start to drain."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import ssl
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import grpc
+import grpc.aio
+
+from rl4sys.server.access.tokens import TokenFile
+from rl4sys.server.options import DEFAULT_DATA, ImpossibleSetup, ServiceOptions
+from rl4sys.server.service.training_service import TrainingService
+from rl4sys.server.transport.addresses import host_of, is_local, require_address, require_unowned, why_not
+from rl4sys.server.transport.grpc_servicer import TrainingServicer
+from rl4sys.server.transport.health import MOST_WATCHERS, Health
+from rl4sys.server.transport.metrics_http import MetricsServer
+
+_log = logging.getLogger(__name__)
+
+DEFAULT_LISTEN = "127.0.0.1:50051"
+DRAIN_SECONDS = 10.0
+_SIGNAL_SECONDS = 0.5
+_CALL_THREADS = 16
+"""For joining, deciding and telling the status; pushing and watching need none."""
+_PACKERS = 4
+"""For making patches, which takes a while for a large model."""
+_CALLS = 1_024
+"""At once, besides those who watch; more are told to come again."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """How a server is reached, and by whom."""
+
+    listen: str = DEFAULT_LISTEN
+    """HOST:PORT (port 0: any free one), or unix:PATH."""
+    data: Path = DEFAULT_DATA
+    token_file: Path | None = None
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    tls_client_ca: Path | None = None
+    """If set, clients must show a certificate of this authority."""
+    insecure: bool = False
+    """Listen beyond this machine without TLS or tokens, on purpose."""
+    service: ServiceOptions = field(default_factory=ServiceOptions)
+    metrics_port: int | None = None
+    """Where `serve` shows metrics over HTTP, on this machine alone unless `insecure` (0: any free port)."""
+
+    def __post_init__(self) -> None:
+        require_address(self.listen)
+        if (self.tls_cert is None) != (self.tls_key is None) or (self.tls_client_ca and self.tls_cert is None):
+            raise ImpossibleSetup("TLS needs both a certificate and its key: give --tls-cert and --tls-key.")
+        is_closed = self.tls_cert is not None and self.token_file is not None
+        if not (is_closed or self.insecure or is_local(self.listen)):
+            raise ImpossibleSetup(
+                f"{self.listen} can be reached from other machines. Give --tls-cert, --tls-key and --token-file, "
+                f"listen on 127.0.0.1, or say --insecure if everybody there may train and read."
+            )
+
+
+class GrpcServer:
+    """A service that listens. It takes calls as soon as it is made, in an event loop in a thread of its own."""
+
+    def __init__(self, options: ServerOptions) -> None:
+        self._tokens = TokenFile(_existing(options.token_file)) if options.token_file is not None else None
+        self._credentials = _credentials(options)
+        require_unowned(options.listen)
+        self.service = TrainingService(options.data, options.service)
+        self._threads = ThreadPoolExecutor(_CALL_THREADS, thread_name_prefix="call")
+        self._packers = ThreadPoolExecutor(_PACKERS, thread_name_prefix="packer")
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="calls", daemon=True)
+        self._thread.start()
+        try:
+            self.port = self._run(self._start(options))
+        except RuntimeError as error:
+            self._close_loop()
+            self.service.drain()
+            raise ImpossibleSetup(f"Cannot listen on {options.listen}: {why_not(options.listen)}") from error
+
+    def drain(self, timeout: float = DRAIN_SECONDS) -> None:
+        """Refuse new calls with UNAVAILABLE, finish those under way, checkpoint all learners, then close the port."""
+        self._loop.call_soon_threadsafe(self._health.stop)
+        self.service.drain(timeout * 0.9)
+        try:
+            self._run(self._server.stop(grace=timeout * 0.1))
+        finally:
+            self._close_loop()
+
+    async def _start(self, options: ServerOptions) -> int:
+        limits = options.service.limits
+        self._health = Health()
+        adapter = TrainingServicer(self.service, self._tokens, self._threads, self._packers)
+        self._server = grpc.aio.server(
+            handlers=[adapter.handler(), self._health.handler()],
+            options=_channel_options(limits.max_message_bytes),
+            maximum_concurrent_rpcs=_CALLS + limits.max_watchers + MOST_WATCHERS,
+        )
+        if self._credentials is None:
+            port = self._server.add_insecure_port(options.listen)
+        else:
+            port = self._server.add_secure_port(options.listen, self._credentials)
+        await self._server.start()
+        return port
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def _close_loop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._threads.shutdown(wait=False)
+        self._packers.shutdown(wait=False)
+        self._loop.close()
+
+
+def serve(options: ServerOptions, ready: Callable[[GrpcServer], None] | None = None) -> None:
+    """Serve until SIGTERM or SIGINT, then drain. `ready` is called once, when calls are taken. For the main thread."""
+    asked = threading.Event()
+    before = {number: signal.signal(number, lambda *_: asked.set()) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        server = GrpcServer(options)
+        _log.info("Serving on %s, port %d, data in %s.", options.listen, server.port, options.data)
+        try:
+            with _metrics(options, server.service):
+                if ready is not None:
+                    ready(server)
+                while not asked.wait(_SIGNAL_SECONDS):
+                    # The kernel may hand a signal to a thread of some library, which does not wake this one.
+                    continue
+        finally:
+            _log.info("Draining.")
+            server.drain()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _metrics(options: ServerOptions, service: TrainingService) -> Iterator[None]:
+    """Show metrics meanwhile, if that is wanted; beyond this machine only where everything is open on purpose."""
+    if options.metrics_port is None:
+        yield
+        return
+    is_shared = options.insecure and not is_local(options.listen)
+    host = host_of(options.listen) if is_shared else "127.0.0.1"
+    metrics = MetricsServer(host, options.metrics_port, service.report)
+    _log.info("Metrics on http://%s:%d/metrics.", f"[{host}]" if ":" in host else host, metrics.port)
+    if is_shared:
+        _log.warning("Metrics can be read from other machines, as all else with --insecure.")
+    try:
+        yield
+    finally:
+        metrics.close()
+
+
+def _channel_options(max_message_bytes: int) -> list[tuple[str, int]]:
+    return [
+        ("grpc.max_receive_message_length", max_message_bytes),
+        ("grpc.max_send_message_length", max_message_bytes),
+        # A dead client is noticed, and living ones may ask as often: the client sets the same.
+        ("grpc.keepalive_time_ms", 20_000),
+        ("grpc.keepalive_timeout_ms", 10_000),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.min_recv_ping_interval_without_data_ms", 10_000),
+        # Two servers on one port would share the clients between them.
+        ("grpc.so_reuseport", 0),
+    ]
+
+
+def _credentials(options: ServerOptions) -> grpc.ServerCredentials | None:
+    if options.tls_cert is None or options.tls_key is None:
+        return None
+    _require_pair(_existing(options.tls_cert), _existing(options.tls_key), options.tls_client_ca)
+    authority = options.tls_client_ca.read_bytes() if options.tls_client_ca is not None else None
+    pair = (options.tls_key.read_bytes(), options.tls_cert.read_bytes())
+    return grpc.ssl_server_credentials([pair], authority, require_client_auth=authority is not None)
+
+
+def _require_pair(certificate: Path, key: Path, authority: Path | None) -> None:
+    """Try the files: gRPC would only say that it cannot listen."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        # Without a terminal nobody can be asked for the password of a key.
+        context.load_cert_chain(certificate, key, password="")
+    except (ssl.SSLError, OSError) as error:
+        raise ImpossibleSetup(
+            f"{certificate} and {key} are no certificate with its private key, both as PEM and without a password: "
+            f"{_words(error)}."
+        ) from error
+    if authority is not None:
+        try:
+            context.load_verify_locations(_existing(authority))
+        except (ssl.SSLError, OSError) as error:
+            raise ImpossibleSetup(f"{authority} is no certificate of an authority (PEM): {_words(error)}.") from error
+
+
+def _words(error: OSError) -> str:
+    return getattr(error, "reason", None) or error.strerror or str(error)
+
+
+def _existing(path: Path) -> Path:
+    if not path.is_file():
+        raise ImpossibleSetup(f"{path} does not exist, or is no file.")
+    return path

@@ -1,0 +1,183 @@
+"""The service behind gRPC: bytes into messages, tokens into callers, failures into status codes. Nothing else.
+
+What hundreds of clients do all the time, pushing and watching, runs as coroutines on one event loop; what may take a
+while runs in threads beside it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from concurrent.futures import Executor
+from contextlib import suppress
+from typing import NoReturn, TypeAlias, TypeVar
+
+import grpc
+import grpc.aio
+from google.protobuf.message import Message
+
+from rl4sys.server.access.caller import Caller
+from rl4sys.server.access.tokens import TokenFile
+from rl4sys.server.call_errors import invalid
+from rl4sys.server.service.training_service import TrainingService
+from rl4sys.wire import ContractViolation, Failure, parse
+from rl4sys.wire.calls import CallFailed, Code
+from rl4sys.wire.generated import status_pb2, training_pb2, weights_pb2
+
+_log = logging.getLogger(__name__)
+
+_LONGEST_DETAILS = 3_000
+"""Status messages travel in headers, which gRPC keeps below 8 KiB."""
+_LOOK_SECONDS = 5.0
+"""After which a token is looked at again that holds a stream open."""
+
+M = TypeVar("M", bound=Message)
+T = TypeVar("T")
+Context: TypeAlias = "grpc.aio.ServicerContext[bytes, bytes]"
+
+
+class TrainingServicer:
+    """The handlers of `rl4sys.v1.Training`, for a server of `grpc.aio`."""
+
+    def __init__(
+        self, service: TrainingService, tokens: TokenFile | None, threads: Executor, packers: Executor
+    ) -> None:
+        """`threads` are for what may take a while, `packers` for making patches, which others must not wait for."""
+        self._service, self._tokens, self._threads, self._packers = service, tokens, threads, packers
+        limits = service.options.limits
+        self._most_bytes = limits.max_message_bytes
+        self._most_segments = limits.max_push_segments
+
+    def handler(self) -> grpc.GenericRpcHandler:
+        """What to add to a server."""
+        return grpc.method_handlers_generic_handler(
+            "rl4sys.v1.Training",
+            {
+                "Join": _unary(self._join),
+                "Push": _unary(self._push),
+                "Act": _unary(self._act),
+                "Status": _unary(self._status),
+                "Pull": _stream(self._pull),
+                "Watch": _stream(self._watch),
+            },
+        )
+
+    async def _join(self, data: bytes, context: Context) -> training_pb2.JoinReply:
+        caller, request = self._received("Join", training_pb2.JoinRequest, data, context)
+        return await _in(self._threads, self._service.join, request, caller)
+
+    async def _push(self, data: bytes, context: Context) -> training_pb2.PushReply:
+        # A few more than are taken, so that the service can say how many they were.
+        bounds = (self._most_bytes, 2 * self._most_segments + 16)
+        caller, request = self._received("Push", training_pb2.PushRequest, data, context, *bounds)
+        return await self._service.push_soon(request, caller)
+
+    async def _act(self, data: bytes, context: Context) -> training_pb2.ActReply:
+        caller, request = self._received("Act", training_pb2.ActRequest, data, context, self._most_bytes)
+        return await _in(self._threads, self._service.act, request, caller)
+
+    async def _status(self, data: bytes, context: Context) -> status_pb2.StatusReply:
+        caller, request = self._received("Status", status_pb2.StatusRequest, data, context)
+        return await _in(self._threads, self._service.status, request, caller)
+
+    async def _pull(self, data: bytes, context: Context) -> AsyncGenerator[weights_pb2.PatchChunk, None]:
+        caller, request = self._received("Pull", training_pb2.PullRequest, data, context)
+        chunks = self._service.pull(request, caller)
+        while (chunk := await _in(self._packers, next, chunks, None)) is not None:
+            yield chunk
+
+    async def _watch(self, data: bytes, context: Context) -> AsyncGenerator[training_pb2.NewVersion, None]:
+        caller, request = self._received("Watch", training_pb2.WatchRequest, data, context)
+        watching = self._service.watch(request, caller)
+        loop, changed = asyncio.get_running_loop(), asyncio.Event()
+
+        def tell() -> None:
+            loop.call_soon_threadsafe(changed.set)
+
+        end_telling = watching.tell(tell)
+        try:
+            while True:
+                changed.clear()
+                if self._tokens is not None:
+                    self._service.require_watching(request, self._caller("Watch", context))
+                if watching.has_news():
+                    yield await _in(self._packers, watching.news)
+                elif self._tokens is None:
+                    await changed.wait()
+                else:
+                    await _either(changed, _LOOK_SECONDS)
+        finally:
+            end_telling()
+            watching.cancel()
+
+    def _received(
+        self,
+        method: str,
+        kind: type[M],
+        data: bytes,
+        context: Context,
+        most_bytes: int = 1 << 18,
+        most_fields: int = 4096,
+    ) -> tuple[Caller, M]:
+        """Who calls, and what they say. First of all who: whoever may not call learns nothing else."""
+        caller = self._caller(method, context)
+        try:
+            return caller, parse(kind, data, most_bytes=most_bytes, most_fields=most_fields)
+        except ContractViolation as error:
+            self._service.count(method, Code.INVALID_ARGUMENT.value)
+            raise invalid(str(error)) from error
+
+    def _caller(self, method: str, context: Context) -> Caller:
+        if self._tokens is None:
+            return Caller(peer=context.peer())
+        try:
+            return self._tokens.authenticate(context.invocation_metadata() or (), context.peer())
+        except CallFailed as error:
+            self._service.count(method, error.code.value)
+            raise
+
+
+async def _in(executor: Executor, work: Callable[..., T], *arguments: object) -> T:
+    return await asyncio.get_running_loop().run_in_executor(executor, work, *arguments)
+
+
+async def _either(event: asyncio.Event, seconds: float) -> None:
+    """Wait for an event, or until the time is up."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
+
+
+def _unary(answer: Callable[[bytes, Context], Awaitable[Message]]) -> grpc.RpcMethodHandler[bytes, bytes]:
+    async def handle(data: bytes, context: Context) -> bytes:
+        try:
+            return (await answer(data, context)).SerializeToString()
+        except Exception as error:  # whatever it is, the client gets a code that it knows
+            await _abort(context, error)
+
+    return grpc.unary_unary_rpc_method_handler(handle)
+
+
+def _stream(answer: Callable[[bytes, Context], AsyncGenerator[Message, None]]) -> grpc.RpcMethodHandler[bytes, bytes]:
+    async def handle(data: bytes, context: Context) -> AsyncGenerator[bytes, None]:
+        messages = answer(data, context)
+        try:
+            async for message in messages:
+                yield message.SerializeToString()
+        except Exception as error:  # as above
+            await _abort(context, error)
+        finally:
+            await messages.aclose()
+
+    return grpc.unary_stream_rpc_method_handler(handle)
+
+
+async def _abort(context: Context, error: Exception) -> NoReturn:
+    if not isinstance(error, CallFailed):
+        _log.error("A call failed in an unexpected way.", exc_info=error)
+        error = CallFailed(Code.INTERNAL, "The server has a fault; its log says more. Report it.", Failure())
+    await context.abort(
+        grpc.StatusCode[error.code.value], str(error)[:_LONGEST_DETAILS], (error.failure.to_metadata(),)
+    )
+    raise AssertionError("abort always raises")

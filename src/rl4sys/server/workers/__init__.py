@@ -1,0 +1,1 @@
+"""Where learners run: the host's side, and the worker with torch."""

@@ -1,0 +1,209 @@
+"""Workers as the host sees them: a learner runs in a process of its own, or in a thread. Neither imports torch here."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from rl4sys.records import Files
+from rl4sys.server.logs import level, log_again
+from rl4sys.server.workers.events import Event, Failed, Logged, Refused, Resolved, Stopped, read_event
+from rl4sys.server.workers.fork_server import ForkServer
+
+WorkerKind = Literal["processes", "threads"]
+_RESOLVE_SECONDS = 10.0
+
+
+class Worker(Protocol):
+    """One run of a learner's worker; its last event is Stopped, Refused or Failed."""
+
+    @property
+    def process(self) -> int | None:
+        """Its process id; None where it shares this process."""
+
+    def nudge(self) -> None:
+        """There are new records. Never waits."""
+
+    def resolve(self, algorithm: str, parameters: Mapping[str, Any]) -> Resolved:
+        """The canonical form of a config, or what is wrong with it."""
+
+    def stop(self) -> None:
+        """Ask it to save and exit."""
+
+    def end(self, timeout: float) -> None:
+        """Wait until it has exited; a process that has not by then is killed, which loses nothing."""
+
+
+class ThreadWorker:
+    """A worker in this process, for embedded use."""
+
+    def __init__(
+        self, directory: Path, files: Files | None, listen: Callable[[Event], None], plugins: tuple[str, ...] = ()
+    ) -> None:
+        # Here and not above: a server with worker processes never imports torch.
+        from rl4sys.server.workers.learner_config import load_learner_plugins
+        from rl4sys.server.workers.worker_main import WorkerControl, work
+
+        load_learner_plugins(plugins)
+        self._control = WorkerControl()
+        self._thread = threading.Thread(
+            target=work, args=(directory, files, self._control, listen), name=f"learner {directory.name}", daemon=True
+        )
+        self._thread.start()
+
+    @property
+    def process(self) -> int | None:
+        """None: it shares this process."""
+        return None
+
+    def nudge(self) -> None:
+        """Wake the thread."""
+        self._control.nudge()
+
+    def resolve(self, algorithm: str, parameters: Mapping[str, Any]) -> Resolved:
+        """Parse it here."""
+        from rl4sys.config import ConfigError
+        from rl4sys.server.workers.learner_config import canonical, resolve
+
+        try:
+            return Resolved(0, canonical(resolve(algorithm, parameters)), "")
+        except ConfigError as error:
+            return Resolved(0, "", str(error))
+
+    def stop(self) -> None:
+        """Ask the thread to end."""
+        self._control.stop()
+
+    def end(self, timeout: float) -> None:
+        """Wait for the thread; one that is stuck in an update is left behind as a daemon."""
+        self._control.stop()
+        self._thread.join(timeout)
+
+
+class ProcessWorker:
+    """A worker in a process of its own."""
+
+    def __init__(
+        self, directory: Path, fork_server: ForkServer, listen: Callable[[Event], None], plugins: tuple[str, ...] = ()
+    ) -> None:
+        self._listen, self._learner = listen, directory.name
+        request_end, requests = os.pipe()
+        events, event_end = os.pipe()
+        try:
+            self._child = fork_server.fork(request_end, event_end, directory, level(), plugins)
+        except OSError:
+            os.close(requests)
+            os.close(events)
+            raise
+        finally:
+            os.close(request_end)
+            os.close(event_end)
+        self._requests: int | None = requests
+        self._writing = threading.Lock()
+        self._nudged = False
+        self._questions = itertools.count()
+        self._answers: dict[int, Future[Resolved]] = {}
+        self._answering = threading.Lock()
+        self._ended: RuntimeError | None = None
+        self._thread = threading.Thread(
+            target=self._receive, args=(os.fdopen(events, "rb"),), name=f"events of {directory.name}", daemon=True
+        )
+        self._thread.start()
+
+    @property
+    def process(self) -> int | None:
+        """The process id, once it has started."""
+        return self._child.pid
+
+    def nudge(self) -> None:
+        """Send one line, unless one is on its way already."""
+        if not self._nudged:
+            self._nudged = True
+            self._send({"nudge": True})
+
+    def resolve(self, algorithm: str, parameters: Mapping[str, Any]) -> Resolved:
+        """Ask the process, which has the algorithms."""
+        number = next(self._questions)
+        answer: Future[Resolved] = Future()
+        with self._answering:
+            if self._ended is not None:
+                raise self._ended
+            self._answers[number] = answer
+        try:
+            self._send({"resolve": number, "algorithm": algorithm, "parameters": parameters})
+            return answer.result(_RESOLVE_SECONDS)
+        except TimeoutError as error:
+            raise RuntimeError(f"The worker of learner '{self._learner}' is busy.") from error
+        finally:
+            del self._answers[number]
+
+    def stop(self) -> None:
+        """Ask the process to exit."""
+        self._send({"stop": True})
+
+    def end(self, timeout: float) -> None:
+        """Wait for the process, then kill it."""
+        self.stop()
+        if self._thread is not threading.current_thread():
+            self._thread.join(timeout)
+            if self._thread.is_alive():
+                self._child.kill()
+                self._thread.join()
+        with self._writing:
+            if self._requests is not None:
+                os.close(self._requests)
+                self._requests = None
+                self._child.close()
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        """Write a line whole. The worker reads at once; one that does not is dead, and its pipe closes."""
+        line = json.dumps(message).encode() + b"\n"
+        with self._writing:
+            if self._requests is None:
+                return
+            try:
+                while line:
+                    line = line[os.write(self._requests, line) :]
+            except BrokenPipeError:
+                # The thread that receives events reports how it ended.
+                return
+
+    def _receive(self, events: Any) -> None:
+        last, problem = self._receive_all(events)
+        with self._answering:
+            self._ended = RuntimeError(f"The worker of learner '{self._learner}' {problem}.")
+            for answer in list(self._answers.values()):
+                answer.set_exception(self._ended)
+        if isinstance(last, Stopped | Refused | Failed):
+            self._listen(last)
+        else:
+            self._listen(Failed(f"The worker's process {problem}.", 0))
+
+    def _receive_all(self, events: Any) -> tuple[Event | None, str]:
+        """Pass its events on until it has ended; its last event, and how it ended."""
+        last: Event | None = None
+        with events:
+            try:
+                self._child.wait_for_start()
+            except OSError as error:
+                return None, f"could not be started: {error}"
+            while (event := read_event(events)) is not None:
+                self._nudged = False
+                if isinstance(event, Resolved):
+                    if (answer := self._answers.get(event.id)) is not None:
+                        answer.set_result(event)
+                    continue
+                if isinstance(event, Logged):
+                    log_again(event, self._learner)
+                    continue
+                last = event
+                if not isinstance(event, Stopped | Refused | Failed):
+                    self._listen(event)
+        code = self._child.wait_for_exit()
+        return last, f"ended with code {code}" if code is not None else "ended with an unknown code"

@@ -1,0 +1,193 @@
+"""What a worker does, in a thread or a process: restore the learner, fold its log, save when asked to stop.
+
+A worker process is forked by `fork_server_process`. It reads requests as JSON lines from one pipe, and writes events,
+among them log lines, to another. When its host dies it exits at once, without saving: a new host may already have
+started another worker.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import IO
+
+import torch
+
+from rl4sys.algorithms import UnsuitableActions, UnsuitableNetwork
+from rl4sys.config import ConfigError
+from rl4sys.file_lock import FileLock
+from rl4sys.records import Files, RecordReader, RecordsGone
+from rl4sys.replay import UnsuitableBuffer
+from rl4sys.server.logs import send_logs_to_host, working_for
+from rl4sys.server.workers.events import Event, Failed, Refused, Resolved, Stopped, write_event
+from rl4sys.server.workers.fold import Fold
+from rl4sys.server.workers.learner_config import canonical, load_learner_plugins, resolve
+
+_log = logging.getLogger(__name__)
+
+_BATCH_BYTES = 64 << 10
+"""Records read at once: few, so that the host often receives progress."""
+_PROGRESS_SECONDS = 0.02
+"""The shortest time between two progress events, which would otherwise follow every push."""
+_IDLE_SECONDS = 0.25
+"""Every commit nudges the worker; this is for a nudge that was lost with its sender."""
+_PREDECESSOR_SECONDS = 20.0
+_HOST_IS_GONE = 3
+_MAX_PROCESS_NAME = 15
+"""Characters of a process name that Linux keeps."""
+
+
+class PredecessorLives(RuntimeError):
+    """Another worker still folds this log."""
+
+
+class WorkerControl:
+    """How the host signals a worker."""
+
+    def __init__(self) -> None:
+        self._wake = threading.Event()
+        self._stop = threading.Event()
+
+    def nudge(self) -> None:
+        """There are new records."""
+        self._wake.set()
+
+    def stop(self) -> None:
+        """Save and exit."""
+        self._stop.set()
+        self._wake.set()
+
+    def is_stopping(self) -> bool:
+        """Whether the worker was asked to stop."""
+        return self._stop.is_set()
+
+    def wait(self, seconds: float = _IDLE_SECONDS) -> bool:
+        """Wait for a nudge, at most this long; whether one came, now or before."""
+        is_nudged = self._wake.wait(seconds)
+        self._wake.clear()
+        return is_nudged
+
+
+def main(requests: int, events: int, directory: Path, log_level: int, plugins: tuple[str, ...] = ()) -> None:
+    """Run a worker process until it is asked to stop."""
+    # What `top` shows.
+    Path("/proc/self/comm").write_text(f"rl4sys {directory.name}"[:_MAX_PROCESS_NAME])
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _ignore)
+    control, outgoing, writing = WorkerControl(), os.fdopen(events, "wb"), threading.Lock()
+
+    def send(event: Event) -> None:
+        with writing:
+            try:
+                write_event(outgoing, event)
+            except BrokenPipeError:
+                os._exit(_HOST_IS_GONE)
+
+    send_logs_to_host(send, log_level)
+    try:
+        load_learner_plugins(plugins)
+    except ConfigError as error:
+        send(Failed(str(error), 0))
+        return
+    incoming = os.fdopen(requests, "r")
+    threading.Thread(target=_obey, args=(incoming, control, send), name="requests", daemon=True).start()
+    work(directory, None, control, send)
+
+
+def work(directory: Path, files: Files | None, control: WorkerControl, send: Callable[[Event], None]) -> None:
+    """Fold until asked to stop. The last event says how it ended, whatever went wrong."""
+    with working_for(directory.name):
+        _work(directory, files, control, send)
+
+
+def _work(directory: Path, files: Files | None, control: WorkerControl, send: Callable[[Event], None]) -> None:
+    position = 0
+    try:
+        with _alone(directory / "worker.lock", control):
+            reader = RecordReader(directory / "log", files=files)
+            try:
+                fold = Fold(directory, reader.committed(), send)
+                reader.position = position = fold.position
+                # Each thread has its own number, so learners in one process do not disturb each other.
+                torch.set_num_threads(fold.threads)
+                # Before the host receives weights: without its checkpoint, a learner whose log was pruned has none.
+                records = reader.read(_BATCH_BYTES)
+                send(fold.ready())
+                sent_at, is_sent = time.monotonic(), True
+                while not control.is_stopping():
+                    for record in records:
+                        position, is_sent = record.number, False
+                        fold.take(record)
+                        if control.is_stopping():
+                            break
+                    if not is_sent and time.monotonic() - sent_at >= _PROGRESS_SECONDS:
+                        send(fold.progress())
+                        sent_at, is_sent = time.monotonic(), True
+                    if not records and control.wait(_IDLE_SECONDS if is_sent else _PROGRESS_SECONDS):
+                        # Every nudge is answered, since the host sends no second one before that.
+                        is_sent = False
+                    records = reader.read(_BATCH_BYTES)
+                send(fold.progress())
+                fold.save()
+                fold.close()
+            finally:
+                reader.close()
+        send(Stopped())
+    except (ConfigError, UnsuitableActions, UnsuitableBuffer, UnsuitableNetwork) as error:
+        send(Refused(str(error)))
+    except RecordsGone as error:
+        _log.exception("The log of %s does not reach back to its checkpoint.", directory.name)
+        problem = (
+            f"{error} Those records were learned from and then removed, and no readable checkpoint covers them. The "
+            f"log is kept. Restore {directory / 'checkpoints'} from a backup, or move {directory} away to start over; "
+            f"then restart the server."
+        )
+        send(Failed(problem, position))
+    except Exception as error:
+        _log.exception("The worker of %s failed.", directory.name)
+        send(Failed(f"{type(error).__name__}: {error}", position))
+
+
+@contextmanager
+def _alone(path: Path, control: WorkerControl, clock: Callable[[], float] = time.monotonic) -> Iterator[None]:
+    """Hold the right to fold: the worker of a killed server may outlive that server for a moment."""
+    deadline = clock() + _PREDECESSOR_SECONDS
+    while (lock := FileLock.try_acquire(path, create=0o600)) is None:
+        if clock() > deadline or control.is_stopping():
+            raise PredecessorLives(f"Another process still holds {path}. End it, or serve another data directory.")
+        control.wait()
+    with lock:
+        yield
+
+
+def _obey(incoming: IO[str], control: WorkerControl, send: Callable[[Event], None]) -> None:
+    """Carry out the host's requests until its end of the pipe closes."""
+    for line in incoming:
+        match json.loads(line):
+            case {"nudge": _}:
+                control.nudge()
+            case {"stop": _}:
+                control.stop()
+            case {"resolve": number, "algorithm": algorithm, "parameters": parameters}:
+                send(_resolved(number, algorithm, parameters))
+    if not control.is_stopping():
+        os._exit(_HOST_IS_GONE)
+
+
+def _resolved(number: int, algorithm: str, parameters: dict[str, object]) -> Resolved:
+    try:
+        return Resolved(number, canonical(resolve(algorithm, parameters)), "")
+    except ConfigError as error:
+        return Resolved(number, "", str(error))
+
+
+def _ignore(number: int, frame: FrameType | None) -> None:
+    """Ignore a signal: Ctrl-C reaches host and worker, and the host decides."""

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+from tests.server.clients import ScriptedClient, join_request
+
+from rl4sys.server import Caller, ImpossibleSetup, InProcessTransport, ServiceOptions, TrainingService
+from rl4sys.server.access.tokens import TokenFile
+from rl4sys.server.options import Rates
+from rl4sys.wire.calls import CallFailed, Code
+from rl4sys.wire.generated import training_pb2
+
+TOKEN = "a" * 20
+
+
+def caller(tmp_path: Path, line: str) -> Caller:
+    (tmp_path / "tokens").write_text(f"# ours\n\n  {TOKEN} {line}\n")
+    return TokenFile(tmp_path / "tokens").authenticate([("authorization", f"Bearer {TOKEN}")], "peer")
+
+
+def test_a_line_says_who_may_call_for_whom_and_how_fast(tmp_path: Path) -> None:
+    line = "expires=2999-01-01 lander-* policies=fleet,lander-* rover bytes_per_second=1e6 steps_per_second=50"
+    found = caller(tmp_path, line)
+    assert (found.patterns, found.policies) == (("lander-*", "rover"), ("fleet", "lander-*"))
+    assert found.rates == Rates(bytes_per_second=1e6, steps_per_second=50)
+    assert found.peer == "peer"
+    assert found.token
+    assert found.token not in TOKEN
+
+
+def test_a_comment_behind_a_line_opens_nothing(tmp_path: Path) -> None:
+    found = caller(tmp_path, "lander-* # and rover, policies=fleet, soon")
+    assert (found.patterns, found.policies) == (("lander-*",), None)
+
+
+@pytest.mark.parametrize(
+    ("line", "policy_id", "may"),
+    [
+        ("lander-*", "", True),
+        ("lander-*", "lander-all", True),
+        ("lander-*", "fleet", False),
+        ("*", "fleet", True),
+        ("lander-1", "lander-1", True),
+        ("lander-1", "lander-2", False),
+        ("lander-* policies=fleet", "fleet", True),
+        ("lander-* policies=fleet", "lander-all", False),
+        ("lander-* policies=fleet,lander-*", "lander-all", True),
+        ("lander-* policies=f?eet", "fleet", True),
+        ("lander-* policies=", "fleet", False),
+        ("lander-* policies=", "", True),
+    ],
+)
+def test_a_token_may_join_the_policies_that_it_names_or_that_its_clients_match(
+    line: str, policy_id: str, may: bool, tmp_path: Path
+) -> None:
+    assert caller(tmp_path, line).may_join(policy_id) is may
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("", "the client ids that it may use"),
+        ("policies=fleet", "the client ids that it may use"),
+        ("a polices=fleet", r"unknown option 'polices='; did you mean 'policies'"),
+        ("a expires=soon", "Write expires=2027-01-31"),
+        ("a bytes_per_second=much", r"bytes_per_second: got 'much'; expected a number"),
+        ("a steps_per_second=-1", "more than 0"),
+    ],
+)
+def test_a_line_that_cannot_be_meant_is_named(line: str, problem: str, tmp_path: Path) -> None:
+    with pytest.raises(ImpossibleSetup, match=problem) as failed:
+        caller(tmp_path, line)
+    assert "tokens, line 3" in str(failed.value)
+    assert TOKEN not in str(failed.value)
+
+
+def test_a_line_that_goes_wrong_later_lets_nobody_in_and_keeps_the_others(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "tokens"
+    path.write_text(f"{TOKEN} a\n{'b' * 20} b\n")
+    tokens = TokenFile(path)
+    path.write_text(f"{TOKEN} a polices=x\n{'b' * 20} b\n")
+    with caplog.at_level(logging.ERROR), pytest.raises(CallFailed) as failed:
+        tokens.authenticate([("authorization", f"Bearer {TOKEN}")], "")
+    assert failed.value.code is Code.UNAUTHENTICATED
+    assert tokens.authenticate([("authorization", f"Bearer {'b' * 20}")], "").may_use("b")
+    assert "line 1" in caplog.text
+    assert TOKEN not in caplog.text
+
+
+def test_a_policy_is_closed_to_every_call_of_a_token_that_may_not_join_it(tmp_path: Path) -> None:
+    with TrainingService(tmp_path, ServiceOptions("threads")) as service:
+        owner = InProcessTransport(service, Caller(("a",), policies=("fleet",), token="1"))
+        stranger = InProcessTransport(service, Caller(("a",), token="2"))
+        session = ScriptedClient(owner, join_request("a", policy_id="fleet")).joined.session
+        calls = {
+            "Join": lambda: stranger.join(join_request("a", None, policy_id="fleet"), 5.0),
+            "Push": lambda: stranger.push(training_pb2.PushRequest(session=session), 5.0),
+            "Pull": lambda: list(stranger.pull(training_pb2.PullRequest(session=session), 5.0)),
+            "Watch": lambda: stranger.watch(training_pb2.WatchRequest(session=session)),
+            "Act": lambda: stranger.act(training_pb2.ActRequest(session=session), 5.0),
+        }
+        for name, call in calls.items():
+            with pytest.raises(CallFailed, match="This token may not") as failed:
+                call()
+            assert failed.value.code is Code.PERMISSION_DENIED, name
+        assert stranger.join(join_request("a"), 10.0).learner == "a"

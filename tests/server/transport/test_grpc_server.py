@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import grpc
+import numpy as np
+import pytest
+from google.protobuf.wrappers_pb2 import StringValue, UInt32Value
+from tests.server.clients import PPO, ScriptedClient, acknowledged, join_request
+from tests.server.loopback import StubTransport
+from tests.server.workers.test_fold import local_learner, wait_for_version
+
+from rl4sys.server import GrpcServer, ImpossibleSetup, ServerOptions, ServiceOptions
+from rl4sys.server.transport import grpc_servicer, health
+from rl4sys.wire import FailureReason
+from rl4sys.wire.calls import CallFailed, Code
+from rl4sys.wire.generated import status_pb2, training_pb2
+
+TOKEN, OTHER = "a" * 20, "b" * 20
+THREADS = ServiceOptions(workers="threads")
+
+
+@pytest.fixture
+def listen(tmp_path: Path) -> Iterator[Callable[..., GrpcServer]]:
+    servers: list[GrpcServer] = []
+
+    def start(token_file: Path | None = None) -> GrpcServer:
+        options = ServerOptions("127.0.0.1:0", tmp_path / "data", token_file, service=THREADS)
+        servers.append(GrpcServer(options))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.drain()
+
+
+def test_everything_works_over_a_real_socket(listen: Callable[..., GrpcServer]) -> None:
+    server = listen()
+    transport = StubTransport(server.port)
+    client = ScriptedClient(transport, join_request("a"))
+    watching = transport.watch(training_pb2.WatchRequest(session=client.joined.session, have=0))
+    assert acknowledged(client.push(range(8))) == list(range(8))
+    assert next(iter(watching)).version >= 1
+    watching.cancel()
+    expected = local_learner(PPO, 8).store.newest
+    wait_for_version(client, expected.number)
+    np.testing.assert_array_equal(client.weights(), expected.blob)
+    transport.close()
+
+
+def test_a_failure_travels_with_its_code_and_reason(listen: Callable[..., GrpcServer]) -> None:
+    transport = StubTransport(listen().port)
+    with pytest.raises(CallFailed, match="Join again") as failed:
+        transport.push(training_pb2.PushRequest(session="forged"), 5.0)
+    assert failed.value.code is Code.FAILED_PRECONDITION
+    assert failed.value.failure.reason is FailureReason.UNKNOWN_SESSION
+    transport.close()
+
+
+def test_bytes_that_are_no_message_are_refused(listen: Callable[..., GrpcServer]) -> None:
+    with grpc.insecure_channel(f"127.0.0.1:{listen().port}") as channel:
+        call = channel.unary_unary("/rl4sys.v1.Training/Push")
+        with pytest.raises(grpc.RpcError) as failed:
+            call(b"\xff" * 64, timeout=5.0)
+    assert failed.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+
+
+def test_health_is_told_without_a_token(listen: Callable[..., GrpcServer], tmp_path: Path) -> None:
+    (tmp_path / "tokens").write_text(f"{TOKEN} a\n")
+    with grpc.insecure_channel(f"127.0.0.1:{listen(tmp_path / 'tokens').port}") as channel:
+        call = channel.unary_unary("/grpc.health.v1.Health/Check")
+        reply = call(StringValue(value="rl4sys.v1.Training").SerializeToString(), timeout=5.0)
+    assert UInt32Value.FromString(reply).value == 1
+
+
+def calls(transport: StubTransport, session: str) -> dict[str, Callable[[], object]]:
+    return {
+        "Join": lambda: transport.join(join_request("a"), 60.0),
+        "Push": lambda: transport.push(training_pb2.PushRequest(session=session), 5.0),
+        "Pull": lambda: list(transport.pull(training_pb2.PullRequest(session=session), 5.0)),
+        "Watch": lambda: next(iter(transport.watch(training_pb2.WatchRequest(session=session)))),
+        "Act": lambda: transport.act(training_pb2.ActRequest(session=session), 5.0),
+        "Status": lambda: transport.status(status_pb2.StatusRequest(), 5.0),
+    }
+
+
+def test_no_call_gets_through_without_the_right_token(listen: Callable[..., GrpcServer], tmp_path: Path) -> None:
+    file = tmp_path / "tokens"
+    file.write_text(f"# ours\n{TOKEN} a\n{OTHER} b b-*\n{'c' * 20} expires=2020-01-01 a\n{'d' * 20} a\n")
+    port = listen(file).port
+    session = ScriptedClient(StubTransport(port, TOKEN), join_request("a")).joined.session
+    StubTransport(port, "d" * 20).status(status_pb2.StatusRequest(), 5.0)
+    file.write_text(file.read_text().replace(f"{'d' * 20} a\n", ""))
+    for token in (None, "", "e" * 20, "c" * 20, "d" * 20):
+        for name, call in calls(StubTransport(port, token), session).items():
+            with pytest.raises(CallFailed) as failed:
+                call()
+            assert failed.value.code is Code.UNAUTHENTICATED, (token, name)
+    for name, call in calls(StubTransport(port, OTHER), session).items():
+        if name != "Status":
+            with pytest.raises(CallFailed) as failed:
+                call()
+            assert failed.value.code is Code.PERMISSION_DENIED, name
+
+
+@pytest.mark.parametrize("listen_on", ["0.0.0.0:50051", "[::]:50051", "example.org:50051"])
+def test_other_machines_are_kept_out_unless_said_aloud(listen_on: str, tmp_path: Path) -> None:
+    with pytest.raises(ImpossibleSetup, match="--insecure"):
+        ServerOptions(listen_on)
+    with pytest.raises(ImpossibleSetup, match="--insecure"):
+        ServerOptions(listen_on, token_file=tmp_path)
+    ServerOptions(listen_on, insecure=True)
+    ServerOptions(listen_on, token_file=tmp_path, tls_cert=tmp_path, tls_key=tmp_path)
+
+
+def test_a_draining_server_tells_those_who_watch_and_saves(tmp_path: Path) -> None:
+    server = GrpcServer(ServerOptions("127.0.0.1:0", tmp_path, service=THREADS))
+    client = ScriptedClient(StubTransport(server.port), join_request("a"))
+    client.push(range(5))
+    watching = client.transport.watch(training_pb2.WatchRequest(session=client.joined.session, have=0))
+    server.drain()
+    with pytest.raises(CallFailed) as failed:
+        list(watching)
+    assert failed.value.code is Code.UNAVAILABLE
+    assert len(list((tmp_path / "learners" / "a" / "checkpoints").glob("0*"))) == 1
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes its certificate with openssl")
+def test_tls_and_a_token_together_let_a_client_in(tmp_path: Path) -> None:
+    cert, key, tokens = tmp_path / "cert.pem", tmp_path / "key.pem", tmp_path / "tokens"
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj /CN=localhost"
+    command += f" -addext subjectAltName=DNS:localhost -keyout {key} -out {cert}"
+    subprocess.run(command.split(), check=True, capture_output=True)
+    tokens.write_text(f"{TOKEN} a\n")
+    server = GrpcServer(ServerOptions("127.0.0.1:0", tmp_path / "data", tokens, cert, key, service=THREADS))
+    try:
+        trust = grpc.ssl_channel_credentials(cert.read_bytes())
+        with grpc.secure_channel(f"localhost:{server.port}", trust) as channel:
+            call = channel.unary_unary("/rl4sys.v1.Training/Status")
+            reply = call(b"", timeout=10.0, metadata=(("authorization", f"Bearer {TOKEN}"),))
+        assert status_pb2.StatusReply.FromString(reply).server.protocol == 1
+        with pytest.raises(CallFailed):
+            StubTransport(server.port, TOKEN).status(status_pb2.StatusRequest(), 3.0)
+    finally:
+        server.drain()
+
+
+def test_an_open_stream_ends_with_the_token_that_opened_it(
+    listen: Callable[..., GrpcServer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grpc_servicer, "_LOOK_SECONDS", 0.02)
+    file = tmp_path / "tokens"
+    file.write_text(f"{TOKEN} a\n")
+    transport = StubTransport(listen(file).port, TOKEN)
+    session = transport.join(join_request("a"), 60.0).session
+    watching = iter(transport.watch(training_pb2.WatchRequest(session=session)))
+    assert next(watching).version == 0
+    file.write_text("# nobody\n")
+    with pytest.raises(CallFailed) as failed:
+        next(watching)
+    assert failed.value.code is Code.UNAUTHENTICATED
+    transport.close()
+
+
+def test_watching_health_without_a_token_leaves_room_for_those_who_have_one(
+    listen: Callable[..., GrpcServer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "MOST_WATCHERS", 2)
+    (tmp_path / "tokens").write_text(f"{TOKEN} a\n")
+    port = listen(tmp_path / "tokens").port
+    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        watch = channel.unary_stream("/grpc.health.v1.Health/Watch")
+        streams = [watch(b"", timeout=20.0) for _ in range(2)]
+        assert [UInt32Value.FromString(next(stream)).value for stream in streams] == [1, 1]
+        with pytest.raises(grpc.RpcError) as failed:
+            next(watch(b"", timeout=20.0))
+        assert failed.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert StubTransport(port, TOKEN).status(status_pb2.StatusRequest(), 5.0).server.protocol == 1
+
+
+def test_calls_are_counted_by_how_they_ended(listen: Callable[..., GrpcServer], tmp_path: Path) -> None:
+    (tmp_path / "tokens").write_text(f"{TOKEN} a\n")
+    server = listen(tmp_path / "tokens")
+    with grpc.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+        push = channel.unary_unary("/rl4sys.v1.Training/Push")
+        for metadata in ((), (("authorization", f"Bearer {TOKEN}"),)):
+            with pytest.raises(grpc.RpcError):
+                push(b"\xff" * 64, timeout=5.0, metadata=metadata)
+    with pytest.raises(CallFailed):
+        StubTransport(server.port, TOKEN).status(status_pb2.StatusRequest(learner="nobody"), 5.0)
+    assert server.service.calls == {
+        ("Push", "UNAUTHENTICATED"): 1,
+        ("Push", "INVALID_ARGUMENT"): 1,
+        ("Status", "NOT_FOUND"): 1,
+    }
+    assert dict(server.service.report().server.failed_calls) == {
+        "UNAUTHENTICATED": 1,
+        "INVALID_ARGUMENT": 1,
+        "NOT_FOUND": 1,
+    }
