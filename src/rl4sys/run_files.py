@@ -1,4 +1,4 @@
-"""The files of a run, read without the machinery that wrote them: thousands of runs are looked at in one command."""
+"""The files of a run directory: their names, and fast readers that need neither torch nor pydantic."""
 
 from __future__ import annotations
 
@@ -9,10 +9,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-CONFIG, MANIFEST, METRICS, RESULT = "config.yaml", "manifest.json", "metrics.jsonl", "result.json"
-CHECKPOINTS = "checkpoints"
+CONFIG = "config.yaml"
+"""The fully resolved config."""
+MANIFEST = "manifest.json"
+"""Versions, git revision, seed, threads."""
+METRICS = "metrics.jsonl"
+"""One record per line."""
+METRICS_TABLE = "metrics.csv"
+HASHES = "hashes.jsonl"
+"""The hash log: what was collected and learned, one mark per line."""
+RESULT = "result.json"
+"""How the run ended."""
+PROCESS = "process.json"
+"""The process that trains the run."""
+LABELS = "labels.json"
+"""Tags and notes."""
+OUTPUT = "output.txt"
+"""What a run in a process of its own printed."""
+CURVE = "learning_curve.png"
+CHECKPOINTS, REPLAY, POLICIES, VIDEOS = "checkpoints", "replay", "policies", "videos"
+TENSORBOARD, WANDB, MLFLOW, DEBUG, SCRATCH = "tensorboard", "wandb", "mlflow", "debug", "scratch"
+
 RETURN = "evaluation/return"
-"""The metric that runs are judged by: the mean return of an evaluation."""
+"""The metric that runs are ranked by: the mean return of an evaluation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +110,7 @@ def read_result(run: Path) -> Mapping[str, Any]:
 
 def is_resumable(run: Path) -> bool:
     """Whether there is a checkpoint to go on from, or nothing yet that starting anew would lose."""
-    return any((run / CHECKPOINTS).glob("*/manifest.json")) or not (run / METRICS).is_file()
+    return any((run / CHECKPOINTS).glob(f"*/{MANIFEST}")) or not (run / METRICS).is_file()
 
 
 def read_records(run: Path) -> Iterator[Mapping[str, Any]]:

@@ -35,10 +35,9 @@ def compare(
     from rl4sys.laboratory.comparison.comparison import compare as compare_runs
     from rl4sys.laboratory.comparison.learning_curves import draw
     from rl4sys.laboratory.run_index.index import open_index
-    from rl4sys.laboratory.run_index.selection import choose_several
 
     with open_index(runs, tell) as index:
-        chosen = choose_several(index, runs_wanted)
+        chosen = index.find_all(runs_wanted)
     comparison = compare_runs(chosen, [name.strip() for name in metrics.split(",")])
     for remark in comparison.remarks:
         tell(f"note: {remark}")

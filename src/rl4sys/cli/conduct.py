@@ -14,6 +14,7 @@ from rl4sys.cli.exit_codes import INTERRUPTED, STOPPED
 from rl4sys.cli.output import errors, show, tell
 from rl4sys.experiments import ExperimentConfig, Result, Run, RunDirectory, Screen, Terminal, plot
 from rl4sys.laboratory.run_index.index_logger import follow
+from rl4sys.run_files import CURVE
 
 
 def run_here(config: ExperimentConfig, *, allow_fallback: bool, debug: bool) -> None:
@@ -93,7 +94,7 @@ def score(value: float | None) -> str:
 
 
 def _conclude(directory: RunDirectory, result: Result) -> None:
-    picture = picture_of([directory], directory.path / "learning_curve.png")
+    picture = picture_of([directory], directory.path / CURVE)
     show(f"final evaluation  {score(result.evaluation)}   best {score(result.best)}")
     show(f"steps             {result.steps:,} in {result.seconds:.0f} s")
     show(f"run               {directory.path}")

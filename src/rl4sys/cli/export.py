@@ -40,12 +40,11 @@ def export(
     from rl4sys.laboratory.comparison.export import Format, as_csv
     from rl4sys.laboratory.comparison.export import export as text_of
     from rl4sys.laboratory.run_index.index import open_index
-    from rl4sys.laboratory.run_index.selection import choose_several
 
     if format_ not in tuple(Format):
         raise ConfigError(f"--format {format_}: expected one of {', '.join(Format)}.")
     with open_index(runs, tell) as index:
-        chosen = choose_several(index, runs_wanted)
+        chosen = index.find_all(runs_wanted)
     if format_ == Format.CSV:
         # One row per run says all there is of it: nothing is compared.
         text = as_csv(chosen)

@@ -28,10 +28,9 @@ def note(
     from rl4sys.cli.output import show, tell
     from rl4sys.laboratory.run_index.index import open_index
     from rl4sys.laboratory.run_index.labels import change_labels, read_labels
-    from rl4sys.laboratory.run_index.selection import choose_one
 
     with open_index(runs, tell) as index:
-        root, record = choose_one(index, run)
+        root, record = index.find_one(run)
         directory = root / record.id
         if text is None:
             labels = read_labels(directory)

@@ -23,11 +23,10 @@ def show(run: OneRun, runs: Runs = Path("runs"), json: Json = False, debug: Debu
     from rl4sys.cli.output import print_json, print_table, tell
     from rl4sys.cli.output import show as say
     from rl4sys.laboratory.run_index.index import open_index
-    from rl4sys.laboratory.run_index.selection import choose_one
     from rl4sys.run_files import final_metrics, read_config, size_of
 
     with open_index(runs, tell) as index:
-        root, record = choose_one(index, run)
+        root, record = index.find_one(run)
     directory = root / record.id
     metrics = final_metrics(directory)
     notes = _notes(directory)

@@ -30,10 +30,9 @@ def tag(
     from rl4sys.cli.output import show, tell
     from rl4sys.laboratory.run_index.index import open_index
     from rl4sys.laboratory.run_index.labels import change_labels, read_labels
-    from rl4sys.laboratory.run_index.selection import choose_one
 
     with open_index(runs, tell) as index:
-        root, record = choose_one(index, run)
+        root, record = index.find_one(run)
         directory = root / record.id
         labels = change_labels(directory, lambda old: old.tagged(changes)) if changes else read_labels(directory)
     show(f"{record.id}: {' '.join(labels.tags) or 'no tags'}")

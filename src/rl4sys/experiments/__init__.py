@@ -3,7 +3,6 @@
 from rl4sys.config import packaged_configs
 from rl4sys.experiments.config import ExperimentConfig, load_entry_points, load_experiment, load_with_origins
 from rl4sys.experiments.debugging import Replayed, replay_update
-from rl4sys.experiments.finding import find_run
 from rl4sys.experiments.learning_curves import NothingToPlot, plot
 from rl4sys.experiments.loggers.composite import LoggerUnavailable
 from rl4sys.experiments.loggers.registry import LOGGERS, LoggedRun, LoggerConfig, register_logger
@@ -12,12 +11,13 @@ from rl4sys.experiments.metrics import Logger, Record
 from rl4sys.experiments.preflight import check_combination
 from rl4sys.experiments.result import Result
 from rl4sys.experiments.run import Run
-from rl4sys.experiments.run_directory import NotSaved, RunBusy, RunDamaged, RunDirectory, RunNotFound
+from rl4sys.experiments.run_directory import NotSaved, RunBusy, RunDamaged, RunDirectory, find_run
 from rl4sys.experiments.run_evaluation import Evaluated, evaluate_run
 from rl4sys.experiments.simulation.rendering import CannotRender
 from rl4sys.experiments.simulation.simulation import Episode, Play, PolicyMisfit, Simulation, plot_episodes
 from rl4sys.experiments.simulation.video_file import VideoUnavailable
 from rl4sys.learning import DeviceUnavailable
+from rl4sys.run_finder import RunNotFound
 
 __all__ = [
     "LOGGERS",

@@ -14,13 +14,11 @@ from typing import Any
 
 import yaml
 
+from rl4sys import run_files
 from rl4sys.atomic_files import publish_directory, replace_file, write_durably
 from rl4sys.experiments.config import ExperimentConfig
 from rl4sys.file_lock import FileLock
-
-
-class RunNotFound(FileNotFoundError):
-    """No run directory is meant by what was given."""
+from rl4sys.run_finder import find_one
 
 
 class RunBusy(RuntimeError):
@@ -62,52 +60,52 @@ class RunDirectory:
     @property
     def config(self) -> Path:
         """The fully resolved config."""
-        return self.path / "config.yaml"
+        return self.path / run_files.CONFIG
 
     @property
     def manifest(self) -> Path:
         """Versions, revision, seed, threads."""
-        return self.path / "manifest.json"
+        return self.path / run_files.MANIFEST
 
     @property
     def metrics(self) -> Path:
         """One record per line."""
-        return self.path / "metrics.jsonl"
+        return self.path / run_files.METRICS
 
     @property
     def trail(self) -> Path:
         """Hashes of what was collected and learned, one mark per line."""
-        return self.path / "hashes.jsonl"
+        return self.path / run_files.HASHES
 
     @property
     def checkpoints(self) -> Path:
         """One directory per checkpoint."""
-        return self.path / "checkpoints"
+        return self.path / run_files.CHECKPOINTS
 
     @property
     def scratch(self) -> Path:
         """For files that nothing depends on when the process has ended."""
-        return self.path / "scratch"
+        return self.path / run_files.SCRATCH
 
     @property
     def policies(self) -> Path:
         """Policies that can act without the rest of the run."""
-        return self.path / "policies"
+        return self.path / run_files.POLICIES
 
     @property
     def videos(self) -> Path:
         """Episodes that were recorded in between, if that was asked for."""
-        return self.path / "videos"
+        return self.path / run_files.VIDEOS
 
     @property
     def result(self) -> Path:
         """How the run ended."""
-        return self.path / "result.json"
+        return self.path / run_files.RESULT
 
     @property
     def is_run(self) -> bool:
         """Whether this is a run at all, and not just some directory with a config."""
-        return self.config.is_file() and self.manifest.is_file()
+        return run_files.is_run(self.path)
 
     def hold(self) -> FileLock:
         """Keep other processes out until the returned lock is released or this process ends."""
@@ -142,6 +140,11 @@ class RunDirectory:
                 f"train anew with: rl4sys train {self.config}"
             ) from error
         return facts
+
+
+def find_run(text: str | Path) -> RunDirectory:
+    """The run at a path, or the only one whose name begins like this, beside that path or below `runs/`."""
+    return RunDirectory(find_one(text))
 
 
 def _free_place(parent: Path, stem: str) -> Path:

@@ -21,7 +21,7 @@ from rl4sys.experiments import Record, Run, RunDirectory
 from rl4sys.laboratory.run_index.index import FILE, Index, IndexBusy, open_index, root_of
 from rl4sys.laboratory.run_index.index_logger import follow
 from rl4sys.laboratory.run_index.records import Status
-from rl4sys.laboratory.run_index.walking import runs_below
+from rl4sys.run_finder import runs_below
 
 torch.set_num_threads(1)
 
@@ -219,7 +219,7 @@ def test_what_may_not_be_looked_into_is_told_and_left_out(monkeypatch: pytest.Mo
     told: list[str] = []
     with open_index(Path("runs"), told.append) as index:
         assert [record.id for record in index.select()] == ["a"]
-    assert told == ["left out: runs/secret may not be looked into"]
+    assert told == ["skipped: no permission to read runs/secret"]
 
 
 WRITER = """

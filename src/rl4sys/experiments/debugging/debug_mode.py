@@ -15,6 +15,7 @@ from rl4sys.experiments.debugging.histograms import Histograms
 from rl4sys.experiments.debugging.parameter_groups import parameter_groups
 from rl4sys.experiments.debugging.update_profile import Profiling
 from rl4sys.learning import Learner, Updating
+from rl4sys.run_files import DEBUG, TENSORBOARD
 
 _log = logging.getLogger(__name__)
 
@@ -24,12 +25,12 @@ class Debugging:
 
     def __init__(self, run: Path, learner: Learner, failures: FailedUpdates, frequency: int) -> None:
         """`frequency` is the number of steps between two looks at gradients and weights."""
-        self._directory, self._learner, self._failures, self._frequency = run / "debug", learner, failures, frequency
+        self._directory, self._learner, self._failures, self._frequency = run / DEBUG, learner, failures, frequency
         self._profiling = Profiling(self._directory)
         self._checks = GradientChecks()
         self._directory.mkdir(exist_ok=True)
         self._log = (self._directory / "gradients.jsonl").open("a", encoding="utf-8")
-        self._histograms = _histograms(run / "tensorboard" / "debug")
+        self._histograms = _histograms(run / TENSORBOARD / DEBUG)
         self._looked_at: int | None = None
         self._has_failed = False
         learner.watch(self._around)

@@ -21,6 +21,7 @@ from rl4sys.experiments.debugging.non_finite_values import faults
 from rl4sys.experiments.monitoring.events import Events
 from rl4sys.learning import Learner
 from rl4sys.networks import NonFiniteUpdate
+from rl4sys.run_files import CONFIG, DEBUG
 from rl4sys.state import State
 
 _log = logging.getLogger(__name__)
@@ -106,7 +107,7 @@ def replay_update(place: Path) -> Replayed:
         raise NoFailedUpdate(f"{place} is no failed update. {_where_to_look(place)}")
     contents = read_checkpoint(place)
     state = contents.state
-    config = load_experiment(place.parent.parent / "config.yaml")
+    config = load_experiment(place.parent.parent / CONFIG)
     algorithm = Components(config, torch.device("cpu"), Grade.E3).algorithm()
     algorithm.restore(state["algorithm"])
     algorithm.advance(Progress(*state["progress"]))
@@ -121,7 +122,7 @@ def replay_update(place: Path) -> Replayed:
 
 def _where_to_look(place: Path) -> str:
     """The updates that are kept near a place, which may be a run or its `debug/`."""
-    near = (place, place / "debug", place.parent)
+    near = (place, place / DEBUG, place.parent)
     found = next((kept for kept in (sorted(each.glob(f"{_PREFIX}*")) for each in near) if kept), [])
     if found:
         return f"There is: {', '.join(map(str, found))}"

@@ -15,6 +15,7 @@ from rl4sys.experiments.loggers.registry import LOGGERS, LoggedRun
 from rl4sys.experiments.loggers.tensorboard import TensorBoard
 from rl4sys.experiments.loggers.wandb import Wandb
 from rl4sys.experiments.metrics import Logger, Record
+from rl4sys.run_files import METRICS_TABLE, TENSORBOARD
 
 _log = logging.getLogger(__name__)
 
@@ -73,9 +74,9 @@ def _makers(section: LoggingSection, run: LoggedRun) -> dict[str, Callable[[], L
     """What opens each logger, by the name that messages call it."""
     makers: dict[str, Callable[[], Logger]] = {}
     if section.tensorboard:
-        makers["TensorBoard"] = lambda: TensorBoard(run.directory / "tensorboard", run.step)
+        makers["TensorBoard"] = lambda: TensorBoard(run.directory / TENSORBOARD, run.step)
     if section.csv:
-        makers["CSV"] = lambda: CsvFile(run.directory / "metrics.csv", run.step)
+        makers["CSV"] = lambda: CsvFile(run.directory / METRICS_TABLE, run.step)
     if section.wandb.enabled:
         makers["Weights & Biases"] = lambda: Wandb(section.wandb, run)
     if section.mlflow.enabled:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from rl4sys.experiments.config import WandbSection
 from rl4sys.experiments.loggers.registry import LoggedRun
 from rl4sys.experiments.metrics import Record, flat_record
+from rl4sys.run_files import WANDB
 
 _log = logging.getLogger(__name__)
 _ANSWER_SECONDS = 3.0
@@ -29,7 +30,7 @@ class Wandb:
     def __init__(self, section: WandbSection, run: LoggedRun) -> None:
         import wandb
 
-        self._marker = run.directory / "wandb" / "sent.json"
+        self._marker = run.directory / WANDB / "sent.json"
         self._marker.parent.mkdir(exist_ok=True)
         self._step, self._names = _sent(self._marker)
         mode = chosen_mode(section, wandb)

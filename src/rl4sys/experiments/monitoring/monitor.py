@@ -15,6 +15,7 @@ from rl4sys.experiments.monitoring.events import Events
 from rl4sys.experiments.monitoring.machine_metrics import MachineMetrics
 from rl4sys.experiments.monitoring.recovery import Recovery
 from rl4sys.learning import Diverged, Learner
+from rl4sys.run_files import DEBUG
 from rl4sys.state import State, require
 
 
@@ -29,7 +30,7 @@ class Watch:
         self._events = Events(directory / "events.jsonl")
         self._alerts = Alerts(config.alerts, MachineMetrics(directory), self._events)
         self._recovery = Recovery(checkpoints, config.stability, self._events)
-        self.failures = FailedUpdates(directory / "debug", learner, self._events)
+        self.failures = FailedUpdates(directory / DEBUG, learner, self._events)
         """Updates that were not finite."""
         learner.on_skip = self.failures.keep
         self._accumulations = accumulations(learner.algorithm)

@@ -23,10 +23,10 @@ from rl4sys.environments import ENVIRONMENTS, EnvironmentConfig, Grade
 from rl4sys.experience import Array
 from rl4sys.experiments.components import Components
 from rl4sys.experiments.config import load_experiment
-from rl4sys.experiments.finding import find_run
-from rl4sys.experiments.run_directory import RunDirectory
+from rl4sys.experiments.run_directory import RunDirectory, find_run
 from rl4sys.policy import PolicyFileDamaged, PolicySpec, PortablePolicy
 from rl4sys.policy.portable_policy import SUFFIX
+from rl4sys.run_files import CHECKPOINTS
 from rl4sys.server.learners.learner_setup import LearnerSetup, is_learner
 from rl4sys.server.workers.learner_config import build_learner, resolve
 from rl4sys.suggestions import did_you_mean_one_of
@@ -94,9 +94,9 @@ def find_policy(text: str | Path, *, best: bool = True) -> TrainedPolicy:
     if (path / "exploit.json").is_file():
         return _of_policy_folder(path)
     place = path.resolve()
-    if place.parent.name == "checkpoints" and place.name.isdigit() and place.is_dir():
+    if place.parent.name == CHECKPOINTS and place.name.isdigit() and place.is_dir():
         return _of_directory(place.parent.parent, step=int(place.name), best=False)
-    if place.name == "checkpoints" and place.is_dir():
+    if place.name == CHECKPOINTS and place.is_dir():
         return _of_directory(place.parent, step=None, best=best)
     if is_learner(path):
         return _of_directory(path, step=None, best=best)
@@ -121,7 +121,7 @@ def _of_directory(directory: Path, *, step: int | None, best: bool) -> TrainedPo
         config = load_experiment(run.config)
         algorithm = Components(config, torch.device("cpu"), Grade.E3).algorithm()
         environment, name, advice = config.environment, directory.resolve().name, None
-    checkpoints = Checkpoints(directory / "checkpoints", _KEPT, advice)
+    checkpoints = Checkpoints(directory / CHECKPOINTS, _KEPT, advice)
     preferred = step if step is not None or not best else checkpoints.best()
     loaded = checkpoints.load_policy(preferred)
     if step is not None and loaded.step != step:
@@ -129,7 +129,7 @@ def _of_directory(directory: Path, *, step: int | None, best: bool) -> TrainedPo
             f"The checkpoint of step {step:,} cannot be read ({loaded.skipped[0]}). "
             f"Give {directory} for the newest good one, of step {loaded.step:,}."
         )
-    origin = directory if step is None else directory / "checkpoints" / f"{step:012d}"
+    origin = directory if step is None else directory / CHECKPOINTS / f"{step:012d}"
     return _loaded(origin, name, algorithm, environment, loaded)
 
 

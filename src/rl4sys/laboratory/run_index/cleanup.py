@@ -9,9 +9,19 @@ from pathlib import Path
 
 from rl4sys.laboratory.run_index.records import RunRecord, Status
 from rl4sys.laboratory.run_index.training_process import held
-from rl4sys.run_files import CHECKPOINTS, size_of
+from rl4sys.run_files import (
+    CHECKPOINTS,
+    MANIFEST,
+    MLFLOW,
+    POLICIES,
+    REPLAY,
+    TENSORBOARD,
+    VIDEOS,
+    WANDB,
+    size_of,
+)
 
-BULKY = (CHECKPOINTS, "replay", "policies", "tensorboard", "videos", "wandb", "mlflow")
+BULKY = (CHECKPOINTS, REPLAY, POLICIES, TENSORBOARD, VIDEOS, WANDB, MLFLOW)
 """What is removed. Configs, manifests, results, metrics, labels and pictures stay, and so does what is not known."""
 KEEP = "keep"
 """A run with this tag is never cleaned."""
@@ -58,7 +68,7 @@ def _hollow(checkpoints: Path) -> None:
     places = sorted(path for path in checkpoints.iterdir() if path.is_dir() and not path.is_symlink())
     for place in places:
         # First what makes it a checkpoint: whatever ends this process, nothing half looks whole.
-        (place / "manifest.json").unlink(missing_ok=True)
+        (place / MANIFEST).unlink(missing_ok=True)
         for path in place.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         if place != places[-1]:

@@ -18,11 +18,9 @@ from rl4sys.file_lock import FileLock
 from rl4sys.laboratory.run_index.database import FACTS, TABLE, connect, is_busy, is_damage, is_out_of_reach
 from rl4sys.laboratory.run_index.filters import Condition
 from rl4sys.laboratory.run_index.records import COLUMNS, UNFINISHED, RunRecord, Status, read_record, resume_command
-from rl4sys.laboratory.run_index.walking import DEPTH, runs_below
+from rl4sys.run_finder import DEPTH, RUNS, find_all, find_one, runs_below
 
 FILE = ".index.sqlite"
-RUNS = Path("runs")
-"""Where runs are made and looked for unless something else is said."""
 _PATIENCE = 10.0
 """Seconds to wait for another process that writes."""
 _BATCH = 200
@@ -109,6 +107,27 @@ class Index:
         """How many records fit, whatever the limit."""
         sql = f"SELECT count(*) FROM runs WHERE {query.condition.sql}"
         return int(self._database.execute(sql, query.condition.values).fetchone()[0])
+
+    def find_one(self, text: str) -> tuple[Path, RunRecord]:
+        """The only run that a path, an id or the beginning of either names, with the directory its id starts from."""
+        return self._found(find_one(text, self.root, self._ids()))
+
+    def find_all(self, texts: Sequence[str]) -> list[tuple[Path, RunRecord]]:
+        """All runs that some texts name, each once; the beginning of several names stands for all of them."""
+        paths = dict.fromkeys(path for text in texts for path in find_all(text, self.root, self._ids()))
+        return [self._found(path) for path in paths]
+
+    def _ids(self) -> list[str]:
+        return [id_ for (id_,) in self._rows(ALL, "id")]
+
+    def _found(self, path: Path) -> tuple[Path, RunRecord]:
+        if path.is_relative_to(self.root):
+            id_ = path.relative_to(self.root).as_posix()
+            if records := self.select(Query(Condition("id = ?", (id_,)))):
+                return self.root, records[0]
+        # A run elsewhere, which this index does not contain.
+        whole = path.resolve()
+        return path.parent, read_record(whole.parent, whole.name)
 
     def sync(self, tell: Callable[[str], None] = lambda text: None) -> int:
         """Bring the index up to date with the directories; how many records changed."""

@@ -11,9 +11,8 @@ from pathlib import Path
 
 from rl4sys.atomic_files import replace_file
 from rl4sys.file_lock import FileLock
-from rl4sys.run_files import CONFIG, read_json
+from rl4sys.run_files import CONFIG, LABELS, read_json
 
-LABELS = "labels.json"
 _TAG = re.compile(r"[\w.:/@-]+")
 
 

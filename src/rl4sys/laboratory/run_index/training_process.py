@@ -12,9 +12,7 @@ from pathlib import Path
 
 from rl4sys.atomic_files import replace_file
 from rl4sys.file_lock import FileLock
-from rl4sys.run_files import read_json
-
-PROCESS = "process.json"
+from rl4sys.run_files import PROCESS, read_json
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,10 @@ from typing import Any
 
 from rl4sys.cores import usable_cores
 from rl4sys.laboratory.trials.launcher import Ended, News, Order, Outcome, Reported
+from rl4sys.run_files import OUTPUT
 
 STOPPED = 130
 """The exit code of a task that was asked to stop, and did."""
-OUTPUT = "output.txt"
-"""What a task prints, in the directory of its order."""
 _THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 

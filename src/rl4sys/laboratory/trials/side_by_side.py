@@ -13,9 +13,9 @@ from typing import Any
 from rl4sys.experiments import ExperimentConfig, Result, Run, load_experiment
 from rl4sys.laboratory.run_index.index_logger import follow
 from rl4sys.laboratory.trials.launcher import Ended, Launcher, News, Order, Outcome, Report, Reported, carry_out
-from rl4sys.laboratory.trials.local_launcher import OUTPUT
 from rl4sys.laboratory.trials.trial import Reporter, in_words
 from rl4sys.laboratory.trials.view import TrialView
+from rl4sys.run_files import OUTPUT, RESULT
 
 TRAIN = "rl4sys.laboratory.trials.side_by_side:train"
 """The task that trains a new run."""
@@ -126,7 +126,7 @@ class _Course:
             how = "stopped before it began" if run.directory is None else "stopped, with a checkpoint"
             self._view.end(key, how if run.cause is None else f"stopped by an alert: {run.cause}", counts=False)
         else:
-            result = None if run.directory is None else Result.read(run.directory / "result.json")
+            result = None if run.directory is None else Result.read(run.directory / RESULT)
             self._view.end(key, in_words(result))
 
     def tidy(self) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from rl4sys.experiments.hash_log import Mark, read_trail
 from rl4sys.experiments.metrics import read_metrics
+from rl4sys.run_files import HASHES, METRICS
 
 Part = Literal["trajectory", "weights", "algorithm", "metrics"]
 
@@ -73,8 +74,8 @@ def marks_differ(recorded: Mark, repeated: Mark) -> bool:
 
 def _common_marks(recorded: Path, repeated: Path, after: int, until: int) -> Iterator[tuple[Mark, Mark]]:
     """Marks of the same step. The repetition may have stopped within an interval, with a mark that is its own."""
-    theirs = {mark.step: mark for mark in read_trail(repeated / "hashes.jsonl")}
-    for mark in read_trail(recorded / "hashes.jsonl"):
+    theirs = {mark.step: mark for mark in read_trail(repeated / HASHES)}
+    for mark in read_trail(recorded / HASHES):
         if after <= mark.step <= until and mark.step in theirs:
             yield mark, theirs[mark.step]
 
@@ -83,8 +84,8 @@ def _common_records(
     recorded: Path, repeated: Path, after: int, until: int
 ) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
     """Records in their order; a step has one of training and perhaps one of an evaluation."""
-    theirs: dict[tuple[int, int], Mapping[str, Any]] = dict(_numbered(repeated / "metrics.jsonl"))
-    for key, record in _numbered(recorded / "metrics.jsonl"):
+    theirs: dict[tuple[int, int], Mapping[str, Any]] = dict(_numbered(repeated / METRICS))
+    for key, record in _numbered(recorded / METRICS):
         if after < record["step"] <= until and key in theirs:
             yield record, theirs[key]
 

@@ -19,6 +19,7 @@ from rl4sys.experiments.hash_log import read_trail
 from rl4sys.experiments.metrics import read_metrics
 from rl4sys.laboratory.verification.causes import facts_now, likely_causes
 from rl4sys.laboratory.verification.differences import Difference, compare_runs, marks_differ
+from rl4sys.run_files import MANIFEST, REPLAY
 
 Watch = Callable[[Run], Sequence[Logger]]
 """Loggers for a run that goes on behind the scenes."""
@@ -120,7 +121,7 @@ def checkpoint_step(directory: RunDirectory, text: str) -> int:
 
 def _whole_steps(directory: RunDirectory, checkpoints: Checkpoints) -> list[int]:
     """The steps of checkpoints that `cleanup` has not emptied."""
-    return [step for step in checkpoints.steps() if (directory.checkpoints / f"{step:012d}/manifest.json").is_file()]
+    return [step for step in checkpoints.steps() if (directory.checkpoints / f"{step:012d}/{MANIFEST}").is_file()]
 
 
 class _Parting:
@@ -182,7 +183,7 @@ def _copied(directory: RunDirectory, scratch: Path, step: int) -> RunDirectory:
     place.config.write_text(yaml.safe_dump(values, sort_keys=False, allow_unicode=True), encoding="utf-8")
     checkpoint = f"{step:012d}"
     _link(directory.checkpoints / checkpoint, place.checkpoints / checkpoint)
-    _link(directory.path / "replay", place.path / "replay")
+    _link(directory.path / REPLAY, place.path / REPLAY)
     return place
 
 

@@ -39,14 +39,14 @@ def test_runs_of_sweeps_are_found_by_name_and_by_place() -> None:
     make_run("runs/other/lr-1")
     assert find_run("lr-2").path == Path("runs/other/deep/lr-2")
     assert find_run("sweep/lr").path == find_run("runs/sweep/lr-").path == Path("runs/sweep/lr-1")
-    with pytest.raises(RunNotFound, match="'lr-1' fits 2 runs"):
+    with pytest.raises(RunNotFound, match="'lr-1' matches 2 runs"):
         find_run("lr-1")
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("ppo", "fits 2 runs; give more of the name:\n  runs/ppo-1\n  runs/ppo-2"),
+        ("ppo", "matches 2 runs; give more of the name:\n  runs/ppo-1\n  runs/ppo-2"),
         ("runs/pqo-1", "There is no run 'runs/pqo-1', here or in runs/. Did you mean ppo-1"),
         ("runs", "'runs' is not a run: it has no config.yaml and manifest.json. It contains runs:\n  runs/ppo-1"),
         ("own", "'own' is not a run"),
