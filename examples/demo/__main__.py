@@ -1,4 +1,4 @@
-"""`make demo`: a training server and a Lunar Lander client in two processes, and what happens between them, live."""
+"""`make demo`: a training server and a Lunar Lander client learn in two processes, with a live display."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from pathlib import Path
 from types import FrameType
 
 from display import Display, described
-from picture import draw
+from history import SOLVED, History
+from plot import draw
 from processes import ChildFailed, client, training_server
 from rich.console import Console
 from rich.text import Text
-from story import SOLVED, Story
 
 EPISODES = 20
 _STOPPED = 130
 _OWN_LOAD = 1.5
-"""Processes of the demo that want a core at the same time, beyond one or two."""
+"""The load that the demo itself adds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How long to fly, and where the results go."""
+    """How long to fly, and where to write the results."""
 
     steps: int
     seconds: float
@@ -36,7 +36,7 @@ class Plan:
 
 
 def main() -> int:
-    """The whole of the demo; returns the exit code."""
+    """Run the demo; returns the exit code."""
     plan = parse()
     console = Console()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -44,39 +44,39 @@ def main() -> int:
     plan.output.mkdir(parents=True)
     console.print(
         Text(
-            f"A training server starts, and a client that flies 16 simulators with a copy of its policy: up to "
+            f"Starting a training server, and a client that flies 16 simulators with a copy of the policy: up to "
             f"{plan.steps:,} steps or {plan.seconds:.0f} s. Ctrl-C stops everything.\n"
         )
     )
-    story = Story()
+    history = History()
     try:
-        fly(plan, story, console)
+        fly(plan, history, console)
     except KeyboardInterrupt:
         console.print("\nStopped. Server and client have ended; nothing is left running.")
-        if story.episodes:
-            console.print(Text(f"The picture so far: {draw(story, plan.output / 'learning.png')}"), soft_wrap=True)
+        if history.episodes:
+            console.print(Text(f"Plot so far: {draw(history, plan.output / 'learning.png')}"), soft_wrap=True)
         return _STOPPED
     except ChildFailed as error:
         console.print(Text(f"error: {error}\nLogs are in {plan.output}."), soft_wrap=True)
         return 1
-    conclude(plan, story, console)
+    conclude(plan, history, console)
     return 0
 
 
-def fly(plan: Plan, story: Story, console: Console) -> None:
-    """Start both processes, and show what the client tells until it is done."""
+def fly(plan: Plan, history: History, console: Console) -> None:
+    """Start both processes and display the messages of the client until it has finished."""
     with (
         tempfile.TemporaryDirectory(prefix="rl4sys-demo-") as data,
         training_server(Path(data), plan.output / "server.log") as address,
         client(_arguments(plan, address), plan.output / "client.log") as lines,
-        (plan.output / "history.jsonl").open("w") as history,
+        (plan.output / "history.jsonl").open("w") as lines_written,
         Display(console, plan.steps) as display,
     ):
-        for told in lines:
-            history.write(json.dumps(told) + "\n")
-            story.hear(told)
-            if told["kind"] == "flight":
-                display.show(story)
+        for message in lines:
+            lines_written.write(json.dumps(message) + "\n")
+            history.add(message)
+            if message["kind"] == "flight":
+                display.show(history)
 
 
 def _arguments(plan: Plan, address: str) -> list[str]:
@@ -90,36 +90,36 @@ def _arguments(plan: Plan, address: str) -> list[str]:
     return [word for pair in options.items() for word in pair]
 
 
-def conclude(plan: Plan, story: Story, console: Console) -> None:
-    """What was reached, where it is, and what to do with it."""
-    picture = draw(story, plan.output / "learning.png")
-    last, returns = story.reports[-1], story.evaluation
+def conclude(plan: Plan, history: History, console: Console) -> None:
+    """Print the results, where they are, and what to do next."""
+    plot = draw(history, plan.output / "learning.png")
+    last, returns = history.reports[-1], history.evaluation
     mean, landed = sum(returns) / len(returns), sum(value >= SOLVED for value in returns)
     deviation = (sum((value - mean) ** 2 for value in returns) / len(returns)) ** 0.5
     words = described(last)
-    facts = {
-        f"return over {len(returns)} fresh episodes": f"{mean:.0f} ± {deviation:.0f} (greedy); {verdict(mean)}",
+    results = {
+        f"return over {len(returns)} fresh episodes": f"{mean:.0f} ± {deviation:.0f} (greedy); {assessment(mean)}",
         f"safe landings (return ≥ {SOLVED:.0f})": f"{landed} of {len(returns)}",
         "while learning": f"{words['return']} at the end, exploring",
-        "experience": f"{last.steps:,} steps in {last.seconds:.0f} s, {len(story.episodes):,} episodes",
-        "decisions": f"{story.latency['median']:.0f} µs median, {story.latency['p99']:.0f} µs p99",
+        "experience": f"{last.steps:,} steps in {last.seconds:.0f} s, {len(history.episodes):,} episodes",
+        "decisions": f"{history.latency['median']:.0f} µs median, {history.latency['p99']:.0f} µs p99",
         "versions received": f"{last.versions}",
         "network": words["network"],
         "client": words["client"],
         "server": words["server"],
         "machine": machine(),
-        "picture": str(picture),
+        "plot": str(plot),
         "policy": str(plan.output / "policy" / "demo-lander.policy"),
     }
     (plan.output / "summary.json").write_text(
         json.dumps({"mean_return": mean, "landings": landed, "episodes": len(returns), "steps": last.steps}) + "\n"
     )
     console.rule("[bold]Done")
-    for name, text in facts.items():
+    for name, text in results.items():
         console.print(Text(f"{name:<31}{text}"), soft_wrap=True)
     console.print(
         Text(
-            f"\nNext:  .venv/bin/python examples/demo/evaluation.py {facts['policy']}\n"
+            f"\nNext:  .venv/bin/python examples/demo/evaluation.py {results['policy']}\n"
             f"       examples/lunar_lander/README.md    your own server and client, in two terminals\n"
             f"       examples/demo/client.yaml          change something, and run the demo again"
         ),
@@ -127,8 +127,8 @@ def conclude(plan: Plan, story: Story, console: Console) -> None:
     )
 
 
-def verdict(mean: float) -> str:
-    """What a return means, said plainly."""
+def assessment(mean: float) -> str:
+    """What a mean return says about the policy."""
     if mean >= SOLVED:
         return "it lands"
     if mean >= 0.0:
@@ -137,14 +137,14 @@ def verdict(mean: float) -> str:
 
 
 def machine() -> str:
-    """How much else it has to do: on a busy one, times say little."""
+    """Cores and load of this machine: on a busy one, times mean little."""
     cores, load = os.cpu_count() or 1, os.getloadavg()[0]
-    others = "; it is busy with other things, so times say little" if load > cores + _OWN_LOAD else ""
+    others = "; busy with other work, so times mean little" if load > cores + _OWN_LOAD else ""
     return f"{cores} cores, load {load:.1f}{others}"
 
 
 def parse() -> Plan:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(prog="examples/demo", description=__doc__)
     parser.add_argument("--steps", type=int, default=600_000, help="to fly at most (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=180.0, help="to fly at most (default: %(default)s)")
@@ -158,7 +158,7 @@ def parse() -> Plan:
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    """However the demo is stopped, it ends as by Ctrl-C; also where a shell had told it to ignore that."""
+    """Treat every signal that stops the demo like Ctrl-C, even if a shell had made it ignore SIGINT."""
     raise KeyboardInterrupt
 
 

@@ -1,7 +1,7 @@
-"""The client of the demo, a process of its own: lands many times at once, and tells how it goes in lines of JSON.
+"""The client of the demo: flies several simulators at once and prints its measurements as lines of JSON.
 
 It needs no torch. All that makes it a client is `rl4sys.connect`, `episode.act`, `episode.reward` and `episode.end`;
-the rest flies the simulator and takes measurements.
+the rest runs the simulator and takes measurements.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ HERE = Path(__file__).parent
 _REPORT_SECONDS = 0.5
 _STATUS_SECONDS = 2.0
 _CLOCK_EVERY = 8
-"""Rounds between two looks at the clock."""
+"""Rounds between two readings of the clock."""
 
 
 class Lander:
-    """One simulator, landing again and again; all of them share the agent."""
+    """One simulator, flown episode after episode; all share the agent."""
 
     def __init__(self, agent: Agent, seed: int) -> None:
         self._agent = agent
@@ -43,7 +43,7 @@ class Lander:
         self._total = 0.0
 
     def step(self, latency: list[int]) -> float | None:
-        """Decide, act, reward; the return, when the episode is over."""
+        """Take one step; gives the return when the episode has ended."""
         began = time.perf_counter_ns()
         action = self._episode.act(self._observation)
         latency.append(time.perf_counter_ns() - began)
@@ -60,7 +60,7 @@ class Lander:
 
 
 class Flight:
-    """Flies until enough steps are taken or the time is up, and reports on the way."""
+    """Flies until enough steps are taken or the time is up, and reports regularly."""
 
     def __init__(self, agent: Agent, meter: MeteredTransport, lanes: int, seed: int) -> None:
         self._agent = agent
@@ -94,8 +94,8 @@ class Flight:
                     self.report()
         self.report()
 
-    def report(self, *, asks: bool = False) -> None:
-        """Tell what happened since the last report, and how things stand; while nobody flies, the pace of before."""
+    def report(self, *, refresh: bool = False) -> None:
+        """Print the measurements since the last report; without new steps, the latest speed and latency."""
         now = time.monotonic()
         before, steps = self._reported
         self._reported = now, self._steps
@@ -105,7 +105,7 @@ class Flight:
             self._latency.clear()
             self._pace = {"latency": percentiles(latest), "speed": (self._steps - steps) / (now - before)}
         health = self._agent.health()
-        tell(
+        send(
             "flight",
             steps=self._steps,
             seconds=now - self._began,
@@ -119,26 +119,26 @@ class Flight:
             drops=sum(health.drops.values()),
             connected=health.connected,
             memory=resident_bytes(),
-            server=self._server_state(now, ask=asks or now - self._asked >= _STATUS_SECONDS),
+            server=self._server_state(now, ask=refresh or now - self._asked >= _STATUS_SECONDS),
         )
         self._returns = []
 
     def catch_up(self, seconds: float) -> None:
-        """Wait until the server has learned from what it has and its newest policy is here: a flight may be short."""
+        """Wait until the server has learned from everything and its newest policy has arrived."""
         deadline = time.monotonic() + seconds
         while True:
-            self.report(asks=True)
+            self.report(refresh=True)
             is_done = self._server.get("queued") == 0 and self._server.get("version") == self._agent.health().version
             if is_done or time.monotonic() > deadline:
                 return
             time.sleep(_REPORT_SECONDS)
 
     def latency(self) -> dict[str, float]:
-        """Of all decisions."""
+        """Latency of all decisions."""
         return percentiles(np.concatenate(self._all_latency))
 
     def _server_state(self, now: float, *, ask: bool) -> dict[str, Any]:
-        """What the server says about our learner; its last answer, where it is not asked."""
+        """The status of our learner on the server: a new one if `ask`, otherwise the latest."""
         if ask:
             self._asked = now
             try:
@@ -158,9 +158,9 @@ class Flight:
         return self._server
 
 
-def tell(kind: str, **facts: Any) -> None:
-    """One line for whoever started this."""
-    print(json.dumps({"kind": kind, **facts}), flush=True)
+def send(kind: str, **values: Any) -> None:
+    """Print one message for the process that started this one."""
+    print(json.dumps({"kind": kind, **values}), flush=True)
 
 
 def percentiles(nanoseconds: np.ndarray) -> dict[str, float]:
@@ -175,7 +175,7 @@ def resident_bytes() -> int:
 
 
 def _word(name: str) -> str:
-    """`SERVER_STATE_SERVING` as people say it."""
+    """`SERVER_STATE_SERVING` as the word "serving"."""
     return name.split("_STATE_", 1)[1].lower()
 
 
@@ -198,11 +198,11 @@ def main() -> None:
             flight.run(given.steps, given.seconds)
             flushed = agent.flush(timeout=20.0)
             flight.catch_up(seconds=30.0)
-        tell("flown", flushed=flushed, latency=flight.latency(), acknowledged=agent.health().acknowledged)
+        send("flown", flushed=flushed, latency=flight.latency(), acknowledged=agent.health().acknowledged)
     finally:
         meter.close()
     returns = fly_greedily(given.policy / f"{settings.client_id}.policy", given.episodes)
-    tell("evaluated", returns=returns)
+    send("evaluated", returns=returns)
 
 
 if __name__ == "__main__":

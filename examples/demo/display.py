@@ -1,4 +1,4 @@
-"""The live picture of a flight: a panel in a terminal, plain lines elsewhere."""
+"""The live display of a flight: a panel in a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Self
 
+from history import RECENT, History, Report
 from rich.console import Console, Group
 from rich.live import Live
 from rich.panel import Panel
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
-from story import RECENT, Report, Story
 
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 _CHART_WIDTH, _CHART_HEIGHT = 60, 6
@@ -21,7 +21,7 @@ _PLAIN_LINES = 20
 
 
 class Display:
-    """Shows the newest report of a story."""
+    """Shows the newest report and the curve of returns."""
 
     def __init__(self, console: Console, total_steps: int) -> None:
         self._console = console
@@ -38,33 +38,35 @@ class Display:
         if self._live is not None:
             self._live.stop()
 
-    def show(self, story: Story) -> None:
-        """After every report."""
-        report = story.reports[-1]
+    def show(self, history: History) -> None:
+        """Show the newest report."""
+        report = history.reports[-1]
         if self._live is not None:
-            self._live.update(self._panel(story, report), refresh=True)
+            self._live.update(self._panel(history, report), refresh=True)
         elif report.steps >= min(self._total, self._printed + self._total // _PLAIN_LINES) > self._printed:
             self._printed = report.steps
             self._console.print(Text(_line(report)), soft_wrap=True)
 
-    def _panel(self, story: Story, report: Report) -> Panel:
-        facts = Table.grid(padding=(0, 2))
-        facts.add_column(style="bold cyan", no_wrap=True)
-        facts.add_column()
-        facts.add_row("flight", ProgressBar(self._total, min(report.steps, self._total), width=_CHART_WIDTH))
+    def _panel(self, history: History, report: Report) -> Panel:
+        table = Table.grid(padding=(0, 2))
+        table.add_column(style="bold cyan", no_wrap=True)
+        table.add_column()
+        table.add_row("flight", ProgressBar(self._total, min(report.steps, self._total), width=_CHART_WIDTH))
         for name, text in described(report).items():
-            facts.add_row(name, Text(text))
-        means = [mean for _, mean in story.means]
-        picture = Text("\n".join(chart(means, _CHART_WIDTH, _CHART_HEIGHT)), style="green", no_wrap=True)
+            table.add_row(name, Text(text))
+        means = [mean for _, mean in history.means]
+        curve = Text("\n".join(chart(means, _CHART_WIDTH, _CHART_HEIGHT)), style="green", no_wrap=True)
         title = Text(f"mean return of {RECENT} episodes, from the first to now", style="dim")
-        return Panel(Group(facts, "", title, picture), title="RL4Sys: learning to land inside a live system")
+        return Panel(Group(table, "", title, curve), title="RL4Sys: learning to land inside a live system")
 
 
 def described(report: Report) -> dict[str, str]:
-    """A report in words."""
+    """The lines of the display by name."""
     server = report.server
     learning = f", learner {server['learner']}, {server['learned']:,} steps learned" if "learner" in server else ""
-    unused = f", {server['unused']:,} too old to use, {server['queued']} pieces waiting" if "learner" in server else ""
+    unused = (
+        f", {server['unused']:,} too old to use, {server['queued']} segments waiting" if "learner" in server else ""
+    )
     each = report.received / max(1, report.versions)
     return {
         "steps": f"{report.steps:,} in {report.seconds:.0f} s, {report.speed:,.0f} per second",
@@ -73,13 +75,13 @@ def described(report: Report) -> dict[str, str]:
         "decision": f"{report.median:.0f} µs (median), {report.p99:.0f} µs (p99)",
         "network": f"{_size(report.sent)} sent ({report.sent / max(1, report.steps):.0f} bytes a step), "
         f"{_size(report.received)} received",
-        "client": f"{_size(report.memory)} of memory, {report.waiting} pieces waiting, {report.drops} dropped",
+        "client": f"{_size(report.memory)} of memory, {report.waiting} segments waiting, {report.drops} dropped",
         "server": f"{server.get('state', '–')}{learning}{unused}",
     }
 
 
 def chart(values: Sequence[float], width: int, height: int) -> list[str]:
-    """All values, squeezed into a field of bars, with the highest and the lowest value beside it."""
+    """A bar chart of all values, with the highest and the lowest value beside it."""
     if not values:
         return [""] * height
     columns = min(width, len(values))

@@ -1,4 +1,4 @@
-"""Flies with a policy from the cache of a client, without a server and without chance: always the likeliest action."""
+"""Evaluates a policy from the cache of a client, without a server: always the most likely action."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from rl4sys.client.policy_cache import PolicyCache
 from rl4sys.policy import Head, NumpyPolicy, PolicySpec
 
 SEED = 1_000
-"""Of the first episode; training begins with other ones."""
+"""The seed of the first episode; training starts from other seeds."""
 
 
 def fly_greedily(path: Path, episodes: int) -> list[float]:
-    """The returns of some episodes with the policy in this file."""
+    """The returns of episodes with the policy in this file."""
     policy = greedy_policy(path)
     environment = gymnasium.make("LunarLander-v3", disable_env_checker=True)
     return [_fly(policy, environment, SEED + number) for number in range(episodes)]
@@ -35,10 +35,10 @@ def greedy_policy(path: Path) -> NumpyPolicy:
 
 def _fly(policy: NumpyPolicy, environment: gymnasium.Env[np.ndarray, int], seed: int) -> float:
     observation, _ = environment.reset(seed=seed)
-    no_chance = np.zeros((1, policy.noise_size), np.float32)
+    no_noise = np.zeros((1, policy.noise_size), np.float32)
     total, over = 0.0, False
     while not over:
-        action = policy.act({"observation": observation[None]}, no_chance).action
+        action = policy.act({"observation": observation[None]}, no_noise).action
         observation, reward, terminated, truncated, _ = environment.step(int(action[0]))
         total += float(reward)
         over = terminated or truncated
@@ -46,7 +46,7 @@ def _fly(policy: NumpyPolicy, environment: gymnasium.Env[np.ndarray, int], seed:
 
 
 def main() -> None:
-    """Evaluate a policy that a demo left behind."""
+    """Evaluate the policy of an earlier demo."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("policy", type=Path, help="a file such as runs/demo-…/policy/demo-lander.policy")
     parser.add_argument("--episodes", type=int, default=100)

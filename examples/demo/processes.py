@@ -1,4 +1,4 @@
-"""The two processes beside this one: a training server and its client. Both end when this one does, however it does."""
+"""The two processes of the demo, a training server and its client. Both end with the process that started them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import IO, Any
 
 HERE = Path(__file__).parent
 _GRACE_SECONDS = 15.0
-"""More than a server needs to drain."""
+"""Longer than a server takes to drain."""
 _PR_SET_PDEATHSIG = 1
 
 
@@ -25,7 +25,7 @@ class ChildFailed(RuntimeError):
 
 @contextmanager
 def training_server(data: Path, log: Path) -> Iterator[str]:
-    """`rl4sys serve` on a free port of this machine; gives its address."""
+    """Run `rl4sys serve` on a free port of this machine; yields its address."""
     command = ["-m", "rl4sys.cli", "serve", "--listen", "127.0.0.1:0", "--data", str(data)]
     with _child(command, log) as (process, output):
         words = output.readline().split()
@@ -37,7 +37,7 @@ def training_server(data: Path, log: Path) -> Iterator[str]:
 
 @contextmanager
 def client(arguments: list[str], log: Path) -> Iterator[Iterator[dict[str, Any]]]:
-    """The client; gives what it tells, line by line, until it is done."""
+    """Run the client; yields its messages until it has finished."""
     with _child([str(HERE / "client.py"), *arguments], log) as (process, output):
         yield map(json.loads, output)
         if process.wait() != 0:
@@ -46,7 +46,7 @@ def client(arguments: list[str], log: Path) -> Iterator[Iterator[dict[str, Any]]
 
 @contextmanager
 def _child(arguments: list[str], log: Path) -> Iterator[tuple[subprocess.Popen[str], IO[str]]]:
-    """A Python process in a session of its own, so that Ctrl-C reaches this one alone, which then ends the others."""
+    """Start a Python process in its own session: Ctrl-C reaches the parent alone, which then ends its children."""
     with log.open("w") as errors:
         process = subprocess.Popen(
             [sys.executable, *arguments],
@@ -68,7 +68,7 @@ def _child(arguments: list[str], log: Path) -> Iterator[tuple[subprocess.Popen[s
 
 
 def _ending_with_parent() -> Callable[[], None] | None:
-    """What a child does first: it asks the kernel for SIGTERM when its parent is gone, even by kill -9."""
+    """A hook that asks the kernel to send SIGTERM when the parent dies, even by kill -9."""
     if sys.platform != "linux":
         return None
     library = ctypes.CDLL(None)

@@ -17,21 +17,21 @@ _RECENT = 50
 
 
 class Pace:
-    """Holds decisions to a number per second, as the clock of a live system would; without one, nothing waits."""
+    """Limits the decisions per second, as the clock of a live system would; `None` means no limit."""
 
     def __init__(self, per_second: float | None) -> None:
         self._seconds = 0.0 if per_second is None else 1.0 / per_second
         self._next = time.monotonic()
 
     def wait(self) -> None:
-        """Until the next decision is due."""
+        """Wait until the next decision is due."""
         if self._seconds:
             self._next = max(self._next + self._seconds, time.monotonic() - 0.1)
             time.sleep(max(0.0, self._next - time.monotonic()))
 
 
 def main() -> None:
-    """Fly, and print how it goes."""
+    """Fly, and print progress."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("config", nargs="?", type=Path, default=HERE / "ppo.json")
     parser.add_argument("--episodes", type=int, default=1_500)
@@ -46,17 +46,17 @@ def main() -> None:
             for number in range(1, given.episodes + 1):
                 recent.append(fly(agent, environment, pace))
                 if number % 25 == 0 or number == given.episodes:
-                    tell(agent, number, sum(recent) / len(recent))
+                    report(agent, number, sum(recent) / len(recent))
         except KeyboardInterrupt:
-            print("\nStopped; what is recorded is still sent.")
+            print("\nStopped; sending what is recorded.")
         sent = agent.flush()
         health = agent.agent.health()
         lost = f"lost {dict(health.drops)}" if health.drops else "nothing lost"
         print(f"{health.acknowledged:,} segments are safe on the server{'' if sent else ', some still wait'}; {lost}.")
 
 
-def tell(agent: RL4SysAgent, number: int, mean: float) -> None:
-    """One line about how it goes."""
+def report(agent: RL4SysAgent, number: int, mean: float) -> None:
+    """Print one line of progress."""
     health = agent.agent.health()
     print(
         f"episode {number:5}  steps {health.decisions:8,}  mean return {mean:7.1f}  policy version {health.version}",
@@ -65,7 +65,7 @@ def tell(agent: RL4SysAgent, number: int, mean: float) -> None:
 
 
 def fly(agent: RL4SysAgent, environment: gymnasium.Env[Any, Any], pace: Pace) -> float:
-    """One episode; its return."""
+    """Fly one episode; gives its return."""
     trajectory, total, done = None, 0.0, False
     observation, _ = environment.reset()
     while not done:

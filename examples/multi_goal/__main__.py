@@ -1,4 +1,4 @@
-"""A point between four goals: SQL learns the ways to all of them, SAC settles for a few. See README.md."""
+"""A point between four goals: SQL learns paths to all of them, SAC to one or two. See README.md."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from types import FrameType
 
 from findings import Findings
-from picture import draw
+from plot import draw
 from rich.console import Console
 from rich.table import Table
 from side_by_side import CONFIGS, Plan, TrainingFailed, train
@@ -22,7 +22,7 @@ _STOPPED = 130
 
 
 def main() -> int:
-    """Train, draw and count; returns the exit code."""
+    """Train, plot and count; returns the exit code."""
     plan = parse()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _stop)
@@ -47,22 +47,22 @@ def main() -> int:
 
 
 def conclude(plan: Plan, found: dict[str, Findings], console: Console) -> None:
-    """Pictures, and how often each goal was visited."""
+    """Write the plots, and count how often each goal was reached."""
     summary = {}
     table = Table("algorithm", *NAMES, "none", title=f"Goals reached in {plan.rollouts} rollouts", title_style="bold")
     for name, findings in found.items():
         counts = findings.counts()
         table.add_row(name, *map(str, counts), str(plan.rollouts - sum(counts)))
-        picture = draw(f"{name.upper()} after {plan.steps:,} steps", findings, plan.output / f"{name}.png")
+        plot = draw(f"{name.upper()} after {plan.steps:,} steps", findings, plan.output / f"{name}.png")
         summary[name] = {
             "goals": dict(zip(NAMES, counts, strict=True)),
             "reached": sum(counts),
-            "picture": str(picture),
+            "plot": str(plot),
         }
-    facts = {"steps": plan.steps, "seed": plan.seed, "rollouts": plan.rollouts, "algorithms": summary}
-    (plan.output / "summary.json").write_text(json.dumps(facts, indent=1) + "\n")
+    contents = {"steps": plan.steps, "seed": plan.seed, "rollouts": plan.rollouts, "algorithms": summary}
+    (plan.output / "summary.json").write_text(json.dumps(contents, indent=1) + "\n")
     console.print(table)
-    for each in (*(str(entry["picture"]) for entry in summary.values()), str(plan.output / "summary.json")):
+    for each in (*(str(entry["plot"]) for entry in summary.values()), str(plan.output / "summary.json")):
         console.print(each, markup=False, soft_wrap=True)
 
 
@@ -71,12 +71,12 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 
 def parse() -> Plan:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(prog="python examples/multi_goal", description=__doc__)
     parser.add_argument("--algorithms", nargs="+", choices=list(CONFIGS), default=list(CONFIGS), help="default: both")
     parser.add_argument("--steps", type=int, default=15_000, help="environment steps of each; default 15000")
     parser.add_argument("--rollouts", type=int, default=100, help="episodes to draw and count; default 100")
-    parser.add_argument("--seed", type=int, default=1, help="of everything; default 1")
+    parser.add_argument("--seed", type=int, default=1, help="seed of training and rollouts; default 1")
     parser.add_argument("--output", type=Path, default=Path("multi_goal"), help="a new directory; default ./multi_goal")
     asked = parser.parse_args()
     if asked.steps < 1 or asked.rollouts < 1:

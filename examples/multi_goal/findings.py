@@ -1,4 +1,4 @@
-"""What a trained policy does, and what its critics think: plain arrays, ready to be drawn and counted."""
+"""Rollouts of a trained policy and the values of its critics, as plain arrays to plot and count."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from rl4sys.policy import KeyedNoise, NumpyPolicy
 
 ENVIRONMENT = "rl4sys/MultiGoal-v0"
 PLACES = ((0.0, 0.0), (-2.5, 0.0), (2.5, 2.5))
-"""Where the values of all actions are looked at."""
+"""Positions at which the values of all actions are computed."""
 SAMPLES = 250
-"""Actions that are drawn at each of them."""
+"""Actions sampled at each of them."""
 FINENESS = 41
-"""Points along each axis of a map."""
+"""Points along each axis of a grid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Of one algorithm after training."""
+    """Rollouts and values of one algorithm after training."""
 
     paths: list[Array]
     """Positions [T + 1, 2] of each rollout."""
@@ -42,16 +42,16 @@ class Findings:
         return [self.goals.count(goal) for goal in range(len(GOALS))]
 
 
-def find_out(algorithm: Any, weights: Array, rollouts: int, seed: int) -> Findings:
-    """Roll the exploring policy out, and ask the critics."""
+def analyse(algorithm: Any, weights: Array, rollouts: int, seed: int) -> Findings:
+    """Run episodes with the explore policy, and evaluate the critics on grids."""
     policy = NumpyPolicy(algorithm.policies.explore, weights)
-    travelled = [_roll_out(policy, seed, lane) for lane in range(rollouts)]
+    rollouts_made = [_roll_out(policy, seed, lane) for lane in range(rollouts)]
     places = np.array(PLACES, np.float32)
     chance = KeyedNoise(seed, _streams("sample", SAMPLES), policy.noise_size).at(0)
     actions = [policy.act({"observation": np.tile(place, (SAMPLES, 1))}, chance).action.copy() for place in places]
     return Findings(
-        paths=[path for path, _ in travelled],
-        goals=[goal for _, goal in travelled],
+        paths=[path for path, _ in rollouts_made],
+        goals=[goal for _, goal in rollouts_made],
         soft_value=_soft_value(algorithm),
         q=[_q(algorithm, np.tile(place, (FINENESS**2, 1)), _grid(1.0)).reshape(FINENESS, -1) for place in places],
         actions=actions,
@@ -63,7 +63,7 @@ def _streams(purpose: str, count: int) -> list[StreamKey]:
 
 
 def _roll_out(policy: NumpyPolicy, seed: int, lane: int) -> tuple[Array, int | None]:
-    """One episode: where it went, and the goal it reached, if it did."""
+    """The positions of one episode, and the goal it reached, if any."""
     noise = KeyedNoise(seed, [StreamKey("rollout", "agent", lane)], policy.noise_size)
     environment = make_gymnasium(ENVIRONMENT, {})
     position, info = environment.reset(seed=seed * 100_000 + lane)
@@ -78,20 +78,20 @@ def _roll_out(policy: NumpyPolicy, seed: int, lane: int) -> tuple[Array, int | N
 
 
 def _grid(reach: float) -> Array:
-    """[n², 2]: points of a square map, row by row."""
+    """[n², 2]: points of a square grid, row by row."""
     axis = np.linspace(-reach, reach, FINENESS, dtype=np.float32)
     return np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
 
 
 def _q(algorithm: Any, observation: Array, action: Array) -> Array:
-    """[n]: the lowest of the critics' values."""
+    """[n]: the minimum over critics."""
     observations = {"observation": torch.from_numpy(observation)}
     values: Array = algorithm.critics.judge(observations, torch.from_numpy(action)).values.amin(0).numpy()
     return values.copy()
 
 
 def _soft_value(algorithm: Any) -> Array:
-    """The value of every place, its actions' entropy included."""
+    """The soft value of every position: log ∫ exp Q da."""
     axis = np.linspace(-0.9, 0.9, 10, dtype=np.float32)
     actions = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
     places = _grid(WALL)

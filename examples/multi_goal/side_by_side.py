@@ -1,4 +1,4 @@
-"""Two algorithms learn side by side, each in a process of its own, and tell how they get on."""
+"""Trains algorithms side by side, each in its own process, and passes their metrics on."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from findings import Findings, find_out
+from findings import Findings, analyse
 
 from rl4sys.experiments import Record, Run, load_experiment
 
 CONFIGS = {"sql": "sql_MultiGoal.yaml", "sac": "sac_MultiGoal.yaml"}
-_PATIENCE = 0.5
-"""Seconds between two looks at whether the processes are still there."""
+_POLL_SECONDS = 0.5
+"""Seconds between two checks that the processes are alive."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to train, for how long, and where the results go."""
+    """What to train, for how long, and where to write the results."""
 
     algorithms: tuple[str, ...]
     steps: int
@@ -44,35 +44,36 @@ class Plan:
 
 
 class TrainingFailed(RuntimeError):
-    """A process ended without its findings."""
+    """A process ended without a result."""
 
 
-class _Telling:
-    """A logger that passes records on to another process."""
+class _QueueLogger:
+    """A logger that sends records to another process."""
 
-    def __init__(self, algorithm: str, told: Any) -> None:
-        self._algorithm, self._told = algorithm, told
+    def __init__(self, algorithm: str, messages: Any) -> None:
+        self._algorithm, self._messages = algorithm, messages
 
     def log(self, record: Record) -> None:
-        self._told.put((self._algorithm, record))
+        self._messages.put((self._algorithm, record))
 
     def close(self) -> None:
         """Nothing is held."""
 
 
 def train(plan: Plan, show: Callable[[str, Record], None]) -> dict[str, Findings]:
-    """Train all algorithms of the plan at once; `show` sees their records as they come."""
+    """Train all algorithms of the plan at once; `show` is called with each record."""
     context = multiprocessing.get_context("spawn")
-    told = context.Queue()
+    messages = context.Queue()
     workers = {
-        name: context.Process(target=_work, args=(plan, name, told), name=name, daemon=True) for name in plan.algorithms
+        name: context.Process(target=_work, args=(plan, name, messages), name=name, daemon=True)
+        for name in plan.algorithms
     }
     for worker in workers.values():
         worker.start()
     found: dict[str, Findings] = {}
     try:
         while len(found) < len(workers):
-            name, message = _next(told, workers, found)
+            name, message = _next(messages, workers, found)
             if isinstance(message, Findings):
                 found[name] = message
             else:
@@ -84,12 +85,12 @@ def train(plan: Plan, show: Callable[[str, Record], None]) -> dict[str, Findings
     return {name: found[name] for name in plan.algorithms}
 
 
-def _next(told: Any, workers: dict[str, BaseProcess], found: dict[str, Findings]) -> tuple[str, Record | Findings]:
+def _next(messages: Any, workers: dict[str, BaseProcess], found: dict[str, Findings]) -> tuple[str, Record | Findings]:
     """The next message, or an error if a process that owes one has ended."""
     while True:
         gone = [worker for name, worker in workers.items() if name not in found and worker.exitcode is not None]
         try:
-            message: tuple[str, Record | Findings] = told.get(timeout=_PATIENCE)
+            message: tuple[str, Record | Findings] = messages.get(timeout=_POLL_SECONDS)
             return message
         except queue.Empty:
             for worker in gone:
@@ -98,18 +99,18 @@ def _next(told: Any, workers: dict[str, BaseProcess], found: dict[str, Findings]
                 ) from None
 
 
-def _work(plan: Plan, name: str, told: Any) -> None:
-    # The parent hears Ctrl-C too, and ends this process.
+def _work(plan: Plan, name: str, messages: Any) -> None:
+    # The parent handles Ctrl-C and ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     run = Run.create(load_experiment(CONFIGS[name], plan.overrides()))
-    run.train([_Telling(name, told)], stop=_is_alone)
-    if _is_alone():
+    run.train([_QueueLogger(name, messages)], stop=_is_orphaned)
+    if _is_orphaned():
         return
-    told.put((name, find_out(run.learner.algorithm, run.learner.store.newest.blob, plan.rollouts, plan.seed)))
+    messages.put((name, analyse(run.learner.algorithm, run.learner.store.newest.blob, plan.rollouts, plan.seed)))
 
 
-def _is_alone() -> bool:
-    """Whether the process that wanted this one is gone."""
+def _is_orphaned() -> bool:
+    """Whether the parent process has ended."""
     parent = multiprocessing.parent_process()
     return parent is not None and not parent.is_alive()

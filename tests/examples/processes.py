@@ -1,4 +1,4 @@
-"""Programs of `examples/`, run as people run them."""
+"""Programs of `examples/`, started as users start them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LANDER = EXAMPLES / "lunar_lander"
 def start(*command: str | Path, temporary: Path) -> Iterator[subprocess.Popen[str]]:
     """A Python program whose output can be read line by line; killed at the end if it still runs.
 
-    What it and its children put aside goes into `temporary`, by which `named_after` knows them.
+    Its temporary files and those of its children go into `temporary`, by which `named_after` finds them.
     """
     arguments = [sys.executable, "-u", *map(str, command)]
     environment = {**os.environ, "TMPDIR": str(temporary)}
@@ -33,12 +33,12 @@ def start(*command: str | Path, temporary: Path) -> Iterator[subprocess.Popen[st
 
 
 def named_after(path: Path) -> list[int]:
-    """Processes that name this path: those that `start` began, whoever their parent is now."""
+    """Processes with this path in their environment: those that `start` began, and their descendants."""
     return [int(each.name) for each in Path("/proc").glob("[0-9]*") if str(path).encode() in _words(each)]
 
 
 def ended(path: Path, seconds: float) -> bool:
-    """Wait until no process is named after a path; false if there still is one."""
+    """Wait until no process with this path is left; false if one remains."""
     deadline = time.monotonic() + seconds
     while named_after(path):
         if time.monotonic() > deadline:
@@ -51,5 +51,5 @@ def _words(process: Path) -> bytes:
     try:
         return (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
     except (FileNotFoundError, ProcessLookupError, PermissionError):
-        # It ended while this looked, or belongs to somebody else.
+        # It has ended meanwhile, or belongs to another user.
         return b""

@@ -1,4 +1,4 @@
-"""What `docs/client.md` says about settings, health and the first lines of a client."""
+"""`docs/client.md` lists every setting and health field, and its first lines of code run."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_every_overflow_policy_is_explained() -> None:
     assert set(Overflow) <= quoted("When the server is away")
 
 
-def test_original_names_are_said_to_become_names_that_exist() -> None:
+def test_the_table_of_original_names_maps_to_names_that_exist() -> None:
     rows = re.findall(r"^\| .* \| `algorithm\.(\w+)`", TEXT.split("## The original style")[1], flags=re.MULTILINE)
     assert len(rows) >= 4
     assert set(rows) <= {"name", *PPO_NAMES, *DQN_NAMES}
@@ -62,10 +62,10 @@ def test_the_first_lines_of_the_guide_run(tmp_path: Path) -> None:
     with start(*serve, temporary=tmp_path) as server:
         assert server.stdout is not None
         port = server.stdout.readline().split()[1]
-        patient = first.replace("127.0.0.1:50051", f"127.0.0.1:{port}").replace(
+        program_text = first.replace("127.0.0.1:50051", f"127.0.0.1:{port}").replace(
             '"action": 4', '"action": 4, "timeout": 90'
         )
-        program.write_text(patient + "print(choice, agent.health().acknowledged, agent.health().drops)\n")
+        program.write_text(program_text + "print(choice, agent.health().acknowledged, agent.health().drops)\n")
         with start(program, temporary=tmp_path) as client:
             said, _ = client.communicate(timeout=120)
         server.terminate()

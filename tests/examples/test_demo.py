@@ -1,4 +1,4 @@
-"""`make demo`, as somebody who is in a hurry runs it."""
+"""`make demo` with few steps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 
 @pytest.mark.slow
-def test_a_short_demo_goes_all_the_way_and_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_short_demo_finishes_and_leaves_nothing_behind(tmp_path: Path) -> None:
     temporary, output = tmp_path / "temporary", tmp_path / "demo"
     temporary.mkdir()
     with start(DEMO, "--steps", "9000", "--output", output, temporary=temporary) as demo:
@@ -25,8 +25,8 @@ def test_a_short_demo_goes_all_the_way_and_leaves_nothing_behind(tmp_path: Path)
     assert (output / "learning.png").read_bytes().startswith(PNG)
     summary = json.loads((output / "summary.json").read_text())
     assert f"{summary['landings']} of 20" in said
-    told = [json.loads(line) for line in (output / "history.jsonl").read_text().splitlines()]
-    last = [each for each in told if each["kind"] == "flight"][-1]
+    messages = [json.loads(line) for line in (output / "history.jsonl").read_text().splitlines()]
+    last = [each for each in messages if each["kind"] == "flight"][-1]
     assert last["steps"] >= 9_000
     assert last["versions"] >= 2
     assert last["sent"] > last["steps"] * 20
@@ -35,10 +35,10 @@ def test_a_short_demo_goes_all_the_way_and_leaves_nothing_behind(tmp_path: Path)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
-def test_a_demo_that_is_stopped_takes_its_processes_with_it(number: signal.Signals, tmp_path: Path) -> None:
+def test_stopping_the_demo_ends_all_its_processes(number: signal.Signals, tmp_path: Path) -> None:
     with start(DEMO, "--output", tmp_path / "demo", temporary=tmp_path) as demo:
         assert demo.stdout is not None
-        # The first line of the flight: the server, its worker and the client are all there.
+        # The first line of the flight: the server, its worker and the client are running.
         for line in demo.stdout:
             if "learner" in line:
                 break

@@ -1,4 +1,4 @@
-"""The original style: two terminals, two commands."""
+"""The Lunar Lander example in the original call style: a server and a client."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .processes import LANDER, start
 
 CONFIGS = {"ppo.json": [], "dqn.json": ["--speed", "500"], "ppo_continuous.json": ["--continuous"]}
 SOON = {"traj_per_epoch": 4, "batch_size": 64, "learning_starts": 200}
-"""Parameters that bring a first update within seconds."""
+"""Parameters with which the first update comes within seconds."""
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def port(tmp_path: Path) -> Iterator[int]:
 @pytest.mark.parametrize("name", CONFIGS)
 def test_an_example_sends_experience_and_gets_versions_back(name: str, port: int, tmp_path: Path) -> None:
     config = tmp_path / name
-    config.write_text(json.dumps(impatient(name, port)))
+    config.write_text(json.dumps(quick(name, port)))
     with start(LANDER / "lander.py", config, "--episodes", "100000", *CONFIGS[name], temporary=tmp_path) as client:
         assert client.stdout is not None
         version = next(number for number in map(version_in, client.stdout) if number > 0)
@@ -49,7 +49,7 @@ def test_an_example_sends_experience_and_gets_versions_back(name: str, port: int
 
 @pytest.mark.slow
 def test_an_example_of_a_few_episodes_delivers_all_of_them(port: int, tmp_path: Path) -> None:
-    (tmp_path / "ppo.json").write_text(json.dumps(impatient("ppo.json", port)))
+    (tmp_path / "ppo.json").write_text(json.dumps(quick("ppo.json", port)))
     with start(LANDER / "lander.py", tmp_path / "ppo.json", "--episodes", "5", temporary=tmp_path) as client:
         said, _ = client.communicate(timeout=120)
     assert client.returncode == 0
@@ -60,12 +60,12 @@ def test_an_example_of_a_few_episodes_delivers_all_of_them(port: int, tmp_path: 
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_a_config_asks_for_what_its_algorithm_takes(name: str) -> None:
+def test_the_parameters_of_a_config_are_those_of_its_algorithm(name: str) -> None:
     settings = load_settings(LANDER / name)
     assert isinstance(resolve(settings.algorithm, settings.parameters).algorithm, ALGORITHMS.type(settings.algorithm))
 
 
-def impatient(name: str, port: int) -> dict[str, Any]:
+def quick(name: str, port: int) -> dict[str, Any]:
     values: dict[str, Any] = json.loads((LANDER / name).read_text())
     parameters = values["algorithm_parameters"]
     changes = {key: value for key, value in SOON.items() if key in parameters}

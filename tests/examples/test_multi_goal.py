@@ -1,4 +1,4 @@
-"""The multi-goal example, as somebody who is in a hurry runs it."""
+"""The multi-goal example with few steps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 
 @pytest.mark.slow
-def test_both_algorithms_are_trained_drawn_and_counted(tmp_path: Path) -> None:
+def test_both_algorithms_are_trained_plotted_and_counted(tmp_path: Path) -> None:
     output = tmp_path / "found"
     arguments = ("--steps", "300", "--rollouts", "8", "--output", str(output))
     code, said, complained = finish(Program(str(MULTI_GOAL), *arguments), 240)
@@ -34,7 +34,7 @@ def test_both_algorithms_are_trained_drawn_and_counted(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
-def test_an_example_that_is_stopped_takes_its_processes_with_it(number: signal.Signals, tmp_path: Path) -> None:
+def test_stopping_the_example_ends_all_its_processes(number: signal.Signals, tmp_path: Path) -> None:
     with start(MULTI_GOAL, "--algorithms", "sac", "--output", tmp_path / "found", temporary=tmp_path) as example:
         assert example.stdout is not None
         next(line for line in example.stdout if "step" in line)
@@ -48,7 +48,7 @@ def test_an_example_that_is_stopped_takes_its_processes_with_it(number: signal.S
     ("arguments", "complaint"),
     [(["--output", "."], "exists already"), (["--steps", "0", "--output", "new"], "expected at least 1 of each")],
 )
-def test_what_cannot_be_done_is_said_at_once(arguments: list[str], complaint: str) -> None:
+def test_wrong_arguments_are_refused_before_training(arguments: list[str], complaint: str) -> None:
     code, said, complained = finish(Program(str(MULTI_GOAL), *arguments))
     assert (code, said) == (2, "")
     assert complaint in complained

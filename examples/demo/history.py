@@ -1,4 +1,4 @@
-"""What the demo has seen so far, put together from what the client tells."""
+"""The history of a flight, collected from the messages of the client."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 RECENT = 50
 """Episodes of the moving mean."""
 _FEWEST = 10
-"""Episodes before it says anything."""
+"""Episodes before there is a mean."""
 SOLVED = 200.0
 """The return from which a landing counts as safe."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How things stood at one moment of the flight."""
+    """The measurements of the client at one time of the flight."""
 
     steps: int
     seconds: float
@@ -29,7 +29,7 @@ class Report:
     """Microseconds that a decision took since the report before."""
     version: int
     versions: int
-    """Versions that came."""
+    """Versions received."""
     sent: int
     received: int
     """Bytes, from the start."""
@@ -40,8 +40,8 @@ class Report:
 
 
 @dataclass(slots=True)
-class Story:
-    """Everything that display, picture and summary need."""
+class History:
+    """Everything that display, plot and summary show."""
 
     reports: list[Report] = field(default_factory=list)
     episodes: list[tuple[int, float]] = field(default_factory=list)
@@ -53,37 +53,37 @@ class Story:
     """Median and p99 of all decisions, in microseconds."""
     _recent: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT))
 
-    def hear(self, told: dict[str, Any]) -> None:
-        """Take in one line of the client."""
-        match told["kind"]:
+    def add(self, message: dict[str, Any]) -> None:
+        """Add one message of the client."""
+        match message["kind"]:
             case "flight":
-                self._hear_flight(told)
+                self._add_report(message)
             case "flown":
-                self.latency = told["latency"]
+                self.latency = message["latency"]
             case "evaluated":
-                self.evaluation = told["returns"]
+                self.evaluation = message["returns"]
 
-    def _hear_flight(self, told: dict[str, Any]) -> None:
-        for step, value in told["returns"]:
+    def _add_report(self, message: dict[str, Any]) -> None:
+        for step, value in message["returns"]:
             self._recent.append(value)
             self.episodes.append((step, value))
             if len(self._recent) >= _FEWEST:
                 self.means.append((step, sum(self._recent) / len(self._recent)))
         self.reports.append(
             Report(
-                steps=told["steps"],
-                seconds=told["seconds"],
-                speed=told["speed"],
+                steps=message["steps"],
+                seconds=message["seconds"],
+                speed=message["speed"],
                 mean_return=self.means[-1][1] if self.means else None,
-                median=told["latency"]["median"],
-                p99=told["latency"]["p99"],
-                version=told["version"] or 0,
-                versions=told["versions"],
-                sent=told["sent"],
-                received=told["received"],
-                waiting=told["waiting"],
-                drops=told["drops"],
-                memory=told["memory"],
-                server=told["server"],
+                median=message["latency"]["median"],
+                p99=message["latency"]["p99"],
+                version=message["version"] or 0,
+                versions=message["versions"],
+                sent=message["sent"],
+                received=message["received"],
+                waiting=message["waiting"],
+                drops=message["drops"],
+                memory=message["memory"],
+                server=message["server"],
             )
         )

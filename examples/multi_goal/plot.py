@@ -1,4 +1,4 @@
-"""A PNG for each algorithm: ways over the plane, and the values of actions at a few places."""
+"""A plot for each algorithm: paths over the plane, and the values of actions at a few positions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COLOURS = ("C0", "C1", "C2", "C3")
 
 
 def draw(title: str, found: Findings, output: Path) -> Path:
-    """Left where the rollouts went, right what is thought of and done at three places."""
+    """Write the plot as PNG: on the left the paths, on the right values and sampled actions at three positions."""
     figure = Figure(figsize=(15, 4.4), layout="constrained")
     plane, *squares = figure.subplots(1, 1 + len(PLACES))
     _draw_plane(plane, found)
@@ -37,7 +37,7 @@ def _draw_plane(axes: Axes, found: Findings) -> None:
     for place, colour, count in zip(GOALS, COLOURS, found.counts(), strict=True):
         axes.fill(place[0] + RADIUS * np.cos(angle), place[1] + RADIUS * np.sin(angle), color=colour, alpha=0.35)
         axes.text(*place, str(count), ha="center", va="center", fontweight="bold")
-    axes.set(title="ways over soft values, and arrivals", xlim=(-WALL, WALL), ylim=(-WALL, WALL))
+    axes.set(title="paths over soft values, and arrivals", xlim=(-WALL, WALL), ylim=(-WALL, WALL))
     axes.set_aspect("equal")
 
 

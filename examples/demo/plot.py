@@ -1,26 +1,26 @@
-"""The story as a PNG: return, versions and decision latency over environment steps."""
+"""A plot of the flight: return, versions and decision latency over environment steps."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from history import RECENT, SOLVED, History
 from matplotlib.figure import Figure
-from story import RECENT, SOLVED, Story
 
 
-def draw(story: Story, output: Path) -> Path:
-    """Three charts above each other, with the steps of the environment below."""
+def draw(history: History, output: Path) -> Path:
+    """Write the plot as PNG."""
     figure = Figure(figsize=(8, 7), layout="constrained")
     top, middle, bottom = figure.subplots(3, sharex=True, height_ratios=(3, 1, 1.2))
-    if story.means:
-        top.plot(*zip(*story.episodes, strict=True), ".", markersize=2.5, alpha=0.25, color="C0", label="one episode")
-        top.plot(*zip(*story.means, strict=True), linewidth=2, color="C0", label=f"mean of {RECENT}")
-        worst = min(value for _, value in story.episodes)
+    if history.means:
+        top.plot(*zip(*history.episodes, strict=True), ".", markersize=2.5, alpha=0.25, color="C0", label="one episode")
+        top.plot(*zip(*history.means, strict=True), linewidth=2, color="C0", label=f"mean of {RECENT}")
+        worst = min(value for _, value in history.episodes)
         top.set_ylim(max(-600.0, worst), 330.0)
     top.axhline(SOLVED, color="grey", linestyle="--", linewidth=1, label="solved")
     top.set_ylabel("return")
     top.legend(frameon=False, loc="lower right")
-    reports = story.reports
+    reports = history.reports
     steps = [report.steps for report in reports]
     middle.step(steps, [report.version for report in reports], where="post", color="C2")
     middle.set_ylabel("policy version")
