@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rl4sys.experiments import Record, Run, load_experiment
+from rl4sys.experiments import MetricRecord, Run, load_experiment
 from rl4sys.laboratory.run_index.index import discard, open_index
 from rl4sys.laboratory.run_index.index_logger import follow
 
@@ -99,7 +99,7 @@ class Stopwatch:
         yield
         self.seconds += time.perf_counter() - began
 
-    def log(self, record: Record) -> None:
+    def log(self, record: MetricRecord) -> None:
         with self.running():
             self.inner.log(record)
         self.calls += 1

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from side_by_side import CONFIGS, Plan, TrainingFailed, train
 
-from rl4sys.experiments import Record, Screen, Terminal
+from rl4sys.experiments import MetricRecord, Screen, Terminal
 
 NAMES = ("east", "north", "west", "south")
 _STOPPED = 130
@@ -32,7 +32,7 @@ def main() -> int:
         with Screen(console) as screen:
             lines = {name: Terminal(screen, name, plan.steps) for name in plan.algorithms}
 
-            def show(name: str, record: Record) -> None:
+            def show(name: str, record: MetricRecord) -> None:
                 lines[name].log(record)
 
             found = train(plan, show)

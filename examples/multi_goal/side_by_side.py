@@ -13,7 +13,7 @@ from typing import Any
 
 from findings import Findings, analyse
 
-from rl4sys.experiments import Record, Run, load_experiment
+from rl4sys.experiments import MetricRecord, Run, load_experiment
 
 CONFIGS = {"sql": "sql_MultiGoal.yaml", "sac": "sac_MultiGoal.yaml"}
 _POLL_SECONDS = 0.5
@@ -53,14 +53,14 @@ class _QueueLogger:
     def __init__(self, algorithm: str, messages: Any) -> None:
         self._algorithm, self._messages = algorithm, messages
 
-    def log(self, record: Record) -> None:
+    def log(self, record: MetricRecord) -> None:
         self._messages.put((self._algorithm, record))
 
     def close(self) -> None:
         """Nothing is held."""
 
 
-def train(plan: Plan, show: Callable[[str, Record], None]) -> dict[str, Findings]:
+def train(plan: Plan, show: Callable[[str, MetricRecord], None]) -> dict[str, Findings]:
     """Train all algorithms of the plan at once; `show` is called with each record."""
     context = multiprocessing.get_context("spawn")
     messages = context.Queue()
@@ -85,12 +85,14 @@ def train(plan: Plan, show: Callable[[str, Record], None]) -> dict[str, Findings
     return {name: found[name] for name in plan.algorithms}
 
 
-def _next(messages: Any, workers: dict[str, BaseProcess], found: dict[str, Findings]) -> tuple[str, Record | Findings]:
+def _next(
+    messages: Any, workers: dict[str, BaseProcess], found: dict[str, Findings]
+) -> tuple[str, MetricRecord | Findings]:
     """The next message, or an error if a process that owes one has ended."""
     while True:
         gone = [worker for name, worker in workers.items() if name not in found and worker.exitcode is not None]
         try:
-            message: tuple[str, Record | Findings] = messages.get(timeout=_POLL_SECONDS)
+            message: tuple[str, MetricRecord | Findings] = messages.get(timeout=_POLL_SECONDS)
             return message
         except queue.Empty:
             for worker in gone:

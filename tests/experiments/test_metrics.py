@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from rl4sys.experiments.metrics import MetricsFile, Record, metrics_digest, read_metrics
+from rl4sys.experiments.metrics import MetricRecord, MetricsFile, metrics_digest, read_metrics
 
 
-def record(step: int, value: float = 1.0) -> Record:
-    return Record(step, {"return": value}, {"seconds": step / 7})
+def record(step: int, value: float = 1.0) -> MetricRecord:
+    return MetricRecord(step, {"return": value}, {"seconds": step / 7})
 
 
 @contextmanager
@@ -90,7 +90,7 @@ def test_timing_does_not_tell_runs_apart(tmp_path: Path) -> None:
     digests = []
     for name, seconds in (("a", 1.0), ("b", 2.0)):
         file = MetricsFile(tmp_path / name)
-        file.log(Record(1, {"loss": float("nan")}, {"seconds": seconds}))
+        file.log(MetricRecord(1, {"loss": float("nan")}, {"seconds": seconds}))
         file.close()
         digests.append(metrics_digest(file.path))
     assert digests[0] == digests[1]

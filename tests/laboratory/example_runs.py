@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from experiments.runs import PPO, small
-from rl4sys.experiments import Record, Run
+from rl4sys.experiments import MetricRecord, Run
 from rl4sys.laboratory.run_index.index_logger import follow
 
 
@@ -52,7 +52,9 @@ def written(
     digest = json.dumps([algorithm, environment, settings], sort_keys=True)
     git = {"revision": "0123456789abcdef", "dirty": True}
     (path / "manifest.json").write_text(json.dumps({"seed": seed, "config": digest, "git": git}))
-    records = [Record(100 * place, {"evaluation/return": value}, {}) for place, value in enumerate(returns, start=1)]
+    records = [
+        MetricRecord(100 * place, {"evaluation/return": value}, {}) for place, value in enumerate(returns, start=1)
+    ]
     (path / "metrics.jsonl").write_text("".join(record.to_json() + "\n" for record in records))
     (path / "checkpoints").mkdir()
     if finished:

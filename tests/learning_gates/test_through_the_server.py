@@ -17,7 +17,7 @@ import gymnasium
 import pytest
 
 import rl4sys
-from rl4sys.experiments import Record, Run, load_experiment
+from rl4sys.experiments import MetricRecord, Run, load_experiment
 
 SOLVED = 200.0
 EPISODES = 100
@@ -69,7 +69,7 @@ class Watch:
 
     solved = False
 
-    def log(self, record: Record) -> None:
+    def log(self, record: MetricRecord) -> None:
         self.solved = record.metrics.get("rollout/return", -1e9) >= SOLVED
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 """States on disk: checked by hashes, there wholly or not at all, at the cost of what is new."""
 
-from rl4sys.checkpoints.checkpoints import Checkpoints, Loaded, NoCheckpoint
+from rl4sys.checkpoints.checkpoints import Checkpoints, LoadedCheckpoint, NoCheckpoint
 from rl4sys.checkpoints.files import CheckpointDamaged
 from rl4sys.checkpoints.replay_chunks import ReplayRows
 
-__all__ = ["CheckpointDamaged", "Checkpoints", "Loaded", "NoCheckpoint", "ReplayRows"]
+__all__ = ["CheckpointDamaged", "Checkpoints", "LoadedCheckpoint", "NoCheckpoint", "ReplayRows"]

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from rl4sys.atomic_files import make_directory, publish_directory, replace_link
 from rl4sys.checkpoints.files import (
+    CheckpointContents,
     CheckpointDamaged,
     Chunk,
-    Contents,
     read_checkpoint,
     read_manifest,
     write_checkpoint,
@@ -27,7 +27,7 @@ class NoCheckpoint(FileNotFoundError):
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedCheckpoint:
     """The newest good checkpoint, and what had to be passed over to find it."""
 
     step: int
@@ -63,7 +63,7 @@ class Checkpoints:
         shutil.rmtree(aside, ignore_errors=True)
         try:
             aside.mkdir()
-            write_checkpoint(aside, Contents(step, state, chunks))
+            write_checkpoint(aside, CheckpointContents(step, state, chunks))
             failpoint("after checkpoint files")
             publish_directory(aside, final)
         except BaseException:
@@ -77,11 +77,11 @@ class Checkpoints:
         failpoint("after checkpoint prune")
         return final
 
-    def load(self, step: int | None = None) -> Loaded:
+    def load(self, step: int | None = None) -> LoadedCheckpoint:
         """The newest checkpoint that verifies, its replayed rows included; or the one of a given step."""
         return self._first_good([step] if step is not None else self.steps()[::-1], with_replay=True)
 
-    def load_policy(self, step: int | None = None) -> Loaded:
+    def load_policy(self, step: int | None = None) -> LoadedCheckpoint:
         """The same without a look at replayed rows, which acting does not need; a given step is only preferred."""
         newest_first = self.steps()[::-1]
         preferred = [step] if step is not None else []
@@ -103,7 +103,7 @@ class Checkpoints:
             return None
         return int(link.readlink().name)
 
-    def replay_rows(self, loaded: Loaded) -> Iterator[tuple[int, Mapping[str, Array]]]:
+    def replay_rows(self, loaded: LoadedCheckpoint) -> Iterator[tuple[int, Mapping[str, Array]]]:
         """The rows of the replay buffer that belong to a loaded checkpoint: first id and columns, chunk by chunk."""
         return self._replay.read(loaded.chunks)
 
@@ -124,7 +124,7 @@ class Checkpoints:
     def _place(self, step: int) -> Path:
         return self.directory / f"{step:012d}"
 
-    def _first_good(self, candidates: list[int], *, with_replay: bool) -> Loaded:
+    def _first_good(self, candidates: list[int], *, with_replay: bool) -> LoadedCheckpoint:
         skipped: list[str] = []
         for candidate in candidates:
             try:
@@ -134,7 +134,7 @@ class Checkpoints:
             except CheckpointDamaged as error:
                 skipped.append(str(error))
                 continue
-            return Loaded(candidate, contents.state, contents.chunks, tuple(skipped))
+            return LoadedCheckpoint(candidate, contents.state, contents.chunks, tuple(skipped))
         details = "".join(f"\n  {reason}" for reason in skipped)
         raise NoCheckpoint(f"No usable checkpoint in {self.directory}.{details}\n{self._advice}")
 

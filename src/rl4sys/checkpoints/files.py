@@ -25,7 +25,7 @@ class CheckpointDamaged(ValueError):
     """A checkpoint is incomplete or its bytes are not those that were written."""
 
 
-class Contents(NamedTuple):
+class CheckpointContents(NamedTuple):
     """What a checkpoint holds; the rows of a replay buffer lie beside it, in chunks."""
 
     step: int
@@ -33,7 +33,7 @@ class Contents(NamedTuple):
     chunks: tuple[Chunk, ...]
 
 
-def write_checkpoint(directory: Path, contents: Contents) -> None:
+def write_checkpoint(directory: Path, contents: CheckpointContents) -> None:
     """Write the files of a checkpoint into an empty directory, the manifest last."""
     tree, arrays = split(contents.state)
     files = {
@@ -52,14 +52,16 @@ def write_checkpoint(directory: Path, contents: Contents) -> None:
     write_durably(directory / "manifest.json", json.dumps(sealed, indent=1).encode())
 
 
-def read_checkpoint(directory: Path) -> Contents:
+def read_checkpoint(directory: Path) -> CheckpointContents:
     """Read a checkpoint back, or raise `CheckpointDamaged` when any byte is not as it was written."""
     step, files, chunks = read_manifest(directory)
     data = {name: _bytes_of(directory / name) for name in files}
     for name, content in data.items():
         if checks_of(content) != files[name]:
             raise CheckpointDamaged(f"{directory.name}: {name} is not what was written (length or SHA-256 differs)")
-    return Contents(step, join(json.loads(data["state.json"]), load_tensors(data["arrays.safetensors"])), chunks)
+    return CheckpointContents(
+        step, join(json.loads(data["state.json"]), load_tensors(data["arrays.safetensors"])), chunks
+    )
 
 
 def read_manifest(directory: Path) -> tuple[int, Mapping[str, Any], tuple[Chunk, ...]]:

@@ -81,9 +81,9 @@ def inspect(source: Source, best: Best = True, json: Json = False, debug: Debug 
       rl4sys policy inspect cartpole.rl4sys --json
     """
     from rl4sys.cli.output import print_json, print_table, show
-    from rl4sys.experiments.policies.description import onnx_facts, policy_facts
+    from rl4sys.experiments.policies.description import describe_onnx, describe_policy
 
-    facts = onnx_facts(Path(source)) if _is_onnx(source) else policy_facts(_found(source, best=best))
+    facts = describe_onnx(Path(source)) if _is_onnx(source) else describe_policy(_found(source, best=best))
     if json:
         print_json(facts)
         return

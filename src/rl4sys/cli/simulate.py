@@ -10,7 +10,7 @@ import typer
 
 if TYPE_CHECKING:
     from rl4sys.environments import EnvironmentConfig
-    from rl4sys.experiments import Episode, Simulation
+    from rl4sys.experiments import SimulatedEpisode, Simulation
     from rl4sys.experiments.policies.trained_policy import TrainedPolicy
 
 _MOST_ROWS = 40
@@ -55,7 +55,7 @@ def simulate(
     """
     from rl4sys.cli.output import print_json, show, tell
     from rl4sys.config import ConfigError
-    from rl4sys.experiments import Play, Simulation, plot_episodes
+    from rl4sys.experiments import Simulation, SimulationSetup, plot_episodes
     from rl4sys.experiments.policies.trained_policy import find_policy
 
     if render and video is not None:
@@ -65,7 +65,7 @@ def simulate(
         tell(f"warning: passed over a damaged checkpoint ({reason}); using the one of step {trained.policy.steps:,}.")
     environment = _environment(trained, env)
     spec = trained.policy.exploit if deterministic else trained.policy.explore
-    play = Play(spec, trained.policy.weights, environment, seed, max_length, render, video)
+    play = SimulationSetup(spec, trained.policy.weights, environment, seed, max_length, render, video)
     with Simulation(play) as simulation:
         played = list(_with_progress(simulation, episodes))
     facts = _facts(trained, environment.name, played) | {"deterministic": deterministic, "seed": seed}
@@ -97,7 +97,7 @@ def _environment(trained: TrainedPolicy, name: str | None) -> EnvironmentConfig:
     return trained.environment
 
 
-def _with_progress(simulation: Simulation, count: int) -> Iterator[Episode]:
+def _with_progress(simulation: Simulation, count: int) -> Iterator[SimulatedEpisode]:
     """The episodes, with a bar on a terminal."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -111,7 +111,7 @@ def _with_progress(simulation: Simulation, count: int) -> Iterator[Episode]:
             yield episode
 
 
-def _facts(trained: TrainedPolicy, environment: str, episodes: Sequence[Episode]) -> dict[str, Any]:
+def _facts(trained: TrainedPolicy, environment: str, episodes: Sequence[SimulatedEpisode]) -> dict[str, Any]:
     import statistics
 
     returns = [episode.return_ for episode in episodes]
@@ -132,7 +132,7 @@ def _facts(trained: TrainedPolicy, environment: str, episodes: Sequence[Episode]
     }
 
 
-def _print_episodes(episodes: Sequence[Episode], facts: dict[str, Any]) -> None:
+def _print_episodes(episodes: Sequence[SimulatedEpisode], facts: dict[str, Any]) -> None:
     from rl4sys.cli.output import print_table, show
 
     rows = [

@@ -1,7 +1,7 @@
 """Typed configs, names for them, and the way from a file to a config."""
 
 from rl4sys.config.errors import ConfigError
-from rl4sys.config.loading import Layers, Loaded, load, read
+from rl4sys.config.loading import Layers, LoadedConfig, load, read
 from rl4sys.config.migrations import CONFIG_VERSION, MIGRATIONS, Migrations, migrate, migration
 from rl4sys.config.model import Config, parse
 from rl4sys.config.origins import flat, origins
@@ -18,7 +18,7 @@ __all__ = [
     "Config",
     "ConfigError",
     "Layers",
-    "Loaded",
+    "LoadedConfig",
     "Migrations",
     "Overrides",
     "Registry",

@@ -22,7 +22,7 @@ Migrate = Callable[[Mapping[str, Any]], Values]
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedConfig:
     """A config in plain values, and where they came from."""
 
     values: Values
@@ -47,7 +47,7 @@ def read(
     overrides: Overrides = (),
     search_path: Sequence[Path] = (),
     migrate: Migrate = dict,
-) -> Loaded:
+) -> LoadedConfig:
     """The plain values of a config file or mapping, and the files that were read for them.
 
     What a file `extends` (one name or a list, beside it or in the search path) lies beneath it. Each file is
@@ -66,11 +66,11 @@ class Layers:
         else:
             self._layers = tuple(overlays.of_file(find_config(source, Path(), search_path), ()))
 
-    def resolved(self, overrides: Overrides = ()) -> Loaded:
+    def resolved(self, overrides: Overrides = ()) -> LoadedConfig:
         """The values of all layers in one, with overrides."""
         return _loaded(self._layers, overrides)
 
-    def beneath(self, values: Values) -> Loaded:
+    def beneath(self, values: Values) -> LoadedConfig:
         """The same with one more layer on top."""
         return _loaded((*self._layers, _Layer(values, None)), ())
 
@@ -118,10 +118,10 @@ class _Overlays:
             raise ConfigError(f"{path}: {error}" if path else str(error)) from error
 
 
-def _loaded(layers: Sequence[_Layer], overrides: Overrides) -> Loaded:
+def _loaded(layers: Sequence[_Layer], overrides: Overrides) -> LoadedConfig:
     sources = dict.fromkeys(layer.path for layer in layers if layer.path)
     said = tuple((layer.name, layer.values) for layer in layers)
-    return Loaded(_resolved(layers, overrides), tuple(sources), said)
+    return LoadedConfig(_resolved(layers, overrides), tuple(sources), said)
 
 
 def _resolved(layers: Sequence[_Layer], overrides: Overrides) -> Values:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rl4sys.config.loading import Loaded
+from rl4sys.config.loading import LoadedConfig
 from rl4sys.config.overrides import Overrides, parse_overrides
 
 DEFAULT = "default"
@@ -23,7 +23,7 @@ def flat(values: Mapping[str, Any], above: Place = ()) -> Iterator[tuple[Place, 
             yield (*above, str(key)), value
 
 
-def origins(loaded: Loaded, overrides: Overrides, final: Mapping[str, Any]) -> dict[str, str]:
+def origins(loaded: LoadedConfig, overrides: Overrides, final: Mapping[str, Any]) -> dict[str, str]:
     """The origin of every value of the finished config, by its dotted key."""
     given: dict[Place, str] = {}
     for name, values in loaded.layers:

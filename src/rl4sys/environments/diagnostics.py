@@ -162,7 +162,7 @@ class Countdown(gymnasium.Env[Array, Any]):
         return np.array([1.0 if self._every else self._step], np.float32)
 
 
-class Chain(gymnasium.Env[Array, Any]):
+class ChainEnv(gymnasium.Env[Array, Any]):
     """Walk left or right on n states in a row: off the right end for 1, or off the left end for `small`.
 
     Episodes start anywhere, so that every state is seen. A box action walks right when positive.
@@ -194,7 +194,7 @@ class Chain(gymnasium.Env[Array, Any]):
 
 
 def chain_values(n: int, small: float, gamma: float) -> Array:
-    """V* of `Chain`, [n]: from each state it is best to walk straight to one of the two ends."""
+    """V* of `ChainEnv`, [n]: from each state it is best to walk straight to one of the two ends."""
     state = np.arange(n)
     return np.asarray(np.maximum(gamma ** (n - 1 - state), small * gamma**state))
 
@@ -211,7 +211,7 @@ def register() -> None:
         ("ObservationActionReward", "OneStep", None, {"reward": "both"}),
         ("TwoStepDiscount", "Countdown", None, two_steps),
         ("Truncation", "Countdown", None, {"horizon": 5, "ending": "truncated", "rewarded": "every"}),
-        ("Chain", "Chain", 100, {}),
+        ("Chain", "ChainEnv", 100, {}),
     ):
         if f"rl4sys/{name}-v0" not in gymnasium.registry:
             gymnasium.register(

@@ -15,7 +15,7 @@ from rl4sys.config import (
     Config,
     ConfigError,
     Layers,
-    Loaded,
+    LoadedConfig,
     Overrides,
     load_plugins,
     migrate,
@@ -197,12 +197,12 @@ def load_entry_points() -> None:
         registry.load_entry_points(f"rl4sys.{registry.kind}s")
 
 
-def _load(source: str | Path | Mapping[str, Any], overrides: Overrides) -> tuple[ExperimentConfig, Loaded]:
+def _load(source: str | Path | Mapping[str, Any], overrides: Overrides) -> tuple[ExperimentConfig, LoadedConfig]:
     loaded = Layers(source, _search_path(), migrate).resolved(_full_names(overrides))
     return _typed(loaded, source if isinstance(source, str | Path) else None), loaded
 
 
-def _typed(loaded: Loaded, source: str | Path | None = None) -> ExperimentConfig:
+def _typed(loaded: LoadedConfig, source: str | Path | None = None) -> ExperimentConfig:
     plugins = [_found(plugin, loaded.sources) for plugin in _texts(loaded.values.get("plugins"))]
     load_plugins(plugins, relative_to=Path.cwd())
     load_entry_points()

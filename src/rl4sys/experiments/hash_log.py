@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from rl4sys.experience import Array, Segment
-from rl4sys.experiments.metrics import MetricsFile, Record, read_metrics
+from rl4sys.experiments.metrics import MetricRecord, MetricsFile, read_metrics
 from rl4sys.learning import Learner
 from rl4sys.policy import layout_of
 from rl4sys.state import State, require, split
@@ -23,7 +23,7 @@ _MOST_TURNS = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class HashEntry:
     """Hashes at one step. Those of the trajectory are chained: they speak of all steps up to here."""
 
     step: int
@@ -49,13 +49,13 @@ class Mark:
         )
 
     @classmethod
-    def from_values(cls, values: Mapping[str, Any]) -> Mark:
+    def from_values(cls, values: Mapping[str, Any]) -> HashEntry:
         """Read back a line of `to_json`."""
         turns = tuple((int(step), int(chain)) for step, chain in values["turns"])
         return cls(values["step"], turns, values["trajectory"], values["weights"], values["algorithm"])
 
 
-class Trail:
+class HashLog:
     """`hashes.jsonl`: a mark at the start and with the first record of each logged step.
 
     CRC-32 over what is collected, since its state is a number that can be saved in the middle; SHA-256 over weights.
@@ -92,7 +92,7 @@ class Trail:
         if len(self._turns) > _MOST_TURNS:
             self._turns, self._stride = self._turns[1::2], self._stride * 2
 
-    def log(self, record: Record) -> None:
+    def log(self, record: MetricRecord) -> None:
         """Mark the step of a record, unless an earlier record of that step did."""
         if record.step != self._marked and not self._is_broken:
             self._mark(record.step)
@@ -130,14 +130,14 @@ class Trail:
         algorithm = {name: _hash(array) for name, array in arrays.items()}
         algorithm["counters and generators"] = _short(hashlib.sha256(json.dumps(rest, sort_keys=True).encode()))
         weights = {name: _hash(tensor) for name, tensor in self._layout.views(learner.store.newest.blob).items()}
-        self._file.log(Mark(step, tuple(self._turns), dict(self._columns), weights, algorithm))
+        self._file.log(HashEntry(step, tuple(self._turns), dict(self._columns), weights, algorithm))
         self._turns, self._stride, self._turn, self._marked = [], 1, 0, step
 
 
-def read_trail(path: Path) -> Iterator[Mark]:
+def read_hash_log(path: Path) -> Iterator[HashEntry]:
     """The marks of a run, if there are any; lines that a kill or a bad disk spoilt are passed over."""
     for values in read_metrics(path):
-        yield Mark.from_values(values)
+        yield HashEntry.from_values(values)
 
 
 def _columns_of(segment: Segment) -> Iterator[tuple[str, Array]]:

@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class MetricRecord:
     """Metrics at one step. `timing` depends on the machine and is left out when runs are compared."""
 
     step: int
@@ -30,7 +30,7 @@ class Record:
         return json.dumps({"step": self.step, "metrics": metrics, "timing": dict(self.timing)})
 
 
-class Line(Protocol):
+class JsonLine(Protocol):
     """What can be written as one line."""
 
     def to_json(self) -> str:
@@ -40,7 +40,7 @@ class Line(Protocol):
 class Logger(Protocol):
     """Takes records somewhere."""
 
-    def log(self, record: Record) -> None:
+    def log(self, record: MetricRecord) -> None:
         """Take one record."""
 
     def close(self) -> None:
@@ -60,7 +60,7 @@ class MetricsFile:
         """Bytes written so far."""
         return self._length
 
-    def log(self, record: Line) -> None:
+    def log(self, record: JsonLine) -> None:
         """Append a whole line, or none when the disk has no room for it."""
         line = record.to_json().encode() + b"\n"
         try:
@@ -95,7 +95,7 @@ class MetricsFile:
         self._file.close()
 
 
-def flat_record(record: Record) -> dict[str, float]:
+def flat_record(record: MetricRecord) -> dict[str, float]:
     """Metrics and timing under one roof, for loggers that know no difference."""
     return {**record.metrics, **{f"timing/{name}": value for name, value in record.timing.items()}}
 

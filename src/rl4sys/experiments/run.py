@@ -17,18 +17,18 @@ from rl4sys.config import plugin_hashes
 from rl4sys.environments import Grade
 from rl4sys.experiments.components import Components
 from rl4sys.experiments.config import ExperimentConfig, load_experiment
-from rl4sys.experiments.debugging import Debugging
-from rl4sys.experiments.hash_log import Trail
+from rl4sys.experiments.debugging import DebugMode
+from rl4sys.experiments.hash_log import HashLog
 from rl4sys.experiments.loggers.composite import Loggers, open_loggers
 from rl4sys.experiments.machine import fingerprint_of_machine
-from rl4sys.experiments.metrics import Logger, MetricsFile, Record
-from rl4sys.experiments.monitoring.monitor import Watch
+from rl4sys.experiments.metrics import Logger, MetricRecord, MetricsFile
+from rl4sys.experiments.monitoring.monitor import Monitor
 from rl4sys.experiments.policies.policy_directory import save_policy
 from rl4sys.experiments.preflight import check_combination, fit_to_machine
 from rl4sys.experiments.process_random import process_random_state, restore_process_random
 from rl4sys.experiments.result import Result, fingerprint
 from rl4sys.experiments.run_directory import RunDirectory
-from rl4sys.experiments.run_statistics import Tracking, evaluation_metrics
+from rl4sys.experiments.run_statistics import RunStatistics, evaluation_metrics
 from rl4sys.experiments.simulation.training_videos import TrainingVideos
 from rl4sys.experiments.threads import act_with_one_thread, threads_for
 from rl4sys.learning import Diverged, Evaluation
@@ -59,7 +59,7 @@ class Run:
         self._clock = clock
         self._saved_at: int | None = None
         self._began = (clock(), 0)
-        self._tracking = Tracking()
+        self._statistics = RunStatistics()
         self._videos = TrainingVideos(directory.videos, components)
         self._checkpoints = Checkpoints(directory.checkpoints, self.config.training.keep_checkpoints)
         with ExitStack() as resources:
@@ -71,12 +71,12 @@ class Run:
             self.learner = components.learner(directory.scratch)
             self._metrics = MetricsFile(directory.metrics)
             resources.callback(self._metrics.close)
-            self._trail = Trail(directory.trail, self.learner)
-            resources.callback(self._trail.close)
+            self._hash_log = HashLog(directory.hash_log, self.learner)
+            resources.callback(self._hash_log.close)
             self.source = components.source(self.learner)
             resources.callback(self.source.close)
-            self._watch = Watch(self.config, directory.path, self._checkpoints, self.learner)
-            resources.callback(self._watch.close)
+            self._monitor = Monitor(self.config, directory.path, self._checkpoints, self.learner)
+            resources.callback(self._monitor.close)
             self._resources = resources.pop_all()
 
     @classmethod
@@ -153,7 +153,7 @@ class Run:
     @property
     def stopped(self) -> str | None:
         """Why an alert has stopped the run, if one has."""
-        return self._watch.stopped
+        return self._monitor.stopped
 
     @property
     def finished(self) -> bool:
@@ -164,7 +164,7 @@ class Run:
         """Go on until the end, or until `stop` says so; either way a checkpoint is left and the run is closed."""
         training = self.config.training
         opened = open_loggers(self.config, self.directory.path, self.steps)
-        outlets = Loggers([self._metrics, self._trail, *loggers, *opened])
+        outlets = Loggers([self._metrics, self._hash_log, *loggers, *opened])
         self._began = (self._clock(), self.steps)
         try:
             if self._saved_at is None:
@@ -186,7 +186,7 @@ class Run:
                 ):
                     self._videos.record(self.learner)
                 # Before the checkpoint, which has to know what was decided; then what was best may be gone.
-                if self._watch.note(records):
+                if self._monitor.note(records):
                     improved = False
                 if improved or _crossed(before, self.steps, training.checkpoint_frequency):
                     self.save(best=improved, is_scheduled=True)
@@ -201,7 +201,7 @@ class Run:
     def debug(self) -> None:
         """Look closely at every update from now on; what is learned stays the same."""
         frequency = self.config.training.log_frequency
-        debugging = Debugging(self.directory.path, self.learner, self._watch.failures, frequency)
+        debugging = DebugMode(self.directory.path, self.learner, self._monitor.failures, frequency)
         self._resources.callback(debugging.close)
 
     def step(self) -> None:
@@ -211,9 +211,9 @@ class Run:
         try:
             learned = self.learner.learn(collected.segments)
         except Diverged as error:
-            self._watch.recover(error)
-        self._tracking.note_turn(collected.episodes, learned)
-        self._trail.note_turn(collected.segments)
+            self._monitor.recover(error)
+        self._statistics.note_turn(collected.episodes, learned)
+        self._hash_log.note_turn(collected.segments)
 
     def evaluate(self, episodes: int = 20, seed: int = 0) -> Evaluation:
         """How good the newest policy is when it does its best, in environments of its own; also after training."""
@@ -222,8 +222,8 @@ class Run:
     def save(self, *, best: bool = False, is_scheduled: bool = False) -> None:
         """Write a checkpoint of everything; a scheduled one would be there without any interruption too."""
         offset = self._metrics.offset()
-        beside = {"metrics_offset": offset, "trail": self._trail.state(), "process_random": process_random_state()}
-        state = {**self._state(), **beside, "watch": self._watch.state(is_scheduled=is_scheduled)}
+        beside = {"metrics_offset": offset, "trail": self._hash_log.state(), "process_random": process_random_state()}
+        state = {**self._state(), **beside, "watch": self._monitor.state(is_scheduled=is_scheduled)}
         with self.directory.writing(self.steps):
             self._checkpoints.save(self.steps, state, self._replay(), best=best)
         self._saved_at = self.steps
@@ -237,7 +237,7 @@ class Run:
                 raise
             _log.warning("%s has no checkpoint yet: starting from the beginning.", self.directory.path)
             self._metrics.cut(0)
-            self._trail.begin()
+            self._hash_log.begin()
             return
         for reason in loaded.skipped:
             _log.warning("Passed over a damaged checkpoint (%s); using the one of step %d.", reason, loaded.step)
@@ -249,13 +249,13 @@ class Run:
             for first, rows in self._checkpoints.replay_rows(loaded):
                 replay.load_rows(first, rows)
         self._metrics.cut(state["metrics_offset"])
-        self._trail.restore(state["trail"])
-        self._tracking.restore(state["tracking"])
+        self._hash_log.restore(state["trail"])
+        self._statistics.restore(state["tracking"])
         if state["watch"] is not None:
-            self._watch.restore(state["watch"])
-        if self._tracking.best_step is not None:
+            self._monitor.restore(state["watch"])
+        if self._statistics.best_step is not None:
             # A kill may have come between the checkpoint and the link.
-            self._checkpoints.mark_best(self._tracking.best_step)
+            self._checkpoints.mark_best(self._statistics.best_step)
         restore_process_random(state["process_random"])
         self._note_inexact([*self._changes(), *self.source.restore(state["source"])])
         self._saved_at = loaded.step
@@ -272,7 +272,7 @@ class Run:
         return {
             "learner": self.learner.state(),
             "source": self.source.state(),
-            "tracking": self._tracking.state(),
+            "tracking": self._statistics.state(),
         }
 
     def _replay(self) -> ReplayRows | None:
@@ -284,19 +284,21 @@ class Run:
         elapsed = self._clock() - began
         return {"seconds": elapsed, "steps_per_second": (self.steps - steps) / max(elapsed, 1e-9)}
 
-    def _record(self) -> Record:
-        return Record(self.steps, self._tracking.metrics(self.learner) | self._watch.metrics(), self._timing())
+    def _record(self) -> MetricRecord:
+        return MetricRecord(
+            self.steps, self._statistics.metrics(self.learner) | self._monitor.metrics(), self._timing()
+        )
 
-    def _evaluate(self) -> Record:
+    def _evaluate(self) -> MetricRecord:
         """Evaluate, and take note of it."""
         seeds = Seeds(self.components.seeds.integer("evaluation", self.steps))
         outcome = self.components.evaluate(self.learner, self.config.training.num_eval_episodes, seeds)
-        self._tracking.note_evaluation(outcome, self.steps)
-        return Record(self.steps, evaluation_metrics(outcome), self._timing())
+        self._statistics.note_evaluation(outcome, self.steps)
+        return MetricRecord(self.steps, evaluation_metrics(outcome), self._timing())
 
     def _keep_best(self) -> bool:
         """Keep the policy if it is the best so far, and say whether it is."""
-        if self._tracking.best_step != self.steps:
+        if self._statistics.best_step != self.steps:
             return False
         with self.directory.writing(self.steps):
             save_policy(self.directory.policies / "best", self.learner)
@@ -306,8 +308,8 @@ class Run:
         result = Result(
             steps=self.steps,
             finished=self.finished,
-            evaluation=self._tracking.evaluation,
-            best=self._tracking.best,
+            evaluation=self._statistics.evaluation,
+            best=self._statistics.best,
             seconds=self._timing()["seconds"],
             fingerprint=self.fingerprint(),
         )

@@ -73,7 +73,7 @@ class RunDirectory:
         return self.path / run_files.METRICS
 
     @property
-    def trail(self) -> Path:
+    def hash_log(self) -> Path:
         """Hashes of what was collected and learned, one mark per line."""
         return self.path / run_files.HASHES
 

@@ -16,7 +16,7 @@ from rl4sys.learning import Evaluation, evaluate
 from rl4sys.seeding import Seeds
 
 
-class Evaluated(NamedTuple):
+class RunEvaluation(NamedTuple):
     """How the policy of one checkpoint does."""
 
     step: int
@@ -25,7 +25,7 @@ class Evaluated(NamedTuple):
     """Damaged checkpoints that would have come first."""
 
 
-def evaluate_run(directory: RunDirectory, episodes: int, seed: int, *, best: bool) -> Evaluated:
+def evaluate_run(directory: RunDirectory, episodes: int, seed: int, *, best: bool) -> RunEvaluation:
     """How the best (or latest) policy of a run does; where its checkpoint is damaged, the newest good one."""
     config = load_experiment(directory.config)
     checkpoints = Checkpoints(directory.checkpoints, config.training.keep_checkpoints)
@@ -39,4 +39,4 @@ def evaluate_run(directory: RunDirectory, episodes: int, seed: int, *, best: boo
         episodes,
         Seeds(seed),
     )
-    return Evaluated(loaded.step, outcome, loaded.skipped)
+    return RunEvaluation(loaded.step, outcome, loaded.skipped)

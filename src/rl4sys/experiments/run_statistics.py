@@ -14,7 +14,7 @@ from rl4sys.state import State, require
 _RECENT_EPISODES = 100
 
 
-class Tracking:
+class RunStatistics:
     """Follows a run and puts it into metrics."""
 
     def __init__(self) -> None:

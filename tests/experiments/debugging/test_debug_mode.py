@@ -15,7 +15,7 @@ from experiments.runs import DQN, OFF_POLICY, PPO, small
 from rl4sys.experiments import Run
 from rl4sys.experiments.debugging.gradients import GradientChecks, Gradients
 from rl4sys.experiments.debugging.parameter_groups import accumulations, optimizers, parameter_groups
-from rl4sys.experiments.monitoring.monitor import Watch
+from rl4sys.experiments.monitoring.monitor import Monitor
 
 PENDULUM = {"environment__name": "Pendulum-v1"}
 KINDS: dict[str, tuple[Any, dict[str, Any], set[str], set[str]]] = {
@@ -123,8 +123,8 @@ def test_a_run_out_of_memory_goes_on_in_parts_and_remembers_that(
         assert [part.parts for part in accumulations(algorithm)] == [2]
         assert "batches of 16 rows are taken in 2 parts" in caplog.text
         run.save()
-        watch = run._watch
-        assert isinstance(watch, Watch)
+        watch = run._monitor
+        assert isinstance(watch, Monitor)
         assert watch.metrics() == {"train/batch_parts": 2.0}
     with Run.resume(run.directory) as resumed:
         assert [part.parts for part in accumulations(resumed.learner.algorithm)] == [2]

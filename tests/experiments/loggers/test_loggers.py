@@ -10,7 +10,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from tensorboard.summary.writer.record_writer import RecordWriter
 
 from experiments.runs import PPO, small
-from rl4sys.experiments import Record, Run
+from rl4sys.experiments import MetricRecord, Run
 from rl4sys.experiments.loggers.composite import Loggers
 from rl4sys.experiments.loggers.tensorboard import TensorBoard
 from rl4sys.experiments.metrics import read_metrics
@@ -19,7 +19,7 @@ from rl4sys.experiments.metrics import read_metrics
 class Broken:
     """A logger that always fails."""
 
-    def log(self, record: Record) -> None:
+    def log(self, record: MetricRecord) -> None:
         raise ConnectionError("no route to host")
 
     def close(self) -> None:
@@ -52,7 +52,7 @@ def test_tensorboard_shows_each_point_of_a_resumed_run_once(tmp_path: Path) -> N
     for start, steps in ((0, (10, 20, 30)), (20, (30, 40))):
         board = TensorBoard(tmp_path, start, clock=lambda: float(next(now)))
         for step in steps:
-            board.log(Record(step, {"return": float(step)}, {}))
+            board.log(MetricRecord(step, {"return": float(step)}, {}))
         board.close()
     events = EventAccumulator(str(tmp_path)).Reload()
     assert [(event.step, event.value) for event in events.Scalars("return")] == [(s, s) for s in (10, 20, 30, 40)]
@@ -64,7 +64,7 @@ def test_tensorboard_without_room_is_left_out_in_one_line(tmp_path: Path, caplog
     board._writer = RecordWriter(Path("/dev/full").open("wb", buffering=0))  # noqa: SIM115  # as full as can be
     loggers = Loggers([board])
     for step in range(3):
-        loggers.log(Record(step, {"return": 1.0}, {}))
+        loggers.log(MetricRecord(step, {"return": 1.0}, {}))
     loggers.close()
     board.close()
     assert caplog.text.count("TensorBoard failed and is left out from now on: [Errno 28] No space left") == 1

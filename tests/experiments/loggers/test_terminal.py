@@ -4,7 +4,7 @@ import io
 
 from rich.console import Console
 
-from rl4sys.experiments import Record, Screen, Terminal
+from rl4sys.experiments import MetricRecord, Screen, Terminal
 from rl4sys.experiments.loggers.terminal import sparkline
 
 
@@ -14,8 +14,8 @@ def shown(*, terminal: bool) -> str:
     with screen:
         display = Terminal(screen, "mine[1]", total=400)
         for step in range(10, 401, 10):
-            display.log(Record(step, {"rollout/return": float(step)}, {"steps_per_second": 1234.0}))
-        display.log(Record(400, {"evaluation/return": 3.25, "evaluation/deviation": 0.5}, {}))
+            display.log(MetricRecord(step, {"rollout/return": float(step)}, {"steps_per_second": 1234.0}))
+        display.log(MetricRecord(400, {"evaluation/return": 3.25, "evaluation/deviation": 0.5}, {}))
     return output.getvalue()
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from experiments.runs import PPO, small
-from rl4sys.experiments import LoggedRun, Record, Run
+from rl4sys.experiments import LoggedRun, MetricRecord, Run
 from rl4sys.experiments.config import WandbSection
 from rl4sys.experiments.loggers.csv import CsvFile
 from rl4sys.experiments.loggers.wandb import chosen_mode
@@ -48,13 +48,13 @@ def test_a_csv_file_has_every_step_of_a_resumed_run_once(tmp_path: Path) -> None
 def test_a_csv_file_grows_columns_and_forgets_a_row_that_was_cut_short(tmp_path: Path) -> None:
     path = tmp_path / "metrics.csv"
     first = CsvFile(path, 0)
-    first.log(Record(1, {"loss": 0.5}, {}))
-    first.log(Record(2, {"loss": 0.25, "return, mean": float("nan")}, {}))
+    first.log(MetricRecord(1, {"loss": 0.5}, {}))
+    first.log(MetricRecord(2, {"loss": 0.25, "return, mean": float("nan")}, {}))
     first.close()
     with path.open("a") as file:
         file.write("3,0.1")
     again = CsvFile(path, 2)
-    again.log(Record(3, {"loss": 0.125}, {}))
+    again.log(MetricRecord(3, {"loss": 0.125}, {}))
     again.close()
     with path.open(newline="") as file:
         assert list(csv.reader(file)) == [
@@ -153,7 +153,7 @@ def test_what_the_user_says_about_the_mode_is_done(monkeypatch: pytest.MonkeyPat
 OWN = '''
 from pathlib import Path
 from rl4sys import register_logger
-from rl4sys.experiments import LoggedRun, LoggerConfig, Record
+from rl4sys.experiments import LoggedRun, LoggerConfig, MetricRecord
 
 @register_logger("tally")
 class TallyConfig(LoggerConfig):
@@ -169,7 +169,7 @@ class Tally:
     def __init__(self, path: Path, step: int) -> None:
         self.path, self.lines = path, [f"from {step}"]
 
-    def log(self, record: Record) -> None:
+    def log(self, record: MetricRecord) -> None:
         self.lines.append(str(record.step))
 
     def close(self) -> None:

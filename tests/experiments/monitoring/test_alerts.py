@@ -13,11 +13,11 @@ import pytest
 
 from experiments.runs import DQN, PPO, small
 from rl4sys.config import ConfigError
-from rl4sys.experiments import Record, Run
+from rl4sys.experiments import MetricRecord, Run
 from rl4sys.experiments.monitoring import Alerts, Events, MachineMetrics
 from rl4sys.experiments.monitoring.config import AlertConfig
 from rl4sys.experiments.monitoring.missing_metrics import KNOWN
-from rl4sys.experiments.monitoring.notifications import Messages
+from rl4sys.experiments.monitoring.notifications import Notifications
 
 
 def alerts(directory: Path, *configs: dict[str, Any]) -> Alerts:
@@ -25,9 +25,9 @@ def alerts(directory: Path, *configs: dict[str, Any]) -> Alerts:
     return Alerts(parsed, MachineMetrics(directory), Events(directory / "events.jsonl"))
 
 
-def record(step: int, **metrics: float) -> Record:
+def record(step: int, **metrics: float) -> MetricRecord:
     named = {name.replace("__", "/"): value for name, value in metrics.items()}
-    return Record(step, named, {"seconds": step / 10})
+    return MetricRecord(step, named, {"seconds": step / 10})
 
 
 def fired(watched: Alerts, values: list[float]) -> list[int]:
@@ -55,7 +55,7 @@ def test_a_throughput_that_collapses_is_noticed(tmp_path: Path) -> None:
         {"when": "machine/steps_per_second < 0.3 * median(machine/steps_per_second)", "do": ["stop"], "over": 10_000},
     )
     seconds = [0.0, 1.0, 2.0, 3.0, 4.0, 14.0]
-    verdicts = [watched.note(Record(place * 100, {}, {"seconds": at})) for place, at in enumerate(seconds)]
+    verdicts = [watched.note(MetricRecord(place * 100, {}, {"seconds": at})) for place, at in enumerate(seconds)]
     assert [verdict.stop is not None for verdict in verdicts] == [False] * 5 + [True]
 
 
@@ -200,7 +200,7 @@ def test_a_webhook_gets_one_message_a_minute(
     monkeypatch.setenv("MY_HOOK", address)
     config = AlertConfig.model_validate({"when": "x > 1", "do": ["notify"], "notify": ["env:MY_HOOK"], "quiet": 1})
     now = [0.0]
-    messages = Messages(clock=lambda: now[0])
+    messages = Notifications(clock=lambda: now[0])
     watched = Alerts([config], MachineMetrics(tmp_path), Events(tmp_path / "events.jsonl"), messages)
     for step, at in ((10, 0.0), (20, 30.0), (30, 59.0), (40, 61.0)):
         now[0] = at

@@ -6,14 +6,14 @@ import math
 
 import pytest
 
-from rl4sys.experiments.monitoring.conditions import BadCondition, Condition, Moment
+from rl4sys.experiments.monitoring.conditions import AlertCondition, BadCondition, MetricHistory
 
 NOW = {"train/loss": 3.0, "rollout/return": 10.0, "broken": math.nan, "step": 100.0}
 PAST = {"rollout/return": [(10, 5.0), (40, 12.0), (70, 11.0), (100, 10.0)]}
 
 
 def holds(text: str, over: int = 50) -> bool:
-    return Condition(text).holds(Moment(NOW, PAST, over))
+    return AlertCondition(text).holds(MetricHistory(NOW, PAST, over))
 
 
 @pytest.mark.parametrize(
@@ -83,4 +83,4 @@ def test_nothing_is_stalled_before_there_is_anything_to_compare_with() -> None:
 )
 def test_what_is_refused(text: str, message: str) -> None:
     with pytest.raises(BadCondition, match=message):
-        Condition(text)
+        AlertCondition(text)

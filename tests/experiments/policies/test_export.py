@@ -10,7 +10,7 @@ from experiments.runs import DQN, OFF_POLICY, PPO
 from experiments.trained import trained_run
 from policy.specs import mlp, recurrent, weights_for
 from rl4sys.experiments import RunDirectory
-from rl4sys.experiments.policies.description import NotOurModel, onnx_facts, policy_facts
+from rl4sys.experiments.policies.description import ForeignModel, describe_onnx, describe_policy
 from rl4sys.experiments.policies.export import export_policy, spec_for_onnx, usual_name
 from rl4sys.experiments.policies.latency import bench_onnx, bench_policy
 from rl4sys.experiments.policies.parity import NumpyOutputs, ParityBroken, parity
@@ -88,7 +88,7 @@ def test_the_usual_name_is_that_of_the_run(run: RunDirectory) -> None:
 
 def test_facts_add_up(run: RunDirectory) -> None:
     trained = find_policy(run.path)
-    facts = policy_facts(trained)
+    facts = describe_policy(trained)
     assert facts["weights"] == trained.policy.weights.size == sum(tensor["size"] for tensor in facts["tensors"])
     assert sum(op["weights"] for op in facts["ops"]) == facts["weights"]
     assert facts["normaliser"] == ["observation"]
@@ -100,13 +100,13 @@ def test_an_onnx_file_tells_the_same_facts(run: RunDirectory, tmp_path: Path) ->
     onnx = pytest.importorskip("onnx")
     trained = find_policy(run.path)
     export_policy(trained, "onnx", tmp_path / "a.onnx")
-    facts, own = onnx_facts(tmp_path / "a.onnx"), policy_facts(trained)
+    facts, own = describe_onnx(tmp_path / "a.onnx"), describe_policy(trained)
     assert all(facts[name] == own[name] for name in ("version", "steps", "sha256", "ops", "weights", "action"))
     assert facts["onnx"]["outputs"] == ["action", "logits"]
     foreign = onnx.helper.make_model(onnx.helper.make_graph([], "empty", [], []))
     onnx.save(foreign, str(tmp_path / "b.onnx"))
-    with pytest.raises(NotOurModel, match="was not exported by rl4sys"):
-        onnx_facts(tmp_path / "b.onnx")
+    with pytest.raises(ForeignModel, match="was not exported by rl4sys"):
+        describe_onnx(tmp_path / "b.onnx")
 
 
 def test_decisions_are_timed_in_every_runtime(tmp_path: Path) -> None:

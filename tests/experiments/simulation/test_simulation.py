@@ -11,9 +11,9 @@ from experiments.runs import PPO
 from experiments.trained import trained_run
 from rl4sys.environments import ENVIRONMENTS, AnyLanes, EnvironmentConfig, Grade
 from rl4sys.experience import ArraySpec
-from rl4sys.experiments import CannotRender, Episode, Play, PolicyMisfit, Simulation, plot_episodes
+from rl4sys.experiments import CannotRender, PolicyMisfit, SimulatedEpisode, Simulation, SimulationSetup, plot_episodes
 from rl4sys.experiments.policies.trained_policy import find_policy
-from rl4sys.experiments.simulation.rendering import Watched
+from rl4sys.experiments.simulation.rendering import RenderedEnvironment
 from rl4sys.learning import EndlessEpisode
 from rl4sys.policy import DiscreteAction, Head, NumpyPolicy, PolicySpec, ProgramBuilder, layout_of, output_size
 from rl4sys.seeding import Seeds
@@ -22,25 +22,25 @@ from .films import read_film
 
 
 @pytest.fixture(scope="module")
-def play(tmp_path_factory: pytest.TempPathFactory) -> Play:
+def play(tmp_path_factory: pytest.TempPathFactory) -> SimulationSetup:
     trained = find_policy(trained_run(PPO, tmp_path_factory.mktemp("trained")).path)
     assert trained.environment is not None
-    return Play(trained.policy.exploit, trained.policy.weights, trained.environment, seed=3)
+    return SimulationSetup(trained.policy.exploit, trained.policy.weights, trained.environment, seed=3)
 
 
-def episodes_of(play: Play, count: int) -> list[Episode]:
+def episodes_of(play: SimulationSetup, count: int) -> list[SimulatedEpisode]:
     with Simulation(play) as simulation:
         return list(simulation.episodes(count))
 
 
-def test_a_seed_gives_the_same_episodes_and_another_gives_others(play: Play) -> None:
+def test_a_seed_gives_the_same_episodes_and_another_gives_others(play: SimulationSetup) -> None:
     first = episodes_of(play, 4)
     assert first == episodes_of(play, 4)
     assert first != episodes_of(replace(play, seed=4), 4)
     assert all(episode.return_ == episode.length for episode in first)
 
 
-def test_the_first_episode_is_that_of_the_environment_alone(play: Play) -> None:
+def test_the_first_episode_is_that_of_the_environment_alone(play: SimulationSetup) -> None:
     """Played by hand, with nothing of the simulation but its seed."""
     seeds = Seeds(Seeds(play.seed).integer("simulation"))
     environment = gymnasium.make("CartPole-v1")
@@ -51,10 +51,12 @@ def test_the_first_episode_is_that_of_the_environment_alone(play: Play) -> None:
         action = policy.act(rows, np.zeros((1, 0), np.float32)).action
         observation, _, terminated, truncated, _ = environment.step(int(action[0]))
         length, ended = length + 1, terminated or truncated
-    assert episodes_of(play, 1) == [Episode(float(length), length, "terminated" if terminated else "truncated")]
+    assert episodes_of(play, 1) == [
+        SimulatedEpisode(float(length), length, "terminated" if terminated else "truncated")
+    ]
 
 
-def test_a_maximum_length_cuts(play: Play) -> None:
+def test_a_maximum_length_cuts(play: SimulationSetup) -> None:
     whole, cut = episodes_of(play, 3), episodes_of(replace(play, max_length=4), 3)
     assert [episode.length for episode in cut] == [4, 4, 4]
     assert {episode.ended for episode in cut} == {"cut"}
@@ -63,26 +65,26 @@ def test_a_maximum_length_cuts(play: Play) -> None:
 
 
 @pytest.mark.parametrize("backend", ["lanes", "vector"])
-def test_every_backend_counts_alike(play: Play, backend: str) -> None:
+def test_every_backend_counts_alike(play: SimulationSetup, backend: str) -> None:
     environment = play.environment.model_copy(update={"backend": backend})
     found = episodes_of(replace(play, environment=environment), 3)
     assert len(found) == 3
     assert all(episode.return_ == episode.length for episode in found)
 
 
-def test_an_episode_without_end_is_told(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_episode_without_end_is_told(play: SimulationSetup, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rl4sys.experiments.simulation.simulation._MOST_STEPS", 5)
     with pytest.raises(EndlessEpisode, match="--max-length 1000"):
         episodes_of(play, 1)
 
 
-def test_a_policy_of_another_environment_is_refused(play: Play) -> None:
+def test_a_policy_of_another_environment_is_refused(play: SimulationSetup) -> None:
     elsewhere = replace(play, environment=ENVIRONMENTS.parse({"name": "Pendulum-v1"}))
     with pytest.raises(PolicyMisfit, match=r"does not fit 'Pendulum-v1': it sees observation: float32\[4\]"):
         Simulation(elsewhere)
 
 
-def test_a_video_holds_the_beginning_and_every_step(play: Play, tmp_path: Path) -> None:
+def test_a_video_holds_the_beginning_and_every_step(play: SimulationSetup, tmp_path: Path) -> None:
     pytest.importorskip("imageio_ffmpeg")
     with Simulation(replace(play, max_length=5, video=tmp_path / "a.mp4")) as simulation:
         filmed = list(simulation.episodes(2))
@@ -95,19 +97,19 @@ def test_a_video_holds_the_beginning_and_every_step(play: Play, tmp_path: Path) 
     assert np.abs(pictures[0].astype(int) - pictures[5]).max() > 50
 
 
-def test_skipped_frames_slow_the_video_down(play: Play) -> None:
+def test_skipped_frames_slow_the_video_down(play: SimulationSetup) -> None:
     skipping = play.environment.model_copy(update={"frame_skip": 5})
-    assert Watched(skipping, "rgb_array").frames_per_second == 10.0
+    assert RenderedEnvironment(skipping, "rgb_array").frames_per_second == 10.0
 
 
-def test_what_cannot_be_drawn_is_told_before_it_is_played(play: Play, tmp_path: Path) -> None:
+def test_what_cannot_be_drawn_is_told_before_it_is_played(play: SimulationSetup, tmp_path: Path) -> None:
     invisible = replace(play, environment=ENVIRONMENTS.parse({"name": "rl4sys/Chain-v0"}), video=tmp_path / "a.mp4")
     with pytest.raises(CannotRender, match=r"its render modes are \[\]\. Simulate it without --video"):
         Simulation(invisible)
     assert not list(tmp_path.iterdir())
 
 
-def test_without_a_screen_there_is_no_window(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_screen_there_is_no_window(play: SimulationSetup, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(CannotRender, match="Record a video instead"):
@@ -119,10 +121,10 @@ def test_a_screen_that_is_not_really_there_is_told(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("DISPLAY", ":99")
     monkeypatch.setattr("glfw.init", lambda: False)
     with pytest.raises(CannotRender, match=r"\(DISPLAY=:99\S*\) cannot be opened\. Record a video instead"):
-        Watched(ENVIRONMENTS.parse({"name": "Hopper-v5"}), "human")
+        RenderedEnvironment(ENVIRONMENTS.parse({"name": "Hopper-v5"}), "human")
 
 
-def test_a_window_of_a_dummy_driver_changes_nothing(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_window_of_a_dummy_driver_changes_nothing(play: SimulationSetup, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     shown = episodes_of(replace(play, render=True, max_length=3), 1)
     assert shown == episodes_of(replace(play, max_length=3), 1)
@@ -131,7 +133,7 @@ def test_a_window_of_a_dummy_driver_changes_nothing(play: Play, monkeypatch: pyt
 def test_episodes_are_drawn(tmp_path: Path) -> None:
     from matplotlib.image import imread
 
-    episodes = [Episode(float(n), n, "terminated") for n in (5, 7, 9)]
+    episodes = [SimulatedEpisode(float(n), n, "terminated") for n in (5, 7, 9)]
     picture = imread(plot_episodes(episodes, "three", tmp_path / "new" / "a.png"))
     assert picture.shape[0] > 400
     assert picture.std() > 0.05
@@ -150,7 +152,7 @@ def test_a_policy_with_memory_forgets_between_episodes() -> None:
     tensors["actor.weight"][:] = ((1.0, -1.0),)
     tensors["actor.bias"][:] = (-0.9, 0.9)
     weights = np.concatenate([tensors[tensor.name].ravel() for tensor in spec.program.tensors])
-    play = Play(spec, weights, ENVIRONMENTS.parse({"name": "CartPole-v1"}))
+    play = SimulationSetup(spec, weights, ENVIRONMENTS.parse({"name": "CartPole-v1"}))
     actions: list[int] = []
 
     class Noting(Simulation):
@@ -178,7 +180,7 @@ def test_mujoco_is_recorded_without_a_screen(name: str, tmp_path: Path) -> None:
     assert pictures.std() > 10
 
 
-def linear_policy(config: EnvironmentConfig) -> Play:
+def linear_policy(config: EnvironmentConfig) -> SimulationSetup:
     """A policy for any environment of vectors, which does something whatever it sees."""
     lanes = config.lanes(Seeds(0), 1, Grade.E3)
     lanes.close()
@@ -186,4 +188,4 @@ def linear_policy(config: EnvironmentConfig) -> Play:
     output = builder.linear(builder.features(standardize=False), output_size(lanes.spec.action), "actor")
     spec = PolicySpec(lanes.spec.action, builder.program(), Head("deterministic", (output,)))
     weights = np.random.default_rng(0).standard_normal(layout_of(spec.program).size).astype(np.float32)
-    return Play(spec, weights, config, max_length=3)
+    return SimulationSetup(spec, weights, config, max_length=3)

@@ -17,7 +17,7 @@ import torch
 
 from experiments.runs import PPO, small
 from laboratory.example_runs import stopped_after, train, written
-from rl4sys.experiments import Record, Run, RunDirectory
+from rl4sys.experiments import MetricRecord, Run, RunDirectory
 from rl4sys.laboratory.run_index.index import FILE, Index, IndexBusy, open_index, root_of
 from rl4sys.laboratory.run_index.index_logger import follow
 from rl4sys.laboratory.run_index.records import Status
@@ -44,7 +44,7 @@ class Onlooker:
         self._root = root
         self.seen: list[tuple[str, int, float | None]] = []
 
-    def log(self, record: Record) -> None:
+    def log(self, record: MetricRecord) -> None:
         with Index(self._root) as index:
             self.seen += [(str(run.status), run.steps, run.last) for run in index.select()]
 

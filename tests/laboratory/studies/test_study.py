@@ -17,7 +17,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from rich.console import Console
 
 from rl4sys.config import ConfigError, packaged_configs
-from rl4sys.experiments import Record, Screen, check_combination
+from rl4sys.experiments import MetricRecord, Screen, check_combination
 from rl4sys.experiments.config import TrainingSection
 from rl4sys.laboratory.studies.config import TuneConfig
 from rl4sys.laboratory.studies.journal import JOURNAL, distribution, open_study, suggest, values_of
@@ -142,7 +142,7 @@ def test_trials_with_turns_of_different_lengths_are_compared_where_evaluations_w
         judge.begin(TrainingSection(total_timesteps=1_000, eval_frequency=300))
         # The second record comes twice: a resumed run evaluates again.
         for step in (320, 640, 640, 1_024):
-            judge.log(Record(step, {"evaluation/return": score + step / 1024}, {}))
+            judge.log(MetricRecord(step, {"evaluation/return": score + step / 1024}, {}))
         judge.conclude(score)
         assert told[-1]["record"]["step"] == 1_000 * seed + 1_024
     values = study.get_trials()[number].intermediate_values
@@ -155,7 +155,7 @@ def test_a_trial_that_an_alert_stopped_counts_with_what_it_reached(tmp_path: Pat
     study = open_study(config, config.place)
     judge, silent = (Judge(study, suggest(study, config)[0], lambda facts: None) for _ in range(2))
     judge.begin(TrainingSection(total_timesteps=1_000, eval_frequency=300))
-    judge.log(Record(320, {"evaluation/return": 5.0}, {}))
+    judge.log(MetricRecord(320, {"evaluation/return": 5.0}, {}))
     assert judge.give_up("an alert stopped it: enough")
     with pytest.raises(StoppedByAlert, match="enough"):
         silent.give_up("an alert stopped it: enough")

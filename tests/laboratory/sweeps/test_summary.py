@@ -9,7 +9,7 @@ import pytest
 import yaml
 from rich.console import Console
 
-from rl4sys.experiments import NothingToPlot, Record, Result, Screen
+from rl4sys.experiments import MetricRecord, NothingToPlot, Result, Screen
 from rl4sys.laboratory.sweeps.config import SweepConfig
 from rl4sys.laboratory.sweeps.plan import Trial, plan
 from rl4sys.laboratory.sweeps.plot import plot_sweep
@@ -31,7 +31,7 @@ def pretend(trial: Trial, last: float, *, finished: bool = True) -> None:
     (run / "config.yaml").write_text(yaml.safe_dump(trial.config.model_dump(mode="json")))
     (run / "manifest.json").write_text("{}")
     Result(100, finished, last, last + 1, 1.0, {}).write(run / "result.json")
-    records = [Record(step, {"evaluation/return": last * step / 100}, {}) for step in (50, 100)]
+    records = [MetricRecord(step, {"evaluation/return": last * step / 100}, {}) for step in (50, 100)]
     (run / "metrics.jsonl").write_text("".join(f"{record.to_json()}\n" for record in records))
 
 

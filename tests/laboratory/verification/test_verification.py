@@ -11,7 +11,7 @@ import pytest
 
 from experiments.runs import DQN, PPO, small
 from rl4sys.experiments import ExperimentConfig, Run, RunDirectory, load_experiment
-from rl4sys.experiments.hash_log import Mark, read_trail
+from rl4sys.experiments.hash_log import HashEntry, read_hash_log
 from rl4sys.laboratory.verification.repetition import NothingToVerify, checkpoint_step, verify
 from rl4sys.laboratory.verification.resume import prove_resume
 
@@ -74,8 +74,8 @@ def test_a_repetition_from_a_checkpoint_is_equal_and_leaves_the_run_alone(direct
 
 def test_a_tensor_that_differs_is_named_with_its_interval(tmp_path: Path) -> None:
     directory = trained(small(PPO, tmp_path))
-    name = next(iter(next(read_trail(directory.trail)).weights))
-    edit(directory.trail, lambda mark: mark["weights"].update({name: "another"}), 3)
+    name = next(iter(next(read_hash_log(directory.hash_log)).weights))
+    edit(directory.hash_log, lambda mark: mark["weights"].update({name: "another"}), 3)
     difference = verify(directory, None, None).difference
     assert difference is not None
     assert (difference.after, difference.step, difference.parts) == (64, 96, {"weights": (name,)})
@@ -88,7 +88,7 @@ def test_what_was_collected_is_told_apart_by_turn_and_column(tmp_path: Path) -> 
         mark["trajectory"]["reward"] += 1
         mark["turns"][2:] = [[step, chain + 1] for step, chain in mark["turns"][2:]]
 
-    edit(directory.trail, other, 2)
+    edit(directory.hash_log, other, 2)
     difference = verify(directory, None, None).difference
     assert difference is not None
     assert (difference.first, difference.parts["trajectory"]) == ("trajectory", ("reward",))
@@ -107,7 +107,7 @@ def test_a_metric_that_differs_is_shown_with_both_values(tmp_path: Path) -> None
 
 def test_a_run_without_hashes_is_compared_by_its_metrics(tmp_path: Path) -> None:
     directory = trained(small(PPO, tmp_path))
-    directory.trail.unlink()
+    directory.hash_log.unlink()
     verdict = verify(directory, None, None)
     assert (verdict.equal, verdict.marks, verdict.records) == (True, 0, 10)
     assert "only metrics" in verdict.remarks[0]
@@ -132,7 +132,7 @@ def test_what_was_otherwise_is_a_likely_cause(tmp_path: Path, case: str) -> None
     facts = directory.read_manifest()
     change(facts)
     directory.write_manifest(facts)
-    edit(directory.trail, lambda mark: mark["algorithm"].update({"parameters": "another"}), 1)
+    edit(directory.hash_log, lambda mark: mark["algorithm"].update({"parameters": "another"}), 1)
     verdict = verify(directory, None, 64)
     assert any(told.startswith(cause) for told in verdict.causes), verdict.causes
 
@@ -204,27 +204,27 @@ def test_a_checkpoint_that_was_cleaned_up_is_none(tmp_path: Path) -> None:
 
 def test_a_resumed_run_has_the_hashes_of_an_uninterrupted_one(tmp_path: Path) -> None:
     config = small(DQN, tmp_path)
-    whole = list(read_trail(trained(config).trail))
+    whole = list(read_hash_log(trained(config).hash_log))
     run = Run.create(config)
     # In the middle of an interval: the chain of hashes has to be saved, too.
     run.train(stop=lambda: run.steps >= 104)
     Run.resume(run.directory).train()
-    assert list(read_trail(run.directory.trail)) == whole
+    assert list(read_hash_log(run.directory.hash_log)) == whole
 
 
 def test_many_turns_between_two_marks_are_thinned(tmp_path: Path) -> None:
     directory = trained(small(DQN, tmp_path, training__log_frequency=250, algorithm__train_frequency=2))
-    marks = list(read_trail(directory.trail))
+    marks = list(read_hash_log(directory.hash_log))
     assert [mark.step for mark in marks] == [0, 128, 250, 256]
     assert 16 <= len(marks[1].turns) <= 32
-    assert isinstance(marks[1], Mark)
+    assert isinstance(marks[1], HashEntry)
 
 
 def test_a_checkpoint_without_hashes_can_be_resumed(tmp_path: Path) -> None:
     run = Run.create(small(PPO, tmp_path))
     run.train(stop=lambda: run.steps >= 128)
     resumed = Run.resume(run.directory)
-    resumed._trail.restore(None)
+    resumed._hash_log.restore(None)
     resumed.train()
-    assert list(read_trail(run.directory.trail)) == []
+    assert list(read_hash_log(run.directory.hash_log)) == []
     assert load_experiment(run.directory.config)

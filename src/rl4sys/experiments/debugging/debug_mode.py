@@ -13,20 +13,20 @@ from rl4sys.experiments.debugging.failed_updates import FailedUpdates
 from rl4sys.experiments.debugging.gradients import GradientChecks, gradients_of
 from rl4sys.experiments.debugging.histograms import Histograms
 from rl4sys.experiments.debugging.parameter_groups import parameter_groups
-from rl4sys.experiments.debugging.update_profile import Profiling
+from rl4sys.experiments.debugging.update_profile import UpdateProfile
 from rl4sys.learning import Learner, Updating
 from rl4sys.run_files import DEBUG, TENSORBOARD
 
 _log = logging.getLogger(__name__)
 
 
-class Debugging:
+class DebugMode:
     """Watches every update of a learner. A run in debug mode learns the same, bit for bit; it only takes longer."""
 
     def __init__(self, run: Path, learner: Learner, failures: FailedUpdates, frequency: int) -> None:
         """`frequency` is the number of steps between two looks at gradients and weights."""
         self._directory, self._learner, self._failures, self._frequency = run / DEBUG, learner, failures, frequency
-        self._profiling = Profiling(self._directory)
+        self._profiling = UpdateProfile(self._directory)
         self._checks = GradientChecks()
         self._directory.mkdir(exist_ok=True)
         self._log = (self._directory / "gradients.jsonl").open("a", encoding="utf-8")

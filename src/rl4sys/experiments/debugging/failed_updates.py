@@ -12,12 +12,12 @@ import torch
 
 from rl4sys.algorithms import Progress
 from rl4sys.atomic_files import publish_directory
-from rl4sys.checkpoints.files import Contents, read_checkpoint, write_checkpoint
+from rl4sys.checkpoints.files import CheckpointContents, read_checkpoint, write_checkpoint
 from rl4sys.environments import Grade
 from rl4sys.experience import Sequences, StreamKey, Transitions
 from rl4sys.experiments.components import Components
 from rl4sys.experiments.config import load_experiment
-from rl4sys.experiments.debugging.non_finite_values import faults
+from rl4sys.experiments.debugging.non_finite_values import non_finite_values
 from rl4sys.experiments.monitoring.events import Events
 from rl4sys.learning import Learner
 from rl4sys.networks import NonFiniteUpdate
@@ -52,7 +52,7 @@ class FailedUpdates:
         Batches that a buffer of the user makes in its own way are traced only.
         """
         learner = self._learner
-        found = faults(learner.algorithm, batch, error)
+        found = non_finite_values(learner.algorithm, batch, error)
         place = self._directory / f"{_PREFIX}{learner.updates + 1:09d}-{learner.skips.in_row + 1}"
         facts = {"update": learner.updates + 1, "cause": str(error), "faults": found}
         is_ours = isinstance(batch, Transitions | Sequences)
@@ -81,12 +81,12 @@ class FailedUpdates:
         aside = place.with_name(f".{place.name}.tmp")
         shutil.rmtree(aside, ignore_errors=True)
         aside.mkdir(parents=True)
-        write_checkpoint(aside, Contents(self._learner.steps, state, ()))
+        write_checkpoint(aside, CheckpointContents(self._learner.steps, state, ()))
         publish_directory(aside, place)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Replayed:
+class ReplayedUpdate:
     """A failed update, done again."""
 
     step: int
@@ -101,7 +101,7 @@ class Replayed:
     """Whether it began from the very state that it began from then; only the debug mode takes note of that."""
 
 
-def replay_update(place: Path) -> Replayed:
+def replay_update(place: Path) -> ReplayedUpdate:
     """Do a kept update again, with the config of its run, and trace what is not finite."""
     if not place.name.startswith(_PREFIX) or not place.is_dir():
         raise NoFailedUpdate(f"{place} is no failed update. {_where_to_look(place)}")
@@ -116,8 +116,8 @@ def replay_update(place: Path) -> Replayed:
     try:
         algorithm.update(batch)
     except NonFiniteUpdate as problem:
-        error, found = str(problem), faults(algorithm, batch, problem)
-    return Replayed(contents.step, state["update"], state["cause"], error, found, state["is_exact"])
+        error, found = str(problem), non_finite_values(algorithm, batch, problem)
+    return ReplayedUpdate(contents.step, state["update"], state["cause"], error, found, state["is_exact"])
 
 
 def _where_to_look(place: Path) -> str:

@@ -17,7 +17,7 @@ _TOO_LARGE = 1e15
 """Sums of squares of such numbers soon are beyond float32."""
 
 
-def faults(algorithm: object, batch: Any, error: NonFiniteUpdate) -> list[str]:
+def non_finite_values(algorithm: object, batch: Any, error: NonFiniteUpdate) -> list[str]:
     """What is not finite or too large, from what comes first: the batch, the weights, then the gradients."""
     return [*_in_batch(batch), *_in_weights(algorithm), *(f"gradient of {name}" for name in error.tensors)]
 

@@ -20,7 +20,7 @@ _FIRST, _COUNT = 2, 3
 _ROWS = 10
 
 
-class Profiling:
+class UpdateProfile:
     """Profiles updates 2 to 4 of this process."""
 
     def __init__(self, directory: Path) -> None:

@@ -14,7 +14,7 @@ from rl4sys.experiments.loggers.mlflow import Mlflow
 from rl4sys.experiments.loggers.registry import LOGGERS, LoggedRun
 from rl4sys.experiments.loggers.tensorboard import TensorBoard
 from rl4sys.experiments.loggers.wandb import Wandb
-from rl4sys.experiments.metrics import Logger, Record
+from rl4sys.experiments.metrics import Logger, MetricRecord
 from rl4sys.run_files import METRICS_TABLE, TENSORBOARD
 
 _log = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ class Loggers:
     def __init__(self, loggers: Sequence[Logger]) -> None:
         self._loggers = list(loggers)
 
-    def log(self, record: Record) -> None:
+    def log(self, record: MetricRecord) -> None:
         """Hand the record to every logger."""
         for logger in list(self._loggers):
             try:

@@ -7,7 +7,7 @@ import io
 from pathlib import Path
 
 from rl4sys.atomic_files import replace_file
-from rl4sys.experiments.metrics import Record, flat_record
+from rl4sys.experiments.metrics import MetricRecord, flat_record
 
 _STEP = "step"
 
@@ -23,7 +23,7 @@ class CsvFile:
         self._rewrite(kept)
         self._file = path.open("a", newline="", encoding="utf-8")
 
-    def log(self, record: Record) -> None:
+    def log(self, record: MetricRecord) -> None:
         """Append a row."""
         row = {_STEP: str(record.step), **{name: repr(value) for name, value in flat_record(record).items()}}
         if missing := [name for name in row if name not in self._columns]:

@@ -12,7 +12,7 @@ from typing import Any
 from rl4sys.config import flat
 from rl4sys.experiments.config import MlflowSection
 from rl4sys.experiments.loggers.registry import LoggedRun
-from rl4sys.experiments.metrics import Record, flat_record
+from rl4sys.experiments.metrics import MetricRecord, flat_record
 
 _RUN_TAG = "rl4sys.run"
 """The tag that a resumed run finds itself by."""
@@ -53,7 +53,7 @@ class Mlflow:
             self._id = self._client.create_run(place, tags=tags, run_name=run.directory.name).info.run_id
             self._log_config(run.config)
 
-    def log(self, record: Record) -> None:
+    def log(self, record: MetricRecord) -> None:
         """Send every metric that is newer than what MLflow has."""
         now = int(self._clock() * 1_000)
         values = {_allowed(name): value for name, value in flat_record(record).items()}

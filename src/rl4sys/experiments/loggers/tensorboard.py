@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rl4sys.experiments.metrics import Record, flat_record
+from rl4sys.experiments.metrics import MetricRecord, flat_record
 
 
 class TensorBoard:
@@ -27,7 +27,7 @@ class TensorBoard:
         start = SessionLog(status=SessionLog.START)
         self._write(Event(step=step + 1, wall_time=clock(), session_log=start))
 
-    def log(self, record: Record) -> None:
+    def log(self, record: MetricRecord) -> None:
         """Write every metric as a scalar."""
         values = flat_record(record).items()
         summary = self._summary(value=[self._summary.Value(tag=name, simple_value=value) for name, value in values])

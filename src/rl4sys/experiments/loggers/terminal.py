@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn,
 from rich.table import Column
 from rich.text import Text
 
-from rl4sys.experiments.metrics import Record
+from rl4sys.experiments.metrics import MetricRecord
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _WIDTH = 16
@@ -70,7 +70,7 @@ class Terminal:
         if screen.progress is not None:
             self._task = screen.progress.add_task(title, total=total, facts="")
 
-    def log(self, record: Record) -> None:
+    def log(self, record: MetricRecord) -> None:
         """Show one record."""
         if record.metrics.get("evaluation/return") is not None:
             mean, deviation = record.metrics["evaluation/return"], record.metrics["evaluation/deviation"]

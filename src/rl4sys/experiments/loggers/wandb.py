@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from rl4sys.experiments.config import WandbSection
 from rl4sys.experiments.loggers.registry import LoggedRun
-from rl4sys.experiments.metrics import Record, flat_record
+from rl4sys.experiments.metrics import MetricRecord, flat_record
 from rl4sys.run_files import WANDB
 
 _log = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ class Wandb:
         if mode == "offline":
             _log.info("Weights & Biases is offline. Send it later with: wandb sync %s/*-run-*", self._marker.parent)
 
-    def log(self, record: Record) -> None:
+    def log(self, record: MetricRecord) -> None:
         """Send every metric, unless it was sent before the run was resumed."""
         if record.step < self._step:
             return

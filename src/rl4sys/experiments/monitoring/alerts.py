@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rl4sys.experiments.metrics import Record
-from rl4sys.experiments.monitoring.conditions import Condition, Moment
+from rl4sys.experiments.metrics import MetricRecord
+from rl4sys.experiments.monitoring.conditions import AlertCondition, MetricHistory
 from rl4sys.experiments.monitoring.config import AlertConfig
 from rl4sys.experiments.monitoring.events import Events
 from rl4sys.experiments.monitoring.machine_metrics import PREFIX, MachineMetrics
-from rl4sys.experiments.monitoring.missing_metrics import Doubts
-from rl4sys.experiments.monitoring.notifications import Messages
+from rl4sys.experiments.monitoring.missing_metrics import MissingMetrics
+from rl4sys.experiments.monitoring.notifications import Notifications
 from rl4sys.state import State
 
 _log = logging.getLogger(__name__)
@@ -24,7 +24,7 @@ _MOST_REMEMBERED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class AlertDecision:
     """What a record asks of the run."""
 
     stop: str | None = None
@@ -39,32 +39,36 @@ class Alerts:
     """All alerts of one run. Their state is saved, so that a resumed run acts as it would have acted."""
 
     def __init__(
-        self, configs: Sequence[AlertConfig], machine: MachineMetrics, events: Events, messages: Messages | None = None
+        self,
+        configs: Sequence[AlertConfig],
+        machine: MachineMetrics,
+        events: Events,
+        messages: Notifications | None = None,
     ) -> None:
         self._watches = [_Watch(config) for config in configs]
         self._machine, self._events = machine, events
-        self._messages = messages or Messages()
+        self._messages = messages or Notifications()
         self._asks_machine = any(name.startswith(PREFIX) for watch in self._watches for name in watch.condition.metrics)
-        self._doubts = Doubts((watch.config.title, watch.condition.metrics) for watch in self._watches)
+        self._doubts = MissingMetrics((watch.config.title, watch.condition.metrics) for watch in self._watches)
         self._now: dict[str, float] = {}
 
-    def note(self, record: Record) -> Verdict:
+    def note(self, record: MetricRecord) -> AlertDecision:
         """Look at one record; does what the alerts that fire ask for, but for what only the run itself can do."""
         if not self._watches:
-            return Verdict()
+            return AlertDecision()
         fresh = {"step": float(record.step), **record.metrics}
         if self._asks_machine:
             fresh |= self._machine.of(record)
         self._now |= fresh
         self._doubts.note(fresh, self._now)
-        verdict = Verdict()
+        verdict = AlertDecision()
         for watch in self._watches:
             since = watch.fires(record.step, fresh, self._now)
             if since is not None:
                 verdict = _joined(verdict, self._act(watch, record.step, since))
         return verdict
 
-    def _act(self, watch: _Watch, step: int, since: int) -> Verdict:
+    def _act(self, watch: _Watch, step: int, since: int) -> AlertDecision:
         config, values = watch.config, watch.values(self._now)
         shown = ", ".join(f"{name} is {value:g}" for name, value in values.items())
         text = f"{config.title}: at step {step:,} {shown}" if shown else f"{config.title}: at step {step:,}"
@@ -76,7 +80,7 @@ class Alerts:
                     _log.warning("Alert: %s", text)
                 case "notify":
                     self._messages.send(f"RL4Sys: {config.title}", text, config.notify)
-        return Verdict(
+        return AlertDecision(
             stop=text if "stop" in config.do else None,
             rollback=text if "rollback" in config.do else None,
             since=since if "rollback" in config.do else 0,
@@ -112,7 +116,7 @@ class _Watch:
 
     def __init__(self, config: AlertConfig) -> None:
         self.config = config
-        self.condition = Condition(config.when)
+        self.condition = AlertCondition(config.when)
         self._past: dict[str, list[tuple[int, float]]] = {name: [] for name in self.condition.remembered}
         self._since: int | None = None
         self._fired: int | None = None
@@ -123,7 +127,7 @@ class _Watch:
             if math.isfinite(fresh.get(name, math.nan)):
                 past.append((step, fresh[name]))
                 self._forget(past, step)
-        if not self.condition.holds(Moment(now, self._past, self.config.over)):
+        if not self.condition.holds(MetricHistory(now, self._past, self.config.over)):
             self._since = None
             return None
         self._since = step if self._since is None else self._since
@@ -160,7 +164,7 @@ class _Watch:
             self._past[name] = [(int(step), float(value)) for step, value in pairs]
 
 
-def _joined(one: Verdict, other: Verdict) -> Verdict:
+def _joined(one: AlertDecision, other: AlertDecision) -> AlertDecision:
     """Both; the earlier step where both want to go back."""
     since = min(one.since, other.since) if one.rollback and other.rollback else max(one.since, other.since)
-    return Verdict(one.stop or other.stop, one.rollback or other.rollback, since)
+    return AlertDecision(one.stop or other.stop, one.rollback or other.rollback, since)

@@ -43,7 +43,7 @@ class NotKnownYet(LookupError):
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class MetricHistory:
     """What a condition may look at: the newest value of each metric, and what was measured before."""
 
     now: Mapping[str, float]
@@ -53,7 +53,7 @@ class Moment:
     """Steps that functions of the past look back on."""
 
 
-class Condition:
+class AlertCondition:
     """A condition that is either true, false, or not known yet."""
 
     def __init__(self, text: str) -> None:
@@ -71,7 +71,7 @@ class Condition:
         """Those whose past it looks back on."""
         self._value = self._compiled(tree)
 
-    def holds(self, moment: Moment) -> bool:
+    def holds(self, moment: MetricHistory) -> bool:
         """Whether it is true now; false as long as something it asks for is not known."""
         try:
             return bool(self._value(moment))
@@ -83,7 +83,7 @@ class Condition:
         self._names[name] = found.group()
         return name
 
-    def _compiled(self, node: ast.AST) -> Callable[[Moment], Value]:
+    def _compiled(self, node: ast.AST) -> Callable[[MetricHistory], Value]:
         match node:
             case ast.Constant(value=bool() | int() | float() as number):
                 return lambda moment: number
@@ -119,21 +119,21 @@ class Condition:
 
     def _both(
         self, left: ast.AST, combine: Callable[[float, float], Value], right: ast.AST
-    ) -> Callable[[Moment], Value]:
+    ) -> Callable[[MetricHistory], Value]:
         first, second = self._compiled(left), self._compiled(right)
         return lambda moment: combine(first(moment), second(moment))
 
-    def _metric(self, name: str) -> Callable[[Moment], Value]:
+    def _metric(self, name: str) -> Callable[[MetricHistory], Value]:
         self.metrics |= {name}
 
-        def value(moment: Moment) -> Value:
+        def value(moment: MetricHistory) -> Value:
             if name not in moment.now:
                 raise NotKnownYet(name)
             return moment.now[name]
 
         return value
 
-    def _call(self, function: str, argument: ast.AST) -> Callable[[Moment], Value]:
+    def _call(self, function: str, argument: ast.AST) -> Callable[[MetricHistory], Value]:
         if function in _OF_NUMBER:
             of_number, inner = _OF_NUMBER[function], self._compiled(argument)
             return lambda moment: of_number(inner(moment))
@@ -151,7 +151,7 @@ class Condition:
         return lambda moment: of_past(moment.past.get(name, ()), moment.over)
 
 
-def _known(part: Callable[[Moment], Value], moment: Moment) -> bool:
+def _known(part: Callable[[MetricHistory], Value], moment: MetricHistory) -> bool:
     """Whether a part of an `or` is true; one that is not known does not hide another that is."""
     try:
         return bool(part(moment))

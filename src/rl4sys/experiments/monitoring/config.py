@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import AliasChoices, Field, model_validator
 
 from rl4sys.config import Config
-from rl4sys.experiments.monitoring.conditions import Condition
+from rl4sys.experiments.monitoring.conditions import AlertCondition
 from rl4sys.learning import PATIENCE
 
 Action = Literal["log", "terminal", "notify", "stop", "rollback"]
@@ -36,7 +36,7 @@ class AlertConfig(Config):
 
     @model_validator(mode="after")
     def _check(self) -> AlertConfig:
-        Condition(self.when)
+        AlertCondition(self.when)
         if "notify" in self.do and not self.notify:
             raise ValueError("do has 'notify', but notify has no address; add one, such as json://localhost:8080/hook")
         if self.notify and "notify" not in self.do:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from rl4sys.experiments.metrics import Record
+from rl4sys.experiments.metrics import MetricRecord
 from rl4sys.replay import memory_at_hand
 
 PREFIX = "machine/"
@@ -23,7 +23,7 @@ class MachineMetrics:
         self._directory, self._process = directory, process
         self._last: tuple[int, float] | None = None
 
-    def of(self, record: Record) -> dict[str, float]:
+    def of(self, record: MetricRecord) -> dict[str, float]:
         """Shares from 0 to 1, bytes, and steps per second since the record before; what is not known is left out."""
         usage = shutil.disk_usage(self._directory)
         found = {f"{PREFIX}disk": 1.0 - usage.free / usage.total, f"{PREFIX}disk_free": float(usage.free)}
@@ -41,7 +41,7 @@ class MachineMetrics:
         taken = int(self._process.read_text().split()[1]) * resource.getpagesize()
         return taken / max(1, taken + at_hand)
 
-    def _speed(self, record: Record) -> dict[str, float]:
+    def _speed(self, record: MetricRecord) -> dict[str, float]:
         before, seconds = self._last, record.timing["seconds"]
         if before is not None and record.step == before[0]:
             return {}

@@ -22,7 +22,7 @@ _RECORDS_BEFORE_DOUBT = 3
 """Records about what was learned. More than one: an algorithm need not report everything at every update."""
 
 
-class Doubts:
+class MissingMetrics:
     """Looks for the metrics of alerts among what is measured, and tells once about each that is not there."""
 
     def __init__(self, asked: Iterable[tuple[str, Iterable[str]]]) -> None:

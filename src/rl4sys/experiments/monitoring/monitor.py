@@ -9,7 +9,7 @@ from rl4sys.checkpoints import Checkpoints
 from rl4sys.experiments.config import ExperimentConfig
 from rl4sys.experiments.debugging import FailedUpdates
 from rl4sys.experiments.debugging.parameter_groups import accumulations
-from rl4sys.experiments.metrics import Record
+from rl4sys.experiments.metrics import MetricRecord
 from rl4sys.experiments.monitoring.alerts import Alerts
 from rl4sys.experiments.monitoring.events import Events
 from rl4sys.experiments.monitoring.machine_metrics import MachineMetrics
@@ -19,7 +19,7 @@ from rl4sys.run_files import DEBUG
 from rl4sys.state import State, require
 
 
-class Watch:
+class Monitor:
     """Alerts, and the way back, of one run."""
 
     stopped: str | None = None
@@ -35,12 +35,12 @@ class Watch:
         learner.on_skip = self.failures.keep
         self._accumulations = accumulations(learner.algorithm)
 
-    def note(self, records: Sequence[Record]) -> bool:
+    def note(self, records: Sequence[MetricRecord]) -> bool:
         """Look at the records of a turn and do what they ask for; true if the run went back."""
         went_back = [self._judge(record) for record in records]
         return any(went_back)
 
-    def _judge(self, record: Record) -> bool:
+    def _judge(self, record: MetricRecord) -> bool:
         verdict = self._alerts.note(record)
         if verdict.stop is not None:
             self.stopped = verdict.stop

@@ -21,11 +21,11 @@ _INTERVAL = 60.0
 """Seconds between two messages of one alert. What comes sooner is counted and told with the next."""
 
 
-class MessagesUnavailable(ConfigError):
+class NotificationsUnavailable(ConfigError):
     """Messages were asked for, and what sends them is not installed."""
 
 
-class Messages:
+class Notifications:
     """Sends in a thread of its own: training waits for no network. What cannot be sent is told in the log."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -52,10 +52,10 @@ class Messages:
         self._thread.shutdown(wait=True)
 
 
-def require_messages(addresses: Iterable[str]) -> None:
+def require_notifications(addresses: Iterable[str]) -> None:
     """Refuse addresses that cannot be used, before anything is started. The error shows no secret."""
     if importlib.util.find_spec("apprise") is None:
-        raise MessagesUnavailable(
+        raise NotificationsUnavailable(
             "alerts: 'notify' needs the package 'apprise'. Install it with: pip install 'rl4sys[alerts]', "
             "or take 'notify' out of the alerts."
         )
@@ -63,7 +63,7 @@ def require_messages(addresses: Iterable[str]) -> None:
     for place, address in enumerate(addresses):
         if not sender.instantiate(_resolved(address)):
             shown = address if address.startswith(_ENVIRONMENT) else f"{address.partition('://')[0]}://…"
-            raise MessagesUnavailable(
+            raise NotificationsUnavailable(
                 f"alerts: notify address {place + 1} ({shown}) is none that apprise knows; write it like "
                 f"mailto://user:password@example.org or json://localhost:8080/hook."
             )
@@ -88,7 +88,9 @@ def _resolved(address: str) -> str:
     name = address.removeprefix(_ENVIRONMENT)
     value = os.environ.get(name)
     if not value:
-        raise MessagesUnavailable(f"alerts: notify names the environment variable {name}, which is not set; set it.")
+        raise NotificationsUnavailable(
+            f"alerts: notify names the environment variable {name}, which is not set; set it."
+        )
     return value
 
 

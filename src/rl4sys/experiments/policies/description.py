@@ -14,11 +14,11 @@ from rl4sys.experiments.policies.trained_policy import TrainedPolicy
 from rl4sys.policy import Head, Op, PolicySpec, noise_size
 
 
-class NotOurModel(ValueError):
+class ForeignModel(ValueError):
     """An ONNX file that did not come from here."""
 
 
-def policy_facts(trained: TrainedPolicy) -> dict[str, Any]:
+def describe_policy(trained: TrainedPolicy) -> dict[str, Any]:
     """Architecture, sizes, heads, normaliser, version and hash."""
     policy = trained.policy
     return {
@@ -33,12 +33,14 @@ def policy_facts(trained: TrainedPolicy) -> dict[str, Any]:
     }
 
 
-def onnx_facts(path: Path) -> dict[str, Any]:
+def describe_onnx(path: Path) -> dict[str, Any]:
     """The same about an ONNX model that was exported here, and what it takes and gives."""
     model = require_package("onnx").load(str(path))
     props = {entry.key: entry.value for entry in model.metadata_props}
     if "rl4sys.spec" not in props:
-        raise NotOurModel(f"{path} was not exported by rl4sys; it has no description of its policy. Give one that was.")
+        raise ForeignModel(
+            f"{path} was not exported by rl4sys; it has no description of its policy. Give one that was."
+        )
     spec = PolicySpec.from_json(props["rl4sys.spec"])
     return {
         "policy": str(path),

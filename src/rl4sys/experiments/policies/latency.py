@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rl4sys.experience import StreamKey
-from rl4sys.experiments.policies.description import NotOurModel
+from rl4sys.experiments.policies.description import ForeignModel
 from rl4sys.experiments.policies.export import spec_for_onnx
 from rl4sys.experiments.policies.greedy import greedy, is_supported
 from rl4sys.experiments.policies.onnx_policy import OnnxPolicy, onnx_model
@@ -45,7 +45,7 @@ def bench_onnx(path: Path, rows: int, decisions: int) -> Iterator[Latency]:
     """A model that was exported before."""
     model = OnnxPolicy(path.read_bytes())
     if "rl4sys.spec" not in model.facts:
-        raise NotOurModel(f"{path} was not exported by rl4sys; it does not say what it observes. Give one that was.")
+        raise ForeignModel(f"{path} was not exported by rl4sys; it does not say what it observes. Give one that was.")
     spec = PolicySpec.from_json(model.facts["rl4sys.spec"])
     nothing = np.zeros(layout_of(spec.program).size, np.float32)
     yield _timed("onnxruntime", "exploit", decisions, _onnx_call(model, spec, nothing, rows))

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from rl4sys.algorithms import Algorithm
-from rl4sys.checkpoints import CheckpointDamaged, Checkpoints, Loaded
+from rl4sys.checkpoints import CheckpointDamaged, Checkpoints, LoadedCheckpoint
 from rl4sys.config import ConfigError
 from rl4sys.environments import ENVIRONMENTS, EnvironmentConfig, Grade
 from rl4sys.experience import Array
@@ -44,7 +44,7 @@ class PolicyNotFound(FileNotFoundError):
 
 
 @dataclass(frozen=True, slots=True)
-class Training:
+class TrainingState:
     """Where a policy comes from, as far as that is known: the algorithm, and its state in the checkpoint."""
 
     algorithm: Algorithm
@@ -67,7 +67,7 @@ class TrainedPolicy:
     """For files that are made of it."""
     environment: EnvironmentConfig | None = None
     """What it was trained in, where that is known."""
-    training: Training | None = None
+    training: TrainingState | None = None
     skipped: tuple[str, ...] = ()
     """Damaged checkpoints that would have come first."""
 
@@ -134,7 +134,7 @@ def _of_directory(directory: Path, *, step: int | None, best: bool) -> TrainedPo
 
 
 def _loaded(
-    origin: Path, name: str, algorithm: Algorithm, environment: EnvironmentConfig | None, loaded: Loaded
+    origin: Path, name: str, algorithm: Algorithm, environment: EnvironmentConfig | None, loaded: LoadedCheckpoint
 ) -> TrainedPolicy:
     state: Mapping[str, Any] = loaded.state
     learner = state["learner"]
@@ -142,7 +142,7 @@ def _loaded(
     said = ENVIRONMENTS.dump(environment) if environment is not None else None
     policy = PortablePolicy(policies.explore, policies.exploit, store["blob"], store["latest"], learner["steps"], said)
     return TrainedPolicy(
-        origin, policy, name, environment, Training(algorithm, learner["algorithm"]), tuple(loaded.skipped)
+        origin, policy, name, environment, TrainingState(algorithm, learner["algorithm"]), tuple(loaded.skipped)
     )
 
 

@@ -30,7 +30,7 @@ class CannotRender(RuntimeError):
     """The environment cannot be shown in the way that was asked for."""
 
 
-class Watched:
+class RenderedEnvironment:
     """How an environment is made so that it can be seen, and how fast its pictures follow each other."""
 
     def __init__(self, config: EnvironmentConfig, mode: RenderMode) -> None:

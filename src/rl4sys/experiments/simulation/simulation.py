@@ -13,13 +13,13 @@ import numpy as np
 
 from rl4sys.environments import AnyLanes, EnvironmentConfig, EnvironmentSpec, EpisodeSummary, Grade
 from rl4sys.experience import Array, Ending, StreamKey
-from rl4sys.experiments.simulation.rendering import Watched
+from rl4sys.experiments.simulation.rendering import RenderedEnvironment
 from rl4sys.experiments.simulation.video_file import Video, VideoFile, require_video
 from rl4sys.learning import EndlessEpisode
 from rl4sys.policy import KeyedNoise, NumpyPolicy, PolicySpec
 from rl4sys.seeding import Seeds
 
-How: TypeAlias = Literal["terminated", "truncated", "cut"]
+EpisodeEnd: TypeAlias = Literal["terminated", "truncated", "cut"]
 _MOST_STEPS = 100_000
 
 
@@ -28,17 +28,17 @@ class PolicyMisfit(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Episode:
+class SimulatedEpisode:
     """One simulated episode."""
 
     return_: float
     length: int
-    ended: How
+    ended: EpisodeEnd
     """`cut` where it was stopped at the maximum length and the environment would have gone on."""
 
 
 @dataclass(frozen=True, slots=True)
-class Play:
+class SimulationSetup:
     """What is to be simulated."""
 
     spec: PolicySpec
@@ -56,7 +56,7 @@ class Play:
 class Simulation:
     """Plays episodes one after the other. It is a context: left without an error, its video is finished."""
 
-    def __init__(self, play: Play) -> None:
+    def __init__(self, play: SimulationSetup) -> None:
         self._play = play
         self._file: VideoFile | None = None
         self._resources = ExitStack()
@@ -83,7 +83,7 @@ class Simulation:
         """What was recorded, once the simulation is left."""
         return self._file.video if self._file is not None else None
 
-    def episodes(self, count: int) -> Iterator[Episode]:
+    def episodes(self, count: int) -> Iterator[SimulatedEpisode]:
         """Whole episodes, or as much of each as may be played."""
         policy, lanes = NumpyPolicy(self._play.spec, self._play.weights), self._lanes
         noise = KeyedNoise(Seeds(self._play.seed).integer("decisions"), [StreamKey("simulation")], policy.noise_size)
@@ -107,21 +107,21 @@ class Simulation:
                 yield _told(ended[0])
             else:
                 observation = lanes.reset()
-                yield Episode(return_, length, "cut")
+                yield SimulatedEpisode(return_, length, "cut")
 
     def _open(self, seeds: Seeds) -> AnyLanes:
         play = self._play
         if play.video is not None:
             require_video(play.video)
-            watched = Watched(play.environment, "rgb_array")
+            watched = RenderedEnvironment(play.environment, "rgb_array")
             self._file = VideoFile(play.video, watched.frames_per_second)
             return watched.lanes(seeds, self._file.add)
         if play.render:
-            return Watched(play.environment, "human").lanes(seeds)
+            return RenderedEnvironment(play.environment, "human").lanes(seeds)
         return play.environment.lanes(seeds, 1, Grade.E3)
 
 
-def _require_fit(play: Play, environment: EnvironmentSpec) -> None:
+def _require_fit(play: SimulationSetup, environment: EnvironmentSpec) -> None:
     missing = [array for array in play.spec.observation if array not in environment.observation]
     if missing or environment.action != play.spec.action:
         raise PolicyMisfit(
@@ -138,12 +138,12 @@ def _require_end(length: int) -> None:
         )
 
 
-def _told(summary: EpisodeSummary) -> Episode:
-    how: How = "terminated" if summary.ending is Ending.TERMINATED else "truncated"
-    return Episode(summary.return_, summary.length, how)
+def _told(summary: EpisodeSummary) -> SimulatedEpisode:
+    how: EpisodeEnd = "terminated" if summary.ending is Ending.TERMINATED else "truncated"
+    return SimulatedEpisode(summary.return_, summary.length, how)
 
 
-def plot_episodes(episodes: Sequence[Episode], title: str, output: Path) -> Path:
+def plot_episodes(episodes: Sequence[SimulatedEpisode], title: str, output: Path) -> Path:
     """Draw the return and the length of every episode into a PNG, with their means."""
     from matplotlib.figure import Figure
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rl4sys.experiments.components import Components
 from rl4sys.experiments.process_random import process_random_state, restore_process_random
-from rl4sys.experiments.simulation.simulation import Play, Simulation
+from rl4sys.experiments.simulation.simulation import Simulation, SimulationSetup
 from rl4sys.learning import Learner
 
 _log = logging.getLogger(__name__)
@@ -38,9 +38,9 @@ class TrainingVideos:
         finally:
             restore_process_random(random)
 
-    def _play(self, learner: Learner) -> Play:
+    def _play(self, learner: Learner) -> SimulationSetup:
         config = self._components.config
-        return Play(
+        return SimulationSetup(
             learner.algorithm.policies.exploit,
             learner.store.newest.blob,
             config.environment,

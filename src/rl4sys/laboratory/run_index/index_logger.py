@@ -16,7 +16,7 @@ from rl4sys.laboratory.run_index.training_process import Process, this_process
 from rl4sys.run_files import RETURN, Course
 
 if TYPE_CHECKING:
-    from rl4sys.experiments import Record
+    from rl4sys.experiments import MetricRecord
 
 _log = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ class Follower:
             self._index = Index(self._root, patience=_PATIENCE)
             self._put(read_record(self._root, self._id))
 
-    def log(self, record: Record) -> None:
+    def log(self, record: MetricRecord) -> None:
         """Take note of evaluations at once, and of steps now and then."""
         evaluation = record.metrics.get(RETURN)
         if self._record is None or (evaluation is None and self._clock() < self._due):

@@ -12,7 +12,7 @@ import optuna
 from optuna.trial import TrialState
 
 from rl4sys.config import parse
-from rl4sys.experiments import ExperimentConfig, NotSaved, Record, RunBusy, load_experiment
+from rl4sys.experiments import ExperimentConfig, MetricRecord, NotSaved, RunBusy, load_experiment
 from rl4sys.experiments.config import TrainingSection
 from rl4sys.laboratory.run_index.index_logger import follow
 from rl4sys.laboratory.studies.config import TuneConfig
@@ -123,7 +123,7 @@ class Judge:
         self._study.tell(self._number, state=TrialState.PRUNED)
         return True
 
-    def log(self, record: Record) -> None:
+    def log(self, record: MetricRecord) -> None:
         """Hand over a record; at an evaluation, ask whether to go on."""
         facts = json.loads(record.to_json())
         self._report({"record": {**facts, "step": self.steps_before + record.step}})

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rl4sys.experiments import ExperimentConfig, Record, Result, Run, RunBusy, RunDirectory, load_experiment
+from rl4sys.experiments import ExperimentConfig, MetricRecord, Result, Run, RunBusy, RunDirectory, load_experiment
 from rl4sys.laboratory.run_index.index_logger import follow
 from rl4sys.laboratory.trials.launcher import Report
 
@@ -76,7 +76,7 @@ class Reporter:
     def __init__(self, report: Report) -> None:
         self._report = report
 
-    def log(self, record: Record) -> None:
+    def log(self, record: MetricRecord) -> None:
         """Hand over one record."""
         self._report({"record": json.loads(record.to_json())})
 

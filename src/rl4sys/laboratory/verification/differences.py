@@ -8,7 +8,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal
 
-from rl4sys.experiments.hash_log import Mark, read_trail
+from rl4sys.experiments.hash_log import HashEntry, read_hash_log
 from rl4sys.experiments.metrics import read_metrics
 from rl4sys.run_files import HASHES, METRICS
 
@@ -67,15 +67,15 @@ def compare_runs(recorded: Path, repeated: Path, after: int, until: int) -> Agre
     return Agreement(len(marks), len(records), max(reached, default=after), difference)
 
 
-def marks_differ(recorded: Mark, repeated: Mark) -> bool:
+def marks_differ(recorded: HashEntry, repeated: HashEntry) -> bool:
     """Whether two marks are not of the same history."""
     return recorded != repeated
 
 
-def _common_marks(recorded: Path, repeated: Path, after: int, until: int) -> Iterator[tuple[Mark, Mark]]:
+def _common_marks(recorded: Path, repeated: Path, after: int, until: int) -> Iterator[tuple[HashEntry, HashEntry]]:
     """Marks of the same step. The repetition may have stopped within an interval, with a mark that is its own."""
-    theirs = {mark.step: mark for mark in read_trail(repeated / HASHES)}
-    for mark in read_trail(recorded / HASHES):
+    theirs = {mark.step: mark for mark in read_hash_log(repeated / HASHES)}
+    for mark in read_hash_log(recorded / HASHES):
         if after <= mark.step <= until and mark.step in theirs:
             yield mark, theirs[mark.step]
 
@@ -97,7 +97,7 @@ def _numbered(path: Path) -> Iterator[tuple[tuple[int, int], Mapping[str, Any]]]
         yield (record["step"], number), record
 
 
-def _first_of_marks(marks: Sequence[tuple[Mark, Mark]], after: int) -> Difference | None:
+def _first_of_marks(marks: Sequence[tuple[HashEntry, HashEntry]], after: int) -> Difference | None:
     for ours, theirs in marks:
         if marks_differ(ours, theirs):
             return _between(ours, theirs, after)
@@ -105,7 +105,7 @@ def _first_of_marks(marks: Sequence[tuple[Mark, Mark]], after: int) -> Differenc
     return None
 
 
-def _between(ours: Mark, theirs: Mark, after: int) -> Difference:
+def _between(ours: HashEntry, theirs: HashEntry, after: int) -> Difference:
     """The difference of two marks of one step, as closely as the turns between the marks tell it."""
     parts: dict[Part, tuple[str, ...]] = {}
     if columns := _names(ours.trajectory, theirs.trajectory):

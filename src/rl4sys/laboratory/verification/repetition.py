@@ -15,7 +15,7 @@ import yaml
 from rl4sys.checkpoints import Checkpoints
 from rl4sys.experiments import ExperimentConfig, Logger, Run, RunDirectory, load_experiment
 from rl4sys.experiments.config import LoggingSection
-from rl4sys.experiments.hash_log import read_trail
+from rl4sys.experiments.hash_log import read_hash_log
 from rl4sys.experiments.metrics import read_metrics
 from rl4sys.laboratory.verification.causes import facts_now, likely_causes
 from rl4sys.laboratory.verification.differences import Difference, compare_runs, marks_differ
@@ -83,7 +83,7 @@ def verify(directory: RunDirectory, start: int | None, steps: int | None, watch:
             first, now = run.steps, facts_now(run, load_experiment(directory.config).digest())
             until = _until(directory, first, steps)
             repeated = run.directory.path
-            parting = _Parting(directory.trail, run.directory.trail)
+            parting = _Parting(directory.hash_log, run.directory.hash_log)
             run.train(watch(run), stop=lambda: run.steps >= until or parting.seen())
         agreement = compare_runs(directory.path, repeated, first, until)
     difference = agreement.difference
@@ -128,7 +128,7 @@ class _Parting:
     """Looks at the marks of a repetition as they come, so that it need not go on when it has parted."""
 
     def __init__(self, recorded: Path, repeated: Path) -> None:
-        self._recorded = {mark.step: mark for mark in read_trail(recorded)}
+        self._recorded = {mark.step: mark for mark in read_hash_log(recorded)}
         self._repeated, self._size = repeated, 0
 
     def seen(self) -> bool:
@@ -139,7 +139,7 @@ class _Parting:
         self._size = size
         return any(
             mark.step in self._recorded and marks_differ(self._recorded[mark.step], mark)
-            for mark in read_trail(self._repeated)
+            for mark in read_hash_log(self._repeated)
         )
 
 
@@ -176,7 +176,7 @@ def _copied(directory: RunDirectory, scratch: Path, step: int) -> RunDirectory:
     """What resuming at a checkpoint needs, in another place: what is only read is linked, what is cut is copied."""
     place = RunDirectory(scratch / directory.path.name)
     place.path.mkdir()
-    for path in (directory.config, directory.manifest, directory.metrics, directory.trail):
+    for path in (directory.config, directory.manifest, directory.metrics, directory.hash_log):
         if path.is_file():
             shutil.copyfile(path, place.path / path.name)
     values = quiet(load_experiment(place.config), scratch).model_dump(mode="json")
