@@ -10,7 +10,7 @@ from typing import Any
 from zlib import crc32
 
 from rl4sys.client.delivery import HASH_BYTES, Delivery, DeliverySession, Pace
-from rl4sys.records import Outbox, OutboxLimits, Overflow, Parcel, Verdict
+from rl4sys.records import OfferOutcome, Outbox, OutboxLimits, Overflow, Parcel
 from rl4sys.wire import Failure
 from rl4sys.wire.calls import CallFailed, Code
 from rl4sys.wire.generated import training_pb2
@@ -62,10 +62,10 @@ class Replay:
     def _offer(self, event: Event) -> Any:
         payload = bytes([event["schema"]]) * HASH_BYTES + bytes.fromhex(event["body"])
         offer = self.outbox.offer(payload)
-        if offer.verdict is not Verdict.FULL:
+        if offer.outcome is not OfferOutcome.FULL:
             self.delivery.offered(event["now"], episode_ended=event["episode_ended"])
         return {
-            "verdict": offer.verdict.name.lower(),
+            "verdict": offer.outcome.name.lower(),
             "sequence": None if offer.parcel is None else offer.parcel.sequence,
             "evicted": [list(parcel.key) for parcel in offer.evicted],
         }

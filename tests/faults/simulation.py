@@ -15,7 +15,7 @@ from tests.records.logs import HERE
 from tests.records.simulated_disk import Crashed, SimulatedDisk
 
 from rl4sys.client.delivery import HASH_BYTES, Delivery, DeliverySession, Pace
-from rl4sys.records import DiskOutbox, Durability, LogBroken, OutboxLimits, Overflow, RecordsDamaged, Verdict
+from rl4sys.records import DiskOutbox, Durability, LogBroken, OfferOutcome, OutboxLimits, Overflow, RecordsDamaged
 from rl4sys.weights import Patch, PatchMismatch, apply_patch
 from rl4sys.wire.calls import CallFailed, Code
 from rl4sys.wire.generated import training_pb2
@@ -83,11 +83,11 @@ class Simulation:
     def offer(self) -> None:
         body = (POISON if self.rng.random() < 0.08 else b"sound") + self.rng.randbytes(self.rng.randrange(200))
         offer = self.box.offer(bytes([self.rng.randrange(2)]) * HASH_BYTES + body)
-        self.counted += len(offer.evicted) + (offer.verdict is Verdict.DROPPED)
+        self.counted += len(offer.evicted) + (offer.outcome is OfferOutcome.DROPPED)
         self.dropped |= {parcel.key for parcel in offer.evicted}
         if offer.parcel is not None:
             self.accepted.add(offer.parcel.key)
-        if offer.verdict is not Verdict.FULL:
+        if offer.outcome is not OfferOutcome.FULL:
             self.delivery.offered(self.now, episode_ended=self.rng.random() < 0.5)
 
     def send(self) -> None:

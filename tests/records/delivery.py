@@ -10,7 +10,16 @@ from collections.abc import Callable
 from tests.records.logs import HERE
 from tests.records.simulated_disk import Crashed, SimulatedDisk
 
-from rl4sys.records import Deduplication, DiskOutbox, Durability, LogBroken, OutboxLimits, Overflow, Parcel, Verdict
+from rl4sys.records import (
+    Deduplication,
+    DiskOutbox,
+    Durability,
+    LogBroken,
+    OfferOutcome,
+    OutboxLimits,
+    Overflow,
+    Parcel,
+)
 from rl4sys.records.outbox import PARCEL_OVERHEAD
 
 CAPACITY = 1500
@@ -83,7 +92,7 @@ class Delivery:
         payload = (b"poison" if poison else b"sound") + bytes(self.rng.randrange(LARGEST - PARCEL_OVERHEAD - 6))
         offer = self.box.offer(payload)
         self.dropped |= {parcel.key for parcel in offer.evicted}
-        self.expected_drops["all"] += len(offer.evicted) + (offer.verdict is Verdict.DROPPED)
+        self.expected_drops["all"] += len(offer.evicted) + (offer.outcome is OfferOutcome.DROPPED)
         if offer.parcel is not None:
             self.accepted.add(offer.parcel.key)
 

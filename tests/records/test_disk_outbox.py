@@ -11,11 +11,11 @@ from rl4sys.records import (
     DiskOutbox,
     Durability,
     LogBroken,
+    OfferOutcome,
     OutboxLimits,
     Overflow,
     RecordLog,
     RecordsDamaged,
-    Verdict,
     fresh_epoch,
 )
 from rl4sys.records.outbox import PARCEL_OVERHEAD
@@ -70,10 +70,10 @@ def test_a_full_disk_drops_and_counts_and_recovers() -> None:
     box = DiskOutbox(HERE, 1, files=disk)
     box.offer(b"before")
     disk.full = True
-    assert box.offer(b"lost").verdict is Verdict.DROPPED
+    assert box.offer(b"lost").outcome is OfferOutcome.DROPPED
     box.acknowledge(1, range(1))
     disk.full = False
-    assert box.offer(b"after").verdict is Verdict.ACCEPTED
+    assert box.offer(b"after").outcome is OfferOutcome.ACCEPTED
     assert box.drops == {"disk_full": 1}
     assert [parcel.payload for parcel in box.take(1000)] == [b"after"]
 
@@ -94,7 +94,7 @@ def test_with_a_broken_disk_nothing_is_accepted_and_what_is_there_can_still_be_d
 def test_with_fsync_an_accepted_parcel_survives_a_power_cut() -> None:
     disk = SimulatedDisk()
     box = DiskOutbox(HERE, 1, durability=Durability.FSYNC, files=disk)
-    assert box.offer(b"safe").verdict is Verdict.ACCEPTED
+    assert box.offer(b"safe").outcome is OfferOutcome.ACCEPTED
     after = DiskOutbox(HERE, 2, files=disk.rebooted(keep_nothing))
     assert [parcel.payload for parcel in after.take(1000)] == [b"safe"]
 

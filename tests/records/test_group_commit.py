@@ -9,13 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from tests.records.failpoint_files import FailpointFiles
 from tests.records.logs import read_all
 
 from rl4sys.records import (
     Backlogged,
     DiskFiles,
     DurableLog,
-    FailpointFiles,
     LogBroken,
     LogClosed,
     LogFull,

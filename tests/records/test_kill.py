@@ -9,16 +9,17 @@ from pathlib import Path
 
 import pytest
 from tests.records import writing_process
+from tests.records.failpoint_files import FAILPOINTS
 from tests.records.logs import read_all
 from tests.storms import scaled
 
-from rl4sys.records import FAILPOINTS, RecordLog, RecordReader
+from rl4sys.records import RecordLog, RecordReader
 
 
 @contextmanager
 def writing(directory: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-    command = [sys.executable, writing_process.__file__, str(directory), *arguments]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    command = [sys.executable, "-m", writing_process.__name__, str(directory), *arguments]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=Path(__file__).parents[2])
     try:
         yield process
     finally:

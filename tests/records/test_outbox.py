@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rl4sys.records import Outbox, OutboxLimits, Overflow, Parcel, Verdict
+from rl4sys.records import OfferOutcome, Outbox, OutboxLimits, Overflow, Parcel
 from rl4sys.records.outbox import PARCEL_OVERHEAD
 
 
@@ -11,8 +11,8 @@ def outbox(overflow: Overflow = Overflow.BLOCK, room: int = 3, window: int = 8) 
     return Outbox(7, OutboxLimits(room * (10 + PARCEL_OVERHEAD), overflow, window))
 
 
-def offer(box: Outbox, count: int) -> list[Verdict]:
-    return [box.offer(bytes([number]) * 10).verdict for number in range(count)]
+def offer(box: Outbox, count: int) -> list[OfferOutcome]:
+    return [box.offer(bytes([number]) * 10).outcome for number in range(count)]
 
 
 def sequences(parcels: list[Parcel]) -> list[int]:
@@ -59,22 +59,22 @@ def test_late_repeated_foreign_and_enormous_acknowledgements_are_harmless() -> N
 
 def test_block_asks_to_wait_and_drops_nothing() -> None:
     box = outbox(Overflow.BLOCK)
-    assert offer(box, 4) == [Verdict.ACCEPTED] * 3 + [Verdict.FULL]
+    assert offer(box, 4) == [OfferOutcome.ACCEPTED] * 3 + [OfferOutcome.FULL]
     assert box.drops == {}
     box.acknowledge(7, range(1))
-    assert box.offer(b"x" * 10).verdict is Verdict.ACCEPTED
+    assert box.offer(b"x" * 10).outcome is OfferOutcome.ACCEPTED
 
 
 def test_drop_newest_keeps_the_old_ones_and_counts() -> None:
     box = outbox(Overflow.DROP_NEWEST)
-    assert offer(box, 5) == [Verdict.ACCEPTED] * 3 + [Verdict.DROPPED] * 2
+    assert offer(box, 5) == [OfferOutcome.ACCEPTED] * 3 + [OfferOutcome.DROPPED] * 2
     assert box.drops == {"overflow_newest": 2}
     assert sequences(box.unsettled()) == [0, 1, 2]
 
 
 def test_drop_oldest_keeps_the_new_ones_and_counts() -> None:
     box = outbox(Overflow.DROP_OLDEST)
-    assert offer(box, 5) == [Verdict.ACCEPTED] * 5
+    assert offer(box, 5) == [OfferOutcome.ACCEPTED] * 5
     assert box.drops == {"overflow_oldest": 2}
     assert sequences(box.unsettled()) == [2, 3, 4]
 
@@ -84,7 +84,7 @@ def test_drop_oldest_spares_what_is_in_flight_and_evicts_nothing_in_vain() -> No
     offer(box, 3)
     box.take(1000)
     assert sequences(list(box.offer(b"x" * 10).evicted)) == [2]
-    assert box.offer(b"x" * 90).verdict is Verdict.DROPPED
+    assert box.offer(b"x" * 90).outcome is OfferOutcome.DROPPED
     assert sequences(box.unsettled()) == [0, 1, 3]
     assert box.drops == {"overflow_oldest": 1, "overflow_newest": 1}
 
@@ -92,7 +92,7 @@ def test_drop_oldest_spares_what_is_in_flight_and_evicts_nothing_in_vain() -> No
 @pytest.mark.parametrize("overflow", Overflow)
 def test_a_payload_larger_than_the_whole_outbox_is_dropped_rather_than_waited_for(overflow: Overflow) -> None:
     box = outbox(overflow)
-    assert box.offer(b"x" * 1000).verdict is Verdict.DROPPED
+    assert box.offer(b"x" * 1000).outcome is OfferOutcome.DROPPED
     assert box.drops == {"too_large": 1}
 
 

@@ -1,7 +1,7 @@
-"""A program that appends to a log from several threads and says on its standard output what was acknowledged.
+"""A program that appends to a log from several threads and prints what was acknowledged.
 
-`python writing_process.py DIRECTORY RUN [FAILPOINT COUNT]`: with the last two it prunes as well, and dies when it
-reaches that failpoint for the COUNTth time.
+`python -m tests.records.writing_process DIRECTORY RUN [FAILPOINT COUNT]`: with the last two it also prunes, and dies
+when it reaches that failpoint for the COUNTth time.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ import sys
 import threading
 from pathlib import Path
 
-from rl4sys.records import DiskFiles, DurableLog, FailpointFiles, RecordLog
+from tests.records.failpoint_files import FailpointFiles
+
+from rl4sys.records import DiskFiles, DurableLog, RecordLog
 
 THREADS = 4
 FILE_BYTES = 3000

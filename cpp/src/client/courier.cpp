@@ -7,7 +7,7 @@
 
 namespace rl4sys::client {
 
-using records::Verdict;
+using records::OfferOutcome;
 using wire::CallFailed;
 using wire::Code;
 
@@ -31,15 +31,15 @@ OutboxCounts Courier::counts() const {
 void Courier::offer(std::string payload, bool episode_ended) {
     std::unique_lock lock(mutex_);
     while (true) {
-        Verdict verdict = Verdict::Accepted;
+        OfferOutcome outcome = OfferOutcome::Accepted;
         try {
-            verdict = outbox_->offer(payload).verdict;
+            outcome = outbox_->offer(payload).outcome;
         } catch (const records::LogBroken& error) {
             // The payload is counted as a drop by the outbox; what is in memory is still delivered.
             status_.note(error.what());
             return;
         }
-        if (verdict != Verdict::Full) {
+        if (outcome != OfferOutcome::Full) {
             break;
         }
         if (stopping_) {

@@ -62,7 +62,7 @@ Offer DiskOutbox::offer(std::string payload) {
         places_.put(key, log_.append(records) + earlier);
     } catch (const LogFull&) {
         outbox_->refuse(key, "disk_full");
-        return {Verdict::Dropped, std::nullopt, std::move(offer.evicted)};
+        return {OfferOutcome::Dropped, std::nullopt, std::move(offer.evicted)};
     } catch (const LogBroken&) {
         outbox_->refuse(key, "disk_failed");
         throw;

@@ -33,7 +33,7 @@ Offer Outbox::offer(std::string payload) {
     Offer offer;
     if (bytes_ + cost > limits_.capacity_bytes) {
         if (limits_.overflow == Overflow::Block) {
-            return {Verdict::Full, std::nullopt, {}};
+            return {OfferOutcome::Full, std::nullopt, {}};
         }
         // What is in flight stays, as it may have arrived; if that alone takes the room, evicting would be in vain.
         if (limits_.overflow == Overflow::DropNewest || in_flight_bytes_ + cost > limits_.capacity_bytes) {
@@ -109,7 +109,7 @@ void Outbox::evict(std::size_t cost, std::vector<Parcel>& evicted) {
 
 Offer Outbox::drop_new(const std::string& reason) {
     ++drops_[reason];
-    return {Verdict::Dropped, std::nullopt, {}};
+    return {OfferOutcome::Dropped, std::nullopt, {}};
 }
 
 }  // namespace rl4sys::records

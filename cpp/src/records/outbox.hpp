@@ -48,7 +48,7 @@ struct Parcel {
 };
 
 /// What became of an offered payload.
-enum class Verdict {
+enum class OfferOutcome {
     Accepted,
     Dropped,  ///< It was counted in `drops` and will not be sent.
     Full,     ///< Nothing happened: offer it again when something was settled.
@@ -56,7 +56,7 @@ enum class Verdict {
 
 /// The answer to a payload.
 struct Offer {
-    Verdict verdict = Verdict::Accepted;
+    OfferOutcome outcome = OfferOutcome::Accepted;
     std::optional<Parcel> parcel;
     std::vector<Parcel> evicted;  ///< Older parcels that were dropped to make room.
 };

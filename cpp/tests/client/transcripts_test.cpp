@@ -19,7 +19,7 @@ using nlohmann::json;
 using records::Outbox;
 using records::OutboxLimits;
 using records::Parcel;
-using records::Verdict;
+using records::OfferOutcome;
 
 std::string bytes_of(const std::string& hex) {
     std::string bytes;
@@ -151,11 +151,11 @@ private:
     json offer(const json& event) {
         const std::string hash(hash_bytes, static_cast<char>(event["schema"].get<int>()));
         const records::Offer offer = outbox_->offer(hash + bytes_of(event["body"]));
-        if (offer.verdict != Verdict::Full) {
+        if (offer.outcome != OfferOutcome::Full) {
             delivery_->offered(event["now"], event["episode_ended"]);
         }
-        const char* verdict = offer.verdict == Verdict::Accepted  ? "accepted"
-                              : offer.verdict == Verdict::Dropped ? "dropped"
+        const char* verdict = offer.outcome == OfferOutcome::Accepted  ? "accepted"
+                              : offer.outcome == OfferOutcome::Dropped ? "dropped"
                                                                   : "full";
         return {{"verdict", verdict},
                 {"sequence", offer.parcel ? json(offer.parcel->key.sequence) : json(nullptr)},

@@ -69,9 +69,9 @@ TEST(DiskFaults, AFullDiskDropsOneParcelAndTheNextIsTaken) {
         DiskOutbox outbox(directory.path(), 1, {}, 4096, std::make_shared<FaultyFiles>(fault));
         outbox.offer("one");
         fault = {0, ENOSPC};
-        EXPECT_EQ(outbox.offer("two").verdict, Verdict::Dropped);
+        EXPECT_EQ(outbox.offer("two").outcome, OfferOutcome::Dropped);
         EXPECT_EQ(outbox.drops(), (Drops{{"disk_full", 1}}));
-        EXPECT_EQ(outbox.offer("three").verdict, Verdict::Accepted);
+        EXPECT_EQ(outbox.offer("three").outcome, OfferOutcome::Accepted);
     }
     const DiskOutbox again(directory.path(), 2);
     ASSERT_EQ(again.backlog(), 2U);
@@ -101,7 +101,7 @@ TEST(DiskFaults, AtEveryCallTheStateIsTheOldOrTheNewOne) {
                 DiskOutbox outbox(directory.path(), 1, {}, 128, std::make_shared<FaultyFiles>(fault));
                 fault = {call, error};
                 for (int parcel = 0; parcel < 6; ++parcel) {
-                    accepted += outbox.offer(std::string(50, 'x')).verdict == Verdict::Accepted ? 1 : 0;
+                    accepted += outbox.offer(std::string(50, 'x')).outcome == OfferOutcome::Accepted ? 1 : 0;
                 }
             } catch (const LogBroken&) {
                 // A failed sync breaks the log, whatever its error: trying again could lie.

@@ -61,22 +61,22 @@ TEST(Outbox, TheOldestMakesWayUnlessItIsInFlight) {
     outbox.offer(payload('b'));
     outbox.take(1);
     const Offer offer = outbox.offer(payload('c'));
-    EXPECT_EQ(offer.verdict, Verdict::Accepted);
+    EXPECT_EQ(offer.outcome, OfferOutcome::Accepted);
     EXPECT_EQ(letters(offer.evicted), "b");
     outbox.take(1000);
-    EXPECT_EQ(outbox.offer(payload('d')).verdict, Verdict::Dropped) << "all room is in flight";
+    EXPECT_EQ(outbox.offer(payload('d')).outcome, OfferOutcome::Dropped) << "all room is in flight";
     EXPECT_EQ(outbox.drops(), (Drops{{"overflow_newest", 1}, {"overflow_oldest", 1}}));
 }
 
 TEST(Outbox, AFullOneDropsTheNewestOrAsksToWait) {
     Outbox newest(1, limits(1, Overflow::DropNewest));
     newest.offer(payload('a'));
-    EXPECT_EQ(newest.offer(payload('b')).verdict, Verdict::Dropped);
+    EXPECT_EQ(newest.offer(payload('b')).outcome, OfferOutcome::Dropped);
     Outbox block(1, limits(1, Overflow::Block));
     block.offer(payload('a'));
-    EXPECT_EQ(block.offer(payload('b')).verdict, Verdict::Full);
+    EXPECT_EQ(block.offer(payload('b')).outcome, OfferOutcome::Full);
     EXPECT_TRUE(block.drops().empty());
-    EXPECT_EQ(block.offer(std::string(1000, 'x')).verdict, Verdict::Dropped);
+    EXPECT_EQ(block.offer(std::string(1000, 'x')).outcome, OfferOutcome::Dropped);
     EXPECT_EQ(block.drops(), (Drops{{"too_large", 1}}));
 }
 

@@ -10,7 +10,7 @@ from rl4sys.client.agent_status import AgentStatus
 from rl4sys.client.delivery import Delivery, DeliverySession
 from rl4sys.client.retries import REFUSED_SECONDS, Remedy, remedy
 from rl4sys.client.shared_session import SharedSession
-from rl4sys.records import DiskOutbox, LogBroken, Verdict
+from rl4sys.records import DiskOutbox, LogBroken, OfferOutcome
 from rl4sys.wire import ContractViolation
 from rl4sys.wire.calls import CallFailed, Code, Transport
 
@@ -56,7 +56,7 @@ class Courier:
                     # The payload is counted as a drop by the outbox; what is in memory is still delivered.
                     self._status.last_error = str(error)
                     return
-                if offer.verdict is not Verdict.FULL:
+                if offer.outcome is not OfferOutcome.FULL:
                     break
                 if self._stopping:
                     self._status.add("drops:unsent_at_close")

@@ -16,16 +16,16 @@ from rl4sys.client.tokens import Token
 from rl4sys.wire import Failure, parse
 from rl4sys.wire.calls import CallFailed, Code, Watching
 from rl4sys.wire.generated import status_pb2, training_pb2, weights_pb2
+from rl4sys.wire.message_sizes import JOIN_REPLY_BYTES, REPLY_FIELDS, TRANSPORT_BYTES
 
-_MESSAGE_BYTES = 4 << 20
 _OPTIONS = [
     ("grpc.keepalive_time_ms", 20_000),
     ("grpc.keepalive_timeout_ms", 10_000),
     # A watch may be silent for hours; pings on it detect half-open connections.
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.max_pings_without_data", 0),
-    ("grpc.max_send_message_length", _MESSAGE_BYTES + (64 << 10)),
-    ("grpc.max_receive_message_length", _MESSAGE_BYTES + (64 << 10)),
+    ("grpc.max_send_message_length", TRANSPORT_BYTES),
+    ("grpc.max_receive_message_length", TRANSPORT_BYTES),
     # The courier decides when to retry a call; reconnecting may happen a little sooner.
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 100),
@@ -33,10 +33,6 @@ _OPTIONS = [
     ("grpc.enable_retries", 0),
 ]
 _SERVICE = "/rl4sys.v1.Training/"
-_REPLY_BYTES = _MESSAGE_BYTES + (64 << 10)
-_POLICY_BYTES = 512 << 10
-"""Limit of a reply to Join. An empty part of a policy takes two bytes of it and seventy bytes in memory."""
-_MOST_FIELDS = 1 << 16
 _CODES = {code.name: code for code in Code}
 
 R = TypeVar("R")
@@ -104,7 +100,7 @@ class _Methods:
     """The methods of the service. Replies are parsed within limits: a few megabytes could unfold to hundreds."""
 
     def __init__(self, channel: grpc.Channel) -> None:
-        self.Join = _unary(channel, "Join", training_pb2.JoinReply, most_bytes=_POLICY_BYTES)
+        self.Join = _unary(channel, "Join", training_pb2.JoinReply, most_bytes=JOIN_REPLY_BYTES)
         self.Push = _unary(channel, "Push", training_pb2.PushReply)
         self.Act = _unary(channel, "Act", training_pb2.ActReply)
         self.Status = _unary(channel, "Status", status_pb2.StatusReply)
@@ -112,12 +108,12 @@ class _Methods:
         self.Watch = _stream(channel, "Watch", training_pb2.NewVersion)
 
 
-def _unary(channel: grpc.Channel, name: str, reply: type[Message], most_bytes: int = _REPLY_BYTES) -> Any:
+def _unary(channel: grpc.Channel, name: str, reply: type[Message], most_bytes: int = TRANSPORT_BYTES) -> Any:
     return channel.unary_unary(_SERVICE + name, _serialize, partial(_read, reply, most_bytes))
 
 
 def _stream(channel: grpc.Channel, name: str, reply: type[Message]) -> Any:
-    return channel.unary_stream(_SERVICE + name, _serialize, partial(_read, reply, _REPLY_BYTES))
+    return channel.unary_stream(_SERVICE + name, _serialize, partial(_read, reply, TRANSPORT_BYTES))
 
 
 def _serialize(request: Message) -> bytes:
@@ -125,7 +121,7 @@ def _serialize(request: Message) -> bytes:
 
 
 def _read(reply: type[Message], most_bytes: int, data: bytes) -> Message:
-    return parse(reply, data, most_bytes=most_bytes, most_fields=_MOST_FIELDS)
+    return parse(reply, data, most_bytes=most_bytes, most_fields=REPLY_FIELDS)
 
 
 class _Stream(Iterator[Any]):

@@ -26,10 +26,8 @@ from rl4sys.wire import (
 from rl4sys.wire.arrays import encode_array
 from rl4sys.wire.calls import CallFailed, Code, Transport
 from rl4sys.wire.generated import policy_pb2, training_pb2
+from rl4sys.wire.message_sizes import MESSAGE_BYTES, MESSAGE_OVERHEAD, MIN_MESSAGE_BYTES, SEGMENT_STEPS
 
-_LEAST_MESSAGE, _LARGEST_MESSAGE = 64 << 10, 4 << 20
-_MESSAGE_SLACK = 8 << 10
-"""Bytes of a message beyond the values of a segment: names, numbers, and the slack of `Delivery`."""
 _PER_ARRAY, _REWARD_BYTES = 16, 4
 _HEADS = [name for name, number in policy_pb2.HeadKind.items() if number]
 
@@ -85,7 +83,7 @@ class OpenSession:
         self.session = DeliverySession(
             reply.session,
             reply.learner,
-            min(_LARGEST_MESSAGE, max(_LEAST_MESSAGE, reply.limits.max_message_bytes)),
+            min(MESSAGE_BYTES, max(MIN_MESSAGE_BYTES, reply.limits.max_message_bytes)),
             _most_segments(reply.limits),
         )
         self.spec: PolicySpec = decode_policy(reply.explore)
@@ -98,7 +96,7 @@ class OpenSession:
             )
         require_decides(self.spec)
         self.version = reply.version
-        self.max_steps = min(reply.limits.max_segment_steps or (1 << 16), self._steps_of_a_message())
+        self.max_steps = min(reply.limits.max_segment_steps or SEGMENT_STEPS, self._steps_of_a_message())
 
     def _steps_of_a_message(self) -> int:
         """How many steps of a segment fit into one message: few where observations are images."""
@@ -106,7 +104,7 @@ class OpenSession:
         seen = sum(map(_row_bytes, schema.observation))
         step = seen + _row_bytes(schema.action) + _REWARD_BYTES + sum(map(_row_bytes, schema.extras))
         arrays = len(schema.observation) + len(schema.extras) + len(schema.carry)
-        besides = seen + sum(map(_row_bytes, schema.carry)) + _MESSAGE_SLACK + _PER_ARRAY * arrays
+        besides = seen + sum(map(_row_bytes, schema.carry)) + MESSAGE_OVERHEAD + _PER_ARRAY * arrays
         steps = (self.session.max_message_bytes - besides) // step
         if steps < 1:
             raise CallFailed(

@@ -17,10 +17,9 @@ from rl4sys.weights import LayoutMismatch, PatchMismatch, apply_patch
 from rl4sys.wire import ContractViolation, decode_patch
 from rl4sys.wire.calls import CallFailed, Code, Transport, Watching
 from rl4sys.wire.generated import training_pb2, weights_pb2
+from rl4sys.wire.message_sizes import INLINE_PATCH_BYTES
 
 _NAME = "watcher"
-_LARGEST_PUSHED = 1 << 20
-"""Largest patch in bytes that the server may include in a `NewVersion`; larger ones are pulled."""
 _UNUSABLE = (PatchMismatch, ContractViolation, LayoutMismatch)
 
 
@@ -116,7 +115,9 @@ class Watcher:
         if snapshot is None:
             return
         watching = self._transport.watch(
-            training_pb2.WatchRequest(session=opened.session.id, have=snapshot.version, max_patch_bytes=_LARGEST_PUSHED)
+            training_pb2.WatchRequest(
+                session=opened.session.id, have=snapshot.version, max_patch_bytes=INLINE_PATCH_BYTES
+            )
         )
         self._watching = watching
         try:

@@ -12,23 +12,20 @@ from rl4sys.records.errors import (
     RecordsDamaged,
     RecordsGone,
 )
-from rl4sys.records.failpoints import FAILPOINTS, FailpointFiles
 from rl4sys.records.files import DiskFiles, Files
 from rl4sys.records.group_commit import DurableLog
-from rl4sys.records.log import RecordLog
 from rl4sys.records.memory_files import MemoryFiles
-from rl4sys.records.outbox import Offer, Outbox, OutboxLimits, Overflow, Parcel, Verdict
+from rl4sys.records.outbox import Offer, OfferOutcome, Outbox, OutboxLimits, Overflow, Parcel
 from rl4sys.records.reader import Record, RecordReader, verify
+from rl4sys.records.record_log import RecordLog
 
 __all__ = [
-    "FAILPOINTS",
     "Backlogged",
     "Deduplication",
     "DiskFiles",
     "DiskOutbox",
     "Durability",
     "DurableLog",
-    "FailpointFiles",
     "Files",
     "LogBroken",
     "LogClosed",
@@ -36,6 +33,7 @@ __all__ = [
     "LogInUse",
     "MemoryFiles",
     "Offer",
+    "OfferOutcome",
     "Outbox",
     "OutboxLimits",
     "Overflow",
@@ -45,7 +43,6 @@ __all__ = [
     "RecordReader",
     "RecordsDamaged",
     "RecordsGone",
-    "Verdict",
     "fresh_epoch",
     "verify",
 ]

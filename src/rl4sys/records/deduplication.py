@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 
-class Sequences:
+class SequenceSet:
     """A set of numbers kept as ranges, so that numbers without gaps take no space."""
 
     def __init__(self, bounds: list[int] | None = None) -> None:
@@ -43,14 +43,14 @@ class Deduplication:
     """
 
     def __init__(self) -> None:
-        self._seen: dict[tuple[str, int], Sequences] = {}
+        self._seen: dict[tuple[str, int], SequenceSet] = {}
         self._epochs: Counter[str] = Counter()
 
     def add(self, client: str, epoch: int, sequence: int) -> bool:
         """Note a segment; False if it was noted before, so that it must not be trained on again."""
         sequences = self._seen.get((client, epoch))
         if sequences is None:
-            sequences = self._seen[client, epoch] = Sequences()
+            sequences = self._seen[client, epoch] = SequenceSet()
             self._epochs[client] += 1
         return sequences.add(sequence)
 
@@ -80,5 +80,5 @@ class Deduplication:
                     f"The saved sequences of client '{client}', epoch {epoch}, are not increasing ranges: {bounds}. "
                     f"Rebuild the deduplication from the log instead."
                 )
-            self._seen[client, epoch] = Sequences(bounds)
+            self._seen[client, epoch] = SequenceSet(bounds)
             self._epochs[client] += 1

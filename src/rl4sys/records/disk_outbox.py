@@ -12,9 +12,9 @@ from rl4sys.failpoints import failpoint
 from rl4sys.records.durability import Durability
 from rl4sys.records.errors import LogBroken, LogFull, RecordsDamaged
 from rl4sys.records.files import Files
-from rl4sys.records.log import RecordLog
-from rl4sys.records.outbox import Offer, Outbox, OutboxLimits, Parcel, Verdict
+from rl4sys.records.outbox import Offer, OfferOutcome, Outbox, OutboxLimits, Parcel
 from rl4sys.records.reader import Record, RecordReader
+from rl4sys.records.record_log import RecordLog
 
 _PARCEL = struct.Struct("<BQQ")
 _SETTLED = struct.Struct("<BQQQ")
@@ -106,7 +106,7 @@ class DiskOutbox:
             numbers = self._append([*self._notes[:earlier], _encode(offer.parcel), *self._notes[earlier:]])
         except LogFull:
             self._outbox.refuse(*offer.parcel.key, "disk_full")
-            return Offer(Verdict.DROPPED, evicted=offer.evicted)
+            return Offer(OfferOutcome.DROPPED, evicted=offer.evicted)
         except LogBroken:
             self._outbox.refuse(*offer.parcel.key, "disk_failed")
             raise

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from typing import NamedTuple
 
 from rl4sys.records.errors import Backlogged, LogClosed
-from rl4sys.records.log import RecordLog
+from rl4sys.records.record_log import RecordLog
 
 
 class _Waiting(NamedTuple):

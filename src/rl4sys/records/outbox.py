@@ -53,7 +53,7 @@ class Parcel(NamedTuple):
         return PARCEL_OVERHEAD + len(self.payload)
 
 
-class Verdict(Enum):
+class OfferOutcome(Enum):
     """What became of an offered payload."""
 
     ACCEPTED = auto()
@@ -66,7 +66,7 @@ class Verdict(Enum):
 class Offer(NamedTuple):
     """The answer to a payload."""
 
-    verdict: Verdict
+    outcome: OfferOutcome
     parcel: Parcel | None = None
     evicted: tuple[Parcel, ...] = ()
     """Older parcels that were dropped to make room."""
@@ -126,7 +126,7 @@ class Outbox:
         evicted: tuple[Parcel, ...] = ()
         if self._bytes + parcel.cost > self.limits.capacity_bytes:
             if self.limits.overflow is Overflow.BLOCK:
-                return Offer(Verdict.FULL)
+                return Offer(OfferOutcome.FULL)
             # What is in flight stays, as it may have arrived; if that alone takes the room, evicting would be in vain.
             if (
                 self.limits.overflow is Overflow.DROP_NEWEST
@@ -137,7 +137,7 @@ class Outbox:
         self._next_sequence += 1
         self._waiting[parcel.key] = parcel
         self._bytes += parcel.cost
-        return Offer(Verdict.ACCEPTED, parcel, evicted)
+        return Offer(OfferOutcome.ACCEPTED, parcel, evicted)
 
     def take(self, limit_bytes: int) -> list[Parcel]:
         """The next parcels to send, now in flight: in order, within the window, at least one if the window has room."""
@@ -196,4 +196,4 @@ class Outbox:
 
     def _drop_new(self, reason: str) -> Offer:
         self._drops[reason] += 1
-        return Offer(Verdict.DROPPED)
+        return Offer(OfferOutcome.DROPPED)

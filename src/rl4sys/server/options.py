@@ -11,6 +11,7 @@ from rl4sys.config import Config
 from rl4sys.records import Durability, Files
 from rl4sys.server.service.offered_experiments import OfferedExperiments
 from rl4sys.server.workers.worker import WorkerKind
+from rl4sys.wire.message_sizes import MESSAGE_BYTES, MIN_MESSAGE_BYTES, SEGMENT_STEPS
 
 DEFAULT_DATA = Path("rl4sys-data")
 """The default data directory of a server."""
@@ -32,9 +33,9 @@ class Rates(Config):
 class ServiceLimits(Config):
     """Limits of a server. A higher number costs more memory, disk or time, and refuses less."""
 
-    max_message_bytes: int = Field(4 << 20, ge=64 << 10)
+    max_message_bytes: int = Field(MESSAGE_BYTES, ge=MIN_MESSAGE_BYTES)
     """Bytes of one message, in either direction."""
-    max_segment_steps: int = Field(65_536, ge=1)
+    max_segment_steps: int = Field(SEGMENT_STEPS, ge=1)
     """Steps of one segment."""
     max_push_segments: int = Field(1_024, ge=1)
     """Segments of one push."""

@@ -3,14 +3,14 @@
 from rl4sys.wire.decisions import Question, decode_decision, decode_question, encode_decision, encode_question
 from rl4sys.wire.errors import ContractViolation, RefusalReason, SegmentRefused
 from rl4sys.wire.failures import FAILURE_METADATA, Failure, FailureReason
-from rl4sys.wire.formats import SegmentFormat
 from rl4sys.wire.messages import parse
 from rl4sys.wire.names import require_name
 from rl4sys.wire.patches import decode_patch, encode_patch
 from rl4sys.wire.policies import decode_action, decode_policy, encode_action, encode_policy
+from rl4sys.wire.policy_check import require_decides
+from rl4sys.wire.segment_format import SegmentFormat
 from rl4sys.wire.segments import decode_segment, encode_segment
-from rl4sys.wire.sequences import covered, to_ranges
-from rl4sys.wire.trials import require_decides
+from rl4sys.wire.sequence_ranges import covered, to_ranges
 
 PROTOCOL = 1
 """The protocol version that this package speaks."""

@@ -12,8 +12,8 @@ from rl4sys.policy import Decision
 from rl4sys.wire.arrays import require_label
 from rl4sys.wire.columns import Column, Unusable
 from rl4sys.wire.errors import ContractViolation
-from rl4sys.wire.formats import SegmentFormat
 from rl4sys.wire.generated import training_pb2
+from rl4sys.wire.segment_format import SegmentFormat
 
 _LARGEST = (1 << 63) - 1
 

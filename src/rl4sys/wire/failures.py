@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from rl4sys.wire.errors import ContractViolation
 from rl4sys.wire.generated import training_pb2
+from rl4sys.wire.message_sizes import FAILURE_BYTES
 from rl4sys.wire.messages import parse
 
 FAILURE_METADATA = "rl4sys-failure-bin"
-_MOST_BYTES = 4096
 
 
 class FailureReason(enum.IntEnum):
@@ -58,7 +58,7 @@ class Failure:
         for key, value in metadata:
             if key == FAILURE_METADATA and isinstance(value, bytes):
                 try:
-                    message = parse(training_pb2.Failure, value, most_bytes=_MOST_BYTES)
+                    message = parse(training_pb2.Failure, value, most_bytes=FAILURE_BYTES)
                 except ContractViolation:
                     return cls()
                 reason = _REASONS.get(int(message.reason), FailureReason.UNSPECIFIED)

@@ -7,6 +7,7 @@ from typing import TypeVar
 from google.protobuf.message import DecodeError, Message
 
 from rl4sys.wire.errors import ContractViolation
+from rl4sys.wire.message_sizes import REQUEST_BYTES, REQUEST_FIELDS
 
 M = TypeVar("M", bound=Message)
 
@@ -15,7 +16,7 @@ _LARGEST_TAG = 5
 _LARGEST_VARINT = 10
 
 
-def parse(kind: type[M], data: bytes, *, most_bytes: int = 1 << 18, most_fields: int = 4096) -> M:
+def parse(kind: type[M], data: bytes, *, most_bytes: int = REQUEST_BYTES, most_fields: int = REQUEST_FIELDS) -> M:
     """The message that the bytes hold, or `ContractViolation`.
 
     An empty element of a repeated field is two bytes on the wire and a hundred in memory. So its fields are counted

@@ -7,9 +7,7 @@ from collections.abc import Iterable, Iterator
 from rl4sys.weights import Encoding, Patch
 from rl4sys.wire.errors import ContractViolation
 from rl4sys.wire.generated import weights_pb2
-
-PART_BYTES = 1 << 20
-"""Parts of this size fit every message limit with room to spare, and let other calls in between."""
+from rl4sys.wire.message_sizes import PATCH_CHUNK_BYTES
 
 _LARGEST = (1 << 63) - 1
 _SHA256_BYTES = 32
@@ -17,7 +15,7 @@ _FULL_COPIES = (Encoding.RAW, Encoding.PLANES)
 _ENCODINGS = {encoding.value: encoding for encoding in Encoding}
 
 
-def encode_patch(patch: Patch, part_bytes: int = PART_BYTES) -> Iterator[weights_pb2.PatchChunk]:
+def encode_patch(patch: Patch, chunk_bytes: int = PATCH_CHUNK_BYTES) -> Iterator[weights_pb2.PatchChunk]:
     """The parts to stream: at least one, and the first has the header."""
     header = weights_pb2.PatchHeader(
         base=patch.base,
@@ -27,9 +25,9 @@ def encode_patch(patch: Patch, part_bytes: int = PART_BYTES) -> Iterator[weights
         sha256=patch.sha256,
         payload_bytes=len(patch.payload),
     )
-    yield weights_pb2.PatchChunk(header=header, payload=patch.payload[:part_bytes])
-    for at in range(part_bytes, len(patch.payload), part_bytes):
-        yield weights_pb2.PatchChunk(payload=patch.payload[at : at + part_bytes])
+    yield weights_pb2.PatchChunk(header=header, payload=patch.payload[:chunk_bytes])
+    for at in range(chunk_bytes, len(patch.payload), chunk_bytes):
+        yield weights_pb2.PatchChunk(payload=patch.payload[at : at + chunk_bytes])
 
 
 def decode_patch(chunks: Iterable[weights_pb2.PatchChunk], size: int) -> Patch:

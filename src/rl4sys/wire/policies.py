@@ -22,7 +22,7 @@ from rl4sys.policy.policy_spec import HeadKind, Setting
 from rl4sys.wire.arrays import decode_arrays, decode_shape, encode_array, require_label
 from rl4sys.wire.errors import ContractViolation
 from rl4sys.wire.generated import policy_pb2
-from rl4sys.wire.programs import require_runnable
+from rl4sys.wire.policy_check import require_runnable
 
 MOST_PARTS = 1 << 14
 """The most ops, tensors, settings or parts of an action."""

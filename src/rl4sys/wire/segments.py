@@ -6,9 +6,9 @@ from rl4sys.experience import Array, Ending, SchemaMismatch, Segment, StreamKey
 from rl4sys.wire.arrays import require_label
 from rl4sys.wire.columns import Column, Unusable
 from rl4sys.wire.errors import ContractViolation, RefusalReason, SegmentRefused
-from rl4sys.wire.formats import SegmentFormat
 from rl4sys.wire.generated import experience_pb2
 from rl4sys.wire.messages import parse
+from rl4sys.wire.segment_format import SegmentFormat
 
 LARGEST = (1 << 63) - 1
 """The largest number in a header: beyond it other languages and databases would wrap."""

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.records.failpoint_files import FailpointFiles
 from tests.server.clients import PPO, ScriptedClient, acknowledged, eventually, join_request
 from tests.server.workers.test_fold import local_learner, wait_for_version
 
-from rl4sys.records import DiskFiles, FailpointFiles
+from rl4sys.records import DiskFiles
 from rl4sys.server import InProcessTransport, ServiceLimits, ServiceOptions, TrainingService
 from rl4sys.wire import FailureReason
 from rl4sys.wire.calls import CallFailed, Code

@@ -12,9 +12,9 @@ from rl4sys.weights import VersionGone
 from rl4sys.wire import Failure, FailureReason, encode_patch
 from rl4sys.wire.calls import CallFailed, Code
 from rl4sys.wire.generated import training_pb2, weights_pb2
+from rl4sys.wire.message_sizes import INLINE_PATCH_BYTES
 
 _LOOK_SECONDS = 30.0
-_MOST_INLINE_BYTES = 1 << 20
 
 
 def pull(session: Session, request: training_pb2.PullRequest) -> Iterator[weights_pb2.PatchChunk]:
@@ -50,7 +50,7 @@ class VersionWatch:
             # No learner gave it this number: what it has is worth nothing.
             self._have = None
         self._sent = self._have
-        self._max_patch_bytes = min(request.max_patch_bytes, _MOST_INLINE_BYTES)
+        self._max_patch_bytes = min(request.max_patch_bytes, INLINE_PATCH_BYTES)
         self._cancelled = threading.Event()
 
     def __iter__(self) -> Iterator[training_pb2.NewVersion]:

@@ -24,6 +24,7 @@ from rl4sys.server.service.training_service import TrainingService
 from rl4sys.wire import ContractViolation, Failure, parse
 from rl4sys.wire.calls import CallFailed, Code
 from rl4sys.wire.generated import status_pb2, training_pb2, weights_pb2
+from rl4sys.wire.message_sizes import REQUEST_BYTES, REQUEST_FIELDS
 
 _log = logging.getLogger(__name__)
 
@@ -117,8 +118,8 @@ class TrainingServicer:
         kind: type[M],
         data: bytes,
         context: Context,
-        most_bytes: int = 1 << 18,
-        most_fields: int = 4096,
+        most_bytes: int = REQUEST_BYTES,
+        most_fields: int = REQUEST_FIELDS,
     ) -> tuple[Caller, M]:
         """Who calls, and what they say. First of all who: whoever may not call learns nothing else."""
         caller = self._caller(method, context)

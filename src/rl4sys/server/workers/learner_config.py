@@ -30,15 +30,13 @@ from rl4sys.policy import (
 from rl4sys.replay import BUFFERS, GOAL_REWARDS, BufferConfig, ReplayConfig, ReplayCost, Surroundings, TrajectoryConfig
 from rl4sys.seeding import Seeds
 from rl4sys.server.learners.learner_setup import LearnerSetup
-from rl4sys.wire.trials import MOST_REGISTER_BYTES
+from rl4sys.wire.policy_check import MAX_REGISTER_BYTES, MAX_WEIGHTS
 
 _log = logging.getLogger(__name__)
 
 _CPU = torch.device("cpu")
-_MOST_WEIGHTS = 1 << 27
-"""Of one network: half a gigabyte, a few times over with gradients and moments."""
 _MOST_OPS = 1024
-_MOST_NUMBERS = MOST_REGISTER_BYTES // 4
+_MOST_NUMBERS = MAX_REGISTER_BYTES // 4
 """In the registers of one decision: what clients take at most."""
 
 
@@ -156,10 +154,10 @@ def _require_affordable(config: LearnerConfig, setup: LearnerSetup) -> None:
         builder.linear(body, output_size(setup.action), f"{name}.last")
         program = builder.program()
         weights = layout_of(program).size
-        if weights > _MOST_WEIGHTS or len(program.ops) > _MOST_OPS:
+        if weights > MAX_WEIGHTS or len(program.ops) > _MOST_OPS:
             raise ConfigError(
                 f"network.{name}: got a network of {weights} weights in {len(program.ops)} ops; a server trains up to "
-                f"{_MOST_WEIGHTS} weights in {_MOST_OPS} ops. Choose a smaller one, or observe less."
+                f"{MAX_WEIGHTS} weights in {_MOST_OPS} ops. Choose a smaller one, or observe less."
             )
         if builder.size() > _MOST_NUMBERS:
             raise ConfigError(

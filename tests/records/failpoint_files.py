@@ -1,4 +1,4 @@
-"""Named moments in the life of a log at which a test may kill the process."""
+"""Files that stop at named failpoints of a log, where a test may kill the process."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ FAILPOINTS = (
 
 
 class FailpointFiles:
-    """Files that say which failpoint is reached; whoever listens may never return.
+    """Files that call `reached` with the name of each failpoint; that call may never return.
 
-    `during` comes after the first half of a write is with the operating system: what a kill leaves of a torn one.
+    `during` comes after the first half of a write: what a kill leaves of a torn one.
     """
 
     def __init__(self, files: Files, reached: Callable[[str], None]) -> None:

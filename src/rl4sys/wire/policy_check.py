@@ -1,0 +1,157 @@
+"""Checks of a policy that came from outside: whether its program is sound, and whether it can decide."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from rl4sys.experience import Array, ArraySpec
+from rl4sys.policy import (
+    COMPILERS,
+    Head,
+    NumpyPolicy,
+    PolicySpec,
+    action_array,
+    layout_of,
+    output_size,
+)
+from rl4sys.policy.policy_spec import number
+from rl4sys.wire.errors import ContractViolation
+
+MAX_WEIGHTS = 1 << 27
+"""Values of all tensors together: half a gigabyte."""
+MAX_REGISTER_BYTES = 256 << 20
+"""Memory of the registers of one decision. A few short ops can ask for any amount: each may double the last one."""
+_MAX_NOISE = 1 << 12
+"""Normal numbers that a program reads in one decision."""
+_MAX_PADDING = 1 << 10
+
+
+def require_runnable(spec: PolicySpec) -> None:
+    """Raise `ContractViolation` unless each register is assigned once, before it is read, and each tensor exists."""
+    program, head = spec.program, spec.head
+    tensors = {tensor.name for tensor in program.tensors}
+    if len(tensors) != len(program.tensors):
+        raise _broken("two tensors have the same name")
+    weights = sum(math.prod(tensor.shape) for tensor in program.tensors)
+    if weights > MAX_WEIGHTS:
+        raise _broken(f"its tensors have {weights} values; at most {MAX_WEIGHTS} can travel")
+    registers: set[str] = set()
+    _assign((array.name for array in program.inputs), registers)
+    _assign((memory.name for memory in program.carry), registers)
+    _assign((array.name for array in _chance(head)), registers)
+    for op in program.ops:
+        _require(op.kind, op.inputs, registers)
+        _require(op.kind, op.tensors, tensors)
+        _assign(op.outputs, registers)
+    _require("the head", head.inputs, registers)
+    following = [memory.next for memory in program.carry]
+    if not set(head.outputs) <= set(following):
+        raise _broken(f"the head assigns {list(head.outputs)}, which no memory takes up")
+    _assign(head.outputs, registers)
+    _require("the memory", following, registers)
+    _require("the head", head.tensors, tensors)
+    if head.mask is not None:
+        _require("the mask", (head.mask,), {array.name for array in program.inputs})
+
+
+def _chance(head: Head) -> Iterator[ArraySpec]:
+    """The register of normal numbers that the program reads, if there is one, and of a size that can be drawn."""
+    try:
+        chance = head.chance
+        if chance is None:
+            return
+        std = number(head.settings, "std", head.kind)
+    except ValueError as problem:
+        raise _broken(str(problem)) from problem
+    if chance.shape[0] > _MAX_NOISE or std < 0.0:
+        raise _broken(
+            f"the head draws {chance.shape[0]} numbers of deviation {std}; expected at most {_MAX_NOISE}, of deviation "
+            f"0 or more"
+        )
+    yield chance
+
+
+def _assign(names: Iterable[str], registers: set[str]) -> None:
+    for name in names:
+        if not name or name in registers:
+            raise _broken(f"the register '{name}' is assigned twice or has no name")
+        registers.add(name)
+
+
+def _require(reader: str, names: Iterable[str], known: set[str]) -> None:
+    missing = [name for name in names if name not in known]
+    if missing:
+        raise _broken(f"{reader} reads {missing[:4]}, which does not exist by then")
+
+
+def _broken(problem: str) -> ContractViolation:
+    return ContractViolation(
+        f"The policy's program is broken: {problem}. Compare the versions of client and server, and report it."
+    )
+
+
+def require_decides(spec: PolicySpec) -> None:
+    """Raise `ContractViolation` unless the policy can decide, about what it says it observes, within bounded memory.
+
+    A message can be well formed and its shapes still contradict each other, which is only seen when it runs. Better
+    here than in the middle of a live system.
+    """
+    try:
+        scores = _registers(spec)[spec.head.inputs[0]]
+        if scores.shape != (1, output_size(spec.action)):
+            raise ValueError(f"its head reads {scores.shape[1:]} numbers for {output_size(spec.action)} outputs")
+        _decide(spec)
+    # Whatever a program from outside does wrong, it is the program that is wrong.
+    except Exception as error:
+        raise ContractViolation(
+            f"The policy cannot be run here: {type(error).__name__}: {error}. Compare the versions of client and "
+            f"server, and report it."
+        ) from error
+
+
+def _registers(spec: PolicySpec) -> dict[str, Array]:
+    """The registers of one row, allocated and never touched."""
+    program = spec.program
+    registers = {array.name: np.zeros((1, *array.shape), array.dtype) for array in program.inputs}
+    registers |= {memory.name: np.zeros((1, *memory.shape), np.float32) for memory in program.carry}
+    if (chance := spec.head.chance) is not None:
+        registers[chance.name] = np.zeros((1, *chance.shape), np.float32)
+    taken = _require_room(sum(array.nbytes for array in registers.values()))
+    layout = layout_of(program)
+    tensors = layout.views(np.zeros(layout.size, np.float32))
+    for op in program.ops:
+        padding = op.settings.get("padding", 0)
+        if isinstance(padding, int | float) and not 0 <= padding <= _MAX_PADDING:
+            raise ValueError(f"op '{op.kind}' pads by {padding}; at most {_MAX_PADDING} is taken")
+        arrays = [registers[name] for name in op.inputs]
+        compiled = COMPILERS[op.kind](op, arrays, [tensors[name] for name in op.tensors])
+        taken = _require_room(taken + sum(array.nbytes for array in compiled.outputs))
+        registers |= zip(op.outputs, compiled.outputs, strict=True)
+    return registers
+
+
+def _require_room(taken: int) -> int:
+    if taken > MAX_REGISTER_BYTES:
+        raise ValueError(f"a decision takes more than {MAX_REGISTER_BYTES} bytes")
+    return taken
+
+
+def _decide(spec: PolicySpec) -> None:
+    policy = NumpyPolicy(spec)
+    # A mask allows everything; an index of a table is its first.
+    observation = {
+        array.name: np.full((1, *array.shape), array.dtype == "bool", array.dtype) for array in spec.observation
+    }
+    with np.errstate(all="ignore"):
+        decision = policy.act(observation, np.zeros((1, policy.noise_size), np.float32), policy.initial_carry(1))
+    action = action_array(spec.action)
+    if decision.action.shape != (1, *action.shape) or decision.action.dtype != action.dtype:
+        raise ValueError(f"it decides {decision.action.dtype}{decision.action.shape[1:]}; expected {action}")
+    if decision.extras.keys() != {array.name for array in spec.noted}:
+        raise ValueError(f"it notes {sorted(decision.extras)}; expected {[array.name for array in spec.noted]}")
+    for memory in spec.program.carry:
+        if decision.carry[memory.name].shape != (1, *memory.shape):
+            raise ValueError(f"it changes the shape of its memory '{memory.name}'")
