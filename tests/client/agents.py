@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rl4sys.client import Agent, SimulatedEpisode, connect
+from rl4sys.client import Agent, Episode, connect
 from rl4sys.client.episode import Fallback
 from rl4sys.experience import Array
 from rl4sys.wire.calls import Transport
@@ -23,7 +23,7 @@ def seen(step: int) -> Array:
     return np.full(8, step, np.float32)
 
 
-def steps(episode: SimulatedEpisode, count: int, first: int = 0) -> None:
+def steps(episode: Episode, count: int, first: int = 0) -> None:
     """Act and reward; step k observes k and earns k."""
     for step in range(first, first + count):
         episode.act(seen(step))

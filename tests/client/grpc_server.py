@@ -15,7 +15,7 @@ from rl4sys.wire.generated import training_pb2_grpc
 
 
 class Servicer(training_pb2_grpc.TrainingServicer):
-    """Converts and maps errors, and remembers who called."""
+    """Converts messages, maps errors, and remembers the tokens of its callers."""
 
     def __init__(self, server: FakeServer) -> None:
         self._server = server
@@ -23,24 +23,26 @@ class Servicer(training_pb2_grpc.TrainingServicer):
 
     def Join(self, request: Any, context: grpc.ServicerContext) -> Any:
         self.tokens.append(dict(context.invocation_metadata()).get("authorization"))
-        return _told(context, lambda: self._server.join(request, 1.0))
+        return _answer(context, lambda: self._server.join(request, 1.0))
 
     def Push(self, request: Any, context: grpc.ServicerContext) -> Any:
-        return _told(context, lambda: self._server.push(request, 1.0))
+        return _answer(context, lambda: self._server.push(request, 1.0))
 
     def Pull(self, request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
-        yield from _told(context, lambda: list(self._server.pull(request, 1.0)))
+        yield from _answer(context, lambda: list(self._server.pull(request, 1.0)))
 
     def Watch(self, request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
-        watching = _told(context, lambda: self._server.watch(request))
-        context.add_callback(watching.cancel)
+        watching = _answer(context, lambda: self._server.watch(request))
+        # False when the call has already ended: the callback would never be called.
+        if not context.add_callback(watching.cancel):
+            watching.cancel()
         try:
             yield from watching
         except CallFailed as error:
             _abort(context, error)
 
 
-def _told(context: grpc.ServicerContext, call: Callable[[], Any]) -> Any:
+def _answer(context: grpc.ServicerContext, call: Callable[[], Any]) -> Any:
     try:
         return call()
     except CallFailed as error:

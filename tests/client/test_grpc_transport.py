@@ -3,6 +3,7 @@ from __future__ import annotations
 import shutil
 import socket
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,14 @@ import grpc
 import pytest
 from tests.client.agents import SETTINGS, seen, steps
 from tests.client.fake_server import FakeServer, some_weights
-from tests.client.grpc_server import listening
+from tests.client.grpc_server import Servicer, listening
 from tests.client.waiting import until
 
 from rl4sys.client import Agent, ConnectError, SettingsError, connect
 from rl4sys.client.tokens import Token
 from rl4sys.wire import Failure, FailureReason
 from rl4sys.wire.calls import CallFailed, Code
+from rl4sys.wire.generated import training_pb2
 
 
 def agent_at(address: str, **settings: Any) -> Agent:
@@ -42,8 +44,7 @@ def test_an_agent_learns_over_a_real_connection(kind: str, tmp_path: Path) -> No
     assert [s.steps for s in server.segments()] == [5]
 
 
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl to make a certificate with")
-def test_a_token_in_a_file_can_be_replaced_and_is_kept_while_the_file_is_away(tmp_path: Path) -> None:
+def test_a_token_file_can_be_replaced_and_the_token_is_kept_while_the_file_is_missing(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("first\n")
     token = Token("first", file)
@@ -55,7 +56,8 @@ def test_a_token_in_a_file_can_be_replaced_and_is_kept_while_the_file_is_away(tm
     assert token.current() == "the second"
 
 
-def test_with_tls_only_a_server_that_is_vouched_for_is_talked_to(tmp_path: Path) -> None:
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes its certificate with openssl")
+def test_with_tls_only_a_server_with_a_trusted_certificate_is_connected_to(tmp_path: Path) -> None:
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     make = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
     names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
@@ -71,7 +73,7 @@ def test_with_tls_only_a_server_that_is_vouched_for_is_talked_to(tmp_path: Path)
     assert [s.steps for s in server.segments()] == [2]
 
 
-def test_a_failure_keeps_its_code_its_reason_and_its_words() -> None:
+def test_a_failure_keeps_its_code_reason_and_message() -> None:
     server = FakeServer()
 
     def refuse(call: str) -> None:
@@ -87,7 +89,7 @@ def test_a_failure_keeps_its_code_its_reason_and_its_words() -> None:
     assert caught.value.__cause__.failure.reason is FailureReason.OTHER_LEARNER
 
 
-def test_a_server_that_goes_and_comes_back_is_found_again(tmp_path: Path) -> None:
+def test_an_agent_reconnects_to_a_server_that_comes_back(tmp_path: Path) -> None:
     server = FakeServer()
     place = f"unix:{tmp_path}/socket"
     with listening(server, place) as (address, _):
@@ -103,7 +105,7 @@ def test_a_server_that_goes_and_comes_back_is_found_again(tmp_path: Path) -> Non
     assert [s.steps for s in server.segments()] == [1, 2]
 
 
-def test_nobody_at_the_address_is_one_clear_error() -> None:
+def test_an_address_without_a_server_is_one_clear_error() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{unused.getsockname()[1]}"
@@ -111,7 +113,7 @@ def test_nobody_at_the_address_is_one_clear_error() -> None:
             agent_at(address, timeout=0.3)
 
 
-def test_a_listener_that_never_answers_is_left_after_the_timeout() -> None:
+def test_a_server_that_never_answers_is_given_up_after_the_timeout() -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
@@ -123,3 +125,19 @@ def test_a_listener_that_never_answers_is_left_after_the_timeout() -> None:
 def test_a_certificate_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"absent\.pem cannot be read"):
         agent_at("127.0.0.1:1", tls={"ca": str(tmp_path / "absent.pem")})
+
+
+class EndedCall:
+    """The context of a call that the client cancelled before the server registered a callback."""
+
+    def add_callback(self, callback: Callable[[], None]) -> bool:
+        return False
+
+
+def test_a_watch_of_a_call_that_has_already_ended_does_not_wait() -> None:
+    server = FakeServer()
+    with connect(SETTINGS, server):
+        (session,) = server._sessions
+        request = training_pb2.WatchRequest(session=session, have=0)
+        context: Any = EndedCall()
+        assert list(Servicer(server).Watch(request, context)) == []

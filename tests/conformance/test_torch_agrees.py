@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from rl4sys.networks import FUNCTIONS, from_spec
-from rl4sys.policy import COMPILERS
+from rl4sys.networks import from_spec
 
 from .golden import HEADS, OPS, Golden
 
@@ -37,7 +36,3 @@ def test_the_best_choice_of_the_torch_program_is_the_golden_one(name: str) -> No
     parts = [scores] if name == "deterministic_discrete" else torch.split(scores, [2, 4, 3], dim=1)
     best = np.stack([part.argmax(dim=1).numpy() for part in parts], axis=1)
     np.testing.assert_array_equal(best, case.arrays["action"].reshape(best.shape))
-
-
-def test_torch_and_numpy_know_the_same_ops() -> None:
-    assert FUNCTIONS.keys() == COMPILERS.keys()

@@ -6,6 +6,7 @@ from hypothesis.extra import numpy as hnp
 
 from rl4sys.experience import Array, Arrays, ArraySpec, Ending, Segment, SegmentSchema, StreamKey
 from rl4sys.policy import (
+    HEAD_KINDS,
     MASK,
     ActionSpec,
     BoxAction,
@@ -24,16 +25,6 @@ from rl4sys.wire import SegmentFormat
 
 INTEGERS = [f"{sign}int{bits}" for sign in ("u", "") for bits in (8, 16, 32, 64)]
 DTYPES = ["bool", "float16", "float32", "float64", *INTEGERS]
-HEADS = [
-    "categorical",
-    "epsilon_greedy",
-    "gaussian",
-    "tanh_gaussian",
-    "deterministic",
-    "perturbed",
-    "noise_conditioned",
-]
-
 texts = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
 shapes = st.lists(st.integers(0, 3), max_size=3).map(tuple)
 array_specs = st.builds(ArraySpec, texts, st.sampled_from(DTYPES), shapes)
@@ -67,7 +58,7 @@ def policies(draw: st.DrawFn) -> PolicySpec:
         ops.append(Op(draw(texts), (name,), reads, weights, draw(settings)))
         known.append(name)
     carry = (Memory(memory, draw(shapes), known[-1]),) if remembers else ()
-    kind = draw(st.sampled_from(HEADS))
+    kind = draw(st.sampled_from(HEAD_KINDS))
     chance = {"noise": "".join(known), "size": draw(st.integers(1, 8)), "std": draw(st.floats(0, 9))}
     constants = chance if kind == "noise_conditioned" else {}
     head = Head(kind, (known[-1],), (tensors[0].name,), draw(st.none() | st.just(first)), constants)

@@ -18,13 +18,6 @@ const char* describe(Outcome outcome) noexcept {
     return "unknown";
 }
 
-const std::vector<HeadKind>& known_heads() {
-    static const std::vector<HeadKind> heads{HeadKind::Categorical,     HeadKind::EpsilonGreedy, HeadKind::Gaussian,
-                                             HeadKind::TanhGaussian,    HeadKind::Deterministic, HeadKind::Perturbed,
-                                             HeadKind::NoiseConditioned};
-    return heads;
-}
-
 Policy::Policy(PolicySpec spec, SharedWeights weights)
     : plan_(std::make_unique<detail::Plan>(std::move(spec), std::move(weights), detail::best_kernels())) {}
 Policy::Policy(Policy&&) noexcept = default;

@@ -1,9 +1,23 @@
 #include "rl4sys/policy_spec.hpp"
 
 #include <cstddef>
+#include <utility>
+
+#include "rl4sys/policy.hpp"
 
 namespace rl4sys {
 namespace {
+
+/// Every head that the runtime has, with its name in specs.
+constexpr std::pair<HeadKind, std::string_view> heads[] = {
+    {HeadKind::Categorical, "categorical"},
+    {HeadKind::EpsilonGreedy, "epsilon_greedy"},
+    {HeadKind::Gaussian, "gaussian"},
+    {HeadKind::TanhGaussian, "tanh_gaussian"},
+    {HeadKind::Deterministic, "deterministic"},
+    {HeadKind::Perturbed, "perturbed"},
+    {HeadKind::NoiseConditioned, "noise_conditioned"},
+};
 
 std::size_t box_size(const ActionSpec& action) noexcept {
     const auto* box = std::get_if<BoxAction>(&action);
@@ -50,16 +64,19 @@ std::vector<ArraySpec> PolicySpec::carry_arrays() const {
 }
 
 std::string_view head_name(HeadKind kind) noexcept {
-    switch (kind) {
-        case HeadKind::Categorical: return "categorical";
-        case HeadKind::EpsilonGreedy: return "epsilon_greedy";
-        case HeadKind::Gaussian: return "gaussian";
-        case HeadKind::TanhGaussian: return "tanh_gaussian";
-        case HeadKind::Deterministic: return "deterministic";
-        case HeadKind::Perturbed: return "perturbed";
-        case HeadKind::NoiseConditioned: return "noise_conditioned";
+    for (const auto& [known, name] : heads) {
+        if (known == kind) return name;
     }
     return "unknown";
+}
+
+const std::vector<HeadKind>& known_heads() {
+    static const std::vector<HeadKind> kinds = [] {
+        std::vector<HeadKind> all;
+        for (const auto& entry : heads) all.push_back(entry.first);
+        return all;
+    }();
+    return kinds;
 }
 
 std::optional<std::string> Head::output() const {

@@ -17,7 +17,8 @@ from rl4sys.client.delivery import AnyOutbox, Delivery, Pace
 from rl4sys.client.episode import Episode, Fallback, SharedState
 from rl4sys.client.forks import fork_error, forks
 from rl4sys.client.health import Health
-from rl4sys.client.lane import Lane, LaneAllocator
+from rl4sys.client.lane import Lane
+from rl4sys.client.lane_allocator import LaneAllocator
 from rl4sys.client.policy_cache import PolicyCache
 from rl4sys.client.retries import Backoff
 from rl4sys.client.section import SettingsError

@@ -12,7 +12,7 @@ from rl4sys.client.delivery import HASH_BYTES, DeliverySession
 from rl4sys.client.settings import ClientSettings
 from rl4sys.client.snapshot import Snapshot
 from rl4sys.experience import ArraySpec
-from rl4sys.policy import COMPILERS, MASK, PolicySpec
+from rl4sys.policy import COMPILERS, HEAD_KINDS, MASK, PolicySpec
 from rl4sys.wire import (
     PROTOCOL,
     ContractViolation,
@@ -25,11 +25,11 @@ from rl4sys.wire import (
 )
 from rl4sys.wire.arrays import encode_array
 from rl4sys.wire.calls import CallFailed, Code, Transport
-from rl4sys.wire.generated import policy_pb2, training_pb2
+from rl4sys.wire.generated import training_pb2
 from rl4sys.wire.message_sizes import MESSAGE_BYTES, MESSAGE_OVERHEAD, MIN_MESSAGE_BYTES, SEGMENT_STEPS
 
 _PER_ARRAY, _REWARD_BYTES = 16, 4
-_HEADS = [name for name, number in policy_pb2.HeadKind.items() if number]
+_HEADS = [f"HEAD_KIND_{kind.upper()}" for kind in HEAD_KINDS]
 
 
 class SharedSession:

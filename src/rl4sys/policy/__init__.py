@@ -5,6 +5,7 @@ from rl4sys.policy.noise import KeyedNoise
 from rl4sys.policy.numpy_policy import Decision, NumpyPolicy, UnknownOp, layout_of
 from rl4sys.policy.ops import COMPILERS
 from rl4sys.policy.policy_spec import (
+    HEAD_KINDS,
     ActionSpec,
     BoxAction,
     DiscreteAction,
@@ -23,6 +24,7 @@ from rl4sys.policy.program_builder import MASK, ProgramBuilder
 
 __all__ = [
     "COMPILERS",
+    "HEAD_KINDS",
     "MASK",
     "ActionSpec",
     "BoxAction",

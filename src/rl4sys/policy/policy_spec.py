@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from rl4sys.experience import ArraySpec, SegmentSchema
 
@@ -118,6 +118,8 @@ class Program:
 HeadKind = Literal[
     "categorical", "epsilon_greedy", "gaussian", "tanh_gaussian", "deterministic", "perturbed", "noise_conditioned"
 ]
+HEAD_KINDS: tuple[HeadKind, ...] = get_args(HeadKind)
+"""Every head that the runtimes have. A client lists these when it joins."""
 
 
 @dataclass(frozen=True, slots=True)

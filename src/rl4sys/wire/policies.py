@@ -18,7 +18,7 @@ from rl4sys.policy import (
     Program,
     Tensor,
 )
-from rl4sys.policy.policy_spec import HeadKind, Setting
+from rl4sys.policy.policy_spec import HEAD_KINDS, HeadKind, Setting
 from rl4sys.wire.arrays import decode_arrays, decode_shape, encode_array, require_label
 from rl4sys.wire.errors import ContractViolation
 from rl4sys.wire.generated import policy_pb2
@@ -27,16 +27,8 @@ from rl4sys.wire.policy_check import require_runnable
 MOST_PARTS = 1 << 14
 """The most ops, tensors, settings or parts of an action."""
 
-_HEAD_NUMBERS: Mapping[HeadKind, policy_pb2.HeadKind] = {
-    "categorical": policy_pb2.HEAD_KIND_CATEGORICAL,
-    "epsilon_greedy": policy_pb2.HEAD_KIND_EPSILON_GREEDY,
-    "gaussian": policy_pb2.HEAD_KIND_GAUSSIAN,
-    "tanh_gaussian": policy_pb2.HEAD_KIND_TANH_GAUSSIAN,
-    "deterministic": policy_pb2.HEAD_KIND_DETERMINISTIC,
-    "perturbed": policy_pb2.HEAD_KIND_PERTURBED,
-    "noise_conditioned": policy_pb2.HEAD_KIND_NOISE_CONDITIONED,
-}
-_HEAD_KINDS = {number: kind for kind, number in _HEAD_NUMBERS.items()}
+_HEAD_NAMES: Mapping[HeadKind, str] = {kind: f"HEAD_KIND_{kind.upper()}" for kind in HEAD_KINDS}
+_HEAD_KINDS = {policy_pb2.HeadKind.Value(name): kind for kind, name in _HEAD_NAMES.items()}
 _SMALLEST_INTEGER, _LARGEST_INTEGER = -(1 << 63), (1 << 63) - 1
 
 T = TypeVar("T")
@@ -54,7 +46,7 @@ def encode_policy(spec: PolicySpec) -> policy_pb2.PolicySpec:
             carry=(policy_pb2.Memory(name=m.name, shape=m.shape, next=m.next) for m in program.carry),
         ),
         head=policy_pb2.Head(
-            kind=_HEAD_NUMBERS[head.kind],
+            kind=_HEAD_NAMES[head.kind],
             inputs=head.inputs,
             tensors=head.tensors,
             mask=head.mask,

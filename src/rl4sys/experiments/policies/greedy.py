@@ -12,7 +12,7 @@ class UnsupportedHead(ValueError):
     """A head whose best action is not a function of what its program computes."""
 
 
-_PARAMETERS: Mapping[str, tuple[str, ...]] = {
+HEAD_PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "categorical": ("logits",),
     "epsilon_greedy": ("values",),
     "deterministic": ("scores",),
@@ -27,17 +27,17 @@ _SQUASHED = ("tanh_gaussian", "perturbed", "noise_conditioned")
 
 def is_supported(spec: PolicySpec) -> bool:
     """Whether the best action of a policy is a function of what its program computes."""
-    return spec.head.kind in _PARAMETERS
+    return spec.head.kind in HEAD_PARAMETERS
 
 
 def parameters(spec: PolicySpec) -> dict[str, str]:
     """The registers that the head reads, by what they mean: `logits`, `mean`, …"""
     if not is_supported(spec):
         raise UnsupportedHead(
-            f"A head of kind '{spec.head.kind}' is not known here; expected {', '.join(_PARAMETERS)}. "
+            f"A head of kind '{spec.head.kind}' is not known here; expected {', '.join(HEAD_PARAMETERS)}. "
             f"Use --format rl4sys, which carries every policy."
         )
-    return dict(zip(_PARAMETERS[spec.head.kind], spec.head.inputs, strict=False))
+    return dict(zip(HEAD_PARAMETERS[spec.head.kind], spec.head.inputs, strict=False))
 
 
 def greedy(spec: PolicySpec) -> PolicySpec:
