@@ -62,7 +62,7 @@ def test_a_dry_run_shows_what_would_be_run_and_runs_nothing(rl4sys: Here, config
     ("override", "message"),
     [
         ("device=cuda:63", "go on with device=auto (or --allow-fallback)"),
-        ("logging.wandb.enabled=true", "pip install 'rl4sys[wandb]', or go on without it"),
+        ("logging.wandb.enabled=true", "pip install 'rl4sys[wandb]', or train without this logger"),
     ],
 )
 def test_what_is_missing_is_one_line_or_with_a_fallback_a_warning(

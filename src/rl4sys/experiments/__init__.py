@@ -4,8 +4,8 @@ from rl4sys.config import packaged_configs
 from rl4sys.experiments.config import ExperimentConfig, load_entry_points, load_experiment, load_with_origins
 from rl4sys.experiments.debugging import ReplayedUpdate, replay_update
 from rl4sys.experiments.learning_curves import NothingToPlot, plot
-from rl4sys.experiments.loggers.composite import LoggerUnavailable
 from rl4sys.experiments.loggers.registry import LOGGERS, LoggedRun, LoggerConfig, register_logger
+from rl4sys.experiments.loggers.section import LoggerUnavailable
 from rl4sys.experiments.loggers.terminal import Screen, Terminal
 from rl4sys.experiments.metrics import Logger, MetricRecord
 from rl4sys.experiments.preflight import check_combination

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
@@ -24,7 +24,8 @@ from rl4sys.config import (
     parse,
 )
 from rl4sys.environments import ENVIRONMENTS, EnvironmentConfig
-from rl4sys.experiments.loggers.registry import LOGGERS, LoggerConfig
+from rl4sys.experiments.loggers.registry import LOGGERS
+from rl4sys.experiments.loggers.section import LoggingSection
 from rl4sys.experiments.monitoring.config import AlertConfig, StabilitySection
 from rl4sys.networks import NETWORKS, NetworksConfig
 from rl4sys.replay import BUFFERS, GOAL_REWARDS, BufferConfig, TrajectoryConfig
@@ -69,51 +70,6 @@ class TrainingSection(Config):
     """Collect in a second process while this one learns: faster, with experience one version old."""
     collectors: int = Field(1, ge=1)
     """Processes that collect if `pipelined`, each with its share of `environment.num_envs`. For slow environments."""
-
-
-class WandbSection(Config):
-    """Weights & Biases."""
-
-    enabled: bool = False
-    """Send metrics to Weights & Biases; needs the extra `rl4sys[wandb]`."""
-    project: str = "rl4sys"
-    """The project to log to."""
-    tags: tuple[str, ...] = ()
-    """Tags of the run."""
-    mode: Literal["auto", "online", "offline"] = "auto"
-    """`offline` writes into the run's `wandb/`, for `wandb sync` later. `auto` sends if there is a key and its server
-    answers, and is offline otherwise. The variable WANDB_MODE wins over `auto`."""
-
-
-class MlflowSection(Config):
-    """MLflow."""
-
-    enabled: bool = False
-    """Send metrics to MLflow; needs the extra `rl4sys[mlflow]`."""
-    experiment: str = Field("rl4sys", min_length=1)
-    """The experiment of MLflow that the run belongs to; made if it is not there."""
-    tracking_uri: str | None = None
-    """The server or store, such as `http://localhost:5000` or `file:/data/mlruns`. If not given, that of the variable
-    MLFLOW_TRACKING_URI, or else files in `mlruns/` beside the run."""
-    tags: dict[str, str] = {}
-    """Tags of the run."""
-
-
-class LoggingSection(Config):
-    """Where metrics go, besides `metrics.jsonl`."""
-
-    terminal: bool = True
-    """A live display, or plain lines where there is no terminal."""
-    tensorboard: bool = True
-    """Event files in the run's `tensorboard/`."""
-    csv: bool = False
-    """The run's `metrics.csv`: one row per record, one column per metric."""
-    wandb: WandbSection = WandbSection()
-    """Weights & Biases."""
-    mlflow: MlflowSection = MlflowSection()
-    """MLflow."""
-    others: tuple[Annotated[LoggerConfig, LOGGERS], ...] = ()
-    """Loggers of plug-ins, each by its name with its settings."""
 
 
 class ExperimentConfig(Config):

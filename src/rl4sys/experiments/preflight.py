@@ -14,7 +14,6 @@ from rl4sys.environments import Grade
 from rl4sys.experience import SegmentSchema
 from rl4sys.experiments.components import Components
 from rl4sys.experiments.config import ExperimentConfig
-from rl4sys.experiments.loggers.composite import installed
 from rl4sys.experiments.monitoring import require_notifications
 from rl4sys.learning import Room, choose_device, require_room, shrunk
 from rl4sys.replay import BUFFERS, OnceFresh, Ratio, UnsuitableBuffer
@@ -30,7 +29,7 @@ def fit_to_machine(config: ExperimentConfig, *, allow_fallback: bool) -> Experim
     if addresses := [address for alert in config.alerts for address in alert.notify]:
         require_notifications(addresses)
     device = str(choose_device(config.experiment.device, allow_fallback=allow_fallback))
-    logging = installed(config.logging, allow_fallback=allow_fallback)
+    logging = config.logging.installed(allow_fallback=allow_fallback)
     experiment = config.experiment.model_copy(update={"device": device})
     return config.model_copy(update={"experiment": experiment, "logging": logging})
 

@@ -10,9 +10,10 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from tensorboard.summary.writer.record_writer import RecordWriter
 
 from experiments.runs import PPO, small
-from rl4sys.experiments import MetricRecord, Run
+from rl4sys.experiments import LOGGERS, MetricRecord, Run
 from rl4sys.experiments.loggers.composite import Loggers
-from rl4sys.experiments.loggers.tensorboard import TensorBoard
+from rl4sys.experiments.loggers.section import LoggingSection
+from rl4sys.experiments.loggers.tensorboard import TensorBoardLogger
 from rl4sys.experiments.metrics import read_metrics
 
 
@@ -44,13 +45,13 @@ def test_a_logger_that_cannot_start_is_left_out(tmp_path: Path, caplog: pytest.L
     run = Run.create(small(PPO, tmp_path, logging__tensorboard=True))
     (run.directory.path / "tensorboard").write_text("a file where a directory should be")
     assert run.train().finished
-    assert "TensorBoard could not start and is left out" in caplog.text
+    assert "The logger 'tensorboard' could not start and is left out" in caplog.text
 
 
 def test_tensorboard_shows_each_point_of_a_resumed_run_once(tmp_path: Path) -> None:
     now = iter(range(1_000))
     for start, steps in ((0, (10, 20, 30)), (20, (30, 40))):
-        board = TensorBoard(tmp_path, start, clock=lambda: float(next(now)))
+        board = TensorBoardLogger(tmp_path, start, clock=lambda: float(next(now)))
         for step in steps:
             board.log(MetricRecord(step, {"return": float(step)}, {}))
         board.close()
@@ -59,7 +60,7 @@ def test_tensorboard_shows_each_point_of_a_resumed_run_once(tmp_path: Path) -> N
 
 
 def test_tensorboard_without_room_is_left_out_in_one_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    board = TensorBoard(tmp_path, 0)
+    board = TensorBoardLogger(tmp_path, 0)
     board.close()
     board._writer = RecordWriter(Path("/dev/full").open("wb", buffering=0))  # noqa: SIM115  # as full as can be
     loggers = Loggers([board])
@@ -67,7 +68,7 @@ def test_tensorboard_without_room_is_left_out_in_one_line(tmp_path: Path, caplog
         loggers.log(MetricRecord(step, {"return": 1.0}, {}))
     loggers.close()
     board.close()
-    assert caplog.text.count("TensorBoard failed and is left out from now on: [Errno 28] No space left") == 1
+    assert caplog.text.count("TensorBoardLogger failed and is left out from now on: [Errno 28] No space left") == 1
 
 
 class FakeWandb(ModuleType):
@@ -101,3 +102,23 @@ def test_weights_and_biases_gets_every_record(tmp_path: Path, monkeypatch: pytes
     assert wandb.settings["config"]["algorithm"]["name"] == "ppo"
     assert [step for step, _ in wandb.logged] == [line["step"] for line in read_metrics(run.directory.metrics)]
     assert wandb.finished == 1
+
+
+def test_built_in_loggers_are_registered_like_those_of_plugins(tmp_path: Path) -> None:
+    assert {"csv", "mlflow", "tensorboard", "wandb"} <= set(LOGGERS)
+    run = Run.create(small(PPO, tmp_path, logging__others=[{"name": "csv"}]))
+    run.train()
+    assert (run.directory.path / "metrics.csv").is_file()
+
+
+def test_a_fallback_drops_only_the_loggers_that_are_not_installed(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    section = LoggingSection.model_validate(
+        {"csv": True, "wandb": {"enabled": True}, "others": [{"name": "mlflow"}, {"name": "csv"}]}
+    )
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    kept = section.installed(allow_fallback=True)
+    assert (kept.tensorboard, kept.csv, kept.wandb.enabled) == (False, True, False)
+    assert kept.others == section.others[1:]
+    assert "logging.wandb.enabled: the package 'wandb' is not installed; training without this logger." in caplog.text

@@ -15,9 +15,8 @@ import pytest
 
 from experiments.runs import PPO, small
 from rl4sys.experiments import LoggedRun, MetricRecord, Run
-from rl4sys.experiments.config import WandbSection
-from rl4sys.experiments.loggers.csv import CsvFile
-from rl4sys.experiments.loggers.wandb import chosen_mode
+from rl4sys.experiments.loggers.csv import CsvLogger
+from rl4sys.experiments.loggers.wandb import WandbConfig, chosen_mode
 from rl4sys.experiments.metrics import read_metrics
 
 
@@ -47,13 +46,13 @@ def test_a_csv_file_has_every_step_of_a_resumed_run_once(tmp_path: Path) -> None
 
 def test_a_csv_file_grows_columns_and_forgets_a_row_that_was_cut_short(tmp_path: Path) -> None:
     path = tmp_path / "metrics.csv"
-    first = CsvFile(path, 0)
+    first = CsvLogger(path, 0)
     first.log(MetricRecord(1, {"loss": 0.5}, {}))
     first.log(MetricRecord(2, {"loss": 0.25, "return, mean": float("nan")}, {}))
     first.close()
     with path.open("a") as file:
         file.write("3,0.1")
-    again = CsvFile(path, 2)
+    again = CsvLogger(path, 2)
     again.log(MetricRecord(3, {"loss": 0.125}, {}))
     again.close()
     with path.open(newline="") as file:
@@ -138,16 +137,16 @@ def fake(login: bool = True, base_url: str = "http://127.0.0.1:9") -> Any:
 
 def test_without_a_network_weights_and_biases_is_offline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WANDB_MODE", raising=False)
-    assert chosen_mode(WandbSection(enabled=True), fake()) == "offline"
+    assert chosen_mode(WandbConfig(), fake()) == "offline"
     monkeypatch.setattr("rl4sys.experiments.loggers.wandb._answers", lambda host, port: (host, port) == ("wb", 443))
-    assert chosen_mode(WandbSection(), fake(base_url="https://wb")) == "online"
-    assert chosen_mode(WandbSection(), fake(login=False, base_url="https://wb")) == "offline"
+    assert chosen_mode(WandbConfig(), fake(base_url="https://wb")) == "online"
+    assert chosen_mode(WandbConfig(), fake(login=False, base_url="https://wb")) == "offline"
 
 
 def test_what_the_user_says_about_the_mode_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WANDB_MODE", "disabled")
-    assert chosen_mode(WandbSection(), fake()) is None
-    assert chosen_mode(WandbSection(mode="online"), fake()) == "online"
+    assert chosen_mode(WandbConfig(), fake()) is None
+    assert chosen_mode(WandbConfig(mode="online"), fake()) == "online"
 
 
 OWN = '''

@@ -7,12 +7,23 @@ import io
 from pathlib import Path
 
 from rl4sys.atomic_files import replace_file
+from rl4sys.experiments.loggers.registry import LoggedRun, LoggerConfig, register_logger
 from rl4sys.experiments.metrics import MetricRecord, flat_record
+from rl4sys.run_files import METRICS_TABLE
 
 _STEP = "step"
 
 
-class CsvFile:
+@register_logger("csv")
+class CsvConfig(LoggerConfig):
+    """The run's `metrics.csv`."""
+
+    def build(self, run: LoggedRun) -> CsvLogger:
+        """The file, without rows of later steps than the run's."""
+        return CsvLogger(run.directory / METRICS_TABLE, run.step)
+
+
+class CsvLogger:
     """One row per record, one column per metric. A metric that comes later makes a new column, and the file anew."""
 
     def __init__(self, path: Path, step: int) -> None:

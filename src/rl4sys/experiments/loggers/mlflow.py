@@ -7,11 +7,12 @@ import os
 import re
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
+
+from pydantic import Field
 
 from rl4sys.config import flat
-from rl4sys.experiments.config import MlflowSection
-from rl4sys.experiments.loggers.registry import LoggedRun
+from rl4sys.experiments.loggers.registry import LoggedRun, LoggerConfig, Requirement, register_logger
 from rl4sys.experiments.metrics import MetricRecord, flat_record
 
 _RUN_TAG = "rl4sys.run"
@@ -21,14 +22,33 @@ _MOST_PARAMETERS = 100
 _LONGEST_PARAMETER = 500
 
 
-class Mlflow:
+@register_logger("mlflow")
+class MlflowConfig(LoggerConfig):
+    """MLflow."""
+
+    requires: ClassVar[Requirement | None] = Requirement("mlflow", "rl4sys[mlflow]")
+
+    experiment: str = Field("rl4sys", min_length=1)
+    """The experiment of MLflow that the run belongs to; created if it does not exist."""
+    tracking_uri: str | None = None
+    """The server or store, such as `http://localhost:5000` or `file:/data/mlruns`. If not given, that of the variable
+    MLFLOW_TRACKING_URI, or else files in `mlruns/` beside the run."""
+    tags: dict[str, str] = {}
+    """Tags of the run."""
+
+    def build(self, run: LoggedRun) -> MlflowLogger:
+        """Create the run in MLflow, or continue the one with the same id."""
+        return MlflowLogger(self, run)
+
+
+class MlflowLogger:
     """One run of MLflow, named after the run's directory. A resumed run goes on as the same run there.
 
     MLflow would keep a point that is logged twice twice, so what it has already is left out.
     """
 
-    def __init__(self, section: MlflowSection, run: LoggedRun, clock: Callable[[], float] = time.time) -> None:
-        uri = section.tracking_uri or os.environ.get("MLFLOW_TRACKING_URI")
+    def __init__(self, config: MlflowConfig, run: LoggedRun, clock: Callable[[], float] = time.time) -> None:
+        uri = config.tracking_uri or os.environ.get("MLFLOW_TRACKING_URI")
         uri = uri or f"file:{(run.directory.parent / 'mlruns').resolve()}"
         if uri.startswith("file:") or "://" not in uri:
             # MLflow 3 wants to be told that files are meant; they need no server and no database.
@@ -41,15 +61,15 @@ class Mlflow:
         self._total = int(run.config["training"]["total_timesteps"])
         self._last_step = run.step
         self._logged: dict[str, int] = {}
-        experiment = self._client.get_experiment_by_name(section.experiment)
-        place = experiment.experiment_id if experiment else self._client.create_experiment(section.experiment)
+        experiment = self._client.get_experiment_by_name(config.experiment)
+        place = experiment.experiment_id if experiment else self._client.create_experiment(config.experiment)
         found = self._client.search_runs([place], f"tags.`{_RUN_TAG}` = '{run.id}'", max_results=1)
         if found:
             self._id = found[0].info.run_id
             self._client.update_run(self._id, status="RUNNING")
             self._logged = {name: self._last(name) for name in found[0].data.metrics}
         else:
-            tags = {**section.tags, _RUN_TAG: run.id}
+            tags = {**config.tags, _RUN_TAG: run.id}
             self._id = self._client.create_run(place, tags=tags, run_name=run.directory.name).info.run_id
             self._log_config(run.config)
 

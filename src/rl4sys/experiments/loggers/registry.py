@@ -1,4 +1,4 @@
-"""Loggers by name: what a plug-in registers to take records elsewhere."""
+"""The registry of loggers: the built-in ones and those of plug-ins."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 from rl4sys.config import Config, Registry
 from rl4sys.experiments.metrics import Logger
 
 _LONGEST_ID = 128
-"""Characters that Weights & Biases takes."""
+"""The longest id, in characters, that Weights & Biases accepts."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedRun:
-    """What a logger may know of the run that it is opened for."""
+    """The run that a logger is opened for."""
 
     directory: Path
-    """The run's own; its name is that of the run. It is the same again when the run is resumed."""
+    """The run's directory, named after the run. A resumed run has the same one."""
     step: int
-    """Steps that are done: 0, or those of the checkpoint. What was logged after them will come again."""
+    """Steps done so far: 0, or those of the checkpoint. Records of later steps will be logged again."""
     config: Mapping[str, Any]
     """The whole resolved config, as plain values."""
 
     @property
     def id(self) -> str:
-        """The run's name in letters that every service takes, no longer than they allow; no two names share one."""
+        """The run's name as an id that every service accepts; different names have different ids."""
         plain = re.sub(r"[^A-Za-z0-9_.=+-]+", "-", self.directory.name)
         if plain == self.directory.name and len(plain) <= _LONGEST_ID:
             return plain
@@ -38,12 +38,23 @@ class LoggedRun:
         return f"{plain[: _LONGEST_ID - 9]}-{digest}"
 
 
+class Requirement(NamedTuple):
+    """A package that a logger imports, and what to install for it."""
+
+    package: str
+    install: str
+    """Such as `rl4sys[wandb]`."""
+
+
 class LoggerConfig(Config):
     """Settings of a logger."""
 
+    requires: ClassVar[Requirement | None] = None
+    """Checked before a run starts, so that a missing package is no surprise later."""
+
     @abstractmethod
     def build(self, run: LoggedRun) -> Logger:
-        """The logger for one run, or for the rest of one that is resumed."""
+        """The logger for a new run, or for the rest of a resumed one."""
 
 
 LOGGERS: Registry[LoggerConfig] = Registry("logger", LoggerConfig)

@@ -5,12 +5,25 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+from rl4sys.experiments.loggers.registry import LoggedRun, LoggerConfig, Requirement, register_logger
 from rl4sys.experiments.metrics import MetricRecord, flat_record
+from rl4sys.run_files import TENSORBOARD
 
 
-class TensorBoard:
+@register_logger("tensorboard")
+class TensorBoardConfig(LoggerConfig):
+    """Event files in the run's `tensorboard/`."""
+
+    requires: ClassVar[Requirement | None] = Requirement("tensorboard", "rl4sys[train]")
+
+    def build(self, run: LoggedRun) -> TensorBoardLogger:
+        """A new event file, which hides what an earlier process logged after the run's step."""
+        return TensorBoardLogger(run.directory / TENSORBOARD, run.step)
+
+
+class TensorBoardLogger:
     """Event files that TensorBoard shows."""
 
     def __init__(self, directory: Path, step: int, clock: Callable[[], float] = time.time) -> None:

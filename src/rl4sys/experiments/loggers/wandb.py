@@ -7,11 +7,10 @@ import logging
 import os
 import socket
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
-from rl4sys.experiments.config import WandbSection
-from rl4sys.experiments.loggers.registry import LoggedRun
+from rl4sys.experiments.loggers.registry import LoggedRun, LoggerConfig, Requirement, register_logger
 from rl4sys.experiments.metrics import MetricRecord, flat_record
 from rl4sys.run_files import WANDB
 
@@ -20,23 +19,42 @@ _ANSWER_SECONDS = 3.0
 """How long a server may take to answer before it counts as out of reach."""
 
 
-class Wandb:
+@register_logger("wandb")
+class WandbConfig(LoggerConfig):
+    """Weights & Biases."""
+
+    requires: ClassVar[Requirement | None] = Requirement("wandb", "rl4sys[wandb]")
+
+    project: str = "rl4sys"
+    """The project to log to."""
+    tags: tuple[str, ...] = ()
+    """Tags of the run."""
+    mode: Literal["auto", "online", "offline"] = "auto"
+    """`offline` writes into the run's `wandb/`, for `wandb sync` later. `auto` sends if there is a key and its server
+    answers, and is offline otherwise. The variable WANDB_MODE wins over `auto`."""
+
+    def build(self, run: LoggedRun) -> WandbLogger:
+        """Join, or rejoin, the run of Weights & Biases that has the same id."""
+        return WandbLogger(self, run)
+
+
+class WandbLogger:
     """One run of Weights & Biases, named after the run's directory. A resumed run goes on as the same run there.
 
     Weights & Biases only takes steps in order. What a resumed run computes again was sent before and is the same, so it
     is left out, up to the last step that was handed over.
     """
 
-    def __init__(self, section: WandbSection, run: LoggedRun) -> None:
+    def __init__(self, config: WandbConfig, run: LoggedRun) -> None:
         import wandb
 
         self._marker = run.directory / WANDB / "sent.json"
         self._marker.parent.mkdir(exist_ok=True)
         self._step, self._names = _sent(self._marker)
-        mode = chosen_mode(section, wandb)
+        mode = chosen_mode(config, wandb)
         self._run = wandb.init(
-            project=section.project,
-            tags=list(section.tags),
+            project=config.project,
+            tags=list(config.tags),
             id=run.id,
             name=run.directory.name,
             dir=str(run.directory),
@@ -73,10 +91,10 @@ def _sent(marker: Path) -> tuple[int, set[str]]:
     return int(step), set(names)
 
 
-def chosen_mode(section: WandbSection, wandb: Any) -> Literal["online", "offline"] | None:
+def chosen_mode(config: WandbConfig, wandb: Any) -> Literal["online", "offline"] | None:
     """`offline` where nothing could be sent; None leaves the word to the variables of Weights & Biases."""
-    if section.mode != "auto":
-        return section.mode
+    if config.mode != "auto":
+        return config.mode
     if "WANDB_MODE" in os.environ:
         return None
     server = urlsplit(wandb.setup().settings.base_url)

@@ -14,8 +14,8 @@ import yaml
 
 from rl4sys.checkpoints import Checkpoints
 from rl4sys.experiments import ExperimentConfig, Logger, Run, RunDirectory, load_experiment
-from rl4sys.experiments.config import LoggingSection
 from rl4sys.experiments.hash_log import read_hash_log
+from rl4sys.experiments.loggers.section import LoggingSection
 from rl4sys.experiments.metrics import read_metrics
 from rl4sys.laboratory.verification.causes import facts_now, likely_causes
 from rl4sys.laboratory.verification.differences import Difference, compare_runs, marks_differ
