@@ -38,6 +38,12 @@ def numpy_heads() -> set[str]:
     return matches(r'^ +case "(\w+)"', "src/rl4sys/policy/heads.py", "src/rl4sys/policy/vector_heads.py")
 
 
+def cpp_heads() -> set[str]:
+    """The cases that compile a head, and not those that refuse it."""
+    files = "cpp/src/policy/heads.cpp", "cpp/src/policy/vector_heads.cpp"
+    return snake(matches(r"^ +case HeadKind::(\w+):\s+(?:if \(.*\) )?return compile_", *files))
+
+
 PLACES_OF_AN_OP: dict[str, Names] = {
     "src/rl4sys/policy/ops.py": lambda: set(COMPILERS),
     "src/rl4sys/networks/program.py": lambda: set(FUNCTIONS),
@@ -56,7 +62,8 @@ PLACES_OF_A_HEAD: dict[str, Names] = {
     "cpp/src/policy/policy_spec.cpp": lambda: matches(
         r'^ +\{HeadKind::\w+, "(\w+)"\}', "cpp/src/policy/policy_spec.cpp"
     ),
-    "cpp/src/policy/heads.cpp": lambda: snake(matches(r"^ +case HeadKind::(\w+):", "cpp/src/policy/heads.cpp")),
+    "cpp/src/policy/heads.cpp": cpp_heads,
+    "cpp/src/policy/vector_heads.cpp": cpp_heads,
     "proto/rl4sys/v1/policy.proto": lambda: {
         name.removeprefix("HEAD_KIND_").lower() for name, number in policy_pb2.HeadKind.items() if number
     },

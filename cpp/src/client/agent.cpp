@@ -1,11 +1,179 @@
-#include "rl4sys/agent.hpp"
+#include "client/agent.hpp"
 
+#include <algorithm>
+#include <chrono>
+#include <stdexcept>
 #include <utility>
 
-#include "client/core.hpp"
-#include "client/grpc_transport.hpp"
-#include "client/section.hpp"
+#include "client/forks.hpp"
+#include "records/disk_outbox.hpp"
 #include "rl4sys/log.hpp"
+
+namespace rl4sys::client {
+namespace {
+
+// Seconds that a sealed segment may be in no outbox yet: what a killed client loses.
+constexpr double longest_linger = 0.05;
+// What is worth a message at once, so that a fast system's experience is young and a slow one is seldom disturbed.
+constexpr std::size_t eager_bytes = 32 << 10;
+constexpr double least_join_seconds = 0.2;
+
+std::unique_ptr<records::AnyOutbox> outbox_for(const ClientSettings& settings, std::uint64_t epoch) {
+    records::OutboxLimits limits;
+    limits.capacity_bytes = settings.outbox_bytes;
+    limits.overflow = settings.overflow;
+    if (settings.outbox) {
+        return std::make_unique<records::DiskOutbox>(*settings.outbox, epoch, limits);
+    }
+    return std::make_unique<records::Outbox>(epoch, limits);
+}
+
+std::unique_ptr<PolicyCache> cache_for(const ClientSettings& settings, const Clock& clock) {
+    const std::string& name = settings.policy_id.empty() ? settings.client_id : settings.policy_id;
+    return settings.cache ? std::make_unique<PolicyCache>(*settings.cache, name, clock) : nullptr;
+}
+
+}  // namespace
+
+Start fresh_start(const ClientSettings& settings) {
+    const std::uint64_t epoch = records::fresh_epoch();
+    // Microseconds since 1970: larger at every start, whatever the clock's small corrections.
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    const auto first = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+    return {epoch, static_cast<std::uint64_t>(first), settings.seed.value_or(epoch), steady_seconds};
+}
+
+Core::Core(ClientSettings settings, std::shared_ptr<wire::Transport> transport, const Start& start, Fallback fallback)
+    : settings_(std::move(settings)),
+      transport_(std::move(transport)),
+      clock_(start.clock),
+      queue_(settings_.outbox_bytes / 4, settings_.overflow, status_,
+             std::min(settings_.send_interval, longest_linger)),
+      shared_{newest_,    queue_, status_, settings_.max_segment_length, settings_.reward_window, std::move(fallback),
+              start.seed, forks()},
+      lanes_(shared_, settings_.client_id, start.first_episode),
+      shared_session_(transport_, settings_),
+      courier_(outbox_for(settings_, start.epoch),
+               {settings_.send_interval, settings_.send_frequency, std::min(eager_bytes, settings_.outbox_bytes / 2)},
+               random_source(start.epoch), shared_session_, transport_, settings_.timeout, clock_, status_,
+               start.refused_seconds),
+      cache_(cache_for(settings_, clock_)),
+      watcher_(
+          shared_session_, transport_, newest_, settings_.timeout, random_source(start.epoch + 1), clock_, status_,
+          [this](const SharedSnapshot& snapshot) {
+              if (cache_) {
+                  cache_->keep(snapshot);
+              }
+          },
+          start.refused_seconds),
+      encoder_(queue_, courier_, status_) {}
+
+void Core::run() {
+    const auto start = [this](const char* name, std::function<void()> work) {
+        threads_.push_back(std::make_unique<BackgroundThread>(name, std::move(work), shared_from_this(), status_));
+    };
+    start("encoder", [this] { encoder_.run(); });
+    start("courier", [this] { courier_.run(); });
+    start("watcher", [this] { watcher_.run(); });
+}
+
+std::pair<Lane*, std::uint64_t> Core::episode() {
+    if (is_forked()) {
+        throw std::logic_error(explain_fork());
+    }
+    if (closed_) {
+        throw std::logic_error("This agent is closed; call rl4sys::connect for another one.");
+    }
+    return lanes_.take();
+}
+
+void Core::end(Lane& lane, std::uint64_t number, const Observation& final_observation, Ending ending, ArrayView mask) {
+    if (lane.end(number, final_observation, ending, mask)) {
+        lanes_.release(lane);
+    }
+}
+
+Health Core::health() const {
+    Health health;
+    if (const SharedSnapshot snapshot = newest_.get()) {
+        health.learner = snapshot->learner;
+        health.version = snapshot->version;
+        health.age = clock_() - newest_.since();
+    }
+    const OutboxCounts outbox = courier_.counts();
+    health.connected = status_.connected();
+    health.decisions = lanes_.decisions();
+    health.fallback_decisions = status_.fallback_decisions;
+    health.open_episodes = lanes_.open_count();
+    health.backlog = queue_.waiting() + outbox.backlog;
+    health.backlog_bytes = outbox.backlog_bytes;
+    health.acknowledged = outbox.acknowledged;
+    health.drops = status_.drops();
+    for (const auto& [reason, count] : outbox.drops) {
+        health.drops[reason] += count;
+    }
+    health.late_rewards = status_.late_rewards;
+    health.damaged_patches = status_.damaged_patches;
+    health.last_error = status_.last_error();
+    health.stopped = status_.stopped().value_or("");
+    return health;
+}
+
+bool Core::flush(double timeout) {
+    const double deadline = clock_() + timeout;
+    return queue_.drained(timeout) && courier_.flush(deadline);
+}
+
+void Core::close(double timeout) {
+    if (closed_.exchange(true)) {
+        return;
+    }
+    const double deadline = clock_() + timeout;
+    for (const auto& [lane, number] : lanes_.open()) {
+        end(*lane, number, {}, Ending::Truncated, {});
+    }
+    queue_.close();
+    if (queue_.drained(timeout)) {
+        courier_.flush(deadline);
+    }
+    courier_.stop();
+    watcher_.stop();
+    transport_->close();
+    for (const auto& thread : threads_) {
+        thread->join(std::max(least_join_seconds, deadline - clock_()));
+    }
+    if (cache_) {
+        cache_->save();
+    }
+    if (const std::size_t lost = courier_.close()) {
+        status_.drop("unsent_at_close", lost);
+    }
+}
+
+std::optional<std::string> Core::wait_for_policy(double timeout) {
+    const double deadline = clock_() + timeout;
+    while (!has_policy() && !status_.stopped()) {
+        const double left = deadline - clock_();
+        if (left <= 0.0) {
+            break;
+        }
+        newest_.wait(left);
+    }
+    return status_.stopped();
+}
+
+void Core::use_cached_policy() {
+    const SharedSnapshot snapshot = cache_ ? cache_->load() : nullptr;
+    if (snapshot && !has_policy()) {
+        newest_.publish(snapshot, clock_());
+    }
+}
+
+bool Core::is_forked() const {
+    return shared_.forks != forks();
+}
+
+}  // namespace rl4sys::client
 
 namespace rl4sys {
 
@@ -96,40 +264,6 @@ bool Agent::has_policy() const noexcept {
 
 const ClientSettings& Agent::settings() const noexcept {
     return core_->settings();
-}
-
-Agent client::connect_over(const ClientSettings& settings, std::shared_ptr<wire::Transport> transport,
-                           Fallback fallback, const Start& start) {
-    const bool has_fallback = fallback != nullptr;
-    auto core = std::make_shared<Core>(settings, std::move(transport), start, std::move(fallback));
-    core->run();
-    Agent agent(core);
-    const auto refused = core->wait_for_policy(settings.timeout);
-    if (!core->has_policy() && !refused) {
-        core->use_cached_policy();
-    }
-    if (!refused && (core->has_policy() || has_fallback)) {
-        return agent;
-    }
-    const std::string last_error = core->last_error();
-    agent.close(0.0);
-    if (refused) {
-        throw ConnectError("The server " + settings.server + " refuses client '" + settings.client_id +
-                           "': " + *refused);
-    }
-    throw ConnectError("No answer from the server " + settings.server + " within " + shown(settings.timeout) + " s" +
-                       (last_error.empty() ? "" : " (" + last_error + ")") +
-                       ". Start it with `rl4sys serve`, correct `server` in the config, or let the system start "
-                       "without it: give `cache: DIR` or a fallback.");
-}
-
-Agent connect(const ClientSettings& settings, Fallback fallback) {
-    return client::connect_over(settings, client::grpc_transport(settings), std::move(fallback),
-                                client::fresh_start(settings));
-}
-
-Agent connect(const std::filesystem::path& file, Fallback fallback) {
-    return connect(load_settings(file), std::move(fallback));
 }
 
 }  // namespace rl4sys

@@ -14,6 +14,7 @@
 #include <sstream>
 #include <utility>
 
+#include "client/tokens.hpp"
 #include "wire/messages.hpp"
 
 namespace rl4sys::client {
@@ -194,39 +195,6 @@ private:
     std::unique_ptr<grpc::ClientReader<Wire>> reader_;
     std::atomic<bool> cancelled_ = false;
     bool finished_ = false;
-};
-
-/// What to show with the next call: a token that is kept in a file can be replaced while the client runs.
-class Token {
-public:
-    Token(std::string text, std::optional<std::filesystem::path> file)
-        : text_(std::move(text)), file_(std::move(file)) {}
-
-    /// The newest text; while its file is away or cannot be read, the one before.
-    std::string current() {
-        const std::lock_guard lock(mutex_);
-        if (!file_) {
-            return text_;
-        }
-        std::error_code failed;
-        const auto written = std::filesystem::last_write_time(*file_, failed);
-        if (!failed && written != written_) {
-            std::ifstream file(*file_);
-            if (std::string line; std::getline(file, line)) {
-                const std::size_t end = line.find_last_not_of(" \t\r");
-                const std::size_t begin = line.find_first_not_of(" \t");
-                text_ = end == std::string::npos ? "" : line.substr(begin, end + 1 - begin);
-                written_ = written;
-            }
-        }
-        return text_;
-    }
-
-private:
-    std::mutex mutex_;
-    std::string text_;
-    std::optional<std::filesystem::path> file_;
-    std::filesystem::file_time_type written_;
 };
 
 class GrpcTransport final : public Transport {

@@ -23,7 +23,7 @@ inline constexpr std::size_t most_parts = std::size_t{1} << 14;
 inline constexpr std::size_t most_noise = std::size_t{1} << 12;
 
 /// What one decision works on. Steps know their places in it.
-struct Frame {
+struct DecisionFrame {
     const Kernels* kernels;
     const float* weights;
     const void* const* observation;
@@ -32,7 +32,7 @@ struct Frame {
 };
 
 /// One op, compiled.
-using Step = std::function<void(Frame&)>;
+using Step = std::function<void(DecisionFrame&)>;
 
 /// Where a decision goes: `choices` or `numbers`, whichever the action has.
 struct Answer {
@@ -42,10 +42,10 @@ struct Answer {
 };
 
 /// The head, compiled: noise in, answer out.
-using Decide = std::function<Outcome(const Frame&, const float* noise, Answer&)>;
+using Decide = std::function<Outcome(const DecisionFrame&, const float* noise, Answer&)>;
 
 /// Where a program finds normal numbers: as many as `values`, with this deviation.
-struct Stir {
+struct FillNoise {
     std::size_t at, values;
     float deviation;
 
@@ -108,7 +108,7 @@ double number(const Settings& settings, const std::string& name, const std::stri
 Step compile_op(Compiler& compiler, const Op& op, const std::string& who);
 
 /// Gives the register of normal numbers its place, for a head that has one; fills it from noise.
-std::optional<Stir> compile_chance(Compiler& compiler);
+std::optional<FillNoise> compile_chance(Compiler& compiler);
 
 /// Compiles the head over registers that have their places.
 Decide compile_head(Compiler& compiler);

@@ -1,14 +1,13 @@
+#include "policy/heads.hpp"
+
 #include <cmath>
 #include <memory>
 #include <numeric>
 
-#include "policy/compiler.hpp"
+#include "policy/vector_heads.hpp"
 
 namespace rl4sys::detail {
 namespace {
-
-constexpr float half_log_two_pi = 0.918938533F;
-constexpr float log_two = 0.693147181F;
 
 /// Which of the choices are allowed; null allows all.
 using Mask = const std::uint8_t*;
@@ -80,38 +79,14 @@ std::vector<std::size_t> groups_of(const ActionSpec& action) {
     return groups;
 }
 
-const char* const who = "its head";
-
 /// The first register of a head over choices, with its groups and its mask.
 struct Choices {
     std::size_t scores;
     std::vector<std::size_t> groups;
     std::optional<std::size_t> mask;
 
-    Mask masks(const Frame& f) const { return mask ? static_cast<Mask>(f.observation[*mask]) : nullptr; }
+    Mask masks(const DecisionFrame& f) const { return mask ? static_cast<Mask>(f.observation[*mask]) : nullptr; }
 };
-
-std::string described(const PolicySpec& spec) {
-    return std::string(head_name(spec.head.kind));
-}
-
-void expect(const PolicySpec& spec, std::size_t inputs, std::size_t tensors) {
-    const Head& head = spec.head;
-    if (head.inputs.size() == inputs && head.tensors.size() == tensors) return;
-    refuse(who, described(spec) + " has " + std::to_string(head.inputs.size()) + " inputs and " +
-                    std::to_string(head.tensors.size()) + " tensors; expected " + std::to_string(inputs) + " and " +
-                    std::to_string(tensors));
-}
-
-Register read_vector(Compiler& compiler, std::size_t index, std::size_t values) {
-    const std::string& name = compiler.spec().head.inputs[index];
-    Register x = compiler.floats(name, who);
-    if (x.shape.size() != 1 || x.values != values) {
-        refuse(who, "reads '" + name + "' of shape " + to_string(x.shape) + "; its action needs [" +
-                        std::to_string(values) + "]");
-    }
-    return x;
-}
 
 Choices read_choices(Compiler& compiler) {
     const PolicySpec& spec = compiler.spec();
@@ -119,16 +94,18 @@ Choices read_choices(Compiler& compiler) {
     result.groups = groups_of(spec.action);
     std::size_t total = 0;
     for (const std::size_t size : result.groups) {
-        if (size > most_register_values) refuse(who, "has " + std::to_string(size) + " choices, which are too many");
+        if (size > most_register_values)
+            refuse(head_label, "has " + std::to_string(size) + " choices, which are too many");
         total += size;
     }
     const Register scores = read_vector(compiler, 0, total);
     result.scores = scores.at;
     if (spec.head.mask) {
-        const Register& mask = compiler.find(*spec.head.mask, who);
+        const Register& mask = compiler.find(*spec.head.mask, head_label);
         if (!mask.input || mask.type != ElementType::Bool || mask.shape != scores.shape) {
-            refuse(who, "has the mask '" + *spec.head.mask + "', which is " + std::string(element_name(mask.type)) +
-                            to_string(mask.shape) + "; expected an observation of bool" + to_string(scores.shape));
+            refuse(head_label, "has the mask '" + *spec.head.mask + "', which is " +
+                                   std::string(element_name(mask.type)) + to_string(mask.shape) +
+                                   "; expected an observation of bool" + to_string(scores.shape));
         }
         result.mask = mask.input;
     }
@@ -136,12 +113,13 @@ Choices read_choices(Compiler& compiler) {
 }
 
 Decide compile_categorical(Compiler& compiler) {
-    expect(compiler.spec(), 1, 0);
+    expect_sizes(compiler.spec(), 1, 0);
     Choices c = read_choices(compiler);
     std::size_t largest = 0;
     for (const std::size_t size : c.groups) largest = std::max(largest, size);
     std::shared_ptr<std::vector<double>> cumulative = std::make_shared<std::vector<double>>(largest);
-    return [c = std::move(c), cumulative = std::move(cumulative)](const Frame& f, const float* noise, Answer& answer) {
+    return [c = std::move(c), cumulative = std::move(cumulative)](const DecisionFrame& f, const float* noise,
+                                                                  Answer& answer) {
         const float* logits = f.registers + c.scores;
         Mask mask = c.masks(f);
         for (std::size_t group = 0; group < c.groups.size(); ++group) {
@@ -157,8 +135,8 @@ Decide compile_categorical(Compiler& compiler) {
 }
 
 Decide compile_greedy(Compiler& compiler) {
-    expect(compiler.spec(), 1, 0);
-    return [c = read_choices(compiler)](const Frame& f, const float*, Answer& answer) {
+    expect_sizes(compiler.spec(), 1, 0);
+    return [c = read_choices(compiler)](const DecisionFrame& f, const float*, Answer& answer) {
         const float* scores = f.registers + c.scores;
         Mask mask = c.masks(f);
         for (std::size_t group = 0; group < c.groups.size(); ++group) {
@@ -172,9 +150,9 @@ Decide compile_greedy(Compiler& compiler) {
 }
 
 Decide compile_epsilon_greedy(Compiler& compiler) {
-    expect(compiler.spec(), 1, 1);
-    const std::size_t epsilon = compiler.tensor(compiler.spec().head.tensors[0], {1}, who);
-    return [c = read_choices(compiler), epsilon](const Frame& f, const float* noise, Answer& answer) {
+    expect_sizes(compiler.spec(), 1, 1);
+    const std::size_t epsilon = compiler.tensor(compiler.spec().head.tensors[0], {1}, head_label);
+    return [c = read_choices(compiler), epsilon](const DecisionFrame& f, const float* noise, Answer& answer) {
         const std::size_t choices = c.groups[0];
         const Mask mask = c.masks(f);
         const Outcome outcome = best(f.registers + c.scores, mask, choices, answer.choices[0]);
@@ -188,238 +166,46 @@ Decide compile_epsilon_greedy(Compiler& compiler) {
     };
 }
 
-/// Half the width and the middle of each bound, in float32 like everything else.
-struct Bounds {
-    std::vector<float> scale, middle, log_scale;
-};
-
-Bounds finite_bounds(const BoxAction& box) {
-    Bounds bounds;
-    for (std::size_t i = 0; i < box.low.size(); ++i) {
-        const auto low = static_cast<float>(box.low[i]), high = static_cast<float>(box.high[i]);
-        if (!std::isfinite(low) || !std::isfinite(high)) {
-            refuse(who, "squashes its actions, but number " + std::to_string(i) + " has no finite bounds");
-        }
-        bounds.scale.push_back((high - low) / 2.0F);
-        bounds.middle.push_back((high + low) / 2.0F);
-        bounds.log_scale.push_back(std::log(bounds.scale.back()));
-    }
-    return bounds;
-}
-
-Outcome finite(const Answer& answer, std::size_t size) {
-    bool all = std::isfinite(answer.log_prob);
-    for (std::size_t i = 0; i < size; ++i) all = all && std::isfinite(answer.numbers[i]);
-    return all ? Outcome::Decided : Outcome::NotFinite;
-}
-
-/// tanh of the values from this register on, stretched to the bounds.
-Decide squash(std::size_t value, Bounds bounds) {
-    return [value, bounds = std::move(bounds)](const Frame& f, const float*, Answer& answer) {
-        const std::size_t size = bounds.scale.size();
-        for (std::size_t i = 0; i < size; ++i) {
-            answer.numbers[i] = std::tanh(f.registers[value + i]) * bounds.scale[i] + bounds.middle[i];
-        }
-        return finite(answer, size);
-    };
-}
-
-Decide compile_deterministic(Compiler& compiler, const BoxAction& box) {
-    expect(compiler.spec(), 1, 0);
-    const std::size_t size = box.low.size(), value = read_vector(compiler, 0, size).at;
-    const Settings& settings = compiler.spec().head.settings;
-    const auto squashes = settings.find("squash");
-    if (squashes == settings.end() || squashes->second != Setting(std::string("tanh"))) {
-        return [=](const Frame& f, const float*, Answer& answer) {
-            for (std::size_t i = 0; i < size; ++i) answer.numbers[i] = f.registers[value + i];
-            return finite(answer, size);
-        };
-    }
-    return squash(value, finite_bounds(box));
-}
-
-Decide compile_gaussian(Compiler& compiler, const BoxAction& box) {
-    expect(compiler.spec(), 1, 1);
-    const std::size_t size = box.low.size(), mean = read_vector(compiler, 0, size).at;
-    const Shape shape{static_cast<std::uint32_t>(size)};
-    const std::size_t log_std = compiler.tensor(compiler.spec().head.tensors[0], shape, who);
-    return [=](const Frame& f, const float* noise, Answer& answer) {
-        float sum = 0.0F;
-        for (std::size_t i = 0; i < size; ++i) {
-            const float unit = normal(noise[2 * i], noise[2 * i + 1]), spread = f.weights[log_std + i];
-            answer.numbers[i] = f.registers[mean + i] + std::exp(spread) * unit;
-            sum += 0.5F * (unit * unit) + spread + half_log_two_pi;
-        }
-        answer.log_prob = -sum;
-        return finite(answer, size);
-    };
-}
-
-/// log(1 + e^x), without overflow.
-float softplus(float x) {
-    return (x > 0.0F ? x : 0.0F) + std::log1p(std::exp(-std::abs(x)));
-}
-
-/// Which numbers of the noise make a uniform action, and which says whether to take it.
-struct Places {
-    std::size_t first, apart, last;
-
-    /// The second of each pair, an angle, of heads with a pair for each number; then one more.
-    static Places angles(std::size_t size) { return {1, 2, 2 * size}; }
-    /// Those that follow the numbers drawn before the program.
-    static Places after(std::size_t drawn, std::size_t size) { return {2 * drawn, 1, 2 * drawn + size}; }
-};
-
-/// With probability epsilon anything within the bounds, each as likely as any other; else what the other head decides.
-Decide sometimes_uniform(Decide otherwise, const BoxAction& box, std::size_t epsilon, Places places, bool noted) {
-    const std::size_t size = box.low.size();
-    Bounds bounds = finite_bounds(box);
-    float log_prob = 0.0F;
-    for (const float scale : bounds.scale) log_prob -= noted ? std::log(2.0F * scale) : 0.0F;
-    return [=, otherwise = std::move(otherwise), bounds = std::move(bounds)](const Frame& f, const float* noise,
-                                                                             Answer& answer) {
-        const Outcome outcome = otherwise(f, noise, answer);
-        if (outcome != Outcome::Decided || !(noise[places.last] < f.weights[epsilon])) return outcome;
-        for (std::size_t i = 0; i < size; ++i) {
-            const float share = 2.0F * noise[places.first + places.apart * i] - 1.0F;
-            answer.numbers[i] = share * bounds.scale[i] + bounds.middle[i];
-        }
-        answer.log_prob = log_prob;
-        return finite(answer, size);
-    };
-}
-
-/// A Gaussian squashed into the bounds, with the change of variables in its stable form.
-Decide compile_tanh_gaussian(Compiler& compiler, const BoxAction& box) {
-    const std::vector<std::string>& tensors = compiler.spec().head.tensors;
-    expect(compiler.spec(), 2, tensors.empty() ? 0 : 1);
-    const Settings& settings = compiler.spec().head.settings;
-    const auto low = static_cast<float>(number(settings, "log_std_low", who));
-    const auto high = static_cast<float>(number(settings, "log_std_high", who));
-    const std::size_t size = box.low.size(), mean = read_vector(compiler, 0, size).at;
-    const std::size_t log_std = read_vector(compiler, 1, size).at;
-    Decide sample = [=, bounds = finite_bounds(box)](const Frame& f, const float* noise, Answer& answer) {
-        float sum = 0.0F;
-        for (std::size_t i = 0; i < size; ++i) {
-            const float above = f.registers[log_std + i] < low ? low : f.registers[log_std + i];
-            const float spread = above > high ? high : above, unit = normal(noise[2 * i], noise[2 * i + 1]);
-            const float raw = f.registers[mean + i] + std::exp(spread) * unit;
-            const float gaussian = 0.5F * (unit * unit) + spread + half_log_two_pi;
-            const float correction = 2.0F * (log_two - raw - softplus(-2.0F * raw)) + bounds.log_scale[i];
-            answer.numbers[i] = std::tanh(raw) * bounds.scale[i] + bounds.middle[i];
-            sum += gaussian + correction;
-        }
-        answer.log_prob = -sum;
-        return finite(answer, size);
-    };
-    if (tensors.empty()) return sample;
-    return sometimes_uniform(std::move(sample), box, compiler.tensor(tensors[0], {1}, who), Places::angles(size), true);
-}
-
-/// The memory of a head whose noise goes on from that of the last decision (an Ornstein-Uhlenbeck process).
-struct Drift {
-    std::size_t before, next;
-    float keep;
-};
-
-std::optional<Drift> read_drift(Compiler& compiler, std::size_t size) {
-    const Head& head = compiler.spec().head;
-    const std::optional<std::string> next = head.output();
-    if (next.has_value() != (head.inputs.size() == 2)) {
-        refuse(who, "perturbed needs both the register of its last noise and the setting 'next', or neither");
-    }
-    if (!next) return std::nullopt;
-    const float theta = static_cast<float>(number(head.settings, "theta", who));
-    const std::size_t before = read_vector(compiler, 1, size).at;
-    return Drift{before, compiler.assign(*next, {static_cast<std::uint32_t>(size)}).at, 1.0F - theta};
-}
-
-/// tanh(mean) plus noise, clipped to [-1, 1] and stretched to the bounds.
-Decide compile_perturbed(Compiler& compiler, const BoxAction& box) {
-    const Head& head = compiler.spec().head;
-    expect(compiler.spec(), head.inputs.size() == 2 ? 2 : 1, 2);
-    const std::size_t size = box.low.size(), mean = read_vector(compiler, 0, size).at;
-    const std::size_t deviation = compiler.tensor(head.tensors[0], {static_cast<std::uint32_t>(size)}, who);
-    const std::size_t epsilon = compiler.tensor(head.tensors[1], {1}, who);
-    const std::optional<Drift> drift = read_drift(compiler, size);
-    Decide sample = [=, bounds = finite_bounds(box)](const Frame& f, const float* noise, Answer& answer) {
-        for (std::size_t i = 0; i < size; ++i) {
-            float shift = f.weights[deviation + i] * normal(noise[2 * i], noise[2 * i + 1]);
-            if (drift) {
-                shift = drift->keep * f.registers[drift->before + i] + shift;
-                f.registers[drift->next + i] = shift;
-            }
-            const float value = std::tanh(f.registers[mean + i]) + shift;
-            const float above = value < -1.0F ? -1.0F : value;
-            answer.numbers[i] = (above > 1.0F ? 1.0F : above) * bounds.scale[i] + bounds.middle[i];
-        }
-        return finite(answer, size);
-    };
-    return sometimes_uniform(std::move(sample), box, epsilon, Places::angles(size), false);
-}
-
-/// tanh of a value that the program made of chance, stretched to the bounds.
-Decide compile_noise_conditioned(Compiler& compiler, const BoxAction& box) {
-    const Head& head = compiler.spec().head;
-    expect(compiler.spec(), 1, head.tensors.empty() ? 0 : 1);
-    const std::size_t size = box.low.size(), value = read_vector(compiler, 0, size).at;
-    Decide squashed = squash(value, finite_bounds(box));
-    if (head.tensors.empty()) return squashed;
-    const std::size_t epsilon = compiler.tensor(head.tensors[0], {1}, who), drawn = head.chance()->size;
-    return sometimes_uniform(std::move(squashed), box, epsilon, Places::after(drawn, size), false);
+std::string described(const PolicySpec& spec) {
+    return std::string(head_name(spec.head.kind));
 }
 
 }  // namespace
 
-void Stir::operator()(float* registers, const float* noise) const noexcept {
-    for (std::size_t i = 0; i < values; ++i) {
-        registers[at + i] = normal(noise[2 * i], noise[2 * i + 1]) * deviation;
-    }
+void expect_sizes(const PolicySpec& spec, std::size_t inputs, std::size_t tensors) {
+    const Head& head = spec.head;
+    if (head.inputs.size() == inputs && head.tensors.size() == tensors) return;
+    refuse(head_label, described(spec) + " has " + std::to_string(head.inputs.size()) + " inputs and " +
+                           std::to_string(head.tensors.size()) + " tensors; expected " + std::to_string(inputs) +
+                           " and " + std::to_string(tensors));
 }
 
-std::optional<Stir> compile_chance(Compiler& compiler) {
-    const Head& head = compiler.spec().head;
-    if (head.kind != HeadKind::NoiseConditioned) return std::nullopt;
-    const std::optional<Chance> chance = head.chance();
-    if (!chance || chance->size > most_noise) {
-        refuse(who,
-               "draws chance before the program runs, which needs the setting 'noise', a register, and 'size', a "
-               "number from 1 to " +
-                   std::to_string(most_noise));
+Register read_vector(Compiler& compiler, std::size_t index, std::size_t values) {
+    const std::string& name = compiler.spec().head.inputs[index];
+    Register x = compiler.floats(name, head_label);
+    if (x.shape.size() != 1 || x.values != values) {
+        refuse(head_label, "reads '" + name + "' of shape " + to_string(x.shape) + "; its action needs [" +
+                               std::to_string(values) + "]");
     }
-    const double deviation = number(head.settings, "std", who);
-    if (deviation < 0.0) refuse(who, "has a setting 'std' below 0");
-    const Register& drawn = compiler.assign(chance->name, {static_cast<std::uint32_t>(chance->size)});
-    return Stir{drawn.at, drawn.values, static_cast<float>(deviation)};
+    return x;
 }
 
 Decide compile_head(Compiler& compiler) {
     const PolicySpec& spec = compiler.spec();
-    const auto* box = std::get_if<BoxAction>(&spec.action);
-    if (box != nullptr && spec.head.mask) refuse(who, "has a mask, but its action has no choices");
-    switch (spec.head.kind) {
-        case HeadKind::Categorical:
-            if (box == nullptr) return compile_categorical(compiler);
-            break;
-        case HeadKind::EpsilonGreedy:
-            if (std::holds_alternative<DiscreteAction>(spec.action)) return compile_epsilon_greedy(compiler);
-            break;
-        case HeadKind::Deterministic:
-            return box == nullptr ? compile_greedy(compiler) : compile_deterministic(compiler, *box);
-        case HeadKind::Gaussian:
-            if (box != nullptr) return compile_gaussian(compiler, *box);
-            break;
-        case HeadKind::TanhGaussian:
-            if (box != nullptr) return compile_tanh_gaussian(compiler, *box);
-            break;
-        case HeadKind::Perturbed:
-            if (box != nullptr) return compile_perturbed(compiler, *box);
-            break;
-        case HeadKind::NoiseConditioned:
-            if (box != nullptr) return compile_noise_conditioned(compiler, *box);
-            break;
+    if (const auto* box = std::get_if<BoxAction>(&spec.action)) {
+        if (spec.head.mask) refuse(head_label, "has a mask, but its action has no choices");
+        if (Decide decide = compile_vector_head(compiler, *box)) return decide;
+    } else {
+        switch (spec.head.kind) {
+            case HeadKind::Categorical: return compile_categorical(compiler);
+            case HeadKind::Deterministic: return compile_greedy(compiler);
+            case HeadKind::EpsilonGreedy:
+                if (std::holds_alternative<DiscreteAction>(spec.action)) return compile_epsilon_greedy(compiler);
+                break;
+            default: break;
+        }
     }
-    refuse(who, "of kind '" + described(spec) + "' cannot produce actions of this kind");
+    refuse(head_label, "of kind '" + described(spec) + "' cannot produce actions of this kind");
 }
 
 }  // namespace rl4sys::detail

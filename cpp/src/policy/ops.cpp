@@ -85,12 +85,12 @@ Step compile_linear(OpReader& op) {
     const std::size_t out = op.output({outputs});
     const std::size_t from = x.at, inputs = x.values;
     if (op.op().tensors.size() == 1) {
-        return [=](Frame& f) {
+        return [=](DecisionFrame& f) {
             f.kernels->linear(f.registers + from, inputs, f.weights + weight, nullptr, f.registers + out, outputs);
         };
     }
     const std::size_t bias = op.tensor(1, {outputs});
-    return [=](Frame& f) {
+    return [=](DecisionFrame& f) {
         f.kernels->linear(f.registers + from, inputs, f.weights + weight, f.weights + bias, f.registers + out, outputs);
     };
 }
@@ -100,7 +100,7 @@ Step compile_elementwise(OpReader& op) {
     op.expect(1, 0);
     const Register x = op.floats(0);
     const std::size_t from = x.at, out = op.output(x.shape), count = x.values;
-    return [=](Frame& f) { (f.kernels->*Kernel)(f.registers + from, f.registers + out, count); };
+    return [=](DecisionFrame& f) { (f.kernels->*Kernel)(f.registers + from, f.registers + out, count); };
 }
 
 Step compile_leaky_relu(OpReader& op) {
@@ -108,7 +108,7 @@ Step compile_leaky_relu(OpReader& op) {
     const float slope = op.real("slope");
     const Register x = op.floats(0);
     const std::size_t from = x.at, out = op.output(x.shape), count = x.values;
-    return [=](Frame& f) { f.kernels->leaky_relu(f.registers + from, slope, f.registers + out, count); };
+    return [=](DecisionFrame& f) { f.kernels->leaky_relu(f.registers + from, slope, f.registers + out, count); };
 }
 
 Step compile_scale(OpReader& op) {
@@ -116,7 +116,7 @@ Step compile_scale(OpReader& op) {
     const float factor = op.real("factor"), offset = op.real("offset");
     const Register x = op.floats(0);
     const std::size_t from = x.at, out = op.output(x.shape), count = x.values;
-    return [=](Frame& f) { f.kernels->scale(f.registers + from, factor, offset, f.registers + out, count); };
+    return [=](DecisionFrame& f) { f.kernels->scale(f.registers + from, factor, offset, f.registers + out, count); };
 }
 
 Step compile_add(OpReader& op) {
@@ -126,7 +126,7 @@ Step compile_add(OpReader& op) {
         op.fail("adds shapes " + to_string(first.shape) + " and " + to_string(second.shape) + "; expected equal ones");
     }
     const std::size_t a = first.at, b = second.at, out = op.output(first.shape), count = first.values;
-    return [=](Frame& f) { f.kernels->add(f.registers + a, f.registers + b, f.registers + out, count); };
+    return [=](DecisionFrame& f) { f.kernels->add(f.registers + a, f.registers + b, f.registers + out, count); };
 }
 
 Step compile_standardize(OpReader& op) {
@@ -135,7 +135,7 @@ Step compile_standardize(OpReader& op) {
     const Register x = op.floats(0);
     const std::size_t mean = op.tensor(0, x.shape), scale = op.tensor(1, x.shape);
     const std::size_t from = x.at, out = op.output(x.shape), count = x.values;
-    return [=](Frame& f) {
+    return [=](DecisionFrame& f) {
         f.kernels->standardize(f.registers + from, f.weights + mean, f.weights + scale, clip, f.registers + out, count);
     };
 }
@@ -155,7 +155,7 @@ Step compile_layer_norm(OpReader& op) {
     const std::uint32_t last = last_axis(op, x);
     const std::size_t gain = op.tensor(0, {last}), bias = op.tensor(1, {last});
     const std::size_t from = x.at, out = op.output(x.shape), count = x.values;
-    return [=](Frame& f) {
+    return [=](DecisionFrame& f) {
         for (std::size_t at = 0; at < count; at += last) {
             f.kernels->layer_norm(f.registers + from + at, f.weights + gain, f.weights + bias, epsilon,
                                   f.registers + out + at, last);
@@ -170,7 +170,7 @@ Step compile_rms_norm(OpReader& op) {
     const std::uint32_t last = last_axis(op, x);
     const std::size_t gain = op.tensor(0, {last});
     const std::size_t from = x.at, out = op.output(x.shape), count = x.values;
-    return [=](Frame& f) {
+    return [=](DecisionFrame& f) {
         for (std::size_t at = 0; at < count; at += last) {
             f.kernels->rms_norm(f.registers + from + at, f.weights + gain, epsilon, f.registers + out + at, last);
         }
@@ -182,7 +182,7 @@ Step compile_channels_first(OpReader& op) {
     const Register x = op.picture(0);
     const std::size_t from = x.at, out = op.output({x.shape[2], x.shape[0], x.shape[1]});
     const std::size_t channels = x.shape[2], pixels = std::size_t{x.shape[0]} * x.shape[1];
-    return [=](Frame& f) {
+    return [=](DecisionFrame& f) {
         for (std::size_t channel = 0; channel < channels; ++channel) {
             const float* read = f.registers + from + channel;
             float* to = f.registers + out + channel * pixels;
@@ -204,7 +204,7 @@ struct Convolution {
     std::size_t window_values() const { return channels * tall * wide; }
 };
 
-void convolve(const Convolution& c, Frame& f) {
+void convolve(const Convolution& c, DecisionFrame& f) {
     // The border of `padded` is zero from the start and stays so.
     for (std::size_t row = 0; row < c.channels * c.height; ++row) {
         const std::size_t channel = row / c.height, y = row % c.height;
@@ -249,7 +249,7 @@ Step compile_conv2d(OpReader& op) {
                        static_cast<std::uint32_t>(c.padded_width())};
     c.from = x.at, c.padded = op.scratch(value_count(padded)), c.window = op.scratch(c.window_values());
     c.out = op.output({kernel[0], static_cast<std::uint32_t>(c.rows), static_cast<std::uint32_t>(c.columns)});
-    return [c](Frame& f) { convolve(c, f); };
+    return [c](DecisionFrame& f) { convolve(c, f); };
 }
 
 Step compile_flatten(OpReader& op) {
@@ -274,7 +274,7 @@ Step compile_concat(OpReader& op) {
     }
     if (parts.empty()) op.fail("joins nothing; expected two inputs or more");
     const std::size_t out = op.output({static_cast<std::uint32_t>(total)});
-    return [parts = std::move(parts), out](Frame& f) {
+    return [parts = std::move(parts), out](DecisionFrame& f) {
         float* to = f.registers + out;
         for (const Part& part : parts) {
             std::memcpy(to, f.registers + part.from, part.values * sizeof(float));
@@ -289,7 +289,7 @@ struct Recurrent {
     std::size_t input_weight, hidden_weight, input_bias, hidden_bias;
     std::size_t from_input, from_hidden;
 
-    void multiply(Frame& f) const {
+    void multiply(DecisionFrame& f) const {
         f.kernels->linear(f.registers + x, inputs, f.weights + input_weight, f.weights + input_bias,
                           f.registers + from_input, gates * size);
         f.kernels->linear(f.registers + hidden, size, f.weights + hidden_weight, f.weights + hidden_bias,
@@ -314,7 +314,7 @@ Step compile_gru(OpReader& op) {
     op.expect(2, 4);
     const Recurrent r = read_recurrent(op, 3);
     const std::size_t out = op.output({static_cast<std::uint32_t>(r.size)});
-    return [=](Frame& f) {
+    return [=](DecisionFrame& f) {
         r.multiply(f);
         f.kernels->gru(f.registers + r.from_input, f.registers + r.from_hidden, f.registers + r.hidden,
                        f.registers + out, r.size);
@@ -328,7 +328,7 @@ Step compile_lstm(OpReader& op) {
     if (cell.values != r.size) op.fail("has a hidden memory and a cell of different lengths");
     const Shape shape = cell.shape;
     const std::size_t next_hidden = op.output(shape, 0), next_cell = op.output(shape, 1), from = cell.at;
-    return [=](Frame& f) {
+    return [=](DecisionFrame& f) {
         r.multiply(f);
         f.kernels->lstm(f.registers + r.from_input, f.registers + r.from_hidden, f.registers + from,
                         f.registers + next_hidden, f.registers + next_cell, r.size);
@@ -343,7 +343,7 @@ Step compile_embed(OpReader& op) {
     if (total > most_register_values) op.fail("looks up more values than a register can have");
     const std::size_t weight = op.tensor(0, table), out = op.output({static_cast<std::uint32_t>(total)});
     const std::size_t rows = table[0], width = table[1], count = indices.values;
-    return [=](Frame& f) {
+    return [=](DecisionFrame& f) {
         for (std::size_t i = 0; i < count; ++i) {
             // What came as whole numbers is read as such: float32 has only 24 bits.
             const std::int64_t index = indices.input ? index_at(f.observation[*indices.input], indices.type, i)

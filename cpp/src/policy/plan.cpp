@@ -130,7 +130,7 @@ void Plan::load(SharedWeights weights) {
 Decision Plan::decide(const void* const* observation, const float* noise, const float* carry) noexcept {
     static constexpr float nothing = 0.0F;
     const float* weights = weights_->empty() ? &nothing : weights_->data();
-    Frame frame{&kernels_, weights, observation, registers_.data(), Outcome::Decided};
+    DecisionFrame frame{&kernels_, weights, observation, registers_.data(), Outcome::Decided};
     for (const Conversion& conversion : conversions_) {
         to_floats(observation[conversion.input], conversion.type, frame.registers + conversion.at, conversion.values);
     }

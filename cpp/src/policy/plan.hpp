@@ -45,7 +45,7 @@ private:
     std::size_t action_size_ = 0;
     std::vector<Conversion> conversions_;
     std::vector<Recall> memories_;
-    std::optional<Stir> stir_;
+    std::optional<FillNoise> stir_;
     std::vector<Step> steps_;
     Decide head_;
     std::vector<float> registers_;

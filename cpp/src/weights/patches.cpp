@@ -1,64 +1,20 @@
-#include <zstd.h>
-
 #include <cstring>
 #include <memory>
 #include <utility>
 
 #include "rl4sys/weights.hpp"
 #include "weights/byte_order.hpp"
+#include "weights/packing.hpp"
 
 namespace rl4sys {
 namespace {
 
 static_assert(little_endian, "Patches are decoded as they lie in memory; add a swap for other machines.");
 
-/// Packed bytes cannot be what the sender meant.
-class CorruptPayload : public std::runtime_error {
-public:
-    using std::runtime_error::runtime_error;
-};
-
 PatchMismatch mismatch(const Patch& patch, const std::string& problem) {
     const std::string origin = patch.base ? "version " + std::to_string(*patch.base) : "a full copy";
     return PatchMismatch("Cannot make version " + std::to_string(patch.target) + " from " + origin + ": " + problem +
                          ". Keep acting with the present weights and pull in full.");
-}
-
-/// The content of one zstd frame, which must be exactly `size` bytes: nothing else is ever allocated.
-std::vector<std::uint8_t> decompress(const char* payload, std::size_t bytes, std::size_t size) {
-    const unsigned long long stated = ZSTD_getFrameContentSize(payload, bytes);
-    if (stated == ZSTD_CONTENTSIZE_ERROR || stated == ZSTD_CONTENTSIZE_UNKNOWN) {
-        throw CorruptPayload("the payload of " + std::to_string(bytes) +
-                             " bytes is no zstd frame that states its size");
-    }
-    if (stated != size) {
-        throw CorruptPayload("the payload states " + std::to_string(stated) + " bytes of content; expected " +
-                             std::to_string(size));
-    }
-    // ZSTD_decompress would go on with a second frame.
-    if (ZSTD_findFrameCompressedSize(payload, bytes) != bytes) {
-        throw CorruptPayload("the payload of " + std::to_string(bytes) + " bytes is cut or has bytes after its frame");
-    }
-    std::vector<std::uint8_t> content(size);
-    const std::size_t written = ZSTD_decompress(content.data(), content.size(), payload, bytes);
-    if (ZSTD_isError(written) != 0) {
-        throw CorruptPayload(std::string("the payload is damaged: ") + ZSTD_getErrorName(written));
-    }
-    if (written != size) throw CorruptPayload("the payload ends before its stated size");
-    return content;
-}
-
-/// Undo the byte planes: all lowest bytes come first, then all second bytes, and so on.
-std::vector<std::uint32_t> from_planes(const std::vector<std::uint8_t>& planes) {
-    const std::size_t count = planes.size() / 4;
-    std::vector<std::uint32_t> words(count);
-    const std::uint8_t* plane = planes.data();
-    for (std::size_t i = 0; i < count; ++i) {
-        words[i] = static_cast<std::uint32_t>(plane[i]) | static_cast<std::uint32_t>(plane[count + i]) << 8 |
-                   static_cast<std::uint32_t>(plane[2 * count + i]) << 16 |
-                   static_cast<std::uint32_t>(plane[3 * count + i]) << 24;
-    }
-    return words;
 }
 
 const Weights& required_base(const Weights* base, const Patch& patch) {

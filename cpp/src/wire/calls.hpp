@@ -13,6 +13,7 @@
 #include "rl4sys/policy_spec.hpp"
 #include "rl4sys/weights.hpp"
 #include "wire/errors.hpp"
+#include "wire/failures.hpp"
 #include "wire/segment_format.hpp"
 
 namespace rl4sys::wire {
@@ -34,29 +35,6 @@ enum class Code : std::uint8_t {
     Internal = 13,
     Unavailable = 14,
     Unauthenticated = 16,
-};
-
-/// What happened, for programs. The numbers are those of the proto.
-enum class FailureReason : std::uint8_t {
-    Unspecified = 0,
-    UnknownSession = 1,
-    Protocol = 2,
-    MissingOps = 3,
-    OtherLearner = 4,
-    LearnerFailed = 5,
-    InboxFull = 6,
-    Quota = 7,
-    Storage = 8,
-    Draining = 9,
-    VersionGone = 10,
-    Schema = 11,
-    AlgorithmForbidden = 12,
-};
-
-/// Details of a failed call.
-struct Failure {
-    FailureReason reason = FailureReason::Unspecified;
-    std::uint32_t retry_after_ms = 0;  ///< 0: as long as the client's own back-off says.
 };
 
 /// A call did not end in OK: the code and the failure are for programs, the message is for people.

@@ -7,8 +7,6 @@
 namespace rl4sys::wire {
 namespace {
 
-constexpr std::size_t most_failure_bytes = 4096;
-
 std::string reason_of(v1::RefusalReason reason) {
     switch (reason) {
         case v1::REFUSAL_REASON_SCHEMA: return "schema";
@@ -143,16 +141,6 @@ NewVersion from_message(v1::NewVersion&& message) {
         news.patch = from_message(std::move(*message.mutable_patch()));
     }
     return news;
-}
-
-Failure failure_from_metadata(std::string_view value) {
-    v1::Failure message;
-    if (value.size() > most_failure_bytes || !message.ParseFromArray(value.data(), static_cast<int>(value.size()))) {
-        return {};
-    }
-    const bool known = v1::FailureReason_IsValid(message.reason());
-    return {known ? static_cast<FailureReason>(message.reason()) : FailureReason::Unspecified,
-            message.retry_after_ms()};
 }
 
 }  // namespace rl4sys::wire

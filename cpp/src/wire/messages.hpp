@@ -20,12 +20,4 @@ PushReply from_message(const v1::PushReply& message);
 PatchChunk from_message(v1::PatchChunk&& message);
 NewVersion from_message(v1::NewVersion&& message);
 
-/// The details in the trailing metadata `rl4sys-failure-bin`; nothing specific where they cannot be read.
-///
-/// A client must cope with every failure, also with one that a proxy or a newer server made up.
-Failure failure_from_metadata(std::string_view value);
-
-/// The key of these metadata.
-inline constexpr const char* failure_metadata = "rl4sys-failure-bin";
-
 }  // namespace rl4sys::wire

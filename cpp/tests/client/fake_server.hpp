@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "client/core.hpp"
+#include "client/connection.hpp"
 #include "rl4sys/weights.hpp"
 #include "wire/calls.hpp"
 

@@ -16,10 +16,10 @@ namespace rl4sys::client {
 namespace {
 
 using nlohmann::json;
+using records::OfferOutcome;
 using records::Outbox;
 using records::OutboxLimits;
 using records::Parcel;
-using records::OfferOutcome;
 
 std::string bytes_of(const std::string& hex) {
     std::string bytes;
@@ -156,7 +156,7 @@ private:
         }
         const char* verdict = offer.outcome == OfferOutcome::Accepted  ? "accepted"
                               : offer.outcome == OfferOutcome::Dropped ? "dropped"
-                                                                  : "full";
+                                                                       : "full";
         return {{"verdict", verdict},
                 {"sequence", offer.parcel ? json(offer.parcel->key.sequence) : json(nullptr)},
                 {"evicted", keys_of(offer.evicted)}};

@@ -118,7 +118,7 @@ class _Plan:
             self._calls += compiled.calls
         registers |= head_outputs(spec, rows)
         self._next = {memory.name: registers[memory.next] for memory in program.carry}
-        self._stir = compile_chance(spec.head, registers)
+        self._fill_noise = compile_chance(spec.head, registers)
         self._decide: Decide = compile_head(spec, registers, tensors)
         # A shape is asked of its array once, not in every decision.
         self._inputs = [(name, buffer, buffer.shape) for name, buffer in inputs.items()]
@@ -142,8 +142,8 @@ class _Plan:
                     buffer.fill(0.0)
             else:
                 _fill(self._memory, carry, "carry")
-        if self._stir is not None:
-            self._stir(noise)
+        if self._fill_noise is not None:
+            self._fill_noise(noise)
         for call in self._calls:
             call()
         action, extras = self._decide(noise)

@@ -14,7 +14,7 @@ from rl4sys.policy.policy_spec import BoxAction, Head, number
 
 Decide = Callable[[Array], tuple[Array, Arrays]]
 """Noise in; action and notes out, in arrays that are fresh or reused: copy what must outlive the decision."""
-Stir = Callable[[Array], None]
+FillNoise = Callable[[Array], None]
 """Noise in; fills the register of chance before a program runs."""
 
 _HALF_LOG_TWO_PI = np.float32(0.5 * math.log(2.0 * math.pi))
@@ -63,7 +63,7 @@ def compile_vector_head(
     return None
 
 
-def compile_chance(head: Head, registers: Mapping[str, Array]) -> Stir | None:
+def compile_chance(head: Head, registers: Mapping[str, Array]) -> FillNoise | None:
     """What to do with the noise before the program runs; none unless the program itself reads chance."""
     chance = head.chance
     if chance is None:
@@ -71,10 +71,10 @@ def compile_chance(head: Head, registers: Mapping[str, Array]) -> Stir | None:
     register, std = registers[chance.name], np.float32(number(head.settings, "std", head.kind))
     count = 2 * chance.shape[0]
 
-    def stir(noise: Array) -> None:
+    def fill(noise: Array) -> None:
         np.multiply(normal(noise[:, :count]), std, register)
 
-    return stir
+    return fill
 
 
 def _chances(head: Head) -> int:

@@ -1,4 +1,4 @@
-/// Everything that works behind an agent.
+/// The parts of an agent: everything behind the handles of rl4sys/agent.hpp.
 #pragma once
 
 #include <atomic>
@@ -69,9 +69,5 @@ private:
     std::vector<std::unique_ptr<BackgroundThread>> threads_;
     std::atomic<bool> closed_ = false;
 };
-
-/// `connect` over any transport, which the agent closes when it is closed.
-Agent connect_over(const ClientSettings& settings, std::shared_ptr<wire::Transport> transport, Fallback fallback,
-                   const Start& start);
 
 }  // namespace rl4sys::client

@@ -1,0 +1,40 @@
+/// Why a call failed, for programs, and how that travels.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace rl4sys::wire {
+
+/// What happened, for programs. The numbers are those of the proto.
+enum class FailureReason : std::uint8_t {
+    Unspecified = 0,
+    UnknownSession = 1,
+    Protocol = 2,
+    MissingOps = 3,
+    OtherLearner = 4,
+    LearnerFailed = 5,
+    InboxFull = 6,
+    Quota = 7,
+    Storage = 8,
+    Draining = 9,
+    VersionGone = 10,
+    Schema = 11,
+    AlgorithmForbidden = 12,
+};
+
+/// Details of a failed call.
+struct Failure {
+    FailureReason reason = FailureReason::Unspecified;
+    std::uint32_t retry_after_ms = 0;  ///< 0: as long as the client's own back-off says.
+};
+
+/// The details in the trailing metadata `rl4sys-failure-bin`; nothing specific where they cannot be read.
+///
+/// A client must cope with every failure, also with one that a proxy or a newer server made up.
+Failure failure_from_metadata(std::string_view value);
+
+/// The key of these metadata.
+inline constexpr const char* failure_metadata = "rl4sys-failure-bin";
+
+}  // namespace rl4sys::wire
