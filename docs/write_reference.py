@@ -15,15 +15,15 @@ HERE = Path(__file__).parent
 EXPERIMENT = """\
 # Configuration
 
-Every key of an experiment, written from the docstrings of the code by `make docs`; change it there. How files are laid
-over one another and changed from the command line is told under [config files](configs.md). A misspelt key is refused,
-with a suggestion. `buffer` may be left out, and so may its `type`: the algorithm's usual buffer takes their place.
+Every key of an experiment, written from the docstrings of the code by `make docs`; change it there. How files are
+merged and overridden from the command line is described in [config files](configs.md). A misspelt key is refused with a
+suggestion. `buffer` and its `type` may be omitted: the default is the algorithm's usual buffer.
 """
 SERVER = """\
 # Configuration of a server
 
 Every key of the file that `rl4sys serve --config FILE` reads, written from the docstrings of the code by `make docs`;
-change it there. Options of the command line win over the file. [What a server does](live.md), and an
+change it there. Options of the command line override the file. [What a server does](live.md), and an
 [example](../configs/servers/lunar_lander.yaml).
 """
 

@@ -27,7 +27,7 @@ INSTEAD = {
     r"doubts?": "warning",
     r"surroundings": "context",
     r"at hand": "available, in memory",
-    r"how good|how they are": "return, score; status",
+    r"how good": "return, score",
     r"numbers that are none|is no number": "NaN, Inf, not finite",
     r"judges?|judged": "critic, q_values, check",
     r"climbs?|climbed": "actor step, ascend",
@@ -37,21 +37,25 @@ INSTEAD = {
 }
 """What a pattern matches, whole words in any case and with underscores for blanks, and what to write instead."""
 
-ALLOWED = {
-    ("docs/decisions/0013-deduplication-for-ever.md", "for ever"): "the name of a page, which other places link to",
-}
+ALLOWED: dict[tuple[str, str], str] = {}
 """Files that may hold a phrase, with the reason."""
 
 UNFINISHED: tuple[str, ...] = (
     "src/",
     "tests/",
-    "docs/",
     "cpp/",
     "benchmarks/",
     "conformance/",
     "proto/",
     "configs/",
-    "examples/",
+    "examples/own_algorithm/",
+    "examples/multi_goal/findings.py",
+    "docs/algorithms/",
+    "docs/own_algorithm.md",
+    "docs/configuration.md",
+    "docs/server.md",
+    "docs/replay.md",
+    "docs/decisions/0016",
 )
 """Directories that are still to be read through."""
 
