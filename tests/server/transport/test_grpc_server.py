@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,8 +15,9 @@ from tests.server.clients import PPO, ScriptedClient, acknowledged, join_request
 from tests.server.loopback import StubTransport
 from tests.server.workers.test_fold import local_learner, wait_for_version
 
-from rl4sys.server import GrpcServer, ImpossibleSetup, ServerOptions, ServiceOptions
+from rl4sys.server import GrpcServer, ImpossibleSetup, ServerOptions, ServiceOptions, TrainingService
 from rl4sys.server.transport import grpc_servicer, health
+from rl4sys.server.transport.grpc_server import _metrics
 from rl4sys.wire import FailureReason
 from rl4sys.wire.calls import CallFailed, Code
 from rl4sys.wire.generated import status_pb2, training_pb2
@@ -68,7 +71,7 @@ def test_bytes_that_are_no_message_are_refused(listen: Callable[..., GrpcServer]
     assert failed.value.code() is grpc.StatusCode.INVALID_ARGUMENT
 
 
-def test_health_is_told_without_a_token(listen: Callable[..., GrpcServer], tmp_path: Path) -> None:
+def test_health_needs_no_token(listen: Callable[..., GrpcServer], tmp_path: Path) -> None:
     (tmp_path / "tokens").write_text(f"{TOKEN} a\n")
     with grpc.insecure_channel(f"127.0.0.1:{listen(tmp_path / 'tokens').port}") as channel:
         call = channel.unary_unary("/grpc.health.v1.Health/Check")
@@ -165,10 +168,10 @@ def test_an_open_stream_ends_with_the_token_that_opened_it(
     transport.close()
 
 
-def test_watching_health_without_a_token_leaves_room_for_those_who_have_one(
+def test_health_watchers_without_a_token_leave_calls_for_clients_with_one(
     listen: Callable[..., GrpcServer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(health, "MOST_WATCHERS", 2)
+    monkeypatch.setattr(health, "MAX_WATCHERS", 2)
     (tmp_path / "tokens").write_text(f"{TOKEN} a\n")
     port = listen(tmp_path / "tokens").port
     with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
@@ -179,6 +182,34 @@ def test_watching_health_without_a_token_leaves_room_for_those_who_have_one(
             next(watch(b"", timeout=20.0))
         assert failed.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
     assert StubTransport(port, TOKEN).status(status_pb2.StatusRequest(), 5.0).server.protocol == 1
+
+
+def test_health_watchers_hear_that_the_server_drains(tmp_path: Path) -> None:
+    server = GrpcServer(ServerOptions("127.0.0.1:0", tmp_path, service=THREADS))
+    with grpc.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+        states = channel.unary_stream("/grpc.health.v1.Health/Watch")(b"", timeout=20.0)
+        first = next(states)
+        draining = threading.Thread(target=server.drain)
+        draining.start()
+        second = next(states)
+        draining.join()
+    assert [UInt32Value.FromString(state).value for state in (first, second)] == [1, 2]
+
+
+def test_a_missing_package_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("grpc_health.v1", "prometheus_client"):
+        monkeypatch.setitem(sys.modules, module, None)
+    for module in ("health", "metrics"):
+        monkeypatch.delitem(sys.modules, f"rl4sys.server.transport.{module}", raising=False)
+    options = ServerOptions("127.0.0.1:0", tmp_path, service=THREADS, metrics_port=0)
+    with pytest.raises(ImpossibleSetup, match=r"needs the package 'grpc_health'.*pip install 'rl4sys\[serve\]'"):
+        GrpcServer(options)
+    with (
+        TrainingService(tmp_path, THREADS) as service,
+        pytest.raises(ImpossibleSetup, match=r"needs the package 'prometheus_client'.*pip install 'rl4sys\[serve\]'"),
+        _metrics(options, service),
+    ):
+        pass
 
 
 def test_calls_are_counted_by_how_they_ended(listen: Callable[..., GrpcServer], tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import grpc
 import grpc.aio
@@ -22,8 +22,9 @@ from rl4sys.server.options import DEFAULT_DATA, ImpossibleSetup, ServiceOptions
 from rl4sys.server.service.training_service import TrainingService
 from rl4sys.server.transport.addresses import host_of, is_local, require_address, require_unowned, why_not
 from rl4sys.server.transport.grpc_servicer import TrainingServicer
-from rl4sys.server.transport.health import MOST_WATCHERS, Health
-from rl4sys.server.transport.metrics_http import MetricsServer
+
+if TYPE_CHECKING:
+    from rl4sys.server.transport.health import HealthService
 
 _log = logging.getLogger(__name__)
 
@@ -77,6 +78,7 @@ class GrpcServer:
         self._tokens = TokenFile(_existing(options.token_file)) if options.token_file is not None else None
         self._credentials = _credentials(options)
         require_unowned(options.listen)
+        self._health = _health()
         self.service = TrainingService(options.data, options.service)
         self._threads = ThreadPoolExecutor(_CALL_THREADS, thread_name_prefix="call")
         self._packers = ThreadPoolExecutor(_PACKERS, thread_name_prefix="packer")
@@ -92,7 +94,8 @@ class GrpcServer:
 
     def drain(self, timeout: float = DRAIN_SECONDS) -> None:
         """Refuse new calls with UNAVAILABLE, finish those under way, checkpoint all learners, then close the port."""
-        self._loop.call_soon_threadsafe(self._health.stop)
+        # Not waited for: a health watcher that does not read could hold it up.
+        asyncio.run_coroutine_threadsafe(self._health.enter_graceful_shutdown(), self._loop)
         self.service.drain(timeout * 0.9)
         try:
             self._run(self._server.stop(grace=timeout * 0.1))
@@ -101,13 +104,13 @@ class GrpcServer:
 
     async def _start(self, options: ServerOptions) -> int:
         limits = options.service.limits
-        self._health = Health()
-        adapter = TrainingServicer(self.service, self._tokens, self._threads, self._packers)
+        servicer = TrainingServicer(self.service, self._tokens, self._threads, self._packers)
         self._server = grpc.aio.server(
-            handlers=[adapter.handler(), self._health.handler()],
+            handlers=[servicer.handler()],
             options=_channel_options(limits.max_message_bytes),
-            maximum_concurrent_rpcs=_CALLS + limits.max_watchers + MOST_WATCHERS,
+            maximum_concurrent_rpcs=_CALLS + limits.max_watchers + self._health.max_watchers,
         )
+        await self._health.start(self._server)
         if self._credentials is None:
             port = self._server.add_insecure_port(options.listen)
         else:
@@ -156,6 +159,10 @@ def _metrics(options: ServerOptions, service: TrainingService) -> Iterator[None]
         return
     is_shared = options.insecure and not is_local(options.listen)
     host = host_of(options.listen) if is_shared else "127.0.0.1"
+    try:
+        from rl4sys.server.transport.metrics import MetricsServer
+    except ModuleNotFoundError as error:
+        raise _missing(error) from error
     metrics = MetricsServer(host, options.metrics_port, service.report)
     _log.info("Metrics on http://%s:%d/metrics.", f"[{host}]" if ":" in host else host, metrics.port)
     if is_shared:
@@ -164,6 +171,20 @@ def _metrics(options: ServerOptions, service: TrainingService) -> Iterator[None]
         yield
     finally:
         metrics.close()
+
+
+def _health() -> HealthService:
+    # Here and not above: services in the same process need no package of the extra.
+    try:
+        from rl4sys.server.transport.health import HealthService
+    except ModuleNotFoundError as error:
+        raise _missing(error) from error
+    return HealthService()
+
+
+def _missing(error: ModuleNotFoundError) -> ImpossibleSetup:
+    package = (error.name or "").partition(".")[0]
+    return ImpossibleSetup(f"Serving needs the package '{package}'. Install it with: pip install 'rl4sys[serve]'")
 
 
 def _channel_options(max_message_bytes: int) -> list[tuple[str, int]]:
