@@ -37,7 +37,10 @@ INSTEAD = {
 }
 """What a pattern matches, whole words in any case and with underscores for blanks, and what to write instead."""
 
-ALLOWED: dict[tuple[str, str], str] = {}
+ALLOWED = {
+    ("src/rl4sys/replay/__init__.py", "surroundings"): "the former name of BufferContext, which plug-ins may import",
+    ("tests/replay/test_goal_rewards.py", "surroundings"): "a plug-in that imports the former name",
+}
 """Files that may hold a phrase, with the reason."""
 
 UNFINISHED: tuple[str, ...] = (

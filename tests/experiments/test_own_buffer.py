@@ -8,7 +8,7 @@ import pytest
 from rl4sys.checkpoints import ReplayRows
 from rl4sys.config import ConfigError
 from rl4sys.experiments import Run
-from rl4sys.replay import OnceFresh, Ratio, Surroundings, TrajectoryBuffer, UniformBuffer, register_buffer
+from rl4sys.replay import BufferContext, OnceFresh, Ratio, TrajectoryBuffer, UniformBuffer, register_buffer
 from rl4sys.replay.config import UniformConfig
 
 from .runs import DQN, PPO, small
@@ -23,7 +23,7 @@ class MineConfig(UniformConfig):
     """Named by no algorithm."""
 
     def build(
-        self, pace: OnceFresh | Ratio, rng: np.random.Generator, window: int, surroundings: Surroundings | None = None
+        self, pace: OnceFresh | Ratio, rng: np.random.Generator, window: int, context: BufferContext | None = None
     ) -> Mine:
         super().build(pace, rng, window)
         assert isinstance(pace, Ratio)

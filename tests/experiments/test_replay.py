@@ -11,8 +11,7 @@ import pytest
 from replay.bit_flip import NAME as BIT_FLIP
 from rl4sys.config import ConfigError
 from rl4sys.experiments import ExperimentConfig, Run, load_experiment
-from rl4sys.learning import Room
-from rl4sys.replay import HindsightBuffer
+from rl4sys.replay import AvailableSpace, HindsightBuffer
 
 from .runs import DQN, OFF_POLICY, PPO, small
 
@@ -86,7 +85,7 @@ def test_a_run_may_move_its_replay_to_the_disk_when_it_is_resumed(tmp_path: Path
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"algorithm__n_step": 3}, r"not windows of 3: set algorithm\.n_step=1"),
+        ({"algorithm__n_step": 3}, r"not windows of 3 steps: set algorithm\.n_step=1"),
         ({"environment__name": "Pendulum-v1"}, r"gets \['observation'\]\. Use an environment with goals"),
     ],
 )
@@ -98,7 +97,7 @@ def test_goals_that_cannot_be_replaced_are_refused(tmp_path: Path, changes: dict
 @pytest.fixture
 def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Enough for 110 transitions of Pendulum, and not for 150."""
-    monkeypatch.setattr(Room, "at", lambda directory: Room(memory=6_600, disk=10**9))
+    monkeypatch.setattr(AvailableSpace, "at", lambda directory: AvailableSpace(memory=6_600, disk=10**9))
 
 
 PENDULUM = {"environment__name": "Pendulum-v1", "algorithm__name": "sac"}
@@ -106,7 +105,7 @@ PENDULUM = {"environment__name": "Pendulum-v1", "algorithm__name": "sac"}
 
 @pytest.mark.usefixtures("little_memory")
 def test_a_replay_that_does_not_fit_is_refused_before_a_directory_is_made(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"buffer\.size: the replay does not fit: 150 × 40 B"):
+    with pytest.raises(ConfigError, match=r"buffer\.size: the replay buffer does not fit: 150 × 40 B"):
         Run.create(small(OFF_POLICY, tmp_path, **PENDULUM))
     assert list(tmp_path.iterdir()) == []
 
@@ -117,7 +116,7 @@ def test_a_smaller_replay_is_recorded_and_the_run_resumes_with_it(
 ) -> None:
     run = Run.create(small(OFF_POLICY, tmp_path, **PENDULUM, buffer__on_low_memory="shrink"))
     run.train(stop=lambda: run.steps >= 120)
-    assert "The replay is made SMALLER: buffer.size is 110 instead of 150" in caplog.text
+    assert "The replay buffer is made SMALLER: buffer.size is 110 instead of 150" in caplog.text
     assert load_experiment(run.directory.config).buffer.size == 110
     facts = json.loads(run.directory.manifest.read_text())
     assert facts["buffer_size"] == {"asked": 150, "used": 110}
@@ -131,8 +130,8 @@ def test_a_smaller_replay_is_recorded_and_the_run_resumes_with_it(
 def test_a_resumed_run_never_shrinks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = Run.create(small(OFF_POLICY, tmp_path, **PENDULUM, buffer__on_low_memory="shrink"))
     run.train(stop=lambda: run.steps >= 120)
-    monkeypatch.setattr(Room, "at", lambda directory: Room(memory=6_600, disk=10**9))
-    with pytest.raises(ConfigError, match=r"with buffer\.storage=mmap the transitions lie on the disk"):
+    monkeypatch.setattr(AvailableSpace, "at", lambda directory: AvailableSpace(memory=6_600, disk=10**9))
+    with pytest.raises(ConfigError, match=r"with buffer\.storage=mmap the transitions are kept on the disk"):
         Run.resume(run.directory)
 
 

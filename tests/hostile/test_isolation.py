@@ -12,7 +12,7 @@ import pytest
 from tests.hostile.test_damaged_requests import learned
 from tests.server.clients import ScriptedClient, eventually, join_request, made_up_segment
 
-from rl4sys.learning import PATIENCE
+from rl4sys.learning import MAX_SKIPPED_IN_ROW
 from rl4sys.records import Durability
 from rl4sys.server import InProcessTransport, ServiceLimits, ServiceOptions, TrainingService
 from rl4sys.server.learners.hosted_learner import Condition
@@ -55,7 +55,7 @@ def test_poison_is_refused_and_stays_with_who_sent_it() -> None:
 def test_numbers_that_break_a_learner_break_only_that_one() -> None:
     def poison() -> None:
         bad = neighbour(service)
-        for sequence in range(8 * PATIENCE):
+        for sequence in range(8 * MAX_SKIPPED_IN_ROW):
             segment = made_up_segment(bad.spec, "bad", sequence)
             segment.reward[:] = 3e38
             segment.observation["queue"][:] = 3e38

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rl4sys.experience import ArraySpec, SegmentSchema
-from rl4sys.replay import BUFFERS, Ratio, ReplayCost, Surroundings
+from rl4sys.replay import BUFFERS, AvailableSpace, BufferContext, Ratio, ReplayCost
 
 from .goal_segments import goals
 
@@ -31,19 +31,19 @@ def cost_of(rows: int = ROWS, **settings: Any) -> ReplayCost:
 
 
 @pytest.mark.parametrize("settings", [{"type": "uniform"}, {"type": "prioritized"}, {"type": "hindsight", **GOALS}])
-def test_a_replay_takes_as_much_memory_as_was_said(settings: dict[str, Any]) -> None:
+def test_a_replay_buffer_takes_the_memory_that_was_announced(settings: dict[str, Any]) -> None:
     config = BUFFERS.parse({**settings, "size": ROWS})
     steps, rng = goals(1_000), np.random.default_rng(0)
     tracemalloc.start()
     try:
         before, _ = tracemalloc.get_traced_memory()
-        buffer = config.build(Ratio(1, ROWS, 8), rng, 1, Surroundings())
+        buffer = config.build(Ratio(1, ROWS, 8), rng, 1, BufferContext())
         buffer.add(steps)
         taken = tracemalloc.get_traced_memory()[0] - before
     finally:
         tracemalloc.stop()
-    said = cost_of(**settings).memory
-    assert said <= taken <= said * 1.01 + 20_000
+    expected = cost_of(**settings).memory
+    assert expected <= taken <= expected * 1.01 + 20_000
 
 
 def test_the_cost_names_every_column() -> None:
@@ -53,7 +53,7 @@ def test_the_cost_names_every_column() -> None:
     )
 
 
-def test_what_lies_on_the_disk_takes_no_memory() -> None:
+def test_mapped_columns_take_no_memory() -> None:
     cost = cost_of(1_000_000, type="uniform", storage="mmap")
     assert (cost.memory, cost.disk) == (8_000_000, 44_000_000)
     assert "= 44.0 MB on the disk, index 8.0 MB" in str(cost)
@@ -70,15 +70,15 @@ def test_a_short_run_fills_only_a_part_of_the_columns() -> None:
     assert mapped.disk == 44_000_000
 
 
-def test_a_replay_must_leave_a_fifth_of_what_is_at_hand() -> None:
+def test_a_replay_buffer_must_leave_a_fifth_of_the_available_space() -> None:
     cost = cost_of(1_000_000, type="uniform")
-    assert cost.fits(memory=65_000_000, disk=0)
-    assert not cost.fits(memory=64_000_000, disk=None)
-    assert cost.fits(memory=None, disk=None)
+    assert cost.fits(AvailableSpace(memory=65_000_000, disk=0))
+    assert not cost.fits(AvailableSpace(memory=64_000_000, disk=None))
+    assert cost.fits(AvailableSpace(memory=None, disk=None))
     mapped = replace(cost, is_mapped=True)
-    assert mapped.fits(memory=10_000_000, disk=55_000_000)
-    assert not mapped.fits(memory=10_000_000, disk=54_000_000)
+    assert mapped.fits(AvailableSpace(memory=10_000_000, disk=55_000_000))
+    assert not mapped.fits(AvailableSpace(memory=10_000_000, disk=54_000_000))
 
 
-def test_batches_of_fresh_experience_are_too_small_to_speak_of() -> None:
+def test_a_trajectory_buffer_has_no_cost_worth_mentioning() -> None:
     assert BUFFERS.parse({"type": "trajectory"}).cost(SCHEMA) is None

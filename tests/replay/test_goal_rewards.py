@@ -7,6 +7,7 @@ from rl4sys.config import ConfigError
 from rl4sys.experience import Array, Ending
 from rl4sys.replay import (
     BUFFERS,
+    BufferContext,
     DistanceReward,
     GoalReward,
     GoalRewardConfig,
@@ -34,7 +35,7 @@ def test_goals_may_have_any_shape(shape: tuple[int, ...]) -> None:
     assert DistanceReward(0.5).reward(achieved, np.zeros(shape, np.float32)).tolist() == [0.0, -1.0, 0.0]
 
 
-def test_reaching_a_goal_ends_an_episode_only_where_that_was_said() -> None:
+def test_reaching_a_goal_ends_an_episode_only_if_configured() -> None:
     assert DistanceReward(0.51).ends(ACHIEVED, ORIGIN) is None
     ends = DistanceReward(0.51, terminates=True).ends(ACHIEVED, ORIGIN)
     assert ends is not None
@@ -51,15 +52,24 @@ class Closeness:
 
 @register_goal_reward("tests_closeness")
 class ClosenessConfig(GoalRewardConfig):
-    """A goal reward of a user's own."""
+    """A goal reward of a user."""
+
+    def build(self, context: BufferContext) -> GoalReward:
+        return Closeness()
+
+
+@register_goal_reward("tests_former_name")
+class FormerNameConfig(GoalRewardConfig):
+    """A goal reward of a user, written when `BufferContext` was called `Surroundings`."""
 
     def build(self, surroundings: Surroundings) -> GoalReward:
         return Closeness()
 
 
-def test_a_goal_reward_of_ones_own_is_used() -> None:
-    config = BUFFERS.parse({"type": "hindsight", "size": 50, "goal_reward": {"type": "tests_closeness"}})
-    buffer = config.build(Ratio(1, 0, 64), np.random.default_rng(0), 1, Surroundings())
+@pytest.mark.parametrize("name", ["tests_closeness", "tests_former_name"])
+def test_a_goal_reward_of_a_user_is_used(name: str) -> None:
+    config = BUFFERS.parse({"type": "hindsight", "size": 50, "goal_reward": {"type": name}})
+    buffer = config.build(Ratio(1, 0, 64), np.random.default_rng(0), 1, BufferContext())
     assert isinstance(buffer, HindsightBuffer)
     buffer.add(goals(20, ending=Ending.TRUNCATED))
     batch = next(buffer.due())

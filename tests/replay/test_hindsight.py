@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rl4sys.experience import Array, Ending, Transitions
-from rl4sys.replay import BUFFERS, DistanceReward, HindsightBuffer, Ratio, Surroundings, UnsuitableBuffer
+from rl4sys.replay import BUFFERS, BufferContext, DistanceReward, HindsightBuffer, Ratio, UnsuitableBuffer
 
 from .goal_segments import ASKED, goal_history, goals, hindsight
 from .histories import through_json
@@ -184,11 +184,11 @@ def test_observations_without_goals_are_refused() -> None:
 
 def test_windows_of_several_steps_are_refused() -> None:
     config = BUFFERS.parse({"type": "hindsight", "goal_reward": {"type": "distance", "threshold": 0.1}})
-    with pytest.raises(UnsuitableBuffer, match=r"not windows of 3: set algorithm\.n_step=1"):
-        config.build(Ratio(1, 0, 8), np.random.default_rng(0), 3, Surroundings())
+    with pytest.raises(UnsuitableBuffer, match=r"not windows of 3 steps: set algorithm\.n_step=1"):
+        config.build(Ratio(1, 0, 8), np.random.default_rng(0), 3, BufferContext())
 
 
 def test_without_an_environment_the_goal_reward_must_be_given() -> None:
     config = BUFFERS.parse({"type": "hindsight"})
-    with pytest.raises(UnsuitableBuffer, match=r"set buffer\.goal_reward=\{type: distance"):
-        config.build(Ratio(1, 0, 8), np.random.default_rng(0), 1, Surroundings())
+    with pytest.raises(UnsuitableBuffer, match=r"Set buffer\.goal_reward=\{type: distance"):
+        config.build(Ratio(1, 0, 8), np.random.default_rng(0), 1, BufferContext())

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rl4sys.experience import Transitions
-from rl4sys.replay import BUFFERS, Ratio, Surroundings, UniformBuffer, UnsuitableBuffer
+from rl4sys.replay import BUFFERS, BufferContext, Ratio, UniformBuffer, UnsuitableBuffer
 from rl4sys.replay.storage import Mapped
 
 from .histories import history, learn, through_json
@@ -58,4 +58,4 @@ def test_space_that_is_not_there_is_refused_at_once(tmp_path: Path) -> None:
 def test_without_a_directory_there_are_no_files() -> None:
     config = BUFFERS.parse({"type": "uniform", "storage": "mmap"})
     with pytest.raises(UnsuitableBuffer, match=r"set buffer\.storage=memory"):
-        config.build(Ratio(1, 0, 8), np.random.default_rng(0), 1, Surroundings())
+        config.build(Ratio(1, 0, 8), np.random.default_rng(0), 1, BufferContext())

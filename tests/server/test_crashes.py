@@ -14,7 +14,7 @@ from tests.server.clients import DQN, PPO, ScriptedClient, acknowledged, eventua
 from tests.server.loopback import StubTransport
 from tests.server.workers.test_fold import local_learner, wait_for_version
 
-from rl4sys.learning import PATIENCE
+from rl4sys.learning import MAX_SKIPPED_IN_ROW
 from rl4sys.records import RecordReader, verify
 from rl4sys.server import InProcessTransport, ServiceOptions, TrainingService
 from rl4sys.server.learners.hosted_learner import Condition
@@ -47,14 +47,14 @@ def test_a_learner_that_keeps_failing_is_given_up_and_the_others_go_on(serve: Se
     transport = serve()
     bad, good = ScriptedClient(transport, join_request("bad")), ScriptedClient(transport, join_request("good"))
     # A few updates that are not finite are left out; as many as this in a row are not.
-    bad.push_bytes({sequence: absurd_segment(bad, sequence) for sequence in range(PATIENCE)})
+    bad.push_bytes({sequence: absurd_segment(bad, sequence) for sequence in range(MAX_SKIPPED_IN_ROW)})
     eventually(lambda: learner_status(bad).state == status_pb2.LEARNER_STATE_FAILED)
     assert "were not finite" in learner_status(bad).problem
     assert learner_status(bad).restarts == 2
     with pytest.raises(CallFailed, match="were not finite") as failed:
         transport.join(join_request("bad"), 5.0)
     assert failed.value.failure.reason is FailureReason.LEARNER_FAILED
-    assert acknowledged(bad.push([PATIENCE])) == [PATIENCE]
+    assert acknowledged(bad.push([MAX_SKIPPED_IN_ROW])) == [MAX_SKIPPED_IN_ROW]
     good.push(range(4))
     wait_for_version(good, 1)
 

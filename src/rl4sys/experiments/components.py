@@ -21,11 +21,9 @@ from rl4sys.learning import (
     Learner,
     ObservationStatistics,
     RewardScale,
-    Room,
     evaluate,
-    require_room,
 )
-from rl4sys.replay import Surroundings, UnsuitableBuffer
+from rl4sys.replay import AvailableSpace, BufferContext, UnsuitableBuffer, require_space
 from rl4sys.seeding import Seeds
 from rl4sys.state import State
 from rl4sys.weights import Version
@@ -83,9 +81,9 @@ class Components:
         )
         return config.algorithm.build(problem)
 
-    def surroundings(self, observation: tuple[ArraySpec, ...], scratch: Path) -> Surroundings:
+    def buffer_context(self, observation: tuple[ArraySpec, ...], scratch: Path) -> BufferContext:
         """What the buffer may know of this experiment."""
-        return Surroundings(observation, scratch, self._environment_goals)
+        return BufferContext(observation, scratch, self._environment_goals)
 
     def _environment_goals(self) -> EnvironmentGoals:
         environment = self.config.environment
@@ -101,14 +99,14 @@ class Components:
         config, algorithm = self.config, self.algorithm()
         explore = algorithm.policies.explore
         cost = config.buffer.cost(explore.segment_schema(), config.training.total_timesteps)
-        require_room(cost, Room.at(scratch))
+        require_space(cost, AvailableSpace.at(scratch))
         if cost is not None:
             _log.info("replay: %s", cost)
         # Where steps are spent on resets (at worst every second one), a turn cannot fill the buffer.
         size = config.buffer.size if config.environment.acts_every_step else -(-config.buffer.size // 2)
         pace = config.algorithm.pace(size)
-        surroundings = self.surroundings(explore.observation, scratch)
-        buffer = config.buffer.build(pace, self.seeds.generator("replay"), config.algorithm.window, surroundings)
+        context = self.buffer_context(explore.observation, scratch)
+        buffer = config.buffer.build(pace, self.seeds.generator("replay"), config.algorithm.window, context)
         return Learner(
             algorithm,
             buffer,

@@ -15,8 +15,8 @@ from rl4sys.experience import SegmentSchema
 from rl4sys.experiments.components import Components
 from rl4sys.experiments.config import ExperimentConfig
 from rl4sys.experiments.monitoring import require_notifications
-from rl4sys.learning import Room, choose_device, require_room, shrunk
-from rl4sys.replay import BUFFERS, OnceFresh, Ratio, UnsuitableBuffer
+from rl4sys.learning import choose_device
+from rl4sys.replay import BUFFERS, AvailableSpace, OnceFresh, Ratio, UnsuitableBuffer, fit_replay, require_space
 
 _log = logging.getLogger(__name__)
 
@@ -43,9 +43,9 @@ def check_combination(config: ExperimentConfig) -> ExperimentConfig:
     schema = components.algorithm().policies.explore.segment_schema()
     config = _with_replay_that_fits(config, schema)
     pace = config.algorithm.pace(config.buffer.size)
-    surroundings = components.surroundings(schema.observation, Path(config.experiment.directory))
+    context = components.buffer_context(schema.observation, Path(config.experiment.directory))
     try:
-        config.buffer.build(pace, np.random.default_rng(0), config.algorithm.window, surroundings)
+        config.buffer.build(pace, np.random.default_rng(0), config.algorithm.window, context)
     except UnsuitableBuffer as error:
         raise ConfigError(
             f"buffer.type: {ALGORITHMS.name_of(config.algorithm)} cannot learn from a "
@@ -85,7 +85,7 @@ def _check_collectors(config: ExperimentConfig) -> None:
 
 
 def _with_replay_that_fits(config: ExperimentConfig, schema: SegmentSchema) -> ExperimentConfig:
-    room, steps = Room.at(Path(config.experiment.directory)), config.training.total_timesteps
-    buffer = shrunk(config.buffer, schema, room, steps)
-    require_room(buffer.cost(schema, steps), room)
+    space, steps = AvailableSpace.at(Path(config.experiment.directory)), config.training.total_timesteps
+    buffer = fit_replay(config.buffer, schema, space, steps)
+    require_space(buffer.cost(schema, steps), space)
     return config.model_copy(update={"buffer": buffer})

@@ -6,11 +6,10 @@ from rl4sys.learning.evaluation import EndlessEpisode, Evaluation, evaluate
 from rl4sys.learning.learner import Buffer, Learner, Updating
 from rl4sys.learning.normalizers import ObservationStatistics, RewardScale, RunningMoments
 from rl4sys.learning.out_of_memory import OutOfMemory
-from rl4sys.learning.replay_room import ReplayTooLarge, Room, require_room, shrunk
-from rl4sys.learning.skips import PATIENCE, Diverged, Skips
+from rl4sys.learning.skipped_updates import MAX_SKIPPED_IN_ROW, Diverged, SkippedUpdates
 
 __all__ = [
-    "PATIENCE",
+    "MAX_SKIPPED_IN_ROW",
     "Buffer",
     "DeviceUnavailable",
     "Diverged",
@@ -20,14 +19,10 @@ __all__ = [
     "Learner",
     "ObservationStatistics",
     "OutOfMemory",
-    "ReplayTooLarge",
     "RewardScale",
-    "Room",
     "RunningMoments",
-    "Skips",
+    "SkippedUpdates",
     "Updating",
     "choose_device",
     "evaluate",
-    "require_room",
-    "shrunk",
 ]

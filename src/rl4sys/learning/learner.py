@@ -11,7 +11,9 @@ from rl4sys.algorithms import Algorithm, Progress, Update
 from rl4sys.experience import Array, Segment
 from rl4sys.learning.normalizers import ObservationStatistics, RewardScale
 from rl4sys.learning.out_of_memory import OutOfMemory
-from rl4sys.learning.skips import PATIENCE, Diverged, Skips
+from rl4sys.learning.skipped_updates import MAX_SKIPPED_IN_ROW as PATIENCE
+from rl4sys.learning.skipped_updates import Diverged
+from rl4sys.learning.skipped_updates import SkippedUpdates as Skips
 from rl4sys.networks import NonFiniteUpdate, is_out_of_memory
 from rl4sys.state import State, require
 from rl4sys.weights import ModelStore

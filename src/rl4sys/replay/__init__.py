@@ -1,26 +1,30 @@
 """Segments in, batches out."""
 
+from rl4sys.replay.available_space import AvailableSpace, available_disk, available_memory
+from rl4sys.replay.buffer_context import BufferContext, UnsuitableBuffer
 from rl4sys.replay.config import BUFFERS, AnyBuffer, BufferConfig, ReplayConfig, TrajectoryConfig, register_buffer
-from rl4sys.replay.cost import SHARE, ReplayCost, amount
-from rl4sys.replay.goal_config import GOAL_REWARDS, GoalRewardConfig, register_goal_reward
-from rl4sys.replay.goals import ACHIEVED, DESIRED, DistanceReward, GoalReward
+from rl4sys.replay.cost import ReplayCost
+from rl4sys.replay.goal_rewards import ACHIEVED, DESIRED, DistanceReward, GoalReward
 from rl4sys.replay.hindsight import Hindsight, HindsightBuffer
+from rl4sys.replay.hindsight_config import GOAL_REWARDS, GoalRewardConfig, register_goal_reward
+from rl4sys.replay.limits import ReplayTooLarge, fit_replay, require_space
 from rl4sys.replay.pace import OnceFresh, Ratio
 from rl4sys.replay.prioritized import Priorities, PrioritizedBuffer
-from rl4sys.replay.replay_buffer import ReplayBuffer
-from rl4sys.replay.room import disk_at_hand, memory_at_hand
-from rl4sys.replay.surroundings import Surroundings, UnsuitableBuffer
+from rl4sys.replay.replay_buffer import ReplayBuffer, UniformBuffer
 from rl4sys.replay.trajectory import TrajectoryBuffer
-from rl4sys.replay.uniform import UniformBuffer
+
+Surroundings = BufferContext
+"""The former name of `BufferContext`, which plug-ins may import."""
 
 __all__ = [
     "ACHIEVED",
     "BUFFERS",
     "DESIRED",
     "GOAL_REWARDS",
-    "SHARE",
     "AnyBuffer",
+    "AvailableSpace",
     "BufferConfig",
+    "BufferContext",
     "DistanceReward",
     "GoalReward",
     "GoalRewardConfig",
@@ -33,14 +37,16 @@ __all__ = [
     "ReplayBuffer",
     "ReplayConfig",
     "ReplayCost",
+    "ReplayTooLarge",
     "Surroundings",
     "TrajectoryBuffer",
     "TrajectoryConfig",
     "UniformBuffer",
     "UnsuitableBuffer",
-    "amount",
-    "disk_at_hand",
-    "memory_at_hand",
+    "available_disk",
+    "available_memory",
+    "fit_replay",
     "register_buffer",
     "register_goal_reward",
+    "require_space",
 ]

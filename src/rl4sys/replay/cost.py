@@ -1,4 +1,4 @@
-"""What a replay takes, said before it is filled: to the byte, column by column."""
+"""How much memory and disk a replay buffer will take, column by column, before it is filled."""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from rl4sys.experience import ArraySpec, SegmentSchema
+from rl4sys.replay.available_space import AvailableSpace
 
-SHARE = 0.8
-"""Of what is at hand. The rest is for checkpoints being written, networks, environments and whoever else is there."""
+USABLE_SHARE = 0.8
+"""The share of the available space that a replay buffer may take.
+
+The rest is for checkpoints being written, networks, environments and other processes.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayCost:
-    """The columns of a replay, and the index over them, which is always in memory and wholly there from the start."""
+    """The columns of a replay buffer, and the index over them, which is always in memory and allocated at the start."""
 
     capacity: int
     """Transitions that can be held."""
@@ -25,7 +29,7 @@ class ReplayCost:
     index: int
     """Bytes of the index."""
     is_mapped: bool
-    """Whether the columns lie on the disk."""
+    """Whether the columns are kept on the disk."""
 
     @property
     def row(self) -> int:
@@ -34,35 +38,38 @@ class ReplayCost:
 
     @property
     def memory(self) -> int:
-        """Bytes of memory when it is full."""
+        """Bytes of memory when `rows` are held."""
         return self.index + (0 if self.is_mapped else self.rows * self.row)
 
     @property
     def disk(self) -> int:
-        """Bytes of scratch files, besides checkpoints; they are reserved for all that can be held."""
+        """Bytes of scratch files, not counting checkpoints; they are reserved for the whole capacity."""
         return self.capacity * self.row if self.is_mapped else 0
 
-    def most(self, memory: int | None, disk: int | None) -> int:
-        """A capacity that would fit, if all of it were filled."""
-        per_row = self.index / self.capacity
-        found = [] if memory is None else [SHARE * memory / (per_row if self.is_mapped else per_row + self.row)]
-        if disk is not None and self.is_mapped:
-            found.append(SHARE * disk / self.row)
-        return int(min([self.capacity, *found]))
+    def fits(self, space: AvailableSpace) -> bool:
+        """Whether it leaves enough space for everything else. Space that is not known does not count."""
+        fits_memory = space.memory is None or self.memory <= USABLE_SHARE * space.memory
+        return fits_memory and (space.disk is None or self.disk <= USABLE_SHARE * space.disk)
 
-    def fits(self, memory: int | None, disk: int | None) -> bool:
-        """Whether it leaves enough of what is at hand; what is not known is not in the way."""
-        return (memory is None or self.memory <= SHARE * memory) and (disk is None or self.disk <= SHARE * disk)
+    def largest_capacity(self, space: AvailableSpace) -> int:
+        """A capacity, at most the present one, that would fit if all of it were filled."""
+        index_row = self.index / self.capacity
+        memory_row = index_row if self.is_mapped else index_row + self.row
+        limits = [] if space.memory is None else [USABLE_SHARE * space.memory / memory_row]
+        if space.disk is not None and self.is_mapped:
+            limits.append(USABLE_SHARE * space.disk / self.row)
+        return int(min([self.capacity, *limits]))
 
     def __str__(self) -> str:
         numbers = ", ".join(f"{spec.name} {_numbers(spec)}" for spec in self.columns)
         rows, place = (self.capacity, " on the disk") if self.is_mapped else (self.rows, "")
         count = f"{rows:,}" if rows == self.capacity else f"{rows:,} of {self.capacity:,}"
-        return f"{count} × {self.row:,} B ({numbers}) = {amount(rows * self.row)}{place}, index {amount(self.index)}"
+        size = format_bytes(rows * self.row)
+        return f"{count} × {self.row:,} B ({numbers}) = {size}{place}, index {format_bytes(self.index)}"
 
 
 def columns_of(schema: SegmentSchema) -> tuple[ArraySpec, ...]:
-    """The columns of one transition of such segments. What is observed is held twice: before and after the step."""
+    """The columns of one transition of such segments. Observations are held twice: before and after the step."""
     return (
         *(ArraySpec(f"2 × {spec.name}", spec.dtype, (2, *spec.shape)) for spec in schema.observation),
         ArraySpec("action", schema.action.dtype, schema.action.shape),
@@ -72,8 +79,8 @@ def columns_of(schema: SegmentSchema) -> tuple[ArraySpec, ...]:
     )
 
 
-def amount(count: int) -> str:
-    """Bytes for people, in powers of ten: 212.0 MB."""
+def format_bytes(count: int) -> str:
+    """A number of bytes with its unit, in powers of ten: 212.0 MB."""
     for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if count >= size:
             return f"{count / size:.1f} {unit}"

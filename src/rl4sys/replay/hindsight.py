@@ -10,13 +10,13 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from rl4sys.experience import Array, Ending, Segment, Transitions
+from rl4sys.replay.buffer_context import UnsuitableBuffer
 from rl4sys.replay.columns import Columns
-from rl4sys.replay.goals import ACHIEVED, DESIRED, GoalReward
+from rl4sys.replay.episode_spans import UNFINISHED, EpisodeSpans, Places
+from rl4sys.replay.goal_rewards import ACHIEVED, DESIRED, GoalReward
 from rl4sys.replay.pace import Ratio
 from rl4sys.replay.replay_buffer import ReplayBuffer
 from rl4sys.replay.storage import Storage
-from rl4sys.replay.stretches import UNFINISHED, Places, Stretches
-from rl4sys.replay.surroundings import UnsuitableBuffer
 from rl4sys.state import State
 
 _log = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ class HindsightBuffer(ReplayBuffer):
         storage: Storage | None = None,
     ) -> None:
         super().__init__(Columns(capacity, storage=storage), pace, rng)
-        self._stretches = Stretches(capacity)
+        self._spans = EpisodeSpans(capacity)
         self._is_indexed = True
         self._goal_reward = hindsight.goal_reward
         self._choose = _STRATEGIES[hindsight.strategy]
@@ -77,7 +77,7 @@ class HindsightBuffer(ReplayBuffer):
         goes_on = self._columns.append(segment)
         is_over = segment.ending is not Ending.CONTINUES
         ids = range(start, self.total)
-        self._stretches.add(segment.stream, ids, self.first, goes_on=goes_on, is_over=is_over)
+        self._spans.add(segment.stream, ids, self.first, goes_on=goes_on, is_over=is_over)
 
     def _draw(self) -> Transitions:
         self._index()
@@ -85,14 +85,14 @@ class HindsightBuffer(ReplayBuffer):
         batch = self._columns.batch(ids, weight=np.ones(self._batch_size, np.float32))
         # Draws are independent: the first so many are as good as any.
         rows: slice | Array = slice(self._relabelled)
-        places = self._stretches.places(ids[rows])
+        places = self._spans.places(ids[rows])
         is_over = places.own != UNFINISHED
         if not is_over.all():
             rows = np.flatnonzero(is_over)
             places = places.of(rows)
         if len(places.own):
-            chosen = self._choose(self._stretches, places, self.first, self._rng)
-            self._relabel(batch, rows, self._columns.followed_by(ACHIEVED, self._stretches.ids(chosen)))
+            chosen = self._choose(self._spans, places, self.first, self._rng)
+            self._relabel(batch, rows, self._columns.followed_by(ACHIEVED, self._spans.ids(chosen)))
         return batch
 
     def _relabel(self, batch: Transitions, rows: slice | Array, goal: Array) -> None:
@@ -110,7 +110,7 @@ class HindsightBuffer(ReplayBuffer):
     def _index(self) -> None:
         """After a restore, find out which rows belong together: once all of them are back."""
         if not self._is_indexed:
-            self._stretches.rebuild(*self._columns.chains(), self.first)
+            self._spans.rebuild(*self._columns.chains(), self.first)
             self._is_indexed = True
 
     def _compare(self, segment: Segment) -> None:
@@ -146,16 +146,16 @@ def without_goals(names: Iterable[str]) -> str:
     )
 
 
-def _future(stretches: Stretches, places: Places, first: int, rng: np.random.Generator) -> Array:
+def _future(spans: EpisodeSpans, places: Places, first: int, rng: np.random.Generator) -> Array:
     return _between(places.own, places.last, rng)
 
 
-def _final(stretches: Stretches, places: Places, first: int, rng: np.random.Generator) -> Array:
+def _final(spans: EpisodeSpans, places: Places, first: int, rng: np.random.Generator) -> Array:
     return places.last
 
 
-def _episode(stretches: Stretches, places: Places, first: int, rng: np.random.Generator) -> Array:
-    return _between(stretches.held_since(places, first), places.last, rng)
+def _episode(spans: EpisodeSpans, places: Places, first: int, rng: np.random.Generator) -> Array:
+    return _between(spans.held_since(places, first), places.last, rng)
 
 
 def _between(begin: Array, last: Array, rng: np.random.Generator) -> Array:
@@ -164,7 +164,7 @@ def _between(begin: Array, last: Array, rng: np.random.Generator) -> Array:
     return np.add(begin, steps)
 
 
-_STRATEGIES: dict[Strategy, Callable[[Stretches, Places, int, np.random.Generator], Array]] = {
+_STRATEGIES: dict[Strategy, Callable[[EpisodeSpans, Places, int, np.random.Generator], Array]] = {
     "future": _future,
     "final": _final,
     "episode": _episode,

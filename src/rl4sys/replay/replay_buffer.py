@@ -10,6 +10,7 @@ import numpy as np
 from rl4sys.experience import Array, Segment, Transitions
 from rl4sys.replay.columns import Columns
 from rl4sys.replay.pace import Ratio, UpdateCredit
+from rl4sys.replay.storage import Storage
 from rl4sys.state import State, generator_state, require, restore_generator
 
 
@@ -89,3 +90,16 @@ class ReplayBuffer(ABC):
 
     def _restore_own(self, state: State) -> None:  # noqa: B027  # nothing is a good answer
         """Take back what `_own_state` said, when columns and chance are back."""
+
+
+class UniformBuffer(ReplayBuffer):
+    """Draws every transition with equal probability, with replacement."""
+
+    def __init__(
+        self, capacity: int, pace: Ratio, rng: np.random.Generator, n_step: int = 1, storage: Storage | None = None
+    ) -> None:
+        super().__init__(Columns(capacity, n_step, storage), pace, rng)
+
+    def _draw(self) -> Transitions:
+        ids = self._rng.integers(self.first, self.total, self._batch_size)
+        return self._columns.batch(ids, weight=np.ones(self._batch_size, np.float32))

@@ -12,8 +12,9 @@ import pytest
 from tests.server.clients import DDPG, SMALL, ScriptedClient, action_of, eventually, join_request, made_up_segment
 
 from rl4sys.experience import ArraySpec, Segment
-from rl4sys.learning import Learner, Room
+from rl4sys.learning import Learner
 from rl4sys.policy import PolicySpec
+from rl4sys.replay import AvailableSpace
 from rl4sys.server import InProcessTransport
 from rl4sys.server.learners.learner_setup import LearnerSetup
 from rl4sys.server.workers.learner_config import build_learner, resolve
@@ -84,9 +85,9 @@ def test_only_what_is_new_is_saved(serve: Serve, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("buffer", "problem"),
     [
-        ({}, r"set buffer\.goal_reward=\{type: distance, threshold: …\}"),
+        ({}, r"Set buffer\.goal_reward=\{type: distance, threshold: …\}"),
         ({"goal_reward": DISTANCE, "on_low_memory": "shrink"}, r"buffer\.on_low_memory: got shrink; .* that fits"),
-        ({"goal_reward": DISTANCE, "size": 10**13}, r"buffer\.size: the replay does not fit: 10,000,000,000,000 × "),
+        ({"goal_reward": DISTANCE, "size": 10**13}, r"buffer\.size: the replay buffer does not fit: 10,000,000,000"),
     ],
 )
 def test_what_a_server_cannot_do_is_refused(serve: Serve, buffer: dict[str, Any], problem: str) -> None:
@@ -100,6 +101,6 @@ def test_a_learner_that_exists_goes_on_though_memory_became_scarce(
 ) -> None:
     client = ScriptedClient(serve(), request(goal_reward=DISTANCE))
     push(client, range(1))
-    monkeypatch.setattr(Room, "at", lambda directory: Room(memory=10, disk=10**9))
+    monkeypatch.setattr(AvailableSpace, "at", lambda directory: AvailableSpace(memory=10, disk=10**9))
     assert ScriptedClient(serve(), request(goal_reward=DISTANCE)).joined.learner == "a"
     assert "It goes on nevertheless, since the learner exists already." in caplog.text

@@ -8,7 +8,7 @@ from pydantic import AliasChoices, Field, model_validator
 
 from rl4sys.config import Config
 from rl4sys.experiments.monitoring.conditions import AlertCondition
-from rl4sys.learning import PATIENCE
+from rl4sys.learning import MAX_SKIPPED_IN_ROW
 
 Action = Literal["log", "terminal", "notify", "stop", "rollback"]
 
@@ -52,7 +52,7 @@ class AlertConfig(Config):
 class StabilitySection(Config):
     """What a run puts up with before it fails."""
 
-    skipped_in_row: int = Field(PATIENCE, ge=1)
+    skipped_in_row: int = Field(MAX_SKIPPED_IN_ROW, ge=1)
     """Updates in a row that may be left out, because a loss or gradient is not finite, before the run rolls back."""
     max_rollbacks: int = Field(3, ge=0)
     """Times that a run may go back to a good checkpoint, for instability and alerts together. Then it fails."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from rl4sys.experiments.metrics import MetricRecord
-from rl4sys.replay import memory_at_hand
+from rl4sys.replay import available_memory
 
 PREFIX = "machine/"
 METRICS = frozenset(f"{PREFIX}{name}" for name in ("disk", "disk_free", "memory", "gpu_memory", "steps_per_second"))
@@ -35,11 +35,11 @@ class MachineMetrics:
 
     def _memory(self) -> float | None:
         """What this process takes, as a share of that and of what it could still take."""
-        at_hand = memory_at_hand()
-        if at_hand is None or not self._process.is_file():
+        available = available_memory()
+        if available is None or not self._process.is_file():
             return None
         taken = int(self._process.read_text().split()[1]) * resource.getpagesize()
-        return taken / max(1, taken + at_hand)
+        return taken / max(1, taken + available)
 
     def _speed(self, record: MetricRecord) -> dict[str, float]:
         before, seconds = self._last, record.timing["seconds"]

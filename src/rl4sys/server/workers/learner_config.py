@@ -16,10 +16,7 @@ from rl4sys.config import Config, ConfigError, load_plugins, parse
 from rl4sys.learning import (
     Learner,
     ObservationStatistics,
-    ReplayTooLarge,
     RewardScale,
-    Room,
-    require_room,
 )
 from rl4sys.networks import NETWORKS, NetworksConfig
 from rl4sys.policy import (
@@ -27,7 +24,18 @@ from rl4sys.policy import (
     layout_of,
     output_size,
 )
-from rl4sys.replay import BUFFERS, GOAL_REWARDS, BufferConfig, ReplayConfig, ReplayCost, Surroundings, TrajectoryConfig
+from rl4sys.replay import (
+    BUFFERS,
+    GOAL_REWARDS,
+    AvailableSpace,
+    BufferConfig,
+    BufferContext,
+    ReplayConfig,
+    ReplayCost,
+    ReplayTooLarge,
+    TrajectoryConfig,
+    require_space,
+)
 from rl4sys.seeding import Seeds
 from rl4sys.server.learners.learner_setup import LearnerSetup
 from rl4sys.wire.policy_check import MAX_REGISTER_BYTES, MAX_WEIGHTS
@@ -118,10 +126,10 @@ def build_learner(
     pace = config.algorithm.pace(config.buffer.size)
     explore = algorithm.policies.explore
     _check_replay(config, config.buffer.cost(explore.segment_schema()), scratch, is_new=is_new)
-    surroundings = Surroundings(setup.observation, scratch)
+    context = BufferContext(setup.observation, scratch)
     return Learner(
         algorithm,
-        config.buffer.build(pace, seeds.generator("replay"), config.algorithm.window, surroundings),
+        config.buffer.build(pace, seeds.generator("replay"), config.algorithm.window, context),
         observations=ObservationStatistics(explore.observation) if config.normalize_obs else None,
         rewards=RewardScale(config.algorithm.gamma) if config.normalize_reward else None,
     )
@@ -138,7 +146,7 @@ def _check_replay(config: LearnerConfig, cost: ReplayCost | None, scratch: Path,
         return
     _log.info("replay: %s", cost)
     try:
-        require_room(cost, Room.at(scratch))
+        require_space(cost, AvailableSpace.at(scratch))
     except ReplayTooLarge as error:
         if is_new:
             raise

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rl4sys.replay import disk_at_hand, memory_at_hand
+from rl4sys.replay import available_disk, available_memory
 
 FREE = "MemTotal: 16000000 kB\nMemFree: 100 kB\nMemAvailable: 8000000 kB\n"
 
@@ -17,7 +17,7 @@ def machine(root: Path, files: dict[str, str]) -> Path:
 
 
 def test_without_limits_it_is_what_the_machine_has_available(tmp_path: Path) -> None:
-    assert memory_at_hand(machine(tmp_path, {})) == 8_000_000 * 1024
+    assert available_memory(machine(tmp_path, {})) == 8_000_000 * 1024
 
 
 @pytest.mark.parametrize("limited", ["job/inner", "job", ""])
@@ -30,12 +30,12 @@ def test_every_group_around_the_process_may_be_the_limit(tmp_path: Path, limited
         f"{group}/memory.stat": "anon 300000\ninactive_file 50000\nactive_file 20000\n",
         "sys/fs/cgroup/job/inner/more/memory.max": "1\n",
     }
-    assert memory_at_hand(machine(tmp_path, files)) == 650_000
+    assert available_memory(machine(tmp_path, files)) == 650_000
 
 
 def test_a_group_without_a_limit_limits_nothing(tmp_path: Path) -> None:
     files = {"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "max\n", "sys/fs/cgroup/memory.current": "5\n"}
-    assert memory_at_hand(machine(tmp_path, files)) == 8_000_000 * 1024
+    assert available_memory(machine(tmp_path, files)) == 8_000_000 * 1024
 
 
 def test_groups_of_the_first_version_count_too(tmp_path: Path) -> None:
@@ -48,19 +48,19 @@ def test_groups_of_the_first_version_count_too(tmp_path: Path) -> None:
         f"{group}/memory.usage_in_bytes": "900000",
         f"{group}/memory.stat": "inactive_file 1\ntotal_inactive_file 100000\n",
     }
-    assert memory_at_hand(machine(tmp_path, files)) == 200_000
+    assert available_memory(machine(tmp_path, files)) == 200_000
 
 
 def test_a_group_that_is_over_its_limit_has_nothing_left(tmp_path: Path) -> None:
     group = "sys/fs/cgroup"
     files = {"proc/self/cgroup": "0::/\n", f"{group}/memory.max": "100", f"{group}/memory.current": "200"}
-    assert memory_at_hand(machine(tmp_path, files)) == 0
+    assert available_memory(machine(tmp_path, files)) == 0
 
 
 def test_a_system_that_does_not_say_is_not_asked_twice(tmp_path: Path) -> None:
-    assert memory_at_hand(tmp_path) is None
+    assert available_memory(tmp_path) is None
 
 
 def test_this_machine_has_memory_and_disk() -> None:
-    assert (memory_at_hand() or 0) > 0
-    assert disk_at_hand(Path("not/there/yet")) > 0
+    assert (available_memory() or 0) > 0
+    assert available_disk(Path("not/there/yet")) > 0

@@ -1,26 +1,40 @@
-"""How much memory and disk there is for a replay, as Linux tells it."""
+"""The memory and disk space available to this process, as Linux reports them."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 _UNLIMITED = 1 << 60
-"""Limits of control groups beyond this are none."""
+"""A control group with a limit beyond this has no limit."""
 
 
-def memory_at_hand(root: Path = Path("/")) -> int | None:
-    """Bytes that this process can still take before the machine, or its control group, has none left.
+@dataclass(frozen=True, slots=True)
+class AvailableSpace:
+    """Available bytes; None where the system does not report them."""
 
-    What is only cached counts as free. None where the system does not say.
+    memory: int | None
+    disk: int | None
+
+    @classmethod
+    def at(cls, directory: Path) -> AvailableSpace:
+        """The memory of this machine and the disk of a directory."""
+        return cls(available_memory(), available_disk(directory))
+
+
+def available_memory(root: Path = Path("/")) -> int | None:
+    """Bytes that this process can still allocate before the machine or its control group runs out of memory.
+
+    Cached files count as free. None where the system does not report it.
     """
     found = [*_available(root / "proc/meminfo"), *_left_in_groups(root)]
     return max(0, min(found)) if found else None
 
 
-def disk_at_hand(directory: Path) -> int:
-    """Free bytes on the disk that holds a directory, or would hold it."""
+def available_disk(directory: Path) -> int:
+    """Free bytes on the disk of a directory, which need not exist yet."""
     place = directory.absolute()
     while not place.exists():
         place = place.parent
@@ -34,21 +48,21 @@ def _available(meminfo: Path) -> Iterator[int]:
 
 
 def _left_in_groups(root: Path) -> Iterator[int]:
-    """What every control group around this process, up to the outermost, still allows."""
+    """The bytes left in each control group of this process, up to the outermost."""
     mount = root / "sys/fs/cgroup"
     for line in _lines(root / "proc/self/cgroup"):
         _, controllers, path = line.split(":", 2)
         if controllers == "":
-            for group in _outwards(mount, path):
+            for group in _with_parents(mount, path):
                 yield from _left(group / "memory.max", group / "memory.current", group, "inactive_file")
         elif "memory" in controllers.split(","):
-            for group in _outwards(mount / "memory", path):
+            for group in _with_parents(mount / "memory", path):
                 limit, used = group / "memory.limit_in_bytes", group / "memory.usage_in_bytes"
                 yield from _left(limit, used, group, "total_inactive_file")
 
 
-def _outwards(mount: Path, path: str) -> Iterator[Path]:
-    """The group and those around it. Within a container the path may name what is outside and so not there."""
+def _with_parents(mount: Path, path: str) -> Iterator[Path]:
+    """The group and its parents. In a container the path may name a group outside of it, which is not visible."""
     group = mount / path.strip("/")
     yield group
     while group != mount:
@@ -78,5 +92,5 @@ def _lines(path: Path) -> list[str]:
     try:
         return path.read_text().splitlines()
     except OSError:
-        # Not Linux, or not this version of control groups: others are asked.
+        # Not Linux, or the other version of control groups.
         return []

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rl4sys.experience import StreamKey
-from rl4sys.replay.stretches import UNFINISHED, Stretches
+from rl4sys.replay.episode_spans import UNFINISHED, EpisodeSpans
 
 LANES = [StreamKey("client", lane=lane) for lane in range(4)]
 
@@ -30,54 +30,54 @@ class Truth:
         self.over |= dict.fromkeys(stretch, stretch)
 
 
-def compare(stretches: Stretches, truth: Truth, first: int, total: int) -> None:
+def compare(spans: EpisodeSpans, truth: Truth, first: int, total: int) -> None:
     ids = np.arange(first, total)
-    places = stretches.places(ids).own
+    places = spans.places(ids).own
     for number, place in zip(ids.tolist(), places.tolist(), strict=True):
         if number not in truth.over:
             assert place == UNFINISHED
             continue
         one = np.array([number])
-        listed = stretches.places(one)
-        begin, last = stretches.held_since(listed, first)[0], listed.last[0]
+        listed = spans.places(one)
+        begin, last = spans.held_since(listed, first)[0], listed.last[0]
         assert begin <= place <= last
-        assert stretches.ids(np.arange(begin, last + 1)).tolist() == [i for i in truth.over[number] if i >= first]
-        assert stretches.ids(np.array([place])) == number
+        assert spans.ids(np.arange(begin, last + 1)).tolist() == [i for i in truth.over[number] if i >= first]
+        assert spans.ids(np.array([place])) == number
 
 
 @pytest.mark.parametrize("ends", [0.02, 0.3])
 @pytest.mark.parametrize("capacity", [1, 5, 17, 60])
 def test_every_stretch_is_listed_as_far_as_it_is_held(capacity: int, ends: float) -> None:
     rng = np.random.default_rng(capacity)
-    stretches, truth, total = Stretches(capacity), Truth(), 0
+    spans, truth, total = EpisodeSpans(capacity), Truth(), 0
     for _ in range(300):
         stream = LANES[int(rng.integers(len(LANES)))]
         ids = range(total, total + int(rng.integers(1, 5)))
         total, first = ids.stop, max(0, ids.stop - capacity)
         held = stream in truth.unfinished and truth.unfinished[stream][-1] >= first
         goes_on, is_over = held and bool(rng.random() < 0.9), bool(rng.random() < ends)
-        stretches.add(stream, ids, first, goes_on=goes_on, is_over=is_over)
+        spans.add(stream, ids, first, goes_on=goes_on, is_over=is_over)
         truth.add(stream, ids, goes_on=goes_on, is_over=is_over)
-        compare(stretches, truth, first, total)
+        compare(spans, truth, first, total)
 
 
 def test_a_long_episode_that_ends_late_disturbs_no_other() -> None:
     capacity, total = 20, 0
-    stretches, truth = Stretches(capacity), Truth()
+    spans, truth = EpisodeSpans(capacity), Truth()
     for turn in range(60):
         long_one = turn % 2 == 0
         ids = range(total, total + 3)
         total, first = ids.stop, max(0, ids.stop - capacity)
         is_over = not long_one or turn % 14 == 12
         goes_on = long_one and turn % 14 != 0
-        stretches.add(LANES[int(long_one)], ids, first, goes_on=goes_on, is_over=is_over)
+        spans.add(LANES[int(long_one)], ids, first, goes_on=goes_on, is_over=is_over)
         truth.add(LANES[int(long_one)], ids, goes_on=goes_on, is_over=is_over)
-        compare(stretches, truth, first, total)
+        compare(spans, truth, first, total)
 
 
 def test_streams_that_fell_silent_are_forgotten_with_their_transitions() -> None:
-    stretches = Stretches(10)
+    spans = EpisodeSpans(10)
     for number in range(1000):
         stream = StreamKey(f"client {number}")
-        stretches.add(stream, range(number, number + 1), max(0, number - 9), goes_on=False, is_over=False)
-    assert len(stretches._unfinished) <= 10
+        spans.add(stream, range(number, number + 1), max(0, number - 9), goes_on=False, is_over=False)
+    assert len(spans._unfinished) <= 10

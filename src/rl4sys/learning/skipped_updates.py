@@ -9,7 +9,7 @@ from rl4sys.state import State
 
 _log = logging.getLogger(__name__)
 
-PATIENCE = 10
+MAX_SKIPPED_IN_ROW = 10
 """Updates in a row that may be left out before learning counts as diverged."""
 
 
@@ -17,10 +17,10 @@ class Diverged(ArithmeticError):
     """Learning left the range of numbers."""
 
 
-class Skips:
+class SkippedUpdates:
     """Counts the updates that were left out."""
 
-    def __init__(self, patience: int = PATIENCE) -> None:
+    def __init__(self, patience: int = MAX_SKIPPED_IN_ROW) -> None:
         self.total = 0
         """In the whole run."""
         self.in_row = 0

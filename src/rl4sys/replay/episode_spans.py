@@ -17,7 +17,7 @@ BYTES_PER_ROW = 40
 
 
 class Places(NamedTuple):
-    """Where transitions are listed, and where their stretches begin and end there: [B] each."""
+    """Where transitions are listed, and where their spans begin and end there: [B] each."""
 
     own: Array
     """`UNFINISHED` where the end of the stretch is not known yet; the others mean nothing then."""
@@ -29,7 +29,7 @@ class Places(NamedTuple):
         return Places(self.own[rows], self.begin[rows], self.last[rows])
 
 
-class Stretches:
+class EpisodeSpans:
     """Lists the ids of each stretch (an episode, as far as it is known without a gap) one after the other.
 
     Streams take turns, so the transitions of an episode lie scattered; once it is over they get places in a row. From
@@ -93,7 +93,7 @@ class Stretches:
         return self._ids.take(places % len(self._ids), mode="clip")
 
     def rebuild(self, successor: Array, unfinished: Mapping[StreamKey, int], first: int) -> None:
-        """Forget everything, and find the stretches of what is held: `successor` has an id or −1 for each, in order.
+        """Forget everything, and find the spans of what is held: `successor` has an id or −1 for each, in order.
 
         `unfinished` names the newest id of each stream that may go on.
         """

@@ -1,0 +1,26 @@
+"""What a buffer may need to know about the run or server it works in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from rl4sys.experience import ArraySpec
+from rl4sys.replay.goal_rewards import GoalReward
+
+
+class UnsuitableBuffer(ValueError):
+    """The buffer does not fit the algorithm or the observations."""
+
+
+@dataclass(frozen=True, slots=True)
+class BufferContext:
+    """What is known where a buffer is built. Every field is optional: a buffer that needs one refuses to be built."""
+
+    observation: tuple[ArraySpec, ...] = ()
+    """The observation arrays; empty if they are not known yet."""
+    scratch: Path | None = None
+    """A directory for files that are needed only while the process runs."""
+    goal_reward: Callable[[], GoalReward] | None = None
+    """Builds the goal reward of the environment; None where there is no environment."""
