@@ -49,7 +49,7 @@ def commands(page: Path) -> Iterator[list[str]]:
     for block in blocks(page, "sh"):
         for line in block.replace("\\\n", " ").splitlines():
             words = shlex.split(line, comments=True)
-            if "rl4sys" in words:
+            if "rl4sys" in words and words[0] != "pip":
                 rest = words[words.index("rl4sys") + 1 :]
                 stop = next((place for place, word in enumerate(rest) if word in _ENDS_A_COMMAND), len(rest))
                 yield rest[:stop]

@@ -1,8 +1,10 @@
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests.examples.processes import start
 from typer.testing import CliRunner
 
 from rl4sys.cli.app import app
@@ -50,10 +52,41 @@ def test_the_configuration_reference_is_current() -> None:
 
 
 @pytest.mark.slow
-def test_the_python_in_readme_and_policies_runs(tmp_path: Path) -> None:
-    pages = (ROOT / "README.md", ROOT / "docs" / "policies.md")
-    program = "\n".join(block for page in pages for block in blocks(page, "python"))
+def test_the_training_in_readme_and_the_python_in_policies_run(tmp_path: Path) -> None:
+    _, training = blocks(ROOT / "README.md", "python")
+    program = "\n".join([training, *blocks(ROOT / "docs" / "policies.md", "python")])
 
     finished = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
 
     assert finished.returncode == 0, finished.stderr
+
+
+@pytest.mark.slow
+def test_the_python_client_in_readme_sends_what_it_records(tmp_path: Path) -> None:
+    client, _ = blocks(ROOT / "README.md", "python")
+    system = "def observations(): return [[float(n)] * 8 for n in range(50)]\ndef latency(route): return route / 4\n"
+    serve = ("-m", "rl4sys.cli", "serve", "--listen", "127.0.0.1:0", "--data", tmp_path / "data")
+    with start(*serve, temporary=tmp_path) as server:
+        assert server.stdout is not None
+        port = server.stdout.readline().split()[1]
+        own = client.replace('"client_id"', f'"server": "127.0.0.1:{port}", "timeout": 90, "client_id"')
+        program = f"{system}{own}\nprint(agent.health().decisions, agent.health().acknowledged)"
+        finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+
+    assert finished.returncode == 0, finished.stderr
+    decisions, acknowledged = map(int, finished.stdout.split())
+    assert decisions == 50
+    assert acknowledged >= 1
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
+def test_the_cpp_client_in_readme_compiles(tmp_path: Path) -> None:
+    (client,) = blocks(ROOT / "README.md", "cpp")
+    system = "std::vector<std::vector<float>> observations();\ndouble latency(std::int64_t);\n"
+    source = tmp_path / "client.cpp"
+    source.write_text(f"#include <rl4sys/agent.hpp>\n{system}int main() {{\n{client}}}\n")
+    options = ["-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-I", ROOT / "cpp" / "include"]
+
+    compiled = subprocess.run(["g++", *options, source], capture_output=True, text=True)
+
+    assert compiled.returncode == 0, compiled.stderr
