@@ -17,7 +17,6 @@ _PARTS = (
     ("torch", "torch", "training", "pip install 'rl4sys[train]'"),
     ("gymnasium", "gymnasium", "environments", "pip install 'rl4sys[train]'"),
     ("pydantic", "pydantic", "configs", "pip install 'rl4sys[train]'"),
-    ("omegaconf", "omegaconf", "configs", "pip install 'rl4sys[train]'"),
     ("safetensors", "safetensors", "checkpoints", "pip install 'rl4sys[train]'"),
     ("Box2D", "box2d", "LunarLander, BipedalWalker", "pip install 'gymnasium[box2d]'"),
     ("tensorboard", "tensorboard", "TensorBoard logs", "pip install 'rl4sys[train]'"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rl4sys.config.loading import LoadedConfig
+from rl4sys.config.layers import LoadedConfig
 from rl4sys.config.overrides import Overrides, parse_overrides
 
 DEFAULT = "default"

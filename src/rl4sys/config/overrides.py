@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
-
-from omegaconf import DictConfig, OmegaConf
 
 from rl4sys.config.errors import ConfigError, shown
 from rl4sys.config.files import parse_yaml
+from rl4sys.config.interpolation import MISSING, expanded, is_reference
 
 Overrides = Sequence[str] | Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """One value to be put in one place, whatever stood there before."""
+    """One value for one place, whatever stood there before."""
 
     path: tuple[str, ...]
     value: Any
@@ -25,25 +23,26 @@ class Override:
     def __str__(self) -> str:
         return f"{'.'.join(self.path)}={shown(self.value)}"
 
-    def apply(self, config: DictConfig) -> DictConfig:
-        """The config with this value in it. Mappings on the way are made, but take no other value's place."""
-        node = config
-        for depth, part in enumerate(self.path[:-1], start=1):
-            inner = node.get(part)
-            if inner is None:
-                break
-            if not isinstance(inner, DictConfig):
-                place = ".".join(self.path[:depth])
-                raise ConfigError(
-                    f"The override {self} goes through '{place}', which is {shown(_plain(inner))} and not "
-                    f"a mapping; set '{place}' as a whole."
-                )
-            node = inner
-        # Merging would join two mappings; clearing the place first makes the new value replace the old one.
-        return _merge(_merge(config, self._nested(None)), self._nested(self.value))
+    def applied_to(self, config: dict[str, Any]) -> dict[str, Any]:
+        """The config with this value in it. Mappings on the way are made, but replace no other value."""
+        return self._put(config, config, 0)
 
-    def _nested(self, value: Any) -> dict[str, Any]:
-        return reduce(lambda inner, part: {part: inner}, reversed(self.path), value)
+    def _put(self, holder: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> dict[str, Any]:
+        part = self.path[depth]
+        if depth == len(self.path) - 1:
+            return {**holder, part: self.value}
+        inner = holder.get(part)
+        if is_reference(inner):
+            inner = expanded(inner, root, self.path[: depth + 1])
+        if inner is None or inner == MISSING:
+            inner = {}
+        if not isinstance(inner, Mapping):
+            place = ".".join(self.path[: depth + 1])
+            raise ConfigError(
+                f"The override {self} goes through '{place}', which is {shown(inner)} and not a mapping; set "
+                f"'{place}' as a whole."
+            )
+        return {**holder, part: self._put(inner, root, depth + 1)}
 
 
 def parse_overrides(overrides: Overrides) -> Iterator[Override]:
@@ -72,14 +71,3 @@ def _path(key: str, text: str) -> tuple[str, ...]:
     if not all(path):
         raise ConfigError(f"The override '{text}' has an empty name in its key '{key}'; write it as a.b.c=value.")
     return path
-
-
-def _merge(config: DictConfig, values: dict[str, Any]) -> DictConfig:
-    merged = OmegaConf.merge(config, values)
-    if not isinstance(merged, DictConfig):
-        raise TypeError(f"Two mappings were merged into {type(merged).__name__}.")
-    return merged
-
-
-def _plain(node: Any) -> Any:
-    return OmegaConf.to_container(node) if OmegaConf.is_config(node) else node

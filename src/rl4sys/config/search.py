@@ -1,8 +1,9 @@
-"""Finds a config file by name, and says where it looked when there is none."""
+"""Finds a config file by its name, also among those that come with RL4Sys."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from importlib import resources
 from pathlib import Path
 
 from rl4sys.config.errors import ConfigError
@@ -14,7 +15,7 @@ _SUFFIXES = (".yaml", ".yml", ".json")
 def find_config(name: str | Path, beside: Path, search_path: Sequence[Path], reason: str = "") -> Path:
     """The resolved path of a config: beside the file that names it, or in the first folder that has it.
 
-    `reason` tells who wants it if there is none: `which my.yaml extends`.
+    `reason` is added to the error message if there is none: `which my.yaml extends`.
     """
     relative = Path(name).expanduser()
     candidates = list(dict.fromkeys((folder / relative).resolve() for folder in (beside, *search_path)))
@@ -25,6 +26,12 @@ def find_config(name: str | Path, beside: Path, search_path: Sequence[Path], rea
     near = _near(relative, list(_known(relative, candidates, search_path)))
     hint = f" Did you mean '{near}'?" if near else ""
     raise ConfigError(f"There is no config '{name}'{f', {reason}' if reason else ''}. Searched: {searched}.{hint}")
+
+
+def packaged_configs() -> Path:
+    """The directory of the configs that come with RL4Sys."""
+    installed = Path(str(resources.files("rl4sys"))) / "configs"
+    return installed if installed.is_dir() else Path(__file__).parents[3] / "configs"
 
 
 def _known(name: Path, candidates: Sequence[Path], search_path: Sequence[Path]) -> Iterator[str]:

@@ -136,7 +136,7 @@ def test_many_trials_read_the_base_a_fixed_number_of_times(tmp_path: Path, monke
         opened.append(path)
         return read_file(path)
 
-    monkeypatch.setattr("rl4sys.config.loading.read_file", read)
+    monkeypatch.setattr("rl4sys.config.layers.read_file", read)
     values = {"base_config": "ppo_cartpole.yaml", "sweep": {"algorithm.lr": [1e-3, 1e-4]}}
     planned(tmp_path, values)
     few = len(opened)

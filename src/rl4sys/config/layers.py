@@ -1,4 +1,4 @@
-"""From files to one plain mapping: overlays, then overrides, then interpolation."""
+"""From files to one plain mapping: layers are merged, then overridden, then references are resolved."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
-
 from rl4sys.config.errors import ConfigError, shown
 from rl4sys.config.files import read_file
-from rl4sys.config.overlaying import has_interpolation, mixture, overlaid, referred
+from rl4sys.config.interpolation import UnresolvedReference, resolved
+from rl4sys.config.merge import merged
 from rl4sys.config.overrides import Overrides, parse_overrides
 from rl4sys.config.search import find_config
 
@@ -125,42 +123,11 @@ def _loaded(layers: Sequence[_Layer], overrides: Overrides) -> LoadedConfig:
 
 
 def _resolved(layers: Sequence[_Layer], overrides: Overrides) -> Values:
-    values = overlaid((layer.name, layer.values) for layer in layers)
-    if values is not None and not overrides:
-        plain: Values = referred(values, values)
-        if not has_interpolation(plain):
-            return plain
     try:
-        config = _merged(layers) if values is None else OmegaConf.create(values)
+        values = merged((layer.name, layer.values) for layer in layers)
         for override in parse_overrides(overrides):
-            config = override.apply(config)
-        resolved = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
-    except OmegaConfBaseException as error:
-        place = f"{error.full_key}: " if error.full_key else ""
-        raise ConfigError(f"{layers[-1].name}: {place}{str(error).splitlines()[0]}") from None
-    if not isinstance(resolved, dict):
-        raise TypeError(f"A mapping was resolved to {type(resolved).__name__}.")
-    return {str(key): value for key, value in resolved.items()}
-
-
-def _merged(layers: Sequence[_Layer]) -> DictConfig:
-    config = OmegaConf.create({})
-    for layer in layers:
-        _refuse_mixture(config, layer.values, layer, ())
-        merged = OmegaConf.merge(config, layer.values)
-        if not isinstance(merged, DictConfig):
-            raise TypeError(f"Two mappings were merged into {type(merged).__name__}.")
-        config = merged
-    return config
-
-
-def _refuse_mixture(below: Any, above: Any, layer: _Layer, place: tuple[str, ...]) -> None:
-    """A list over a mapping, or the reverse, is a mistake; OmegaConf would not say where."""
-    if OmegaConf.is_dict(below) and isinstance(above, Mapping):
-        # Nodes, not values: an interpolation cannot be resolved before all layers are there.
-        for key in above.keys() & below.keys():
-            _refuse_mixture(below._get_node(key), above[key], layer, (*place, str(key)))
-    elif (OmegaConf.is_dict(below) and isinstance(above, list)) or (
-        OmegaConf.is_list(below) and isinstance(above, Mapping)
-    ):
-        raise mixture(layer.name, place, "a mapping" if OmegaConf.is_dict(below) else "a list", above)
+            values = override.applied_to(values)
+        plain: Values = resolved(values, values)
+    except UnresolvedReference as error:
+        raise ConfigError(f"{layers[-1].name}: {error}") from None
+    return plain
