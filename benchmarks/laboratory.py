@@ -21,7 +21,7 @@ from pathlib import Path
 
 from rl4sys.experiments import MetricRecord, Run, load_experiment
 from rl4sys.laboratory.run_index.index import discard, open_index
-from rl4sys.laboratory.run_index.index_logger import follow
+from rl4sys.laboratory.run_index.index_logger import index_run
 
 RUNS = 10_000
 ROUNDS = 7
@@ -43,8 +43,8 @@ def small(directory: Path, **overrides: object) -> Run:
 def fill(root: Path) -> None:
     """Ten thousand finished runs: one real one, copied with other seeds and returns."""
     run = small(root, **{"training.total_timesteps": 4_096, "training.eval_frequency": 2_048})
-    with follow(run.directory.path) as follower:
-        run.train([follower])
+    with index_run(run.directory.path) as index_logger:
+        run.train([index_logger])
     shutil.rmtree(run.directory.checkpoints)
     files = {path.name: path.read_text() for path in run.directory.path.iterdir() if path.is_file()}
     manifest, lines = json.loads(files["manifest.json"]), files["metrics.jsonl"].splitlines()
@@ -113,7 +113,7 @@ def following(directory: Path) -> dict:
     run = small(directory)
     watch = Stopwatch()
     began = time.perf_counter()
-    context = follow(run.directory.path)
+    context = index_run(run.directory.path)
     with watch.running():
         watch.inner = context.__enter__()
     run.train([watch])

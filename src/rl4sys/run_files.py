@@ -35,7 +35,7 @@ RETURN = "evaluation/return"
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class RunProgress:
     """How far a run came, and how good its policy was."""
 
     steps: int = 0
@@ -44,11 +44,11 @@ class Course:
     last: float | None = None
     """Mean return of the last one."""
 
-    def after(self, step: int, evaluation: float | None) -> Course:
-        """The course with one more record; an evaluation that is not a number counts for nothing."""
+    def after(self, step: int, evaluation: float | None) -> RunProgress:
+        """The progress with one more record; an evaluation that is not a number counts for nothing."""
         if evaluation is None or not math.isfinite(evaluation):
-            return Course(step, self.best, self.last)
-        return Course(step, evaluation if self.best is None else max(self.best, evaluation), evaluation)
+            return RunProgress(step, self.best, self.last)
+        return RunProgress(step, evaluation if self.best is None else max(self.best, evaluation), evaluation)
 
 
 def is_run(path: Path) -> bool:
@@ -84,19 +84,19 @@ def read_config(run: Path) -> Mapping[str, Any]:
     return values
 
 
-def read_course(run: Path) -> Course:
+def read_progress(run: Path) -> RunProgress:
     """Steps and returns as the metrics tell them, or the result where there are no metrics."""
-    course = Course()
+    progress = RunProgress()
     line = b""
     for line in _whole_lines(run / METRICS):
         if b'"evaluation/return"' in line and (record := _parsed(line)):
-            course = course.after(record["step"], record["metrics"].get(RETURN))
+            progress = progress.after(record["step"], record["metrics"].get(RETURN))
     if line and (record := _parsed(line)):
-        course = course.after(record["step"], None)
+        progress = progress.after(record["step"], None)
     result = read_result(run)
-    if course.last is None and result:
-        course = Course(course.steps, result["best"], result["evaluation"])
-    return Course(max(course.steps, result.get("steps", 0)), course.best, course.last)
+    if progress.last is None and result:
+        progress = RunProgress(progress.steps, result["best"], result["evaluation"])
+    return RunProgress(max(progress.steps, result.get("steps", 0)), progress.best, progress.last)
 
 
 def read_result(run: Path) -> Mapping[str, Any]:

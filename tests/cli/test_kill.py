@@ -81,7 +81,7 @@ def test_ctrl_c_leaves_a_checkpoint_and_says_how_to_go_on(tmp_path: Path, config
     code, _, err = finish(process)
     assert code == 130
     (run,) = (tmp_path / "runs").glob("[!.]*")
-    assert f"go on with: rl4sys resume runs/{run.name}" in err
+    assert f"resume with: rl4sys resume runs/{run.name}" in err
     result = Result.read(run / "result.json")
     assert result is not None
     assert (run / "checkpoints" / f"{result.steps:012d}").is_dir()

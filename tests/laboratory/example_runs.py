@@ -11,22 +11,22 @@ import yaml
 
 from experiments.runs import PPO, small
 from rl4sys.experiments import MetricRecord, Run
-from rl4sys.laboratory.run_index.index_logger import follow
+from rl4sys.laboratory.run_index.index_logger import index_run
 
 
 def train(directory: Path, **overrides: Any) -> Path:
     """A real run of 256 steps, followed as the command line does it."""
     run = Run.create(small(PPO, directory, **overrides))
-    with follow(run.directory.path) as follower:
-        run.train([follower])
+    with index_run(run.directory.path) as index_logger:
+        run.train([index_logger])
     return run.directory.path
 
 
 def stopped_after(steps: int, directory: Path, **overrides: Any) -> Path:
     """A real run that was asked to stop."""
     run = Run.create(small(PPO, directory, **overrides))
-    with follow(run.directory.path) as follower:
-        run.train([follower], lambda: run.steps >= steps)
+    with index_run(run.directory.path) as index_logger:
+        run.train([index_logger], lambda: run.steps >= steps)
     return run.directory.path
 
 

@@ -44,7 +44,7 @@ def cleanup(
     """
     from rl4sys.cli.exit_codes import NO
     from rl4sys.cli.output import print_json, show, tell
-    from rl4sys.laboratory.formatting import megabytes
+    from rl4sys.laboratory.formatting import format_size
     from rl4sys.laboratory.run_index.cleanup import find_waste
     from rl4sys.laboratory.run_index.filters import parse_filters
     from rl4sys.laboratory.run_index.index import Query, open_index
@@ -67,7 +67,7 @@ def cleanup(
     elif dry_run:
         tell("nothing was removed: this is a dry run")
     elif done:
-        show(f"removed {megabytes(sum(waste.size for waste in done))} from {len(done)} run(s)")
+        show(f"removed {format_size(sum(waste.size for waste in done))} from {len(done)} run(s)")
     if len(done) < len(found):
         raise typer.Exit(NO)
 
@@ -88,12 +88,12 @@ def _is_removed(waste: Waste) -> bool:
 
 def _show(found: Sequence[Waste], root: Path) -> None:
     from rl4sys.cli.output import print_table, tell
-    from rl4sys.laboratory.formatting import megabytes
+    from rl4sys.laboratory.formatting import format_size
 
     if not found:
         tell(f"nothing to remove in {root}")
         return
-    rows = [[waste.record.id, ", ".join(waste.parts), megabytes(waste.size)] for waste in found]
+    rows = [[waste.record.id, ", ".join(waste.parts), format_size(waste.size)] for waste in found]
     print_table(("run", "to be removed", "size"), rows)
     total = sum(waste.size for waste in found)
-    tell(f"{len(found)} run(s), {megabytes(total)} to be removed; configs and metrics stay")
+    tell(f"{len(found)} run(s), {format_size(total)} to be removed; configs and metrics stay")

@@ -110,7 +110,7 @@ def _fitting(rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]
 
 
 def _row(record: RunRecord) -> list[str]:
-    from rl4sys.laboratory.formatting import number
+    from rl4sys.laboratory.formatting import format_number
 
     share = f" {record.steps / record.total:.0%}" if record.total and record.steps < record.total else ""
     return [
@@ -120,8 +120,8 @@ def _row(record: RunRecord) -> list[str]:
         record.environment,
         "–" if record.seed is None else str(record.seed),
         f"{record.steps:,}",
-        number(record.last),
-        number(record.best),
+        format_number(record.last),
+        format_number(record.best),
         f"{datetime.datetime.fromtimestamp(record.created):%Y-%m-%d %H:%M}",
         " ".join(record.tags),
     ]

@@ -29,8 +29,8 @@ def resume(
 
       rl4sys resume ppo-CartPole        [dim]any unique beginning of a name in runs/[/]
     """
-    from rl4sys.cli.conduct import announce, conduct, interruptible
     from rl4sys.cli.output import show, tell
+    from rl4sys.cli.single_run import announce, stop_on_signal, train_to_end
     from rl4sys.experiments import Result, Run, find_run
 
     directory = find_run(run)
@@ -38,10 +38,10 @@ def resume(
     if result is not None and result.finished:
         show(f"{directory.path} is finished: {result.steps:,} steps. Train longer with a new run.")
         return
-    with interruptible() as stop:
+    with stop_on_signal() as stop:
         resumed = Run.resume(directory, allow_fallback=allow_fallback)
         if debug:
             resumed.debug()
         announce(resumed)
         tell(f"resuming  at step {resumed.steps:,}")
-        conduct(resumed, stop)
+        train_to_end(resumed, stop)

@@ -58,7 +58,7 @@ def _notes(directory: Path) -> list[tuple[str, str]]:
 
 
 def _lines(record: RunRecord, facts: dict[str, Any], size: int) -> list[tuple[str, str]]:
-    from rl4sys.laboratory.formatting import megabytes, number
+    from rl4sys.laboratory.formatting import format_number, format_size
 
     lines = [
         ("run", facts["directory"]),
@@ -69,11 +69,11 @@ def _lines(record: RunRecord, facts: dict[str, Any], size: int) -> list[tuple[st
         ("algorithm", record.algorithm),
         ("environment", record.environment),
         ("seed", record.seed),
-        ("return", f"{number(record.last)} in the last evaluation, {number(record.best)} in the best"),
+        ("return", f"{format_number(record.last)} in the last evaluation, {format_number(record.best)} in the best"),
         ("begun", facts["created"] + (f" on {record.host}" if record.host else "")),
         ("revision", record.git and record.git + (", with changes that were not committed" if record.dirty else "")),
         ("config", record.config[:16]),
-        ("size", megabytes(size)),
+        ("size", format_size(size)),
         ("tags", " ".join(record.tags)),
     ]
     return [(name, str(value)) for name, value in lines if value not in (None, "")]

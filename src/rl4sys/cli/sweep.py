@@ -13,8 +13,8 @@ from rl4sys.cli.trial_options import AllowFallback, Changes, Cpus, Jobs, Name, t
 
 if TYPE_CHECKING:
     from rl4sys.laboratory.sweeps.config import SweepConfig
-    from rl4sys.laboratory.sweeps.plan import Trial
     from rl4sys.laboratory.sweeps.summary import SweepSummary
+    from rl4sys.laboratory.trials.trial import Trial
 
 
 def sweep(
@@ -73,37 +73,38 @@ def _run(
 ) -> None:
     from dataclasses import asdict
 
-    from rl4sys.cli.conduct import drawn, interruptible
     from rl4sys.cli.exit_codes import INTERRUPTED, SomeFailed
     from rl4sys.cli.output import errors, print_json, tell
+    from rl4sys.cli.single_run import stop_on_signal, try_plot
     from rl4sys.experiments import Screen
     from rl4sys.laboratory.sweeps.plot import plot_sweep
     from rl4sys.laboratory.sweeps.sweep import run_sweep
     from rl4sys.laboratory.trials.local_launcher import LocalLauncher
+    from rl4sys.laboratory.trials.trial import TrialOptions
     from rl4sys.laboratory.trials.view import TrialView
 
     launcher = LocalLauncher(min(jobs or config.parallel_jobs, len(trials)), cpus)
     tell(f"sweep     {config.place}: {trials_in_words(len(trials))}, {launcher.describe()}")
-    with Screen(errors) as screen, interruptible() as stop:
+    with Screen(errors) as screen, stop_on_signal() as stop:
         summary = run_sweep(
             config,
             trials,
             launcher,
             lambda done: TrialView(screen, config.place.name, len(trials), done),
             stop,
-            allow_fallback=allow_fallback,
+            TrialOptions(allow_fallback),
         )
-    picture = drawn(lambda: plot_sweep(summary, config.place / "summary.png"))
+    plot = try_plot(lambda: plot_sweep(summary, config.place / "summary.png"))
     if as_json:
-        print_json({**asdict(summary), "picture": None if picture is None else str(picture)})
+        print_json({**asdict(summary), "picture": None if plot is None else str(plot)})
     else:
-        _tabulate(summary, config.place, picture)
+        _tabulate(summary, config.place, plot)
     if failed := summary.with_status("failed"):
         causes = "".join(f"\n  {trial.key}: {trial.cause}" for trial in failed)
         raise SomeFailed(f"{len(failed)} of {len(trials)} trials failed; run it again to try them again:{causes}")
     finished = len(summary.with_status("finished"))
     if finished < len(trials):
-        tell(f"{finished} of {trials_in_words(len(trials))} are finished; go on with the same command")
+        tell(f"{finished} of {trials_in_words(len(trials))} are finished; run the same command to continue")
         raise typer.Exit(INTERRUPTED)
 
 
@@ -133,15 +134,15 @@ def _show(trials: Sequence[Trial], *, as_json: bool) -> None:
     tell(f"{trials_in_words(len(trials))}; nothing was started.")
 
 
-def _tabulate(summary: SweepSummary, place: Path, picture: Path | None) -> None:
-    from rl4sys.cli.conduct import score
+def _tabulate(summary: SweepSummary, place: Path, plot: Path | None) -> None:
     from rl4sys.cli.output import print_table, show
+    from rl4sys.laboratory.formatting import format_return
 
     rows = [
-        [one.label, score(one.score), score(one.deviation), f"{one.finished}/{one.trials}"]
+        [one.label, format_return(one.score), format_return(one.deviation), f"{one.finished}/{one.trials}"]
         for one in summary.configurations
     ]
     print_table(("configuration", f"{summary.score} return", "deviation", "finished"), rows)
     show(f"summary  {place / 'summary.json'}")
-    if picture is not None:
-        show(f"picture  {picture}")
+    if plot is not None:
+        show(f"plot     {plot}")

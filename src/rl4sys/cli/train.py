@@ -59,9 +59,10 @@ def train(
 
       rl4sys train my.yaml --dry-run
     """
-    from rl4sys.cli.conduct import run_here
-    from rl4sys.cli.side_by_side import run_all
+    from rl4sys.cli.several_seeds import train_seeds
+    from rl4sys.cli.single_run import train_new
     from rl4sys.experiments import load_experiment
+    from rl4sys.laboratory.trials.trial import TrialOptions
 
     source, overrides = _source(arguments or [], algorithm, env)
     if name is not None:
@@ -71,9 +72,9 @@ def train(
     if dry_run:
         _show(configs)
     elif len(configs) == 1:
-        run_here(configs[0], allow_fallback=allow_fallback, debug=debug)
+        train_new(configs[0], allow_fallback=allow_fallback, debug=debug)
     else:
-        run_all(configs, jobs, allow_fallback=allow_fallback, debug=debug)
+        train_seeds(configs, jobs, TrialOptions(allow_fallback, debug))
 
 
 def _show(configs: Sequence[ExperimentConfig]) -> None:

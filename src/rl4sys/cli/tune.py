@@ -80,40 +80,41 @@ def tune(
 def _run(config: TuneConfig, jobs: int, cpus: int | None, *, as_json: bool, allow_fallback: bool) -> None:
     from dataclasses import asdict
 
-    from rl4sys.cli.conduct import drawn, interruptible
     from rl4sys.cli.exit_codes import INTERRUPTED
     from rl4sys.cli.output import errors, print_json, tell
+    from rl4sys.cli.single_run import stop_on_signal, try_plot
     from rl4sys.experiments import Screen
     from rl4sys.laboratory.studies.plots import plot_history, plot_importances
     from rl4sys.laboratory.studies.study import run_study
     from rl4sys.laboratory.studies.summary import summarize_study
     from rl4sys.laboratory.trials.local_launcher import LocalLauncher
+    from rl4sys.laboratory.trials.trial import TrialOptions
     from rl4sys.laboratory.trials.view import TrialView
 
     title, place = config.place.name, config.place
     launcher = LocalLauncher(min(jobs, config.trials), cpus)
     tell(f"study     {place}: {trials_in_words(config.trials)}, {launcher.describe()}")
-    with Screen(errors) as screen, interruptible() as stop:
+    with Screen(errors) as screen, stop_on_signal() as stop:
         study = run_study(
             config,
             launcher,
             lambda over: TrialView(screen, title, config.trials, over),
             stop,
-            allow_fallback=allow_fallback,
+            TrialOptions(allow_fallback),
         )
     summary = summarize_study(config, study)
     summary.write(place / "summary.json")
-    pictures = [
-        drawn(lambda: plot_history(study, title, place / "history.png")),
-        drawn(lambda: plot_importances(study, title, place / "importance.png")),
+    plots = [
+        try_plot(lambda: plot_history(study, title, place / "history.png")),
+        try_plot(lambda: plot_importances(study, title, place / "importance.png")),
     ]
     if as_json:
         print_json(asdict(summary))
     else:
-        _tabulate(summary, [picture for picture in pictures if picture is not None])
+        _tabulate(summary, [plot for plot in plots if plot is not None])
     over = len(summary.trials) - summary.unfinished
     if over < config.trials:
-        tell(f"{over} of {trials_in_words(config.trials)} are over; go on with the same command")
+        tell(f"{over} of {trials_in_words(config.trials)} have ended; run the same command to continue")
         raise typer.Exit(INTERRUPTED)
 
 
@@ -131,21 +132,21 @@ def _show(config: TuneConfig, example: ExperimentConfig, *, as_json: bool) -> No
     tell(f"{trials_in_words(config.trials)}, such as this one; nothing was started.")
 
 
-def _tabulate(summary: TuneSummary, pictures: list[Path]) -> None:
-    from rl4sys.cli.conduct import score
+def _tabulate(summary: TuneSummary, plots: list[Path]) -> None:
     from rl4sys.cli.output import print_table, show
+    from rl4sys.laboratory.formatting import format_return
     from rl4sys.laboratory.trials.names import label
 
     finished = [trial for trial in summary.trials if trial.status == "finished"]
     ranked = sorted(finished, key=lambda trial: -(trial.score or 0.0))[:_SHOWN]
-    rows = [[str(trial.number), score(trial.score), label(trial.values)] for trial in ranked]
+    rows = [[str(trial.number), format_return(trial.score), label(trial.values)] for trial in ranked]
     print_table(("trial", "return", "values"), rows)
     counts = {status: sum(trial.status == status for trial in summary.trials) for status in ("given up", "failed")}
     show(f"{len(finished)} finished, {counts['given up']} given up early, {counts['failed']} failed")
     for trial in summary.trials:
         if trial.status == "failed":
             show(f"  trial {trial.number} failed: {trial.cause}")
-    for picture in pictures:
-        show(f"picture   {picture}")
+    for plot in plots:
+        show(f"plot      {plot}")
     if summary.best_config is not None:
         show(f"train the best with  rl4sys train {summary.best_config}")

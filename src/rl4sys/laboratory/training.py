@@ -10,7 +10,7 @@ from rich.console import Console
 
 from rl4sys.config import Overrides
 from rl4sys.experiments import Run, Screen, Terminal, load_experiment
-from rl4sys.laboratory.run_index.index_logger import follow
+from rl4sys.laboratory.run_index.index_logger import index_run
 
 
 def train(config: str | Path | Mapping[str, Any], overrides: Overrides = (), *, allow_fallback: bool = False) -> Run:
@@ -19,11 +19,11 @@ def train(config: str | Path | Mapping[str, Any], overrides: Overrides = (), *, 
     Its `result` tells how it ended, its `directory` where everything is, and `evaluate` how good the policy is.
     """
     run = Run.create(load_experiment(config, overrides), allow_fallback=allow_fallback)
-    with follow(run.directory.path) as follower:
+    with index_run(run.directory.path) as index_logger:
         if not run.config.logging.terminal:
-            run.train([follower])
+            run.train([index_logger])
             return run
         with Screen(Console(stderr=True)) as screen:
             terminal = Terminal(screen, run.config.name, run.config.training.total_timesteps)
-            run.train([terminal, follower])
+            run.train([terminal, index_logger])
     return run

@@ -19,7 +19,7 @@ from experiments.runs import PPO, small
 from laboratory.example_runs import stopped_after, train, written
 from rl4sys.experiments import MetricRecord, Run, RunDirectory
 from rl4sys.laboratory.run_index.index import FILE, Index, IndexBusy, open_index, root_of
-from rl4sys.laboratory.run_index.index_logger import follow
+from rl4sys.laboratory.run_index.index_logger import index_run
 from rl4sys.laboratory.run_index.records import Status
 from rl4sys.run_finder import runs_below
 
@@ -55,8 +55,8 @@ class Onlooker:
 def test_a_run_is_in_the_index_from_its_start_to_its_end() -> None:
     run = Run.create(small(PPO, Path("runs"), seed=3))
     onlooker = Onlooker(Path("runs"))
-    with follow(run.directory.path) as follower:
-        result = run.train([follower, onlooker])
+    with index_run(run.directory.path) as index_logger:
+        result = run.train([index_logger, onlooker])
     assert onlooker.seen[0][:2] == ("running", 0)
     assert onlooker.seen[-1] == ("running", 256, result.evaluation)
     with Index(Path("runs")) as index:
@@ -88,8 +88,8 @@ def test_a_run_that_fails_is_told_with_its_cause() -> None:
             raise FloatingPointError("the loss is not a number")
         return False
 
-    with pytest.raises(FloatingPointError), follow(run.directory.path) as follower:
-        run.train([follower], fail)
+    with pytest.raises(FloatingPointError), index_run(run.directory.path) as index_logger:
+        run.train([index_logger], fail)
     with open_index(Path("runs")) as index:
         (record,) = index.select()
     assert (record.status, record.cause) == (Status.FAILED, "FloatingPointError: the loss is not a number")
@@ -100,8 +100,8 @@ def test_a_resumed_run_keeps_its_beginning() -> None:
     path = stopped_after(96, Path("runs"))
     with open_index(Path("runs")) as index:
         (before,) = index.select()
-    with follow(path) as follower:
-        Run.resume(RunDirectory(path)).train([follower])
+    with index_run(path) as index_logger:
+        Run.resume(RunDirectory(path)).train([index_logger])
     with open_index(Path("runs")) as index:
         (after,) = index.select()
     assert (before.status, after.status) == (Status.INTERRUPTED, Status.FINISHED)
@@ -290,7 +290,7 @@ def test_a_run_belongs_to_runs_or_to_the_directory_around_it() -> None:
 
 def test_an_index_that_stays_locked_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     written(Path("runs/a"), [1.0])
-    monkeypatch.setitem(Index.__init__.__kwdefaults__, "patience", 0.05)
+    monkeypatch.setitem(Index.__init__.__kwdefaults__, "timeout", 0.05)
     Index(Path("runs")).close()
     with closing(sqlite3.connect(Path("runs", FILE), isolation_level=None)) as blocker:
         blocker.execute("BEGIN IMMEDIATE")

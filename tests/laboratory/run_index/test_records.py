@@ -32,8 +32,8 @@ def test_a_course_is_read_past_spoilt_lines(tmp_path: Path) -> None:
         file.write(b'{"step": 350, "metrics": {"evaluation/return": null}, "timing": {}}\n')
         file.write(b'\xff"evaluation/return" spoilt\n{"step": 400, "metrics": {}, "timing": {}}\n')
         file.write(b'{"step": 900, "metrics": {"evaluation/return": 100.0}')
-    course = run_files.read_course(run)
-    assert (course.steps, course.best, course.last) == (400, 9.0, 5.0)
+    progress = run_files.read_progress(run)
+    assert (progress.steps, progress.best, progress.last) == (400, 9.0, 5.0)
 
 
 def test_a_process_that_is_gone_or_whose_number_was_given_away_is_not_alive(tmp_path: Path) -> None:

@@ -23,11 +23,11 @@ from rl4sys.laboratory.studies.config import TuneConfig
 from rl4sys.laboratory.studies.journal import JOURNAL, distribution, open_study, suggest, values_of
 from rl4sys.laboratory.studies.study import run_study
 from rl4sys.laboratory.studies.summary import summarize_study
-from rl4sys.laboratory.studies.trial import Judge
+from rl4sys.laboratory.studies.trial import PruningLogger, StoppedByAlert
 from rl4sys.laboratory.trials.config import load_many_trials
 from rl4sys.laboratory.trials.local_launcher import LocalLauncher
 from rl4sys.laboratory.trials.ranges import parse_range
-from rl4sys.laboratory.trials.trial import StoppedByAlert
+from rl4sys.laboratory.trials.trial import TrialOptions
 from rl4sys.laboratory.trials.view import TrialView
 from rl4sys.seeding import Seeds
 
@@ -118,7 +118,7 @@ def test_a_trial_that_was_killed_while_its_values_were_chosen_is_left_out(tmp_pa
         LocalLauncher(1),
         lambda over: TrialView(Screen(console), "study", 1, over),
         lambda: False,
-        allow_fallback=False,
+        TrialOptions(),
     )
     (trial,) = summarize_study(config, study).trials
     assert (trial.status, trial.cause) == ("failed", "the study was killed while it chose the values")
@@ -137,7 +137,7 @@ def test_trials_with_turns_of_different_lengths_are_compared_where_evaluations_w
     study = open_study(config, config.place)
     number, _ = suggest(study, config)
     told: list[Mapping[str, Any]] = []
-    judge = Judge(study, number, told.append)
+    judge = PruningLogger(study, number, told.append)
     for seed, score in enumerate((5.0, 9.0)):
         judge.begin(TrainingSection(total_timesteps=1_000, eval_frequency=300))
         # The second record comes twice: a resumed run evaluates again.
@@ -153,7 +153,7 @@ def test_trials_with_turns_of_different_lengths_are_compared_where_evaluations_w
 def test_a_trial_that_an_alert_stopped_counts_with_what_it_reached(tmp_path: Path) -> None:
     config = write_study(tmp_path)
     study = open_study(config, config.place)
-    judge, silent = (Judge(study, suggest(study, config)[0], lambda facts: None) for _ in range(2))
+    judge, silent = (PruningLogger(study, suggest(study, config)[0], lambda facts: None) for _ in range(2))
     judge.begin(TrainingSection(total_timesteps=1_000, eval_frequency=300))
     judge.log(MetricRecord(320, {"evaluation/return": 5.0}, {}))
     assert judge.give_up("an alert stopped it: enough")

@@ -105,6 +105,6 @@ def test_a_study_whose_trials_all_fail_ends_early(tmp_path: Path) -> None:
     write_study(tmp_path, overrides={"environment.name": "NoSuch-v0"}, trials=30)
     code, _, err = finish(start("tune", "study.yaml", cwd=tmp_path), 180)
     assert code == 2
-    assert "All trials of runs/study failed, the last of this: " in err
+    assert "All trials of runs/study failed, the last one with: " in err
     assert "NoSuch-v0" in err
     assert 3 <= len(list(tmp_path.glob("runs/study/trial-*"))) <= 4

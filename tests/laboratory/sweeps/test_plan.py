@@ -10,9 +10,10 @@ from rl4sys.config import ConfigError, packaged_configs
 from rl4sys.config.files import read_file
 from rl4sys.experiments import check_combination
 from rl4sys.laboratory.sweeps.config import SweepConfig
-from rl4sys.laboratory.sweeps.plan import Trial, plan
+from rl4sys.laboratory.sweeps.plan import plan
 from rl4sys.laboratory.trials.config import load_many_trials, parse_changes
 from rl4sys.laboratory.trials.names import label, short_names
+from rl4sys.laboratory.trials.trial import Trial
 
 GRID = """\
 # configs/sweeps/ppo_sweep.yaml

@@ -11,10 +11,11 @@ from rich.console import Console
 
 from rl4sys.experiments import MetricRecord, NothingToPlot, Result, Screen
 from rl4sys.laboratory.sweeps.config import SweepConfig
-from rl4sys.laboratory.sweeps.plan import Trial, plan
+from rl4sys.laboratory.sweeps.plan import plan
 from rl4sys.laboratory.sweeps.plot import plot_sweep
 from rl4sys.laboratory.sweeps.summary import SweepSummary, summarize
 from rl4sys.laboratory.trials.config import load_many_trials
+from rl4sys.laboratory.trials.trial import Trial
 from rl4sys.laboratory.trials.view import TrialView
 
 
@@ -26,7 +27,7 @@ def trials_of(place: Path, **changes: Any) -> tuple[Trial, ...]:
 
 def pretend(trial: Trial, last: float, *, finished: bool = True) -> None:
     """Leave what a run leaves."""
-    run = trial.place / "run"
+    run = trial.directory / "run"
     run.mkdir(parents=True)
     (run / "config.yaml").write_text(yaml.safe_dump(trial.config.model_dump(mode="json")))
     (run / "manifest.json").write_text("{}")
@@ -70,7 +71,7 @@ def test_the_summary_can_be_read_by_scripts(tmp_path: Path) -> None:
     summarize("sweep", "last", trials, {}).write(tmp_path / "summary.json")
     found = json.loads((tmp_path / "summary.json").read_text())
     assert found["configurations"][0]["changes"] == {"network.actor.hidden_dims": [8]}
-    assert found["trials"][0]["run"] == str(trials[0].place / "run")
+    assert found["trials"][0]["run"] == str(trials[0].directory / "run")
 
 
 @pytest.mark.parametrize(
@@ -104,10 +105,10 @@ def test_all_trials_are_in_one_view(terminal: bool) -> None:
         view = TrialView(screen, "my sweep", 3, done=1)
         view.begin("a", "lr=1, seed 0", 100)
         view.begin("b", "lr=2, seed 0", 100)
-        view.hear("b", {"step": 40})
-        view.hear("b", {"warning": "Alert: slow"})
+        view.update("b", {"step": 40})
+        view.update("b", {"warning": "Alert: slow"})
         for metrics in ({"rollout/return": 7.0}, {"evaluation/return": 8.5}):
-            view.hear("a", {"record": {"step": 50, "metrics": metrics, "timing": {"steps_per_second": 99.0}}})
+            view.update("a", {"record": {"step": 50, "metrics": metrics, "timing": {"steps_per_second": 99.0}}})
         view.end("a", "finished, last 8.5, best 8.5")
         view.end("b", "failed: no luck", failed=True)
     text = output.getvalue()
@@ -117,7 +118,7 @@ def test_all_trials_are_in_one_view(terminal: bool) -> None:
     if terminal:
         assert "3 of 3 trials, 1 failed" in text
     else:
-        assert "lr=2, seed 0: goes on at step 40" in text
+        assert "lr=2, seed 0: resumes at step 40" in text
         assert "lr=1, seed 0: step 50/100, evaluation 8.5" in text
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import yaml
 from cli.commands import Here, finish, start, wait_until, write_config
 from experiments.runs import PPO, values
 from rl4sys.experiments import Result, Run, load_experiment
-from rl4sys.laboratory.trials.trial import StoppedByAlert, order_values, run_in, train
+from rl4sys.laboratory.trials.trial import Trial, TrialOptions, run_in, train
 
 RATES = [1e-3, 3e-3]
 
@@ -142,16 +143,19 @@ def test_a_failed_trial_does_not_stop_the_others(tmp_path: Path) -> None:
 
 def test_a_trial_that_an_alert_stopped_says_so_and_goes_on_later(tmp_path: Path) -> None:
     changes = {"directory": str(tmp_path / "place"), "alerts": [{"when": "step >= 96", "do": ["stop"]}]}
-    order = order_values(load_experiment(values(PPO, tmp_path), changes), allow_fallback=False)
-    with pytest.raises(StoppedByAlert, match="an alert stopped it, with a checkpoint: step >= 96: at step 96"):
-        train(order, lambda facts: None, lambda: False)
-    assert train(order, lambda facts: None, lambda: False)
+    launch = Trial("trial", load_experiment(values(PPO, tmp_path), changes)).launch(TrialOptions())
+    reports: list[Mapping[str, Any]] = []
+    assert not train(launch.values, reports.append, lambda: False)
+    assert reports[-1] == {"alert": "step >= 96: at step 96 step is 96"}
+    assert train(launch.values, reports.append, lambda: False)
 
 
 def test_an_alert_at_the_last_step_stops_nothing(tmp_path: Path) -> None:
     changes = {"directory": str(tmp_path / "place"), "alerts": [{"when": "step >= 256", "do": ["stop"]}]}
-    order = order_values(load_experiment(values(PPO, tmp_path), changes), allow_fallback=False)
-    assert train(order, lambda facts: None, lambda: False)
+    launch = Trial("trial", load_experiment(values(PPO, tmp_path), changes)).launch(TrialOptions())
+    reports: list[Mapping[str, Any]] = []
+    assert train(launch.values, reports.append, lambda: False)
+    assert not any("alert" in report for report in reports)
 
 
 @pytest.mark.slow
@@ -200,7 +204,7 @@ def test_ctrl_c_ends_trials_with_a_checkpoint(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     code, _, err = finish(process, 120)
     assert code == 130, err
-    assert "0 of 4 trials are finished; go on with the same command" in err
+    assert "0 of 4 trials are finished; run the same command to continue" in err
     statuses = [trial["status"] for trial in summary(tmp_path)["trials"]]
     assert sorted(statuses) == ["interrupted", "interrupted", "waiting", "waiting"]
     for path in tmp_path.glob("runs/sweep/*/*/result.json"):

@@ -1,4 +1,4 @@
-"""Orders are carried out in real processes, which are pinned, heard, stopped, and never outlive their parent."""
+"""Orders are carried out in real processes, which are pinned, log, stopped, and never outlive their parent."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ import pytest
 
 from cli.commands import wait_until
 from rl4sys.cores import usable_cores
-from rl4sys.laboratory.trials.launcher import Ended, News, Order, Outcome, Reported, carry_out
+from rl4sys.laboratory.trials.launcher import Ended, Outcome, Reported, TrialEvent, TrialLaunch, run_launches
 from rl4sys.laboratory.trials.local_launcher import LocalLauncher, shares
 
 TESTS = Path(__file__).parents[2]
 
 
-class Heard:
+class EventLog:
     """Keeps what it hears."""
 
     def __init__(self) -> None:
-        self.orders: list[str] = []
-        self.news: list[News] = []
+        self.started_keys: list[str] = []
+        self.events: list[TrialEvent] = []
 
-    def started(self, order: Order) -> None:
-        self.orders.append(order.key)
+    def started(self, launch: TrialLaunch) -> None:
+        self.started_keys.append(launch.key)
 
-    def take(self, news: News) -> None:
-        self.news.append(news)
+    def handle(self, event: TrialEvent) -> None:
+        self.events.append(event)
 
-    def facts(self, name: str) -> list[object]:
-        return [news.facts[name] for news in self.news if isinstance(news, Reported) and name in news.facts]
+    def reported(self, name: str) -> list[object]:
+        return [event.values[name] for event in self.events if isinstance(event, Reported) and name in event.values]
 
     def endings(self) -> dict[str, Ended]:
-        return {news.key: news for news in self.news if isinstance(news, Ended)}
+        return {event.key: event for event in self.events if isinstance(event, Ended)}
 
 
 @pytest.fixture(autouse=True)
@@ -48,8 +48,8 @@ def children() -> list[str]:
     return Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
 
 
-def order(place: Path, task: str, key: str = "one") -> Order:
-    return Order(key, f"laboratory.trials.tasks:{task}", {"answer": 42}, place / key)
+def launch(place: Path, task: str, key: str = "one") -> TrialLaunch:
+    return TrialLaunch(key, f"laboratory.trials.tasks:{task}", {"answer": 42}, place / key)
 
 
 @pytest.mark.parametrize(
@@ -71,34 +71,34 @@ def test_jobs_share_the_cores(
 
 
 def test_a_job_keeps_to_its_core_and_its_threads(tmp_path: Path) -> None:
-    heard, before = Heard(), os.sched_getaffinity(0)
+    log, before = EventLog(), os.sched_getaffinity(0)
     launcher = LocalLauncher(len(usable_cores()))
-    orders = [order(tmp_path, "look_around", str(job)) for job in usable_cores()]
-    carry_out(launcher, orders, heard, lambda: False)
-    assert sorted(heard.facts("cores")) == [[core] for core in usable_cores()]
-    assert set(heard.facts("threads")) == {"1"}
-    assert heard.facts("values")[0] == {"answer": 42}
-    assert {ended.outcome for ended in heard.endings().values()} == {Outcome.FINISHED}
+    launches = [launch(tmp_path, "look_around", str(job)) for job in usable_cores()]
+    run_launches(launcher, launches, log, lambda: False)
+    assert sorted(log.reported("cores")) == [[core] for core in usable_cores()]
+    assert set(log.reported("threads")) == {"1"}
+    assert log.reported("values")[0] == {"answer": 42}
+    assert {ended.outcome for ended in log.endings().values()} == {Outcome.FINISHED}
     assert os.sched_getaffinity(0) == before
 
 
 def test_what_a_job_prints_is_kept_in_its_directory(tmp_path: Path) -> None:
-    carry_out(LocalLauncher(1), [order(tmp_path, "look_around")], Heard(), lambda: False)
+    run_launches(LocalLauncher(1), [launch(tmp_path, "look_around")], EventLog(), lambda: False)
     assert (tmp_path / "one" / "output.txt").read_text() == "hello from a task\n"
 
 
 def test_what_a_job_warns_of_is_told_at_once(tmp_path: Path) -> None:
-    heard = Heard()
-    carry_out(LocalLauncher(1), [order(tmp_path, "warn")], heard, lambda: False)
-    assert heard.facts("warning") == ["Alert: slow"]
+    log = EventLog()
+    run_launches(LocalLauncher(1), [launch(tmp_path, "warn")], log, lambda: False)
+    assert log.reported("warning") == ["Alert: slow"]
     assert "WARNING: Alert: slow" in (tmp_path / "one" / "output.txt").read_text()
 
 
 def test_a_failure_has_its_cause_and_stops_nobody_else(tmp_path: Path) -> None:
-    heard = Heard()
-    orders = [order(tmp_path, task, task) for task in ("fail", "die", "look_around")]
-    carry_out(LocalLauncher(1), orders, heard, lambda: False)
-    endings = heard.endings()
+    log = EventLog()
+    launches = [launch(tmp_path, task, task) for task in ("fail", "die", "look_around")]
+    run_launches(LocalLauncher(1), launches, log, lambda: False)
+    endings = log.endings()
     assert endings["fail"] == Ended("fail", Outcome.FAILED, "ValueError: no such luck")
     assert endings["die"].outcome is Outcome.FAILED
     assert "it was killed by SIGKILL" in (endings["die"].cause or "")
@@ -107,24 +107,24 @@ def test_a_failure_has_its_cause_and_stops_nobody_else(tmp_path: Path) -> None:
 
 
 def test_a_wish_to_stop_ends_those_at_work_and_starts_no_others(tmp_path: Path) -> None:
-    heard = Heard()
-    orders = (order(tmp_path, "wait", key) for key in ("first", "second"))
-    carry_out(LocalLauncher(1), orders, heard, lambda: bool(heard.facts("pid")))
-    assert heard.orders == ["first"]
-    assert heard.endings() == {"first": Ended("first", Outcome.STOPPED)}
+    log = EventLog()
+    launches = (launch(tmp_path, "wait", key) for key in ("first", "second"))
+    run_launches(LocalLauncher(1), launches, log, lambda: bool(log.reported("pid")))
+    assert log.started_keys == ["first"]
+    assert log.endings() == {"first": Ended("first", Outcome.STOPPED)}
 
 
 def test_an_exception_leaves_no_process_behind(tmp_path: Path) -> None:
-    heard = Heard()
+    log = EventLog()
 
-    def orders() -> Iterator[Order]:
-        yield order(tmp_path, "wait")
+    def launches() -> Iterator[TrialLaunch]:
+        yield launch(tmp_path, "wait")
         raise KeyboardInterrupt
 
     before = children()
     with pytest.raises(KeyboardInterrupt):
-        carry_out(LocalLauncher(2), orders(), heard, lambda: False)
-    assert heard.orders == ["one"]
+        run_launches(LocalLauncher(2), launches(), log, lambda: False)
+    assert log.started_keys == ["one"]
     assert children() == before
 
 
@@ -132,12 +132,12 @@ def test_an_exception_leaves_no_process_behind(tmp_path: Path) -> None:
 def test_a_job_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
     program = (
         "from pathlib import Path\n"
-        "from laboratory.trials.test_launcher import Heard, order\n"
-        "from rl4sys.laboratory.trials.launcher import carry_out\n"
+        "from laboratory.trials.test_launcher import EventLog, launch\n"
+        "from rl4sys.laboratory.trials.launcher import run_launches\n"
         "from rl4sys.laboratory.trials.local_launcher import LocalLauncher\n"
-        "class Shown(Heard):\n"
-        "    def take(self, news): print(news.facts['pid'], flush=True)\n"
-        f"carry_out(LocalLauncher(1), [order(Path({str(tmp_path)!r}), 'wait')], Shown(), lambda: False)\n"
+        "class Shown(EventLog):\n"
+        "    def handle(self, event): print(event.values['pid'], flush=True)\n"
+        f"run_launches(LocalLauncher(1), [launch(Path({str(tmp_path)!r}), 'wait')], Shown(), lambda: False)\n"
     )
     parent = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
     assert parent.stdout is not None

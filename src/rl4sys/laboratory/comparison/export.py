@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from rl4sys.laboratory.comparison.comparison import Comparison
 from rl4sys.laboratory.comparison.statistics import Estimate
-from rl4sys.laboratory.formatting import number
+from rl4sys.laboratory.formatting import format_number
 from rl4sys.laboratory.run_index.records import RunRecord
 from rl4sys.run_files import final_metrics, read_config
 
@@ -77,11 +77,11 @@ def results_table(comparison: Comparison) -> Table:
             score.group,
             score.metric,
             str(score.seeds),
-            number(score.iqm.value),
+            format_number(score.iqm.value),
             _interval(score.iqm),
-            number(score.mean),
-            number(score.low),
-            number(score.high),
+            format_number(score.mean),
+            format_number(score.low),
+            format_number(score.high),
         ]
         for score in comparison.scores
     ]
@@ -114,7 +114,7 @@ def settings_table(comparison: Comparison) -> Table:
     )
 
 
-def _interval(estimate: Estimate, word: Callable[[float], str] = number) -> str:
+def _interval(estimate: Estimate, word: Callable[[float], str] = format_number) -> str:
     """An interval for people; a dash where one run gives none."""
     if estimate.low is None or estimate.high is None:
         return "–"
@@ -135,8 +135,8 @@ def _runs_table(chosen: Chosen) -> Table:
             "–" if record.git is None else record.git[:10] + ("+" if record.dirty else ""),
             "–" if record.seed is None else str(record.seed),
             f"{record.steps:,}",
-            number(record.last),
-            number(record.best),
+            format_number(record.last),
+            format_number(record.best),
         ]
         for _, record in chosen
     ]

@@ -18,11 +18,11 @@ _VERSION = zlib.crc32(_SCHEMA.encode()) >> 1
 """Kept in the file: an index with other columns is made anew."""
 
 
-def connect(path: Path | str, patience: float) -> sqlite3.Connection:
+def connect(path: Path | str, timeout: float) -> sqlite3.Connection:
     """The database with its table, which is empty if there was none; waits so many seconds for other processes."""
-    database = sqlite3.connect(path, timeout=patience, isolation_level="IMMEDIATE")
+    database = sqlite3.connect(path, timeout=timeout, isolation_level="IMMEDIATE")
     try:
-        _patiently(lambda: _prepare(database), patience)
+        _retry_while_busy(lambda: _prepare(database), timeout)
     except BaseException:
         database.close()
         raise
@@ -72,9 +72,9 @@ def _prepare(database: sqlite3.Connection) -> None:
             database.execute(f"PRAGMA user_version = {_VERSION}")
 
 
-def _patiently(action: Callable[[], None], patience: float) -> None:
+def _retry_while_busy(action: Callable[[], None], timeout: float) -> None:
     """Try again while another process prepares the same file: SQLite does not wait where it changes its mode."""
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + timeout
     while True:
         try:
             return action()

@@ -21,7 +21,7 @@ from rl4sys.laboratory.run_index.records import COLUMNS, UNFINISHED, RunRecord, 
 from rl4sys.run_finder import DEPTH, RUNS, find_all, find_one, runs_below
 
 FILE = ".index.sqlite"
-_PATIENCE = 10.0
+_LOCK_SECONDS = 10.0
 """Seconds to wait for another process that writes."""
 _BATCH = 200
 _PUT = f"INSERT OR REPLACE INTO runs VALUES ({', '.join('?' for _ in TABLE)})"
@@ -65,12 +65,12 @@ ALL = Query()
 class Index:
     """The records of all runs below `root`. Use `open_index` to get one that is sound and up to date."""
 
-    def __init__(self, root: Path, *, patience: float = _PATIENCE, in_memory: bool = False) -> None:
+    def __init__(self, root: Path, *, timeout: float = _LOCK_SECONDS, in_memory: bool = False) -> None:
         self.root = root
         self.path = root / FILE
         self.is_kept = not in_memory
         """Whether it is a file that the next command finds again."""
-        self._database = connect(":memory:" if in_memory else self.path, patience)
+        self._database = connect(":memory:" if in_memory else self.path, timeout)
 
     def __enter__(self) -> Self:
         return self
@@ -186,7 +186,8 @@ def open_index(root: Path = RUNS, tell: Callable[[str], None] = lambda text: Non
     except (IndexDamaged, sqlite3.DatabaseError) as error:
         if is_busy(error):
             raise IndexBusy(
-                f"Another process has kept {root / FILE} locked for {_PATIENCE:.0f} s; try again, or stop that process."
+                f"Another process has kept {root / FILE} locked for {_LOCK_SECONDS:.0f} s; "
+                f"try again, or stop that process."
             ) from error
         if not is_out_of_reach(error):
             if not isinstance(error, IndexDamaged) and not is_damage(error):

@@ -1,4 +1,4 @@
-"""Keeps the index up to date while a run trains. It may fail; the run goes on, and the index is read anew later."""
+"""Keeps the index up to date while a run trains. If that fails, training continues and the index catches up later."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rl4sys.laboratory.run_index.index import Index, root_of
-from rl4sys.laboratory.run_index.records import RunRecord, read_record, with_course
-from rl4sys.laboratory.run_index.training_process import Process, this_process
-from rl4sys.run_files import RETURN, Course
+from rl4sys.laboratory.run_index.records import RunRecord, read_record, with_progress
+from rl4sys.laboratory.run_index.training_process import TrainingProcess, this_process
+from rl4sys.run_files import RETURN, RunProgress
 
 if TYPE_CHECKING:
     from rl4sys.experiments import MetricRecord
@@ -22,63 +22,64 @@ _log = logging.getLogger(__name__)
 
 _INTERVAL = 5.0
 """Seconds between two updates, besides those at evaluations."""
-_PATIENCE = 0.5
+_LOCK_SECONDS = 0.5
 """Seconds that training may wait for another process that writes to the index."""
 
 
 @contextmanager
-def follow(run: Path) -> Iterator[Follower]:
-    """Note in a run and in the index that this process trains it, how far it is, and how it ended.
+def index_run(run: Path) -> Iterator[IndexLogger]:
+    """MetricRecord in a run and in the index that this process trains it, its progress, and how it ended.
 
-    Give what this yields to `Run.train` as one of its loggers.
+    Pass the logger that this yields to `Run.train`.
     """
-    follower = Follower(run)
+    logger = IndexLogger(run)
     cause = None
     try:
-        yield follower
+        yield logger
     except Exception as error:
         cause = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         raise
     finally:
-        follower.conclude(cause)
+        logger.conclude(cause)
 
 
-class Follower:
-    """A logger that notes in the index how far a run is."""
+class IndexLogger:
+    """A logger that writes the progress of a run to the index."""
 
     def __init__(self, run: Path, clock: Callable[[], float] = time.time) -> None:
         self._run, self._clock = run, clock
         self._root = root_of(run)
         self._id = run.resolve().relative_to(self._root.resolve()).as_posix()
-        self._complained = False
+        self._has_warned = False
         self._index: Index | None = None
-        self._process: Process | None = None
+        self._process: TrainingProcess | None = None
         self._record: RunRecord | None = None
         self._due = 0.0
-        with self._accessory():
+        with self._failures_are_warnings():
             self._process = this_process(run, clock())
             self._process.write(run)
-            self._index = Index(self._root, patience=_PATIENCE)
+            self._index = Index(self._root, timeout=_LOCK_SECONDS)
             self._put(read_record(self._root, self._id))
 
     def log(self, record: MetricRecord) -> None:
-        """Take note of evaluations at once, and of steps now and then."""
+        """Write evaluations at once, and the number of steps every few seconds."""
         evaluation = record.metrics.get(RETURN)
         if self._record is None or (evaluation is None and self._clock() < self._due):
             return
         was = self._record
-        with self._accessory():
-            self._put(with_course(was, Course(was.steps, was.best, was.last).after(record.step, evaluation)))
+        progress = RunProgress(was.steps, was.best, was.last).after(record.step, evaluation)
+        with self._failures_are_warnings():
+            self._put(with_progress(was, progress))
 
     def close(self) -> None:
-        """Nothing yet: only when training has returned it is known how the run ended."""
+        """Nothing yet: how the run ended is known only after training has returned."""
 
     def conclude(self, cause: str | None) -> None:
-        """Note how the run ended, and what it failed of if it did."""
-        with self._accessory():
+        """Write how the run ended, with the cause if it failed."""
+        with self._failures_are_warnings():
             if self._process is not None:
                 self._process.end(self._clock(), cause).write(self._run)
-        with self._accessory():
+        with self._failures_are_warnings():
             self._put(read_record(self._root, self._id))
         if self._index is not None:
             self._index.close()
@@ -90,15 +91,14 @@ class Follower:
             self._index.put([record])
 
     @contextmanager
-    def _accessory(self) -> Iterator[None]:
-        """What fails in here is told once, and training goes on."""
+    def _failures_are_warnings(self) -> Iterator[None]:
+        """Turn the first failure into a warning, and give up the index: training must not wait for it twice."""
         try:
             yield
         except (OSError, sqlite3.Error) as error:
-            if not self._complained:
+            if not self._has_warned:
                 _log.warning("The index of runs is not kept up to date: %s. `rl4sys list` reads the run itself.", error)
-            self._complained = True
-            # Not tried again: a run should not wait for an index twice.
+            self._has_warned = True
             if self._index is not None:
                 self._index.close()
             self._index = None

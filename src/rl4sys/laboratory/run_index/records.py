@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from rl4sys.laboratory.run_index.labels import Labels, LabelsDamaged, read_labels
-from rl4sys.laboratory.run_index.training_process import Process, is_held, read_process
+from rl4sys.laboratory.run_index.training_process import TrainingProcess, is_held, read_process
 from rl4sys.run_files import (
     CONFIG,
     MANIFEST,
-    Course,
+    RunProgress,
     is_resumable,
     read_config,
-    read_course,
     read_json,
+    read_progress,
     read_result,
 )
 
@@ -114,7 +114,7 @@ def _read(run: Path, id_: str, changed: int) -> RunRecord:
     config, manifest = read_config(run), _manifest(run)
     labels, process = _labels(run), read_process(run)
     status = _status(run, process)
-    course = read_course(run)
+    progress = read_progress(run)
     git = manifest["git"] or {}
     algorithm, environment = config["algorithm"]["name"], config["environment"]["name"]
     return RunRecord(
@@ -131,9 +131,9 @@ def _read(run: Path, id_: str, changed: int) -> RunRecord:
         config=manifest["config"],
         status=status,
         cause=process.cause if process is not None and status is Status.FAILED else None,
-        best=course.best,
-        last=course.last,
-        steps=course.steps,
+        best=progress.best,
+        last=progress.last,
+        steps=progress.steps,
         total=config["training"]["total_timesteps"],
         host=process.host if process is not None else None,
         stamp=changed if _is_settled(status, process, changed) else 0,
@@ -182,7 +182,7 @@ def _manifest(run: Path) -> Mapping[str, Any]:
         raise ValueError(f"{MANIFEST}: {error}") from error
 
 
-def _status(run: Path, process: Process | None) -> Status:
+def _status(run: Path, process: TrainingProcess | None) -> Status:
     if read_result(run).get("finished"):
         return Status.FINISHED
     if (process is not None and process.is_alive) or is_held(run):
@@ -190,7 +190,7 @@ def _status(run: Path, process: Process | None) -> Status:
     return Status.FAILED if process is not None and process.cause is not None else Status.INTERRUPTED
 
 
-def _is_settled(status: Status, process: Process | None, changed: int) -> bool:
+def _is_settled(status: Status, process: TrainingProcess | None, changed: int) -> bool:
     """Whether whatever happens to the run from now on will change the directory's time.
 
     Metrics do not: they are appended to. Neither does resuming, unless a process leaves its name.
@@ -200,6 +200,6 @@ def _is_settled(status: Status, process: Process | None, changed: int) -> bool:
     return time.time() - changed / 1e9 > _SETTLED
 
 
-def with_course(record: RunRecord, course: Course) -> RunRecord:
+def with_progress(record: RunRecord, progress: RunProgress) -> RunRecord:
     """The record of a run that has gone on."""
-    return replace(record, best=course.best, last=course.last, steps=course.steps)
+    return replace(record, best=progress.best, last=progress.last, steps=progress.steps)

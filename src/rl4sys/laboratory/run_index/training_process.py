@@ -16,7 +16,7 @@ from rl4sys.run_files import PROCESS, read_json
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
+class TrainingProcess:
     """The process that trains a run, or the last one that did."""
 
     host: str
@@ -36,7 +36,7 @@ class Process:
         """Whether it still trains; a process of another machine cannot be asked."""
         return self.ended is None and self.host == platform.node() and birth_of(self.pid) == self.birth
 
-    def end(self, now: float, cause: str | None) -> Process:
+    def end(self, now: float, cause: str | None) -> TrainingProcess:
         """The same process after its end."""
         return replace(self, ended=now, cause=cause)
 
@@ -45,17 +45,17 @@ class Process:
         replace_file(run / PROCESS, json.dumps(asdict(self), indent=1).encode())
 
 
-def this_process(run: Path, now: float) -> Process:
+def this_process(run: Path, now: float) -> TrainingProcess:
     """The process that calls, about to train a run that is new or was begun by another."""
     before = read_process(run)
     created = before.created if before is not None else now
-    return Process(platform.node(), os.getpid(), birth_of(os.getpid()) or 0, created, now)
+    return TrainingProcess(platform.node(), os.getpid(), birth_of(os.getpid()) or 0, created, now)
 
 
-def read_process(run: Path) -> Process | None:
+def read_process(run: Path) -> TrainingProcess | None:
     """What was kept; nothing if the run was trained without the index, or the file is damaged."""
     try:
-        return Process(**read_json(run / PROCESS))
+        return TrainingProcess(**read_json(run / PROCESS))
     except (ValueError, TypeError):
         return None
 

@@ -5,51 +5,18 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from rl4sys.config import ConfigError
-from rl4sys.experiments import ExperimentConfig
 from rl4sys.experiments.config import BaseExperiment
 from rl4sys.laboratory.sweeps.config import SweepConfig
 from rl4sys.laboratory.trials.config import identity_of, placed, vary
 from rl4sys.laboratory.trials.names import key_of, label, slug
 from rl4sys.laboratory.trials.ranges import Range, parse_range
+from rl4sys.laboratory.trials.trial import Trial
 from rl4sys.seeding import Seeds
 
 _LONGEST_NAME = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """One configuration of a sweep with one seed."""
-
-    key: str
-    """The name of its place."""
-    changes: Mapping[str, Any]
-    """What the sweep sets, by dotted keys; the seed is not among them."""
-    config: ExperimentConfig
-    """All of it, resolved."""
-
-    @property
-    def label(self) -> str:
-        """What is special about its configuration."""
-        return label(self.changes)
-
-    @property
-    def seed(self) -> int:
-        """Its seed."""
-        return self.config.experiment.seed
-
-    @property
-    def title(self) -> str:
-        """Its name on the screen."""
-        return f"{self.label}, seed {self.seed}"
-
-    @property
-    def place(self) -> Path:
-        """Where its run is made."""
-        return Path(self.config.experiment.directory)
 
 
 def plan(sweep: SweepConfig) -> tuple[Trial, ...]:
@@ -116,4 +83,4 @@ class _Outline:
         config = vary(self.base, {**self.sweep.overrides, **named, **changes, **chosen})
         number = config.experiment.seed
         key = key_of(f"{text} seed{number}", [self.identity, dict(changes), number])
-        return Trial(key, changes, placed(config, self.sweep.place / key))
+        return Trial(key, placed(config, self.sweep.place / key), changes)

@@ -11,8 +11,7 @@ from typing import Any, Literal
 
 from rl4sys.atomic_files import replace_file
 from rl4sys.experiments import Result, RunDirectory
-from rl4sys.laboratory.sweeps.plan import Trial
-from rl4sys.laboratory.trials.trial import run_in
+from rl4sys.laboratory.trials.trial import Trial, run_in
 
 Status = Literal["finished", "failed", "interrupted", "waiting"]
 
@@ -94,7 +93,7 @@ def summarize(
 
 
 def _outcome(trial: Trial, cause: str | None) -> TrialOutcome:
-    directory = run_in(trial.place)
+    directory = run_in(trial.directory)
     result = None if directory is None else Result.read(directory.result)
     status: Status = "waiting" if directory is None else "interrupted"
     if result is not None and result.finished:

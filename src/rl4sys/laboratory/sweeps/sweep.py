@@ -1,4 +1,4 @@
-"""Runs a sweep: what is finished stays, what was interrupted goes on, what is new begins."""
+"""Runs the trials of a sweep, or of one experiment with several seeds, which is a sweep over seeds."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 import yaml
 
 from rl4sys.atomic_files import replace_file
+from rl4sys.experiments import ExperimentConfig
 from rl4sys.laboratory.sweeps.config import SweepConfig
-from rl4sys.laboratory.sweeps.plan import Trial
 from rl4sys.laboratory.sweeps.summary import SweepSummary, summarize
-from rl4sys.laboratory.trials.launcher import Ended, Launcher, News, Order, Outcome, Reported, carry_out
-from rl4sys.laboratory.trials.trial import TRAIN, held, in_words, order_values, result_in
+from rl4sys.laboratory.trials.driver import EndLine, TrialDriver, TrialState, describe_end
+from rl4sys.laboratory.trials.launcher import Launcher, Outcome
+from rl4sys.laboratory.trials.trial import Trial, TrialOptions, locked, result_in
 from rl4sys.laboratory.trials.view import TrialView
 
 
@@ -21,57 +22,60 @@ def run_sweep(
     launcher: Launcher,
     view: Callable[[int], TrialView],
     stop: Callable[[], bool],
-    *,
-    allow_fallback: bool,
+    options: TrialOptions,
 ) -> SweepSummary:
-    """Train what is not finished yet, and sum up. `view` is made with the number of trials that are."""
-    with held(sweep.place, stop, patience=0):
+    """Start or resume the trials that are not finished, and summarize all.
+
+    `view` is called with the number of trials that are finished already.
+    """
+    with locked(sweep.place, stop, timeout=0):
         description = yaml.safe_dump(sweep.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
         replace_file(sweep.place / "sweep.yaml", description.encode())
-        waiting = [trial for trial in trials if result_in(trial.place) is None]
-        course = _Course(sweep, trials, view(len(trials) - len(waiting)))
-        orders = (
-            Order(trial.key, TRAIN, order_values(trial.config, allow_fallback=allow_fallback), trial.place)
-            for trial in waiting
-        )
+        causes: dict[str, str] = {}
+
+        def write_summary() -> SweepSummary:
+            summary = summarize(sweep.name or "", sweep.score, trials, causes)
+            summary.write(sweep.place / "summary.json")
+            return summary
+
+        def after_end(state: TrialState) -> None:
+            if (failure := _failure(state)) is not None:
+                causes[state.key] = failure
+            write_summary()
+
+        write_summary()
+        waiting = [trial for trial in trials if result_in(trial.directory) is None]
+        driver = TrialDriver(view(len(trials) - len(waiting)), _describe, after_end)
         try:
-            carry_out(launcher, orders, course, stop)
+            driver.run(launcher, (trial.launch(options) for trial in waiting), stop)
         finally:
-            summary = course.sum_up()
+            summary = write_summary()
         return summary
 
 
-class _Course:
-    """Follows the trials, and keeps the summary up to date on the disk."""
+def run_seeds(
+    configs: Sequence[ExperimentConfig],
+    launcher: Launcher,
+    view: TrialView,
+    stop: Callable[[], bool],
+    options: TrialOptions,
+) -> list[TrialState]:
+    """Train a new run for each config, and return how each ended; configs that were not started have no outcome."""
+    trials = [Trial(str(number), config, has_own_directory=False) for number, config in enumerate(configs)]
+    driver = TrialDriver(view)
+    driver.run(launcher, (trial.launch(options) for trial in trials), stop)
+    return [driver.states.get(trial.key) or TrialState(trial.key, trial.title) for trial in trials]
 
-    def __init__(self, sweep: SweepConfig, trials: Sequence[Trial], view: TrialView) -> None:
-        self._sweep, self._view = sweep, view
-        self._trials = {trial.key: trial for trial in trials}
-        self._causes: dict[str, str] = {}
-        self.sum_up()
 
-    def started(self, order: Order) -> None:
-        trial = self._trials[order.key]
-        self._view.begin(trial.key, trial.title, trial.config.training.total_timesteps)
+def _describe(state: TrialState) -> EndLine:
+    failure = _failure(state)
+    return describe_end(state) if failure is None else EndLine(f"failed: {failure}", failed=True)
 
-    def take(self, news: News) -> None:
-        match news:
-            case Reported(key, facts):
-                self._view.hear(key, facts)
-            case Ended(key, outcome, cause):
-                self._end(key, outcome, cause)
-                self.sum_up()
 
-    def _end(self, key: str, outcome: Outcome, cause: str | None) -> None:
-        if outcome is Outcome.FAILED:
-            self._causes[key] = cause or "it failed"
-            self._view.end(key, f"failed: {cause}", failed=True)
-        elif outcome is Outcome.STOPPED:
-            self._view.end(key, "stopped, with a checkpoint", counts=False)
-        else:
-            self._view.end(key, in_words(result_in(self._trials[key].place)))
-
-    def sum_up(self) -> SweepSummary:
-        summary = summarize(self._sweep.name or "", self._sweep.score, list(self._trials.values()), self._causes)
-        summary.write(self._sweep.place / "summary.json")
-        return summary
+def _failure(state: TrialState) -> str | None:
+    """Why a trial failed; in a sweep, one that an alert stopped counts as failed."""
+    if state.outcome is Outcome.FAILED:
+        return state.cause or "it failed"
+    if state.alert is not None:
+        return f"an alert stopped it, with a checkpoint: {state.alert}"
+    return None

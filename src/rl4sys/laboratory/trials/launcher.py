@@ -1,4 +1,4 @@
-"""Orders, and what carries them out: processes of this machine today, a cluster with the same calls another day."""
+"""Launches and what runs them: processes on this machine today, a cluster with the same interface another day."""
 
 from __future__ import annotations
 
@@ -8,50 +8,58 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Protocol
 
-_PATIENCE = 0.2
-"""Seconds between two looks at whether somebody asked to stop."""
+_POLL_SECONDS = 0.2
+"""Seconds between two checks for a request to stop."""
 
 Report = Callable[[Mapping[str, Any]], None]
-"""Tells whoever gave the order something, in plain values."""
+"""Sends plain values from a task to the process that launched it."""
 
 Task = Callable[[Mapping[str, Any], Report, Callable[[], bool]], bool]
-"""Does what an order's values say until it is done (true) or asked to stop (false)."""
+"""Does what a launch's values say; true once it is done, false if it was asked to stop first."""
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """A task for a process of its own."""
+class TrialLaunch:
+    """A task to run in a process of its own."""
 
     key: str
-    """What it is called in reports; no two orders at work have the same."""
+    """Its name in events; unique among the launches that run at the same time."""
     task: str
     """`module:function` of a `Task`."""
     values: Mapping[str, Any]
-    """What the task is given: plain values, as JSON has them."""
+    """The task's input: plain values, as in JSON."""
     directory: Path
-    """Where what the process prints is kept."""
+    """Where the output of the process is kept."""
+    is_temporary: bool = False
+    """Whether the directory is only needed until there is a run, and removed if it stays empty."""
+    title: str = ""
+    """Its name on the screen."""
+    settings: str = ""
+    """What is special about it, if that is too long for a title."""
+    steps: int = 0
+    """Environment steps of all its runs."""
 
 
 class Outcome(Enum):
-    """How the work on an order ended."""
+    """How a task ended."""
 
     FINISHED = "finished"
     STOPPED = "stopped"
-    """On request: the same order later goes on from there."""
+    """On request: the same launch resumes it later."""
     FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """What a task told."""
+    """A report of a task."""
 
     key: str
-    facts: Mapping[str, Any]
+    values: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The work on an order is over."""
+    """A task has ended."""
 
     key: str
     outcome: Outcome
@@ -59,65 +67,67 @@ class Ended:
     """Why it failed, if it did."""
 
 
-News = Reported | Ended
+TrialEvent = Reported | Ended
 
 
 class Launcher(Protocol):
-    """Carries out orders, a few at a time. Only it knows where."""
+    """Runs tasks, a few at a time. Only the launcher knows where."""
 
     @property
-    def has_room(self) -> bool:
-        """Whether one more order can be started now."""
+    def has_free_slot(self) -> bool:
+        """Whether one more task can be started now."""
 
     @property
     def is_busy(self) -> bool:
-        """Whether any order is being worked on."""
+        """Whether any task is running."""
 
-    def start(self, order: Order) -> None:
-        """Begin with an order; there must be room."""
+    def start(self, launch: TrialLaunch) -> None:
+        """Start a task; there must be a free slot."""
 
-    def news(self, seconds: float) -> Sequence[News]:
-        """What was told since the last call; waits up to so many seconds for the first of it."""
+    def events(self, seconds: float) -> Sequence[TrialEvent]:
+        """The events since the last call; waits up to so many seconds for the first one."""
 
     def ask_to_stop(self) -> None:
-        """Ask all that are at work to save and end."""
+        """Ask all running tasks to save and end."""
 
     def close(self) -> None:
-        """End whatever is still at work, by force."""
+        """Kill the tasks that still run."""
 
 
-class Listener(Protocol):
-    """Hears how the work goes."""
+class LaunchListener(Protocol):
+    """Receives the progress of launches."""
 
-    def started(self, order: Order) -> None:
-        """Work on an order has begun."""
+    def started(self, launch: TrialLaunch) -> None:
+        """A task was started."""
 
-    def take(self, news: News) -> None:
-        """Something was told."""
+    def handle(self, event: TrialEvent) -> None:
+        """A task reported something, or ended."""
 
 
-def carry_out(launcher: Launcher, orders: Iterable[Order | None], listener: Listener, stop: Callable[[], bool]) -> None:
-    """Work on all orders, each taken when there is room for it; if `stop` says so, end politely with those at work.
+def run_launches(
+    launcher: Launcher, launches: Iterable[TrialLaunch | None], listener: LaunchListener, stop: Callable[[], bool]
+) -> None:
+    """Run all launches, each taken when a slot is free; once `stop` is true, wait for the running ones to save.
 
-    By force, if this is left by an exception, such as a second Ctrl-C. An order that is None says that whether there is
-    more to do depends on how those at work end.
+    If an exception ends this function, such as a second Ctrl-C, running tasks are killed. A launch that is None means
+    that whether there is another one depends on how the running ones end.
     """
-    waiting = iter(orders)
-    told_to_stop = False
+    waiting = iter(launches)
+    asked_to_stop = False
     try:
         while True:
-            while launcher.has_room and not stop():
-                order = next(waiting, None)
-                if order is None:
+            while launcher.has_free_slot and not stop():
+                launch = next(waiting, None)
+                if launch is None:
                     break
-                launcher.start(order)
-                listener.started(order)
+                launcher.start(launch)
+                listener.started(launch)
             if not launcher.is_busy:
                 return
-            if stop() and not told_to_stop:
-                told_to_stop = True
+            if stop() and not asked_to_stop:
+                asked_to_stop = True
                 launcher.ask_to_stop()
-            for news in launcher.news(_PATIENCE):
-                listener.take(news)
+            for event in launcher.events(_POLL_SECONDS):
+                listener.handle(event)
     finally:
         launcher.close()

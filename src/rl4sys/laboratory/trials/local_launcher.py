@@ -1,4 +1,4 @@
-"""Carries out orders in processes of this machine, each pinned to its share of the cores."""
+"""Runs trials in processes on this machine, each pinned to its share of the cores."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from rl4sys.cores import usable_cores
-from rl4sys.laboratory.trials.launcher import Ended, News, Order, Outcome, Reported
+from rl4sys.laboratory.trials.launcher import Ended, Outcome, Reported, TrialEvent, TrialLaunch
 from rl4sys.run_files import OUTPUT
 
 STOPPED = 130
-"""The exit code of a task that was asked to stop, and did."""
+"""The exit code of a task that stopped on request."""
 _THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def shares(cores: Sequence[int], jobs: int, cores_each: int | None = None) -> tuple[tuple[int, ...], ...]:
-    """Which cores each of several jobs keeps to. Only when there are too few do jobs share one."""
+    """The cores of each of several jobs. Jobs share a core only if there are too few."""
     each = min(cores_each or max(1, len(cores) // jobs), len(cores))
     left_over = 0 if cores_each or jobs > len(cores) else len(cores) - each * jobs
     sizes = [each + (1 if job < left_over else 0) for job in range(jobs)]
@@ -35,91 +35,91 @@ def shares(cores: Sequence[int], jobs: int, cores_each: int | None = None) -> tu
 
 
 class LocalLauncher:
-    """One process for each order. It ends with this one, whatever ends this one."""
+    """Starts one process per launch. The processes end with this one, even if it is killed."""
 
     def __init__(self, jobs: int, cores_each: int | None = None) -> None:
         self._shares = shares(usable_cores(), jobs, cores_each)
         self._free = list(reversed(self._shares))
-        self._working: dict[str, _Worker] = {}
+        self._running: dict[str, _TrialProcess] = {}
         self._selector = selectors.DefaultSelector()
         self._asked_to_stop = False
 
     @property
-    def has_room(self) -> bool:
+    def has_free_slot(self) -> bool:
         """Whether a share of the cores is free."""
         return bool(self._free)
 
     @property
     def is_busy(self) -> bool:
-        """Whether any process is at work."""
-        return bool(self._working)
+        """Whether any process is running."""
+        return bool(self._running)
 
     def describe(self) -> str:
-        """How many processes work at once, on how many cores each."""
+        """How many processes run at once, on how many cores each."""
         sizes = sorted({len(share) for share in self._shares})
         each = f"{sizes[0]} to {sizes[-1]} cores" if len(sizes) > 1 else f"{sizes[0]} core{'s' * (sizes[0] > 1)}"
         alone = len({core for share in self._shares for core in share}) == sum(map(len, self._shares))
         return f"{len(self._shares)} at a time on {each} each" + ("" if alone else ", some sharing a core")
 
-    def start(self, order: Order) -> None:
-        """Begin with an order, on a share of the cores that is free."""
-        worker = _Worker(order, self._free.pop())
-        self._working[order.key] = worker
-        self._selector.register(worker.reports, selectors.EVENT_READ, worker)
+    def start(self, launch: TrialLaunch) -> None:
+        """Start a process on a free share of the cores."""
+        process = _TrialProcess(launch, self._free.pop())
+        self._running[launch.key] = process
+        self._selector.register(process.reports, selectors.EVENT_READ, process)
 
-    def news(self, seconds: float) -> Sequence[News]:
-        """What the processes told, and which of them ended."""
-        found: list[News] = []
+    def events(self, seconds: float) -> Sequence[TrialEvent]:
+        """What the processes reported, and which of them ended."""
+        found: list[TrialEvent] = []
         for key, _ in self._selector.select(seconds):
-            worker: _Worker = key.data
-            found += worker.read()
-            if worker.is_silent:
-                self._selector.unregister(worker.reports)
-        for name, worker in list(self._working.items()):
-            if worker.process.poll() is not None:
-                found += [*worker.read(), worker.ending(asked_to_stop=self._asked_to_stop)]
-                self._let_go(name)
+            process: _TrialProcess = key.data
+            found += process.read()
+            if process.has_closed_pipe:
+                self._selector.unregister(process.reports)
+        for name, process in list(self._running.items()):
+            if process.popen.poll() is not None:
+                found += [*process.read(), process.ending(asked_to_stop=self._asked_to_stop)]
+                self._release(name)
         return found
 
     def ask_to_stop(self) -> None:
         """Ask every process to save and end."""
         self._asked_to_stop = True
-        for worker in self._working.values():
-            worker.process.terminate()
+        for process in self._running.values():
+            process.popen.terminate()
 
     def close(self) -> None:
-        """Kill what is still at work."""
-        for name, worker in list(self._working.items()):
-            worker.process.kill()
-            worker.process.wait()
-            self._let_go(name)
+        """Kill the processes that still run."""
+        for name, process in list(self._running.items()):
+            process.popen.kill()
+            process.popen.wait()
+            self._release(name)
         self._selector.close()
 
-    def _let_go(self, name: str) -> None:
-        worker = self._working.pop(name)
-        if worker.reports in self._selector.get_map():
-            self._selector.unregister(worker.reports)
-        worker.close()
-        self._free.append(worker.cores)
+    def _release(self, name: str) -> None:
+        process = self._running.pop(name)
+        if process.reports in self._selector.get_map():
+            self._selector.unregister(process.reports)
+        process.close()
+        self._free.append(process.cores)
 
 
-class _Worker:
-    """A process that works on one order, and the pipe that it reports through."""
+class _TrialProcess:
+    """A process that runs one launch, and the pipe it reports through."""
 
-    def __init__(self, order: Order, cores: tuple[int, ...]) -> None:
-        self.order, self.cores = order, cores
-        self.is_silent = False
+    def __init__(self, launch: TrialLaunch, cores: tuple[int, ...]) -> None:
+        self.launch, self.cores = launch, cores
+        self.has_closed_pipe = False
         self._rest = b""
         self._cause: str | None = None
-        self._output = order.directory / OUTPUT
-        order.directory.mkdir(parents=True, exist_ok=True)
+        self._output = launch.directory / OUTPUT
+        launch.directory.mkdir(parents=True, exist_ok=True)
         self.reports, writing_end = os.pipe()
         os.set_blocking(self.reports, False)
         environment = os.environ | dict.fromkeys(_THREAD_SETTINGS, str(len(cores)))
         try:
-            # A session of its own: Ctrl-C in the terminal is for this process, which passes it on once.
+            # A session of its own: Ctrl-C in the terminal reaches this process alone, which passes it on once.
             with self._output.open("ab") as output, _pinned_to(cores):
-                self.process = subprocess.Popen(
+                self.popen = subprocess.Popen(
                     [sys.executable, "-m", "rl4sys.laboratory.trials.worker_process", str(writing_end)],
                     stdin=subprocess.PIPE,
                     stdout=output,
@@ -133,59 +133,59 @@ class _Worker:
             raise
         finally:
             os.close(writing_end)
-        self._hand_over({"task": order.task, "values": order.values})
+        self._send({"task": launch.task, "values": launch.values})
 
     def read(self) -> Iterator[Reported]:
-        """All whole lines that have come."""
-        while not self.is_silent:
+        """The complete lines that have arrived."""
+        while not self.has_closed_pipe:
             try:
                 data = os.read(self.reports, 1 << 16)
             except BlockingIOError:
                 return
-            self.is_silent = not data
+            self.has_closed_pipe = not data
             *lines, self._rest = (self._rest + data).split(b"\n")
             for line in lines:
-                facts: dict[str, Any] = json.loads(line)
-                if "failed" in facts:
-                    self._cause = facts["failed"]
+                values: dict[str, Any] = json.loads(line)
+                if "failed" in values:
+                    self._cause = values["failed"]
                     continue
-                if "output" in facts:
-                    # The task has moved it to where it belongs.
-                    self._output = Path(facts["output"])
-                yield Reported(self.order.key, facts)
+                if "output" in values:
+                    # The task has moved the file into its run.
+                    self._output = Path(values["output"])
+                yield Reported(self.launch.key, values)
 
     def ending(self, *, asked_to_stop: bool) -> Ended:
         """How the process ended."""
-        code = self.process.wait()
+        code = self.popen.wait()
         if code == 0:
-            return Ended(self.order.key, Outcome.FINISHED)
-        # One that was asked to stop while it still started has nothing to save.
+            return Ended(self.launch.key, Outcome.FINISHED)
+        # A process that SIGTERM ended during its start had nothing to save.
         if code == STOPPED or (asked_to_stop and code == -signal.SIGTERM):
-            return Ended(self.order.key, Outcome.STOPPED)
+            return Ended(self.launch.key, Outcome.STOPPED)
         how = f"it was killed by {signal.Signals(-code).name}" if code < 0 else f"it ended with exit code {code}"
-        cause = self._cause or f"{how}; what it printed is in {self._output}"
-        return Ended(self.order.key, Outcome.FAILED, cause)
+        cause = self._cause or f"{how}; its output is in {self._output}"
+        return Ended(self.launch.key, Outcome.FAILED, cause)
 
     def close(self) -> None:
-        """Let go of the pipes."""
+        """Close the pipes."""
         os.close(self.reports)
-        if self.process.stdin is not None:
-            self.process.stdin.close()
+        if self.popen.stdin is not None:
+            self.popen.stdin.close()
 
-    def _hand_over(self, order: dict[str, Any]) -> None:
-        stdin = self.process.stdin
+    def _send(self, launch: dict[str, Any]) -> None:
+        stdin = self.popen.stdin
         assert stdin is not None
         try:
-            stdin.write(json.dumps(order).encode() + b"\n")
+            stdin.write(json.dumps(launch).encode() + b"\n")
             stdin.flush()
         except BrokenPipeError:
-            # It died at once; how, `ending` tells.
+            # It died at once; `ending` reports why.
             return
 
 
 @contextmanager
 def _pinned_to(cores: Sequence[int]) -> Iterator[None]:
-    """What is started meanwhile inherits these cores, from its first instruction on."""
+    """Pin this process for a moment: a process that it starts meanwhile inherits the cores."""
     if not hasattr(os, "sched_setaffinity"):
         yield
         return

@@ -1,109 +1,213 @@
-"""Trials: one config each, trained in a place of its own, where it is found again whatever ended it."""
+"""A trial: one experiment config, trained in a process of its own."""
 
 from __future__ import annotations
 
 import json
+import logging
+import os
+import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rl4sys.experiments import ExperimentConfig, MetricRecord, Result, Run, RunBusy, RunDirectory, load_experiment
-from rl4sys.laboratory.run_index.index_logger import follow
-from rl4sys.laboratory.trials.launcher import Report
+from rl4sys.experiments import (
+    ExperimentConfig,
+    Logger,
+    MetricRecord,
+    Result,
+    Run,
+    RunBusy,
+    RunDirectory,
+    load_experiment,
+)
+from rl4sys.laboratory.run_index.index_logger import index_run
+from rl4sys.laboratory.trials.launcher import Report, TrialLaunch
+from rl4sys.laboratory.trials.names import label
+from rl4sys.run_files import OUTPUT
 
 TRAIN = "rl4sys.laboratory.trials.trial:train"
 """The task that trains a trial."""
-_PATIENCE = 90.0
-"""Seconds to wait for a process that is just ending: the orphan of a killed sweep saves first."""
+_LOCK_SECONDS = 90.0
+"""Seconds to wait for a process that is about to end: the orphan of a killed sweep saves first."""
 
 
-class StoppedByAlert(RuntimeError):
-    """An alert has stopped a trial; the same order later goes on from there."""
+@dataclass(frozen=True, slots=True)
+class TrialOptions:
+    """What the command line asks of every trial."""
+
+    allow_fallback: bool = False
+    debug: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One configuration with one seed."""
+
+    key: str
+    config: ExperimentConfig
+    """The fully resolved config."""
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    """What a sweep changes in its base, by dotted keys; without the seed."""
+    has_own_directory: bool = True
+    """Whether `experiment.directory` is for this trial alone, so that its run is found again and resumed there."""
+
+    @property
+    def label(self) -> str:
+        """What is special about its configuration."""
+        return label(self.changes)
+
+    @property
+    def seed(self) -> int:
+        """Its seed."""
+        return self.config.experiment.seed
+
+    @property
+    def title(self) -> str:
+        """Its name on the screen."""
+        return f"{self.label or self.config.name}, seed {self.seed}"
+
+    @property
+    def directory(self) -> Path:
+        """Where its run is created."""
+        return Path(self.config.experiment.directory)
+
+    def launch(self, options: TrialOptions) -> TrialLaunch:
+        """What a launcher needs to train it."""
+        directory = self.directory if self.has_own_directory else self._temporary_directory()
+        values = {
+            "config": self.config.model_dump(mode="json"),
+            "resume": self.has_own_directory,
+            "output": None if self.has_own_directory else str(directory / OUTPUT),
+            "allow_fallback": options.allow_fallback,
+            "debug": options.debug,
+        }
+        return TrialLaunch(
+            key=self.key,
+            task=TRAIN,
+            values=values,
+            directory=directory,
+            is_temporary=not self.has_own_directory,
+            title=self.title,
+            steps=self.config.training.total_timesteps,
+        )
+
+    def _temporary_directory(self) -> Path:
+        """A directory beside the run for what the process prints before the run exists."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        prefix = f".{self.config.name}-seed{self.seed}-"
+        return Path(tempfile.mkdtemp(prefix=prefix, suffix=".starting", dir=self.directory))
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """How the training of a run ended."""
+
+    result: Result
+    alert: str | None
+    """Which alert stopped it early, if one did."""
 
 
 def train(values: Mapping[str, Any], report: Report, stop: Callable[[], bool]) -> bool:
-    """Begin a trial, or go on with it where it was; true when it is finished.
+    """Start a trial, or resume it; true when it is finished.
 
-    `values` are those of `order_values`. The run's directory and its records are reported.
+    The values are those of `Trial.launch`. The run directory, its records and an alert that stops it are reported.
     """
+    if values["debug"]:
+        logging.getLogger("rl4sys").setLevel(logging.DEBUG)
     config = load_experiment(values["config"])
-    with held(Path(config.experiment.directory), stop) as place:
-        if result_in(place) is not None:
+    directory = Path(config.experiment.directory)
+    with locked(directory, stop) if values["resume"] else nullcontext():
+        existing = run_in(directory) if values["resume"] else None
+        if existing is not None and result_in(directory) is not None:
+            report({"run": str(existing.path)})
             return True
         if stop():
             return False
-        run = open_run(place, config, allow_fallback=values["allow_fallback"])
-        report({"directory": str(run.directory.path), "step": run.steps})
-        with follow(run.directory.path) as follower:
-            result = run.train([Reporter(report), follower], stop)
-        if run.stopped is not None and not result.finished:
-            raise StoppedByAlert(f"an alert stopped it, with a checkpoint: {run.stopped}")
-        return result.finished
+
+        def begin(run: Run) -> Sequence[Logger]:
+            moved = {} if values["output"] is None else {"output": str(_move(Path(values["output"]), run))}
+            report({"run": str(run.directory.path), "step": run.steps, **moved})
+            if values["debug"]:
+                run.debug()
+            return [Reporter(report)]
+
+        trained = train_run(existing, config, begin, stop, allow_fallback=values["allow_fallback"])
+    if trained.alert is not None:
+        report({"alert": trained.alert})
+    return trained.result.finished
 
 
-def order_values(config: ExperimentConfig, *, allow_fallback: bool) -> dict[str, Any]:
-    """What the task `TRAIN` is given."""
-    return {"config": config.model_dump(mode="json"), "allow_fallback": allow_fallback}
-
-
-def open_run(place: Path, config: ExperimentConfig, *, allow_fallback: bool) -> Run:
-    """The run of a place as it was left, or a new one. This process must hold the place."""
-    directory = run_in(place)
-    if directory is None:
-        return Run.create(config, allow_fallback=allow_fallback)
-    return Run.resume(directory, allow_fallback=allow_fallback)
-
-
-def result_in(place: Path) -> Result | None:
-    """How the trial of a place ended, if it did."""
-    directory = run_in(place)
-    result = None if directory is None else Result.read(directory.result)
-    return result if result is not None and result.finished else None
-
-
-def in_words(result: Result | None) -> str:
-    """How a trial that is finished ended, in a few words."""
-    last, best = (None, None) if result is None else (result.evaluation, result.best)
-    shown = ["–" if value is None else f"{value:.1f}" for value in (last, best)]
-    return f"finished, last {shown[0]}, best {shown[1]}"
+def train_run(
+    existing: RunDirectory | None,
+    config: ExperimentConfig,
+    begin: Callable[[Run], Sequence[Logger]],
+    stop: Callable[[], bool],
+    *,
+    allow_fallback: bool,
+) -> Trained:
+    """Resume the run that exists, or create one, and train it with the loggers that `begin` returns."""
+    if existing is None:
+        run = Run.create(config, allow_fallback=allow_fallback)
+    else:
+        run = Run.resume(existing, allow_fallback=allow_fallback)
+    loggers = begin(run)
+    with index_run(run.directory.path) as index_logger:
+        result = run.train([*loggers, index_logger], stop)
+    return Trained(result, None if result.finished else run.stopped)
 
 
 class Reporter:
-    """A logger that hands records to whoever gave the order."""
+    """A logger that sends records to the process that launched the trial."""
 
     def __init__(self, report: Report) -> None:
         self._report = report
 
     def log(self, record: MetricRecord) -> None:
-        """Hand over one record."""
+        """Send one record."""
         self._report({"record": json.loads(record.to_json())})
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to close."""
 
 
-def run_in(place: Path) -> RunDirectory | None:
-    """The run of a trial, if it has begun."""
-    if not place.is_dir():
+def run_in(directory: Path) -> RunDirectory | None:
+    """The run of a trial with a directory of its own, if it has begun."""
+    if not directory.is_dir():
         return None
-    runs = sorted(path for path in place.iterdir() if not path.name.startswith(".") and RunDirectory(path).is_run)
+    runs = sorted(path for path in directory.iterdir() if not path.name.startswith(".") and RunDirectory(path).is_run)
     return RunDirectory(runs[-1]) if runs else None
 
 
+def result_in(directory: Path) -> Result | None:
+    """The result of a trial with a directory of its own, if it is finished."""
+    run = run_in(directory)
+    result = None if run is None else Result.read(run.result)
+    return result if result is not None and result.finished else None
+
+
 @contextmanager
-def held(place: Path, stop: Callable[[], bool], patience: float = _PATIENCE) -> Iterator[Path]:
-    """Keep other processes out of a place. One that is just ending there is waited for, so many seconds."""
-    place.mkdir(parents=True, exist_ok=True)
-    deadline = time.monotonic() + patience
+def locked(directory: Path, stop: Callable[[], bool], timeout: float = _LOCK_SECONDS) -> Iterator[Path]:
+    """Keep other processes out of a directory, which is made if needed; wait up to `timeout` seconds for the lock."""
+    directory.mkdir(parents=True, exist_ok=True)
+    deadline = time.monotonic() + timeout
     while True:
         try:
-            lock = RunDirectory(place).hold()
+            lock = RunDirectory(directory).hold()
             break
         except RunBusy:
             if stop() or time.monotonic() > deadline:
                 raise
             time.sleep(0.1)
     with lock:
-        yield place
+        yield directory
+
+
+def _move(output: Path, run: Run) -> Path:
+    """Move the output file, to which the process keeps writing, into the run."""
+    target = run.directory.path / OUTPUT
+    os.replace(output, target)
+    output.parent.rmdir()
+    return target

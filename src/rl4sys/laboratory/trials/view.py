@@ -1,4 +1,4 @@
-"""All trials in one view: one bar for the whole, one for each trial at work; plain lines without a terminal."""
+"""The progress of trials: one bar for all of them and one per running trial; plain lines without a terminal."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TrialView:
             self._whole = screen.progress.add_task(title, total=total, completed=done, facts=self._count())
 
     def begin(self, key: str, title: str, steps: int, settings: str = "") -> None:
-        """A trial of so many steps is at work; settings that are too long for a title are told once."""
+        """A trial of so many steps has started; settings that are too long for a title are printed once."""
         bar = None
         if self._screen.progress is not None:
             bar = self._screen.progress.add_task(f"  {title}", total=steps, facts="")
@@ -41,22 +41,22 @@ class TrialView:
             self._screen.say(f"{title}: started{f', {settings}' if settings else ''}")
         self._lines[key] = _Line(title, steps, bar)
 
-    def hear(self, key: str, facts: Mapping[str, Any]) -> None:
-        """What a trial reports: where it goes on, its records, and what it warns of."""
-        match facts:
+    def update(self, key: str, values: Mapping[str, Any]) -> None:
+        """Show what a trial reports: the step it resumes at, its records and its warnings."""
+        match values:
             case {"warning": text}:
                 self._screen.say(f"{self._lines[key].title}: warning: {text}")
             case {"record": record}:
                 self._show(key, record)
             case {"step": int(step)} if step > 0:
-                self._go_on(key, step)
+                self._resume(key, step)
 
-    def _go_on(self, key: str, step: int) -> None:
+    def _resume(self, key: str, step: int) -> None:
         line = self._lines[key]
         if self._screen.progress is not None and line.bar is not None:
             self._screen.progress.update(line.bar, completed=step)
         else:
-            self._screen.say(f"{line.title}: goes on at step {step:,}")
+            self._screen.say(f"{line.title}: resumes at step {step:,}")
 
     def _show(self, key: str, record: Mapping[str, Any]) -> None:
         line, metrics = self._lines[key], record["metrics"]
@@ -70,13 +70,13 @@ class TrialView:
         if self._screen.progress is not None and line.bar is not None:
             speed = f"{record['timing']['steps_per_second']:,.0f} steps/s"
             latest = f"return {line.returns[-1]:.1f}" if line.returns else "return –"
-            facts = f"{speed}  {latest} {sparkline(line.returns)}{line.evaluation}"
-            self._screen.progress.update(line.bar, completed=record["step"], facts=facts)
+            shown = f"{speed}  {latest} {sparkline(line.returns)}{line.evaluation}"
+            self._screen.progress.update(line.bar, completed=record["step"], facts=shown)
 
-    def end(self, key: str, text: str, *, failed: bool = False, counts: bool = True) -> None:
-        """A trial is at work no more; `counts` if it need not go on later."""
+    def end(self, key: str, text: str, failed: bool = False, is_over: bool = True) -> None:
+        """A trial has ended; `is_over` if nothing of it is left to do later."""
         line = self._lines.pop(key)
-        self._done += 1 if counts else 0
+        self._done += 1 if is_over else 0
         self._failed += 1 if failed else 0
         if self._screen.progress is not None and line.bar is not None and self._whole is not None:
             self._screen.progress.remove_task(line.bar)

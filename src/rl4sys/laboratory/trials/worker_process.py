@@ -1,6 +1,6 @@
-"""A process that carries out one order: it comes by standard input, reports go out through a pipe.
+"""The process of one trial: it reads its launch from standard input and reports through a pipe.
 
-Standard input stays open as long as whoever gave the order lives; when it closes, the task is asked to stop.
+Standard input stays open as long as the process that launched it lives; when it closes, the task is asked to stop.
 """
 
 from __future__ import annotations
@@ -21,52 +21,52 @@ from typing import Any, NoReturn
 
 from rl4sys.laboratory.trials.launcher import Report, Task
 
-_GRACE = 60.0
-"""Seconds that an orphan has to save; a hung one must not live on."""
+_ORPHAN_SECONDS = 60.0
+"""Seconds that an orphan has to save before it is killed, in case it hangs."""
 
 
 def main() -> NoReturn:
-    """Do what the order says, and tell how it ended by the exit code: 0, 130 (stopped) or 1 (with a report)."""
+    """Run a task; the exit code is 0 (finished), 130 (stopped) or 1 (failed, with a report)."""
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s: %(message)s", stream=sys.stderr)
-    outlet = _Outlet(int(sys.argv[1]))
-    logging.getLogger("rl4sys").addHandler(_Relay(outlet.report))
-    wish = _WishToStop()
-    order = json.loads(sys.stdin.readline())
+    pipe = _ReportPipe(int(sys.argv[1]))
+    logging.getLogger("rl4sys").addHandler(_WarningReporter(pipe.report))
+    stop = _StopRequest()
+    launch = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
-        finished = _task(order["task"])(order["values"], outlet.report, wish)
-    except Exception as error:  # whatever it is, the parent tells it beside the outcome of the others
+        finished = _task(launch["task"])(launch["values"], pipe.report, stop)
+    except Exception as error:  # any failure of the task is reported to the launching process
         traceback.print_exc()
-        outlet.report({"failed": explain(error)})
+        pipe.report({"failed": explain(error)})
         raise SystemExit(1) from None
     raise SystemExit(0 if finished else 130)
 
 
 def explain(error: Exception) -> str:
-    """A failure in one line; our own errors speak for themselves."""
+    """A failure in one line; errors of RL4Sys without their type."""
     text = str(error) or type(error).__name__
     return text if type(error).__module__.startswith("rl4sys.") else f"{type(error).__name__}: {text}"
 
 
-class _Outlet:
-    """The pipe to whoever gave the order."""
+class _ReportPipe:
+    """The pipe to the process that launched this one."""
 
     def __init__(self, descriptor: int) -> None:
-        # Processes that the task starts must not keep it open after the task has ended.
+        # Processes that the task starts must not keep the pipe open after the task has ended.
         os.set_inheritable(descriptor, False)
         self._descriptor = descriptor
         self._lock = threading.Lock()
 
-    def report(self, facts: Mapping[str, Any]) -> None:
-        """Tell something; when nobody listens any more, no trial should fail for that."""
-        line = json.dumps(facts).encode() + b"\n"
+    def report(self, values: Mapping[str, Any]) -> None:
+        """Send values; a reader that is gone does not make the trial fail."""
+        line = json.dumps(values).encode() + b"\n"
         with self._lock, suppress(BrokenPipeError):
             while line:
                 line = line[os.write(self._descriptor, line) :]
 
 
-class _Relay(logging.Handler):
-    """Hands on what the task warns of, such as alerts: whoever gave the order looks at no other output."""
+class _WarningReporter(logging.Handler):
+    """Reports the warnings of the task, such as alerts: the launching process shows no other output."""
 
     def __init__(self, report: Report) -> None:
         super().__init__(logging.WARNING)
@@ -76,20 +76,20 @@ class _Relay(logging.Handler):
         self._report({"warning": record.getMessage()})
 
 
-class _WishToStop:
-    """Whether SIGTERM came. A second one ends the process at once."""
+class _StopRequest:
+    """Whether SIGTERM has arrived. A second one ends the process at once."""
 
     def __init__(self) -> None:
-        self._asked = False
-        signal.signal(signal.SIGTERM, self._ask)
+        self._received = False
+        signal.signal(signal.SIGTERM, self._receive)
 
     def __call__(self) -> bool:
-        return self._asked
+        return self._received
 
-    def _ask(self, number: int, frame: FrameType | None) -> None:
-        if self._asked:
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        if self._received:
             raise KeyboardInterrupt
-        self._asked = True
+        self._received = True
 
 
 def _task(name: str) -> Task:
@@ -99,11 +99,11 @@ def _task(name: str) -> Task:
 
 
 def _end_with_parent() -> None:
-    # Not sys.stdin, whose lock a blocked thread would keep until after the interpreter has gone.
+    # Not sys.stdin: its lock would block the interpreter at exit while this thread reads.
     while os.read(0, 4096):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(_GRACE)
+    time.sleep(_ORPHAN_SECONDS)
     os.kill(os.getpid(), signal.SIGKILL)
 
 

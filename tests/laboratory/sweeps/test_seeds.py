@@ -9,8 +9,8 @@ import pytest
 
 from cli.commands import Here, write_config
 from experiments.runs import PPO, values
-from rl4sys.laboratory.trials.launcher import Ended, News, Order, Outcome, Reported
-from rl4sys.laboratory.trials.side_by_side import train
+from rl4sys.laboratory.trials.launcher import Ended, Outcome, Reported, TrialEvent, TrialLaunch
+from rl4sys.laboratory.trials.trial import train
 
 SEEDS = ("train", "small.yaml", "--seed", "1,2", "--jobs", "2")
 
@@ -18,31 +18,31 @@ SEEDS = ("train", "small.yaml", "--seed", "1,2", "--jobs", "2")
 class Nearby:
     """Carries out orders at once, in this process."""
 
-    has_room = True
+    has_free_slot = True
 
     def __init__(self, jobs: int) -> None:
-        self._news: list[News] = []
+        self._events: list[TrialEvent] = []
 
     def describe(self) -> str:
         return "all here"
 
     @property
     def is_busy(self) -> bool:
-        return bool(self._news)
+        return bool(self._events)
 
-    def start(self, order: Order) -> None:
-        (order.directory / "output.txt").write_text("hello\n" if order.key == "0" else "")
-        news = self._news
+    def start(self, launch: TrialLaunch) -> None:
+        (launch.directory / "output.txt").write_text("hello\n" if launch.key == "0" else "")
+        events = self._events
         try:
-            finished = train(order.values, lambda facts: news.append(Reported(order.key, facts)), lambda: False)
+            finished = train(launch.values, lambda values: events.append(Reported(launch.key, values)), lambda: False)
         except ZeroDivisionError as error:
-            news.append(Ended(order.key, Outcome.FAILED, str(error)))
+            events.append(Ended(launch.key, Outcome.FAILED, str(error)))
         else:
-            news.append(Ended(order.key, Outcome.FINISHED if finished else Outcome.STOPPED))
+            events.append(Ended(launch.key, Outcome.FINISHED if finished else Outcome.STOPPED))
 
-    def news(self, seconds: float) -> Sequence[News]:
-        news, self._news = self._news, []
-        return news
+    def events(self, seconds: float) -> Sequence[TrialEvent]:
+        events, self._events = self._events, []
+        return events
 
     def ask_to_stop(self) -> None:
         raise AssertionError("nobody asked to stop")
@@ -55,7 +55,7 @@ class Nearby:
 def rl4sys(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Here:
     """The command, in a directory with a small config."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("rl4sys.cli.side_by_side.LocalLauncher", Nearby)
+    monkeypatch.setattr("rl4sys.cli.several_seeds.LocalLauncher", Nearby)
     write_config(tmp_path / "small.yaml", values(PPO, Path("runs")))
     return Here(monkeypatch, capsys)
 
@@ -72,7 +72,7 @@ def test_runs_that_an_alert_stops_are_told_with_the_way_to_go_on(rl4sys: Here) -
     code, out, err = rl4sys(*SEEDS, "alerts=[{when: step >= 96, do: [stop]}]")
     assert (code, out) == (3, "")
     assert err.count("stopped by an alert (step >= 96: at step 96 step is 96): ppo-CartPole-v1, seed ") == 2
-    assert err.count("; go on with: rl4sys resume runs/ppo-CartPole-v1-seed") == 2
+    assert err.count("; resume with: rl4sys resume runs/ppo-CartPole-v1-seed") == 2
 
 
 def test_a_run_that_cannot_begin_leaves_what_it_printed(rl4sys: Here, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,7 +80,7 @@ def test_a_run_that_cannot_begin_leaves_what_it_printed(rl4sys: Here, monkeypatc
     code, out, err = rl4sys(*SEEDS)
     assert (code, out) == (1, "")
     (output,) = Path("runs").glob(".*.starting/output.txt")
-    assert f"failed: ppo-CartPole-v1, seed 1; what it printed is in {output}\n" in err
+    assert f"failed: ppo-CartPole-v1, seed 1; its output is in {output}\n" in err
     assert "error: 2 of 2 runs failed:\n  ppo-CartPole-v1, seed 1: integer division" in err
 
 

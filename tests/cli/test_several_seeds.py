@@ -40,7 +40,7 @@ def test_a_seed_that_dies_does_not_stop_the_others(tmp_path: Path, config: Path)
     code, out, err = finish(process)
     assert code == 1
     assert "error: 1 of 2 runs failed:\n  ppo-CartPole-v1, seed 1: it was killed by SIGKILL" in err
-    assert "once the cause is gone: rl4sys resume runs/ppo-CartPole-v1-seed1-" in err
+    assert "once the cause is fixed: rl4sys resume runs/ppo-CartPole-v1-seed1-" in err
     assert out.count("runs/ppo-CartPole-v1-seed2-") == 1
 
 
@@ -68,7 +68,7 @@ def test_ctrl_c_stops_every_seed_with_a_checkpoint(tmp_path: Path, config: Path)
     process.send_signal(signal.SIGINT)
     code, _, err = finish(process)
     assert code == 130, err
-    assert err.count("go on with: rl4sys resume runs/") == 2
+    assert err.count("resume with: rl4sys resume runs/") == 2
     assert "not started: ppo-CartPole-v1, seed 3" in err
     for run in (tmp_path / "runs").glob("[!.]*"):
         assert (run / "result.json").is_file()

@@ -1,0 +1,99 @@
+"""Trains one run in this process, with a progress display; an interrupt leaves a checkpoint to resume from."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+import typer
+
+from rl4sys.cli.exit_codes import INTERRUPTED, STOPPED
+from rl4sys.cli.output import errors, show, tell
+from rl4sys.experiments import ExperimentConfig, Result, Run, RunDirectory, Screen, Terminal, plot
+from rl4sys.laboratory.formatting import format_return
+from rl4sys.laboratory.run_index.index_logger import index_run
+from rl4sys.run_files import CURVE, RETURN
+
+
+def train_new(config: ExperimentConfig, *, allow_fallback: bool, debug: bool) -> None:
+    """Create a run, train it and print its summary."""
+    with stop_on_signal() as stop:
+        run = Run.create(config, allow_fallback=allow_fallback)
+        if debug:
+            run.debug()
+        announce(run)
+        train_to_end(run, stop)
+
+
+def announce(run: Run) -> None:
+    """Print where the run is, and which device, threads and exactness it has."""
+    grade = run.components.grade
+    tell(f"run       {run.directory.path}")
+    tell(f"device    {run.components.device}, {run.threads} thread(s)")
+    tell(f"exactness {grade.name}: {grade.value}")
+    if run.replay_cost is not None:
+        tell(f"replay    {run.replay_cost}")
+
+
+def train_to_end(run: Run, stop: Callable[[], bool]) -> None:
+    """Train until the end or until asked to stop, then print the result or how to resume."""
+    with index_run(run.directory.path) as index_logger:
+        if run.config.logging.terminal:
+            with Screen(errors) as screen:
+                terminal = Terminal(screen, run.config.name, run.config.training.total_timesteps)
+                result = run.train([terminal, index_logger], stop)
+        else:
+            result = run.train([index_logger], stop)
+    if run.stopped is not None and not result.finished:
+        tell(f"stopped by an alert: {run.stopped}; resume with: rl4sys resume {run.directory.path}")
+        raise typer.Exit(STOPPED)
+    if not result.finished:
+        tell(f"interrupted at step {result.steps:,}; resume with: rl4sys resume {run.directory.path}")
+        raise typer.Exit(INTERRUPTED)
+    _print_result(run.directory, result)
+
+
+@contextmanager
+def stop_on_signal() -> Iterator[Callable[[], bool]]:
+    """Whether Ctrl-C or SIGTERM asked to stop. A second signal stops at once."""
+    received: list[int] = []
+
+    def receive(number: int, frame: FrameType | None) -> None:
+        if received:
+            raise KeyboardInterrupt
+        received.append(number)
+        tell("stopping with a checkpoint; a second Ctrl-C stops at once")
+
+    handlers = {number: signal.signal(number, receive) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: bool(received)
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+def plot_returns(directories: Sequence[RunDirectory], output: Path) -> Path | None:
+    """Plot the evaluation returns of some runs into a PNG, if that is possible."""
+    return try_plot(lambda: plot(directories, output, RETURN))
+
+
+def try_plot(draw: Callable[[], Path]) -> Path | None:
+    """Draw a plot; if that fails, print why and continue."""
+    try:
+        return draw()
+    except (OSError, ValueError, ImportError) as error:
+        tell(f"no plot: {error}")
+        return None
+
+
+def _print_result(directory: RunDirectory, result: Result) -> None:
+    curve = plot_returns([directory], directory.path / CURVE)
+    show(f"final evaluation  {format_return(result.evaluation)}   best {format_return(result.best)}")
+    show(f"steps             {result.steps:,} in {result.seconds:.0f} s")
+    show(f"run               {directory.path}")
+    if curve is not None:
+        show(f"learning curve    {curve}")
+    show(f"evaluate it with  rl4sys evaluate {directory.path}")
