@@ -1,4 +1,4 @@
-# Everything that a fresh machine needs is here: `make demo` and `make test`.
+# A fresh machine needs no more than `make demo` and `make test`.
 SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
@@ -10,7 +10,7 @@ STORM ?= 1
 STORMS := tests/faults tests/hostile tests/records tests/checkpoints tests/client/test_delivery_simulation.py
 CPP_CODE := 'cpp/*.cpp' 'cpp/*.hpp' 'cpp/*.h' 'cpp/*.c' 'cpp/*.inc'
 
-# Tests start hundreds of processes; compiled once is enough.
+# Tests start hundreds of processes, which should not compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
@@ -22,7 +22,7 @@ help: ## List the targets
 
 setup: $(WHOLE) ## Create .venv with everything in it
 
-# torch comes first and pinned, so that no other package can pull in another build of it.
+# torch is installed first, so that no other package pulls in another build of it.
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), f"Python 3.11 or newer is needed; this is {sys.version}"'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { \
@@ -32,12 +32,12 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train]'
 	@touch $(STAMP)
 
-# What only some environments, exports and loggers need, and the tools of developers: the tests use all of it.
+# Optional packages of environments, exports and loggers, and developer tools: the tests use all of them.
 $(WHOLE): $(STAMP)
 	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[whole,dev]'
 	@touch $(WHOLE)
 
-demo: $(STAMP) ## A server and a Lunar Lander client that learns through it, live, in two minutes; ends with a plot
+demo: $(STAMP) ## Learn Lunar Lander through a training server, live, in two minutes; ends with a plot
 	@$(BIN)/python examples/demo
 
 check: $(WHOLE) ## Format, lint, types, layers and the fast tests: about two minutes
@@ -57,17 +57,17 @@ lint: $(WHOLE)
 	@! command -v clang-format > /dev/null || git ls-files -co --exclude-standard $(CPP_CODE) | \
 		xargs --no-run-if-empty clang-format --dry-run -Werror || { echo "Run: make format"; exit 1; }
 
-format: $(WHOLE) ## Put the code into its usual form
+format: $(WHOLE) ## Format the code
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 	@! command -v clang-format > /dev/null || git ls-files -co --exclude-standard $(CPP_CODE) | \
 		xargs --no-run-if-empty clang-format -i
 
-# Packages arrive over one core while C++ is compiled on the other.
+# Packages are installed on one core while C++ is compiled on the other.
 test: ## Everything that must pass before a change lands
 	@$(MAKE) --no-print-directory -j 2 setup cpp-ahead
 	@$(MAKE) --no-print-directory check
-	@if cpp/packages.sh; then $(MAKE) --no-print-directory cpp-test; else echo "The C++ client is left out."; fi
+	@if cpp/packages.sh; then $(MAKE) --no-print-directory cpp-test; else echo "The C++ client is skipped."; fi
 	@$(RUN) pytest -n 2 --dist worksteal -m "slow and not learning and not faults"
 
 cpp-ahead:
@@ -81,7 +81,7 @@ cpp: ## Build the C++ client; as root, Debian's packages are installed first
 cpp-test: cpp ## Build the C++ client and run its tests
 	@cd cpp && ctest --preset release
 
-cpp-sanitize: ## The C++ tests once more under the address, undefined-behaviour and thread sanitizers
+cpp-sanitize: ## Run the C++ tests under the address, undefined-behaviour and thread sanitizers
 	@cpp/packages.sh
 	@cd cpp && for kind in asan tsan; do \
 		cmake --preset $$kind > /dev/null && cmake --build --preset $$kind && ctest --preset $$kind || exit 1; done
@@ -89,13 +89,13 @@ cpp-sanitize: ## The C++ tests once more under the address, undefined-behaviour 
 test-docs: $(WHOLE) ## The pages alone: links, quoted commands, code, English
 	@$(RUN) pytest -n 2 tests/docs
 
-test-learning: $(WHOLE) ## Does it learn? The published scores that two cores can reach; about half an hour
+test-learning: $(WHOLE) ## Train to the published scores that two cores can reach; about half an hour
 	@$(RUN) pytest -n 2 -m learning -s
 
 # The same tests as in `make test`, with far more trials.
-test-faults: $(WHOLE) ## The long storms: kills, partitions, sanitizers, …; hours, or STORM=0.01 for minutes
+test-faults: $(WHOLE) ## Fault tests with many trials: kills, partitions, sanitizers; hours, or STORM=0.01 for minutes
 	@RL4SYS_STORM=$(STORM) $(RUN) pytest -n 2 -m "not learning" $(wildcard $(STORMS))
-	@if cpp/packages.sh; then $(MAKE) --no-print-directory cpp-sanitize; else echo "The C++ client is left out."; fi
+	@if cpp/packages.sh; then $(MAKE) --no-print-directory cpp-sanitize; else echo "The C++ client is skipped."; fi
 
 bench: $(WHOLE) ## Compare with stable-baselines3 and with bare operations in the same run; about ten minutes
 	@$(BIN)/python benchmarks/run_all.py
@@ -103,7 +103,7 @@ bench: $(WHOLE) ## Compare with stable-baselines3 and with bare operations in th
 docs: $(WHOLE) ## Write docs/configuration.md and docs/server.md from the docstrings of the configs
 	@$(BIN)/python docs/write_reference.py
 
-proto: ## Write src/rl4sys/wire/generated from proto/, with the release that suits protobuf 6 and 7
+proto: ## Write src/rl4sys/wire/generated from proto/, with a release that works with protobuf 6 and 7
 	@test -x .venv-proto/bin/python || $(PYTHON) -m venv .venv-proto
 	@.venv-proto/bin/pip install --quiet --disable-pip-version-check grpcio-tools==1.72.1 'protobuf<7' 'setuptools<81'
 	@.venv-proto/bin/python proto/generate.py

@@ -1,4 +1,4 @@
-"""What all tests share: loggers as they were, and a table of what was tried at the end."""
+"""Fixtures and plug-ins of all tests: time limits, restored loggers and registries, and the table of fault tests."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ pytest_plugins = ["tests.time_limits"]
 
 
 @pytest.fixture(autouse=True)
-def _loggers_as_they_were() -> Iterator[None]:
-    """Commands that run in this process choose what is logged."""
+def _restored_log_level() -> Iterator[None]:
+    """Restore the log level, which commands that run in this process change."""
     ours = logging.getLogger("rl4sys")
     level = ours.level
     yield
@@ -27,8 +27,8 @@ def _loggers_as_they_were() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _plugins_as_they_were() -> Iterator[None]:
-    """Forget the plug-in files a test loaded: another test's file may register the same name."""
+def _restored_registries() -> Iterator[None]:
+    """Remove the plug-in files a test loaded: another test's file may register the same name."""
     before = _plugins()
     yield
     loaded = _plugins() - before
@@ -50,7 +50,7 @@ def _plugins() -> set[str]:
 
 @pytest.fixture
 def tally(request: pytest.FixtureRequest) -> Callable[[str, int], None]:
-    """Say at the beginning of a test how many trials of which figure it makes; if it fails, that is a violation."""
+    """Record at the beginning of a test how many trials of which figure it makes; a failure counts as a violation."""
 
     def note(figure: str, trials: int) -> None:
         request.node.user_properties.append((FIGURE, [figure, trials]))

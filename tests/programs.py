@@ -1,6 +1,6 @@
-"""Programs in Python that tests start and kill, each in a process of its own.
+"""Python programs that tests start and kill, each in its own process.
 
-They are forked from one process that has imported torch already, which takes longer than what most of them do.
+They are forked from one process that has imported torch already, since importing it takes longer than most of them run.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _IMPORTED += ["matplotlib.figure", "matplotlib.backends.backend_agg"]
 _SINGLE_THREADED = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
-class _Outside(NamedTuple):
-    """What a process finds around itself."""
+class _Context(NamedTuple):
+    """Working directory, environment and output files of a process."""
 
     cwd: Path
     environment: Mapping[str, str]
@@ -37,27 +37,27 @@ class _Outside(NamedTuple):
 
 
 class Program:
-    """`python -m MODULE`, or `python PATH`, started but not waited for; what it says is read when it has ended.
+    """`python -m MODULE`, or `python PATH`, running in the background; its output is read when it has ended.
 
-    It looks like a `subprocess.Popen` whose output is text.
+    The interface is that of `subprocess.Popen` with text output.
     """
 
     def __init__(self, program: str, *arguments: str, cwd: Path | None = None) -> None:
         _prepare()
-        said = Path(tempfile.mkdtemp())
-        weakref.finalize(self, shutil.rmtree, said)
-        self._out, self._err = said / "out", said / "err"
+        output = Path(tempfile.mkdtemp())
+        weakref.finalize(self, shutil.rmtree, output)
+        self._out, self._err = output / "out", output / "err"
         self._out.touch()
         self._err.touch()
-        outside = _Outside(cwd or Path.cwd(), dict(os.environ), self._out, self._err)
-        self._process = _PROCESSES.Process(target=_run, args=(program, arguments, outside))
+        context = _Context(cwd or Path.cwd(), dict(os.environ), self._out, self._err)
+        self._process = _PROCESSES.Process(target=_run, args=(program, arguments, context))
         self._process.start()
         assert self._process.pid is not None
         self.pid: int = self._process.pid
 
     @property
     def returncode(self) -> int | None:
-        """Its exit code, or minus the signal that ended it."""
+        """The exit code, or minus the signal that ended it."""
         return self._process.exitcode
 
     def poll(self) -> int | None:
@@ -77,23 +77,23 @@ class Program:
         self.send_signal(signal.SIGKILL)
 
     def communicate(self, timeout: float | None = None) -> tuple[str, str]:
-        """Wait for its end; what it said and what it complained about."""
+        """Wait for its end; returns its standard output and standard error."""
         self.wait(timeout)
         return self._out.read_text(), self._err.read_text()
 
     def first_line(self, seconds: float = 120.0) -> str:
-        """What it says first, as soon as it does."""
+        """The first line of its output, as soon as it is printed."""
         deadline = time.monotonic() + seconds
         while "\n" not in (said := self._out.read_text()):
             if self.poll() is not None or time.monotonic() > deadline:
                 self.kill()
-                raise AssertionError(f"it said {said!r}, and complained: {self.communicate()[1]}")
+                raise AssertionError(f"it printed {said!r}; on standard error: {self.communicate()[1]}")
             self._process.join(0.01)
         return said.partition("\n")[0]
 
 
 def _prepare() -> None:
-    """Start the process that others are forked from, if that has not happened yet."""
+    """Start the process that others are forked from, unless it is running."""
     _PROCESSES.set_forkserver_preload(_IMPORTED)
     before = {name: os.environ.get(name) for name in _SINGLE_THREADED}
     os.environ |= _SINGLE_THREADED
@@ -107,12 +107,12 @@ def _prepare() -> None:
                 os.environ[name] = value
 
 
-def _run(program: str, arguments: tuple[str, ...], outside: _Outside) -> None:
-    """What the new process does: become what `python` would have been."""
+def _run(program: str, arguments: tuple[str, ...], context: _Context) -> None:
+    """Run the program in the new process as `python` would."""
     os.environ.clear()
-    os.environ |= outside.environment
-    os.chdir(outside.cwd)
-    for number, path in ((1, outside.out), (2, outside.err)):
+    os.environ |= context.environment
+    os.chdir(context.cwd)
+    for number, path in ((1, context.out), (2, context.err)):
         file = os.open(path, os.O_WRONLY | os.O_APPEND)
         os.dup2(file, number)
         os.close(file)

@@ -1,6 +1,6 @@
-"""Two sizes of the same test: the usual one, and the storm of `make test-faults`.
+"""Two sizes of the same test: the usual one, and the large one of `make test-faults`.
 
-`RL4SYS_STORM=1` is the whole storm and `RL4SYS_STORM=0.01` a hundredth of it, to be tried in minutes.
+`RL4SYS_STORM=1` is the full size and `RL4SYS_STORM=0.01` a hundredth of it, which takes minutes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 
 
 def scaled(usual: int, storm: int) -> int:
-    """How many trials to make: `usual` of them, or in a storm `storm` times its scale, at least one."""
+    """The number of trials: `usual`, or with `RL4SYS_STORM` set, `storm` times its value, at least one."""
     scale = os.environ.get("RL4SYS_STORM")
     if scale is None:
         return usual

@@ -9,7 +9,7 @@ import pytest
 from rl4sys.atomic_files import publish_directory, replace_file, replace_link
 
 
-def test_a_replaced_file_has_its_new_contents_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
+def test_a_replaced_file_has_its_new_contents_and_no_temporary_file_is_left(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"old")
     replace_file(tmp_path / "a", b"new")
     assert (tmp_path / "a").read_bytes() == b"new"
@@ -29,13 +29,13 @@ def test_a_file_that_cannot_be_replaced_keeps_its_contents(tmp_path: Path, monke
     assert os.listdir(tmp_path) == ["a"]
 
 
-def test_a_link_can_be_pointed_elsewhere(tmp_path: Path) -> None:
+def test_a_link_can_be_replaced(tmp_path: Path) -> None:
     replace_link(tmp_path / "latest", "1")
     replace_link(tmp_path / "latest", "2")
     assert os.readlink(tmp_path / "latest") == "2"
 
 
-def test_a_published_directory_takes_the_place_of_an_older_one(tmp_path: Path) -> None:
+def test_a_published_directory_replaces_an_older_one(tmp_path: Path) -> None:
     for name in ("final", "aside"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "from").write_text(name)
@@ -44,7 +44,7 @@ def test_a_published_directory_takes_the_place_of_an_older_one(tmp_path: Path) -
     assert os.listdir(tmp_path) == ["final"]
 
 
-def test_an_older_directory_returns_when_the_new_one_cannot_be_published(
+def test_an_older_directory_is_restored_when_the_new_one_cannot_be_published(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "final").mkdir()

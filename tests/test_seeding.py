@@ -9,8 +9,8 @@ def test_the_same_root_and_name_give_the_same_numbers() -> None:
 
 
 def test_another_root_or_name_gives_other_numbers() -> None:
-    drawn = {Seeds(root).integer(*name) for root in (0, 1) for name in (("a",), ("b",), ("a", 0), ("a", 1))}
-    assert len(drawn) == 8
+    integers = {Seeds(root).integer(*name) for root in (0, 1) for name in (("a",), ("b",), ("a", 0), ("a", 1))}
+    assert len(integers) == 8
 
 
 def test_an_integer_fits_63_bits() -> None:

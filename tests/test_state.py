@@ -36,7 +36,7 @@ def test_a_state_survives_being_sent_as_text() -> None:
     assert restored["weights"].flags.writeable
 
 
-def test_names_with_slashes_do_not_meet() -> None:
+def test_a_name_with_a_slash_is_not_a_nested_name() -> None:
     state = {"a/b": np.zeros(1), "a": {"b": np.ones(1)}}
     restored: Any = join(*split(state))
     assert restored["a/b"].tolist() == [0.0]
@@ -59,7 +59,7 @@ def test_a_name_that_json_would_change_is_refused(name: Any) -> None:
     ],
     ids=["dtype", "shape", "bytes", "plain value"],
 )
-def test_a_digest_tells_states_apart_by(other: dict[str, Any]) -> None:
+def test_a_digest_depends_on(other: dict[str, Any]) -> None:
     assert digest(other) != digest(STATE)
 
 
@@ -68,7 +68,7 @@ def test_a_missing_or_unknown_part_is_named() -> None:
         require({"a": 1, "c": 2}, "a", "b")
 
 
-def test_a_generator_goes_on_where_its_state_was_taken() -> None:
+def test_a_restored_generator_continues_from_its_state() -> None:
     rng = np.random.default_rng(0)
     state = json.loads(json.dumps(generator_state(rng)))
     expected = rng.random(3).tolist()

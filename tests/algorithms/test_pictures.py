@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pictures import COMET, NETWORK, PIXELS
+from image_environment import COMET, NETWORK, PIXELS
 from rl4sys.experience import StreamKey
 from rl4sys.experiments.config import ExperimentConfig, load_experiment
 from rl4sys.policy import KeyedNoise, NumpyPolicy

@@ -1,4 +1,4 @@
-"""The written pages of the project, and what tests look for in them."""
+"""The pages of the project: their code blocks, links, headings and commands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PAGES = sorted(
     for page in place
 )
 GUIDES = [ROOT / "README.md", ROOT / "docs" / "quickstart.md", ROOT / "docs" / "own_algorithm.md"]
-"""Pages whose commands a reader types."""
+"""Pages whose commands readers type."""
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)\s]+)\)|(?:src|href)=\"([^\"]+)\"")
@@ -31,7 +31,7 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def links(page: Path) -> Iterator[str]:
-    """Where a page points to within the project."""
+    """The link targets of a page within the project."""
     for pair in _LINK.findall(_FENCE.sub("", page.read_text("utf-8"))):
         target = "".join(pair)
         if not target.startswith(("http://", "https://", "mailto:")):
@@ -39,7 +39,7 @@ def links(page: Path) -> Iterator[str]:
 
 
 def anchors(page: Path) -> set[str]:
-    """The names under which the headings of a page can be linked to."""
+    """The link anchors of the headings of a page."""
     headings = re.findall(r"^#+ (.+)$", _FENCE.sub("", page.read_text("utf-8")), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 

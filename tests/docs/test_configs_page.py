@@ -1,4 +1,4 @@
-"""The pages about config files and verification show what works."""
+"""The commands and configs on the pages about config files and verification work."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ CONFIGS, VERIFY = ROOT / "docs" / "configs.md", ROOT / "docs" / "verify.md"
 
 
 @pytest.mark.parametrize("command", [*commands(CONFIGS), *commands(VERIFY)], ids=" ".join)
-def test_every_quoted_command_is_understood(command: list[str]) -> None:
+def test_every_quoted_command_is_accepted(command: list[str]) -> None:
     outcome = CliRunner().invoke(app, [*command, "--help"])
     assert outcome.exit_code == 0, outcome.output or outcome.exception
 
@@ -33,10 +33,10 @@ def test_every_folder_of_configs_is_on_the_page() -> None:
 
 
 @pytest.mark.parametrize("layer", ["algorithms", "environments", "networks"])
-def test_each_shipped_layer_lies_beneath_an_experiment(layer: str) -> None:
+def test_each_shipped_layer_can_be_extended(layer: str) -> None:
     others = {"algorithms": "algorithms/ppo.yaml", "environments": "environments/cartpole.yaml"}
     for path in (packaged_configs() / layer).glob("*.yaml"):
-        beneath = [*(name for kind, name in others.items() if kind != layer), f"{layer}/{path.name}"]
-        # Names of environments are looked up when one is made, so all of these can be read without extras.
+        extended = [*(name for kind, name in others.items() if kind != layer), f"{layer}/{path.name}"]
+        # Environment names are resolved when one is made, so all of these load without extras.
         names = {"environment": {"name": "CartPole-v1"}} if layer == "environments" else {}
         assert load_experiment({"extends": beneath, **names}).algorithm is not None, path

@@ -16,7 +16,7 @@ COMMANDS = [command for guide in GUIDES for command in commands(guide)]
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with the files that the guides tell their readers to write."""
+    """A directory with the files that the guides ask their readers to write."""
     directory = tmp_path_factory.mktemp("desk")
     (directory / "examples").symlink_to(ROOT / "examples")
     for name, text in files(ROOT / "docs" / "quickstart.md"):
@@ -25,7 +25,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_every_link_leads_somewhere(page: Path) -> None:
+def test_every_link_has_a_target(page: Path) -> None:
     for link in links(page):
         name, _, anchor = link.partition("#")
         target = (page.parent / name).resolve() if name else page
@@ -34,7 +34,7 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_every_quoted_command_is_understood(command: list[str], desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_quoted_command_is_accepted(command: list[str], desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(desk)
     harmless = "--dry-run" if command[0] == "train" else "--help"
 
@@ -44,7 +44,7 @@ def test_every_quoted_command_is_understood(command: list[str], desk: Path, monk
 
 
 def test_the_configuration_reference_is_current() -> None:
-    # In a process of its own: what other tests register does not belong into the reference.
+    # In its own process: what other tests register does not belong in the reference.
     script = ROOT / "docs" / "write_reference.py"
     check = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True)
 

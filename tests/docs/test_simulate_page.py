@@ -18,7 +18,7 @@ PAGE = ROOT / "docs" / "simulate.md"
 
 
 @pytest.mark.parametrize("command", list(commands(PAGE)), ids=" ".join)
-def test_every_quoted_command_is_understood(command: list[str]) -> None:
+def test_every_quoted_command_is_accepted(command: list[str]) -> None:
     outcome = CliRunner().invoke(app, [*command, "--dry-run" if command[0] == "train" else "--help"])
     assert outcome.exit_code == 0, outcome.output or outcome.exception
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pictures import COMET, NETWORK, PIXELS
+from image_environment import COMET, NETWORK, PIXELS
 from rl4sys.experiments import Run
 
 from .runs import DQN, OFF_POLICY, PPO, small

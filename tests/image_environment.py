@@ -1,4 +1,4 @@
-"""An environment that draws pictures, and a network that learns from them in a moment."""
+"""A small environment with image observations, and a network that learns from them quickly."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ NETWORK = {"type": "cnn", "filters": [8], "kernels": [4], "strides": [2], "hidde
 
 
 class Comet(gymnasium.Env[Any, Any]):
-    """A bar that flies to the left or to the right, around the picture, which one picture alone does not show.
+    """A bar that moves to the left or to the right and wraps around; one frame does not show its direction.
 
-    From the second step on the choice 1 earns 1 if it flies to the right, else −1, and the choice 0 the opposite. A
-    continuous action loses its distance from 0.5 or, if it flies to the left, from −0.5.
+    From the second step on action 1 earns 1 if the bar moves to the right, else −1, and action 0 the opposite. A
+    continuous action is penalised by its distance from 0.5 or, if the bar moves to the left, from −0.5.
     """
 
     metadata = {"render_modes": ["rgb_array"]}
@@ -33,7 +33,7 @@ class Comet(gymnasium.Env[Any, Any]):
         super().reset(seed=seed)
         column, flies_right = self.np_random.integers((SIZE, 2)).tolist()
         self._place = [column, flies_right, 0]
-        return self._seen(), {}
+        return self._observation(), {}
 
     def step(self, action: Any) -> Any:
         column, flies_right, age = self._place
@@ -42,12 +42,12 @@ class Comet(gymnasium.Env[Any, Any]):
             reward = -abs(float(action[0]) - (flies_right - 0.5))
         else:
             reward = 1.0 if action == flies_right else -1.0
-        return self._seen(), reward if age else 0.0, age == 3, False, {}
+        return self._observation(), reward if age else 0.0, age == 3, False, {}
 
     def render(self) -> Any:
-        picture = np.zeros((SIZE, SIZE, 3), np.uint8)
-        picture[:, self._place[0]] = 255
-        return picture
+        frame = np.zeros((SIZE, SIZE, 3), np.uint8)
+        frame[:, self._place[0]] = 255
+        return frame
 
     def get_state(self) -> Any:
         return {"place": list(self._place)}
@@ -55,7 +55,7 @@ class Comet(gymnasium.Env[Any, Any]):
     def set_state(self, state: Any) -> None:
         self._place = list(state["place"])
 
-    def _seen(self) -> Any:
+    def _observation(self) -> Any:
         return np.array([self._place[2] / 4], np.float32)
 
 
