@@ -39,4 +39,4 @@ def test_each_shipped_layer_can_be_extended(layer: str) -> None:
         extended = [*(name for kind, name in others.items() if kind != layer), f"{layer}/{path.name}"]
         # Environment names are resolved when one is made, so all of these load without extras.
         names = {"environment": {"name": "CartPole-v1"}} if layer == "environments" else {}
-        assert load_experiment({"extends": beneath, **names}).algorithm is not None, path
+        assert load_experiment({"extends": extended, **names}).algorithm is not None, path
