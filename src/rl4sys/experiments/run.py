@@ -14,7 +14,7 @@ import torch
 
 from rl4sys.checkpoints import Checkpoints, NoCheckpoint, ReplayRows
 from rl4sys.config import plugin_hashes
-from rl4sys.environments import Grade
+from rl4sys.environments import ENVIRONMENTS, Grade
 from rl4sys.experiments.components import Components
 from rl4sys.experiments.config import ExperimentConfig, load_experiment
 from rl4sys.experiments.debugging import DebugMode
@@ -23,7 +23,6 @@ from rl4sys.experiments.loggers.composite import Loggers, open_loggers
 from rl4sys.experiments.machine import fingerprint_of_machine
 from rl4sys.experiments.metrics import Logger, MetricRecord, MetricsFile
 from rl4sys.experiments.monitoring.monitor import Monitor
-from rl4sys.experiments.policies.policy_directory import save_policy
 from rl4sys.experiments.preflight import check_combination, fit_to_machine
 from rl4sys.experiments.process_random import process_random_state, restore_process_random
 from rl4sys.experiments.result import Result, fingerprint
@@ -32,6 +31,8 @@ from rl4sys.experiments.run_statistics import RunStatistics, evaluation_metrics
 from rl4sys.experiments.simulation.training_videos import TrainingVideos
 from rl4sys.experiments.threads import act_with_one_thread, threads_for
 from rl4sys.learning import Diverged, Evaluation
+from rl4sys.policy import PortablePolicy
+from rl4sys.policy.portable_policy import SUFFIX
 from rl4sys.replay import ReplayCost
 from rl4sys.seeding import Seeds
 from rl4sys.state import State, require
@@ -300,9 +301,17 @@ class Run:
         """Keep the policy if it is the best so far, and say whether it is."""
         if self._statistics.best_step != self.steps:
             return False
-        with self.directory.writing(self.steps):
-            save_policy(self.directory.policies / "best", self.learner)
+        self._save_policy("best")
         return True
+
+    def _save_policy(self, name: str) -> None:
+        newest, policies = self.learner.store.newest, self.learner.algorithm.policies
+        environment = ENVIRONMENTS.dump(self.config.environment)
+        policy = PortablePolicy(policies.explore, policies.exploit, newest.blob, newest.number, self.steps, environment)
+        with self.directory.writing(self.steps):
+            policy.write(self.directory.policies / f"{name}{SUFFIX}")
+            # Before version 0.2 a policy was a directory of this name; what it holds is out of date now.
+            shutil.rmtree(self.directory.policies / name, ignore_errors=True)
 
     def _conclude(self) -> Result:
         result = Result(
@@ -313,8 +322,8 @@ class Run:
             seconds=self._timing()["seconds"],
             fingerprint=self.fingerprint(),
         )
+        self._save_policy("latest")
         with self.directory.writing(self.steps):
-            save_policy(self.directory.policies / "latest", self.learner)
             result.write(self.directory.result)
         return result
 

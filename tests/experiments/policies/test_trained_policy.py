@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from rl4sys.checkpoints import CheckpointDamaged, Checkpoints
 from rl4sys.experience import ArraySpec
 from rl4sys.experiments import RunDirectory, RunNotFound
 from rl4sys.experiments.policies.trained_policy import PolicyNotFound, find_policy
-from rl4sys.policy import DiscreteAction, PolicyFileDamaged
+from rl4sys.policy import DiscreteAction, PolicyFileDamaged, PortablePolicy
 from rl4sys.server.learners.learner_setup import LearnerSetup
 from rl4sys.server.workers.fold import Fold
 
@@ -56,9 +57,30 @@ def test_links_and_the_folder_of_checkpoints_are_understood(run: RunDirectory) -
     assert find_policy(run.config, best=False).policy.steps == 256
 
 
-def test_a_folder_of_policy_files_knows_the_environment_of_its_run(run: RunDirectory) -> None:
-    found = find_policy(run.policies / "latest")
+@pytest.mark.parametrize("name", ["latest.rl4sys", "latest"])
+def test_a_policy_that_a_run_saved_is_found_with_and_without_its_suffix(run: RunDirectory, name: str) -> None:
+    found = find_policy(run.policies / name)
     assert found.policy.weights.tobytes() == blob(run, 256)
+    assert found.environment == find_policy(run.path).environment
+
+
+def old_policy_folder(run: RunDirectory) -> Path:
+    """The policy of a run as versions before 0.2 wrote it."""
+    policy = PortablePolicy.read(run.policies / "latest.rl4sys")
+    (run.policies / "latest.rl4sys").unlink()
+    folder = run.policies / "latest"
+    folder.mkdir()
+    (folder / "explore.json").write_text(policy.explore.to_json())
+    (folder / "exploit.json").write_text(policy.exploit.to_json())
+    (folder / "weights.f32").write_bytes(policy.weights.tobytes())
+    manifest = {"version": policy.version, "steps": policy.steps, "sha256": policy.sha256}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    return folder
+
+
+def test_a_policy_folder_of_an_older_version_is_read(run: RunDirectory, tmp_path: Path) -> None:
+    found = find_policy(old_policy_folder(copied(run, tmp_path)))
+    assert (found.policy.steps, found.policy.weights.tobytes()) == (256, blob(run, 256))
     assert found.environment is not None
 
 
@@ -101,7 +123,7 @@ def test_a_damaged_checkpoint_is_passed_over_for_a_run_and_refused_by_itself(run
 
 
 def test_damaged_policy_files_are_refused(run: RunDirectory, tmp_path: Path) -> None:
-    folder = copied(run, tmp_path).policies / "latest"
+    folder = old_policy_folder(copied(run, tmp_path))
     (folder / "weights.f32").write_bytes(b"\0" * 8)
     with pytest.raises(PolicyFileDamaged, match="Give the run itself"):
         find_policy(folder)

@@ -85,9 +85,10 @@ def _is_installed(logger: LoggerConfig, key: str, *, allow_fallback: bool) -> bo
     if needed is None or importlib.util.find_spec(needed.package) is not None:
         return True
     if not allow_fallback:
+        switch = "remove it" if key.startswith("logging.others") else f"{key}=false"
         raise LoggerUnavailable(
             f"{key}: the package '{needed.package}' is not installed. Install it with: pip install '{needed.install}', "
-            f"or train without this logger: --allow-fallback."
+            f"or train without this logger: {switch} (or --allow-fallback)."
         )
     _log.warning("%s: the package '%s' is not installed; training without this logger.", key, needed.package)
     return False

@@ -26,7 +26,7 @@ from rl4sys.experiments.config import load_experiment
 from rl4sys.experiments.run_directory import RunDirectory, find_run
 from rl4sys.policy import PolicyFileDamaged, PolicySpec, PortablePolicy
 from rl4sys.policy.portable_policy import SUFFIX
-from rl4sys.run_files import CHECKPOINTS
+from rl4sys.run_files import CHECKPOINTS, POLICIES
 from rl4sys.server.learners.learner_setup import LearnerSetup, is_learner
 from rl4sys.server.workers.learner_config import build_learner, resolve
 from rl4sys.suggestions import did_you_mean_one_of
@@ -79,6 +79,8 @@ def find_policy(text: str | Path, *, best: bool = True) -> TrainedPolicy:
     the best checkpoint instead of the newest.
     """
     path = Path(text)
+    if path.parent.name == POLICIES and (saved := path.with_name(f"{path.name}{SUFFIX}")).is_file():
+        path = saved
     if path.is_file():
         if path.suffix == SUFFIX:
             return _of_file(path)
@@ -158,7 +160,7 @@ def _of_file(path: Path) -> TrainedPolicy:
 
 
 def _of_policy_folder(folder: Path) -> TrainedPolicy:
-    """What a run keeps in `policies/best` and `policies/latest`."""
+    """A policy of a run as versions before 0.2 wrote it: a folder with specs, weights and a manifest."""
     try:
         explore, exploit = (
             PolicySpec.from_json((folder / f"{name}.json").read_text()) for name in ("explore", "exploit")
