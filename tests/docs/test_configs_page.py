@@ -35,7 +35,9 @@ def test_every_folder_of_configs_is_on_the_page() -> None:
 @pytest.mark.parametrize("layer", ["algorithms", "environments", "networks"])
 def test_each_shipped_layer_can_be_extended(layer: str) -> None:
     others = {"algorithms": "algorithms/ppo.yaml", "environments": "environments/cartpole.yaml"}
-    for path in (packaged_configs() / layer).glob("*.yaml"):
+    shipped = list((packaged_configs() / layer).glob("*.yaml"))
+    assert shipped
+    for path in shipped:
         extended = [*(name for kind, name in others.items() if kind != layer), f"{layer}/{path.name}"]
         # Environment names are resolved when one is made, so all of these load without extras.
         names = {"environment": {"name": "CartPole-v1"}} if layer == "environments" else {}

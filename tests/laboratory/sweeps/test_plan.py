@@ -81,7 +81,9 @@ def test_changes_reach_every_trial(tmp_path: Path) -> None:
         "overrides": {"training.total_timesteps": 7, "training.log_frequency": 3},
         "sweep": {"algorithm.lr": [1e-3, 1e-4]},
     }
-    for trial in planned(tmp_path, values, "training.total_timesteps=1e3", "device=cpu"):
+    trials = planned(tmp_path, values, "training.total_timesteps=1e3", "device=cpu")
+    assert len(trials) == 2
+    for trial in trials:
         assert (trial.config.training.total_timesteps, trial.config.training.log_frequency) == (1_000, 3)
         assert trial.config.experiment.device == "cpu"
 
