@@ -4,10 +4,20 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 from rl4sys.server import InProcessTransport, ServiceOptions, TrainingService
 
 THREADS = ServiceOptions(workers="threads", restart_seconds=0.01)
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Local learners compute with one thread, as workers do by default: another number changes the last bits."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture

@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 
 from rl4sys.experience import Array, ArraySpec, Segment, SegmentSchema
-from rl4sys.wire import RefusalReason, SegmentFormat, SegmentRefused, decode_segment, encode_segment
+from rl4sys.wire import (
+    RefusalReason,
+    SegmentFormat,
+    SegmentRefused,
+    decode_checked_segment,
+    decode_segment,
+    encode_segment,
+)
 from rl4sys.wire.generated import experience_pb2, training_pb2
 
 from .strategies import LANDER, RICH, formatted_segments, lander_segment, rich_segment
@@ -25,19 +32,32 @@ def arrays_of(segment: Segment) -> list[Array]:
     return [*(array for group in groups for array in group.values()), segment.action, segment.reward]
 
 
-@given(formatted_segments())
-def test_any_segment_comes_back_as_it_was(case: tuple[SegmentFormat, Segment]) -> None:
-    form, segment = case
-    again = received(form, encode_segment(form, segment))
-    assert (again.stream, again.episode, again.start) == (segment.stream, segment.episode, segment.start)
-    assert (again.policy_version, again.ending) == (segment.policy_version, segment.ending)
-    for got, sent in zip(arrays_of(again), arrays_of(segment), strict=True):
+def require_equal(one: Segment, other: Segment) -> None:
+    assert (one.stream, one.episode, one.start) == (other.stream, other.episode, other.start)
+    assert (one.policy_version, one.ending) == (other.policy_version, other.ending)
+    for got, sent in zip(arrays_of(one), arrays_of(other), strict=True):
         np.testing.assert_array_equal(got, sent, strict=True)
 
 
+@given(formatted_segments())
+def test_a_decoded_segment_equals_the_encoded_one(case: tuple[SegmentFormat, Segment]) -> None:
+    form, segment = case
+    data = encode_segment(form, segment)
+    require_equal(received(form, data), segment)
+    require_equal(decode_checked_segment(form, data, client=segment.stream.client), segment)
+
+
+def test_a_checked_segment_of_another_format_is_refused() -> None:
+    data = encode_segment(RICH, rich_segment())
+    with pytest.raises(SegmentRefused, match=r"columns\..*Its format has changed"):
+        decode_checked_segment(LANDER, data, client="client")
+
+
 @pytest.mark.parametrize(("form", "segment"), [(LANDER, lander_segment()), (RICH, rich_segment())])
-def test_nobody_can_write_into_what_was_received(form: SegmentFormat, segment: Segment) -> None:
-    assert not any(array.flags.writeable for array in arrays_of(received(form, encode_segment(form, segment))))
+def test_decoded_arrays_are_read_only(form: SegmentFormat, segment: Segment) -> None:
+    data = encode_segment(form, segment)
+    for decoded in (received(form, data), decode_checked_segment(form, data, client="client")):
+        assert not any(array.flags.writeable for array in arrays_of(decoded))
 
 
 def test_a_step_of_lunar_lander_costs_less_than_45_bytes_with_everything_around_it() -> None:

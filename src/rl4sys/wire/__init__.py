@@ -1,4 +1,4 @@
-"""The wire contract of `proto/rl4sys/v1`: records into messages, and messages into records that can be trusted."""
+"""The wire contract of `proto/rl4sys/v1`: records to messages, and messages to validated records."""
 
 from rl4sys.wire.decisions import Question, decode_decision, decode_question, encode_decision, encode_question
 from rl4sys.wire.errors import ContractViolation, RefusalReason, SegmentRefused
@@ -9,7 +9,7 @@ from rl4sys.wire.patches import decode_patch, encode_patch
 from rl4sys.wire.policies import decode_action, decode_policy, encode_action, encode_policy
 from rl4sys.wire.policy_check import require_decides
 from rl4sys.wire.segment_format import SegmentFormat
-from rl4sys.wire.segments import decode_segment, encode_segment
+from rl4sys.wire.segments import decode_checked_segment, decode_segment, encode_segment
 from rl4sys.wire.sequence_ranges import covered, to_ranges
 
 PROTOCOL = 1
@@ -27,6 +27,7 @@ __all__ = [
     "SegmentRefused",
     "covered",
     "decode_action",
+    "decode_checked_segment",
     "decode_decision",
     "decode_patch",
     "decode_policy",

@@ -1,4 +1,4 @@
-"""One array on its way: how many bytes a row has, in which type, and which values are possible."""
+"""One array of a message: the bytes of a row, the type in which they are sent, and the values that are allowed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rl4sys.wire.errors import ContractViolation, RefusalReason
 
 
 class Unusable(ValueError):
-    """A part of a message is not what was agreed on. The text lacks who sent it: callers know, and add it."""
+    """A part of a message is not what was agreed on. The caller adds to the text who sent it."""
 
     def __init__(self, reason: RefusalReason, problem: str) -> None:
         super().__init__(problem)
@@ -22,7 +22,7 @@ class Unusable(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """How one array travels: little-endian, in C order, row after row."""
+    """How one array is sent: little-endian, in C order, row after row."""
 
     label: str
     """What it is, for errors."""
@@ -42,7 +42,7 @@ class Column:
             if dtype.kind not in "iu" or len(self.choices) != math.prod(self.spec.shape):
                 raise self._unfit("whole numbers, and one count for each part")
             if not 1 <= min(self.choices) <= max(self.choices) <= int(np.iinfo(self.spec.dtype).max) + 1:
-                raise self._unfit("counts from 1 up to what the type holds")
+                raise self._unfit("counts from 1 to the largest number of the type")
             sent_as = np.min_scalar_type(max(self.choices) - 1).newbyteorder("<")
             bound = np.array(self.choices, np.uint64).reshape(self.spec.shape)
         object.__setattr__(self, "_dtype", dtype)
@@ -74,6 +74,18 @@ class Column:
 
         Whether floats are finite is left to the caller, who may have a schema that checks them.
         """
+        array = self._sent(data, rows)
+        if self._bound is not None:
+            self._require_choices(array)
+        elif self.spec.dtype == "bool" and data.translate(None, b"\0\1"):
+            raise Unusable(RefusalReason.OUT_OF_RANGE, f"the {self.label} has bytes that are neither 0 nor 1")
+        return self._widened(array)
+
+    def decode_checked(self, data: bytes, rows: int) -> Array:
+        """As `decode`, for bytes whose values were checked before; only their number is compared."""
+        return self._widened(self._sent(data, rows))
+
+    def _sent(self, data: bytes, rows: int) -> Array:
         if len(data) != rows * self._row_bytes:
             raise Unusable(
                 RefusalReason.MALFORMED,
@@ -81,18 +93,16 @@ class Column:
                 f"{rows} rows of {self.spec.dtype}{list(self.spec.shape)} sent as {self._sent_as}",
             )
         array: Array = np.frombuffer(data, self._sent_as)
-        if self.spec.shape:
-            array = array.reshape(rows, *self.spec.shape)
+        return array.reshape(rows, *self.spec.shape) if self.spec.shape else array
+
+    def _widened(self, array: Array) -> Array:
         if self._bound is not None:
-            self._require_choices(array)
             array = array.astype(self._dtype)
             array.flags.writeable = False
-        elif self.spec.dtype == "bool" and data.translate(None, b"\0\1"):
-            raise Unusable(RefusalReason.OUT_OF_RANGE, f"the {self.label} has bytes that are neither 0 nor 1")
         return array
 
     def _require_choices(self, array: Array) -> None:
-        # The largest alone is found faster than each is compared.
+        # Finding the largest value is faster than comparing each.
         only_choice = len(self.choices) == 1
         if array.size and (array.max() >= self.choices[0] if only_choice else (array >= self._bound).any()):
             raise Unusable(

@@ -1,4 +1,4 @@
-"""How the segments of one learner travel: their schema, and how many choices an action has."""
+"""The format of the segments of one learner: their schema, and how many choices an action has."""
 
 from __future__ import annotations
 
@@ -17,18 +17,20 @@ _REWARD = ArraySpec("reward", "float32", ())
 
 @dataclass(frozen=True, slots=True)
 class SegmentFormat:
-    """What client and server agree on at Join. Make it once and keep it: it prepares the work for each column."""
+    """What client and server agree on at Join. Make it once and keep it: it prepares each column."""
 
     schema: SegmentSchema
     choices: tuple[int, ...] = ()
     """How many choices each part of an action has; empty where actions are real numbers."""
     hash: bytes = field(init=False, compare=False)
-    """SHA-256 of the canonical text: schemas that differ in anything have different ones."""
+    """SHA-256 of the canonical text: it differs if anything in the schema does."""
     observation: tuple[Column, ...] = field(init=False, repr=False, compare=False)
     action: Column = field(init=False, repr=False, compare=False)
     reward: Column = field(init=False, repr=False, compare=False)
     extras: tuple[Column, ...] = field(init=False, repr=False, compare=False)
     carry: tuple[Column, ...] = field(init=False, repr=False, compare=False)
+    columns: int = field(init=False, repr=False, compare=False)
+    """How many columns a segment has."""
 
     def __post_init__(self) -> None:
         prepare, schema = object.__setattr__, self.schema
@@ -38,6 +40,7 @@ class SegmentFormat:
         prepare(self, "reward", Column("reward", _REWARD))
         prepare(self, "extras", _columns("extra", schema.extras))
         prepare(self, "carry", _columns("carry", schema.carry))
+        prepare(self, "columns", len(self.observation) + 2 + len(self.extras) + len(self.carry))
 
     @classmethod
     def of(cls, spec: PolicySpec) -> SegmentFormat:
@@ -67,7 +70,7 @@ class SegmentFormat:
         return cls(schema, tuple(message.choices))
 
     def _canonical(self) -> str:
-        """JSON without spaces: arrays as [name, dtype, shape], in the order in which their columns travel."""
+        """JSON without spaces: arrays as [name, dtype, shape], in the order of their columns."""
         schema = self.schema
         groups = (schema.observation, (schema.action,), schema.extras, schema.carry)
         arrays = [[[spec.name, spec.dtype, spec.shape] for spec in group] for group in groups]

@@ -1,6 +1,9 @@
-"""Segments to and from the bytes in which they are kept, sent and logged."""
+"""Segments to and from the bytes in which they are sent and logged."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from rl4sys.experience import Array, Ending, SchemaMismatch, Segment, StreamKey
 from rl4sys.wire.arrays import require_label
@@ -22,10 +25,11 @@ _ENDING_NUMBERS = {
     Ending.TRUNCATED: experience_pb2.ENDING_TRUNCATED,
 }
 _ENDINGS = {number: ending for ending, number in _ENDING_NUMBERS.items()}
+_Decode: TypeAlias = Callable[[Column, bytes, int], Array]
 
 
 def encode_segment(form: SegmentFormat, segment: Segment) -> bytes:
-    """The bytes for PushedSegment. Raises `SegmentRefused` where the segment does not have the agreed arrays.
+    """The bytes for PushedSegment. Raises `SegmentRefused` if the segment does not have the agreed arrays.
 
     NaN and infinity are left for the receiver to refuse; `SegmentSchema.check` finds them here.
     """
@@ -62,7 +66,10 @@ def decode_segment(form: SegmentFormat, data: bytes, *, client: str, sequence: i
     one copy of `data`, except that narrowed actions get their own type back.
     """
     try:
-        return _decode(form, data, client, max_steps)
+        message = _checked(form, data, max_steps)
+        segment = _segment(form, message, client, Column.decode)
+        form.schema.check(segment)
+        return segment
     except Unusable as error:
         raise _refused(error.reason, client, f"sent segment {sequence}", _advised(error)) from error
     except SchemaMismatch as error:
@@ -72,50 +79,64 @@ def decode_segment(form: SegmentFormat, data: bytes, *, client: str, sequence: i
         raise _refused(RefusalReason.MALFORMED, client, f"sent segment {sequence}", str(error)) from error
 
 
-def _decode(form: SegmentFormat, data: bytes, client: str, max_steps: int) -> Segment:
-    observations, extras = len(form.observation), len(form.extras)
-    expected = observations + 2 + extras + len(form.carry)
-    message = parse(experience_pb2.Segment, data, most_bytes=len(data), most_fields=_HEADER_FIELDS + expected)
-    columns = list(message.columns)
-    steps = message.steps
-    if steps == 0 or len(columns) != expected:
-        raise Unusable(
-            RefusalReason.MALFORMED,
-            f"it has {steps} steps and {len(columns)} columns; expected at least one step and {expected} columns",
-        )
-    if steps > max_steps:
-        raise Unusable(RefusalReason.TOO_LARGE, f"it has {steps} steps; at most {max_steps} are taken")
-    lane, episode, start, version = message.lane, message.episode, message.start, message.policy_version
-    if max(lane, episode, start, version) > LARGEST:
+def decode_checked_segment(form: SegmentFormat, data: bytes, *, client: str) -> Segment:
+    """The same segment from bytes that `decode_segment` accepted before, such as those of a log.
+
+    Names and values are not checked again, the number and lengths of columns are: `SegmentRefused` if the format has
+    changed since.
+    """
+    try:
+        return _segment(form, experience_pb2.Segment.FromString(data), client, Column.decode_checked)
+    except Unusable as error:
+        raise _refused(error.reason, client, "has a segment in the log", f"{error}. Its format has changed.") from error
+
+
+def _checked(form: SegmentFormat, data: bytes, max_steps: int) -> experience_pb2.Segment:
+    """The message, if its header can be used."""
+    message = parse(experience_pb2.Segment, data, most_bytes=len(data), most_fields=_HEADER_FIELDS + form.columns)
+    if message.steps > max_steps:
+        raise Unusable(RefusalReason.TOO_LARGE, f"it has {message.steps} steps; at most {max_steps} are accepted")
+    if max(message.lane, message.episode, message.start, message.policy_version) > LARGEST:
         raise Unusable(RefusalReason.MALFORMED, f"a number in its header is larger than {LARGEST}")
     if message.ending not in _ENDINGS:
-        raise Unusable(RefusalReason.MALFORMED, f"ending {message.ending} is none that this version knows")
-    after = observations + 2 + extras
-    segment = Segment(
-        StreamKey(client, require_label("The agent", message.agent), lane),
-        episode,
-        start,
-        version,
+        raise Unusable(RefusalReason.MALFORMED, f"this version does not know ending {message.ending}")
+    require_label("The agent", message.agent)
+    return message
+
+
+def _segment(form: SegmentFormat, message: experience_pb2.Segment, client: str, decode: _Decode) -> Segment:
+    columns, steps = list(message.columns), message.steps
+    if steps == 0 or len(columns) != form.columns:
+        raise Unusable(
+            RefusalReason.MALFORMED,
+            f"it has {steps} steps and {len(columns)} columns; expected at least one step and {form.columns} columns",
+        )
+    action = len(form.observation)
+    extras = action + 2
+    carry = extras + len(form.extras)
+    return Segment(
+        StreamKey(client, message.agent, message.lane),
+        message.episode,
+        message.start,
+        message.policy_version,
         _ENDINGS[message.ending],
-        _decode_group(form.observation, columns[:observations], steps + 1),
-        form.action.decode(columns[observations], steps),
-        form.reward.decode(columns[observations + 1], steps),
-        _decode_group(form.extras, columns[observations + 2 : after], steps),
+        _group(form.observation, columns[:action], steps + 1, decode),
+        decode(form.action, columns[action], steps),
+        decode(form.reward, columns[action + 1], steps),
+        _group(form.extras, columns[extras:carry], steps, decode),
         {
-            c.spec.name: c.decode(data, 1).reshape(c.spec.shape)
-            for c, data in zip(form.carry, columns[after:], strict=True)
+            column.spec.name: decode(column, part, 1).reshape(column.spec.shape)
+            for column, part in zip(form.carry, columns[carry:], strict=True)
         },
     )
-    form.schema.check(segment)
-    return segment
 
 
-def _decode_group(columns: tuple[Column, ...], data: list[bytes], rows: int) -> dict[str, Array]:
-    return {column.spec.name: column.decode(part, rows) for column, part in zip(columns, data, strict=True)}
+def _group(columns: tuple[Column, ...], data: Sequence[bytes], rows: int, decode: _Decode) -> dict[str, Array]:
+    return {column.spec.name: decode(column, part, rows) for column, part in zip(columns, data, strict=True)}
 
 
 def _require_as_many(form: SegmentFormat, segment: Segment) -> None:
-    """An array that nobody agreed on would otherwise stay behind unnoticed."""
+    """An array that was not agreed on would otherwise be left out silently."""
     groups = ((segment.observation, form.observation), (segment.extras, form.extras), (segment.carry, form.carry))
     for arrays, columns in groups:
         if len(arrays) > len(columns):
@@ -125,7 +146,7 @@ def _require_as_many(form: SegmentFormat, segment: Segment) -> None:
 def _advised(error: Unusable) -> str:
     if error.reason is RefusalReason.TOO_LARGE:
         return f"{error}. Cut episodes into segments within the limits that Join gave."
-    return f"{error}. Rejoin after changing what is observed or done, or choose another policy_id."
+    return f"{error}. Rejoin after changing the observation or the action, or choose another policy_id."
 
 
 def _refused(reason: RefusalReason, client: str, did: str, problem: str) -> SegmentRefused:

@@ -28,7 +28,9 @@ from rl4sys.learning import Learner
 from rl4sys.records import Durability
 from rl4sys.server import InProcessTransport, ServiceOptions
 from rl4sys.server.learners.learner_setup import LearnerSetup
+from rl4sys.server.workers.events import Event, Failed, LearnerProgress, Published
 from rl4sys.server.workers.learner_config import build_learner, resolve
+from rl4sys.server.workers.worker_main import WorkerControl, work
 from rl4sys.wire.generated import status_pb2
 
 Serve = Callable[..., InProcessTransport]
@@ -128,6 +130,23 @@ def test_all_checkpoints_may_be_lost_while_the_log_is_whole(serve: Serve, tmp_pa
     client = ScriptedClient(serve(), join_request("a"))
     wait_for_version(client, expected.number)
     np.testing.assert_array_equal(client.weights(), expected.blob)
+
+
+def test_a_damaged_record_of_the_log_is_never_learned_from(serve: Serve, tmp_path: Path) -> None:
+    client = ScriptedClient(serve(), join_request("a"))
+    client.push(range(12))
+    client.transport._service.drain()
+    learner = tmp_path / "data" / "learners" / "a"
+    shutil.rmtree(learner / "checkpoints")
+    (file,) = (learner / "log").glob("0*.records")
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+    events: list[Event] = []
+    work(learner, None, WorkerControl(), events.append)
+    (failed,) = [event for event in events if isinstance(event, Failed)]
+    assert "RecordsDamaged" in failed.problem
+    assert not any(isinstance(event, LearnerProgress | Published) for event in events)
 
 
 def test_a_service_in_memory_leaves_nothing_behind(serve: Serve, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from rl4sys.server.workers.curves import Curves
 from rl4sys.server.workers.events import Event, LearnerProgress, Published, Ready, Saved
 from rl4sys.server.workers.learner_config import build_learner, canonical, resolve
 from rl4sys.state import State, require
-from rl4sys.wire import SegmentFormat, decode_segment
+from rl4sys.wire import SegmentFormat, decode_checked_segment
 
 _log = logging.getLogger(__name__)
 
@@ -86,13 +86,8 @@ class Fold:
     def take(self, record: Record) -> None:
         """Learn from one record, publish what comes of it, and save when it is time."""
         stored = StoredSegment.decode(record.payload)
-        segment = decode_segment(
-            self._form,
-            stored.segment,
-            client=stored.client,
-            sequence=stored.sequence,
-            max_steps=self._setup.max_segment_steps,
-        )
+        # The serving process accepted it, and the log has checked its CRC.
+        segment = decode_checked_segment(self._form, stored.segment, client=stored.client)
         before = self.learner.steps
         if segment.policy_version > self.learner.store.latest:
             # The host lets it in while versions of an unfolded part of the log may still come.
