@@ -6,13 +6,15 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import torch
 
-from rl4sys.algorithms import ALGORITHMS, Problem
-from rl4sys.algorithms.critics import Critics
+from rl4sys.algorithms import ALGORITHMS, Problem, run_update
 from rl4sys.experience import Array, Transitions
+from rl4sys.networks import Network
 from rl4sys.policy import ActionSpec, BoxAction
 from rl4sys.weights import Layout
 
+from .networks_of import flat_of
 from .problems import problem, transitions
 from .reference import Weights, gradient, named, network
 
@@ -54,13 +56,11 @@ def member(stacked: Weights, number: int) -> dict[str, Array]:
     return {name: tensor[number] for name, tensor in stacked.items()}
 
 
-def with_other_targets(critics: Critics) -> Array:
-    """Moves the targets away from the critics; returns the flat targets."""
-    state = dict(critics.state())
-    rng = np.random.default_rng(5)
-    state["targets"] = state["targets"] + rng.normal(0, 0.3, len(state["targets"])).astype(np.float32)
-    critics.restore(state)
-    return np.asarray(state["targets"])
+def with_other_targets(network: Network) -> Array:
+    """Moves the target network away from the network; returns its flat parameters."""
+    rng, flat = np.random.default_rng(5), network.target_parameters.flat
+    flat.add_(torch.from_numpy(rng.normal(0, 0.3, len(flat)).astype(np.float32)))
+    return flat.numpy().copy()
 
 
 def ending(batch: Transitions, discount: float) -> Transitions:
@@ -69,13 +69,13 @@ def ending(batch: Transitions, discount: float) -> Transitions:
 
 def require_gradient_of_critics(algorithm: Any, batch: Transitions, target: Array) -> None:
     """One update must leave the gradient of the weighted squared errors to these targets, by central differences."""
-    layout, flat = algorithm.critics.parameters.layout, algorithm.critics.state()["parameters"]
+    layout, flat = algorithm.critics.optimizer.parameters.layout, flat_of(algorithm, "critics")
 
     def errors(weights: Weights) -> Array:
         joined = np.concatenate([t.ravel() for t in weights.values()])
         return judged(layout, joined, batch.observation["observation"], scaled(batch.action)) - target
 
-    _, feedback = algorithm.update(batch)
+    _, feedback = run_update(algorithm, batch)
     expected = gradient(lambda w: float((0.5 * errors(w) ** 2 * batch.weight).mean(axis=1).sum()), layout, flat)
-    np.testing.assert_allclose(algorithm.critics.parameters.gradient.numpy(), expected, rtol=2e-5, atol=2e-6)
+    np.testing.assert_allclose(algorithm.critics.optimizer.parameters.gradient.numpy(), expected, rtol=2e-5, atol=2e-6)
     np.testing.assert_allclose(feedback["priority"], np.abs(errors(named(layout, flat))).mean(axis=0), atol=1e-5)

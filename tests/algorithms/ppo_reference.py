@@ -11,6 +11,7 @@ from rl4sys.algorithms import PPO, PPOConfig
 from rl4sys.experience import Array, Sequences
 from rl4sys.policy import MASK, ActionSpec, BoxAction, MultiDiscreteAction
 
+from .networks_of import acting, flat_of
 from .reference import Weights, log_softmax, named, network
 
 
@@ -65,7 +66,7 @@ class Expected:
 
     @classmethod
     def of(cls, algorithm: PPO, action: ActionSpec, config: PPOConfig, batch: Sequences) -> Expected:
-        weights = named(algorithm.parameters.layout, algorithm.state()["parameters"])
+        weights = named(acting(algorithm).layout, flat_of(algorithm))
         acted = batch.acted
         rows = {name: array[acted] for name, array in batch.observation.items()}
         value = network(weights, "critic", "critic.value", batch.observation["observation"])[..., 0]

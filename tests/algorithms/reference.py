@@ -10,6 +10,8 @@ import numpy as np
 from rl4sys.experience import Array
 from rl4sys.weights import Layout
 
+from .networks_of import acting, flat_of
+
 Weights = Mapping[str, Array]
 Loss = Callable[[Weights], float]
 
@@ -50,7 +52,7 @@ def log_softmax(scores: Array) -> Array:
 
 def values(algorithm: Any, observation: list[list[float]]) -> Array:
     """What the critic of PPO, or the Q-network of DQN (dueling too), says about these observations."""
-    weights = named(algorithm.parameters.layout, algorithm.state()["parameters"])
+    weights = named(acting(algorithm).layout, flat_of(algorithm))
     x = np.array(observation)
     if "critic.value.weight" in weights:
         return network(weights, "critic", "critic.value", x)[:, 0]

@@ -4,8 +4,7 @@ import dataclasses
 
 import pytest
 
-from rl4sys.algorithms import DQNConfig, PPOConfig
-from rl4sys.algorithms.problem import UnsuitableNetwork
+from rl4sys.algorithms import DQNConfig, PPOConfig, UnsuitableNetwork
 from rl4sys.networks import MlpConfig, NetworkConfig, NetworksConfig, register_network
 from rl4sys.policy import ProgramBuilder
 

@@ -6,17 +6,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rl4sys.algorithms import PPO, Problem, Progress
+from rl4sys.algorithms import PPO, Problem, Progress, run_update
 from rl4sys.experience import Array, Sequences
 from rl4sys.policy import BoxAction, NumpyPolicy, layout_of
 
+from .networks_of import acting, flat_of
 from .ppo_reference import distribution
 from .problems import BOX, DISCRETE, fixed_batch, ppo, problem, segment, sequences
 from .reference import named
 
 
 def weights(algorithm: PPO) -> Array:
-    found: Array = algorithm.state()["parameters"]
+    found: Array = flat_of(algorithm)
     return found
 
 
@@ -24,7 +25,7 @@ def own_batch(algorithm: PPO, asked: Problem, steps: int = 32, ages: tuple[int, 
     """Experience with the log-probabilities that this very policy gives its actions."""
     part = segment(np.random.default_rng(2), asked, steps)
     rows = {name: array[:-1] for name, array in part.observation.items()}
-    named_weights = named(algorithm.parameters.layout, weights(algorithm))
+    named_weights = named(acting(algorithm).layout, weights(algorithm))
     log_prob, _ = distribution(named_weights, asked.action, rows, part.action)
     return sequences([replace(part, extras={"log_prob": log_prob.astype(np.float32)})], ages)
 
@@ -34,24 +35,24 @@ def test_minibatches_hold_every_step_once(size: int) -> None:
     # Without learning, equal parts of one whole have the losses of the whole on average.
     settings: dict[str, Any] = {"lr": 1e-12, "epochs": 1, "normalize_advantage": False}
     batch = sequences([segment(np.random.default_rng(0), problem(), 16)])
-    whole, _ = ppo(minibatch_size=16, **settings).update(batch)
-    parts, _ = ppo(minibatch_size=size, **settings).update(batch)
+    whole, _ = run_update(ppo(minibatch_size=16, **settings), batch)
+    parts, _ = run_update(ppo(minibatch_size=size, **settings), batch)
     for name in ("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction"):
         assert parts[name] == pytest.approx(whole[name], rel=1e-5, abs=1e-6)
 
 
 def test_the_last_minibatch_may_be_smaller() -> None:
-    metrics, _ = ppo(minibatch_size=5, epochs=2).update(fixed_batch(problem()))
+    metrics, _ = run_update(ppo(minibatch_size=5, epochs=2), fixed_batch(problem()))
     assert metrics["epochs"] == 2.0
     assert all(np.isfinite(value) for value in metrics.values())
 
 
-def test_every_epoch_shuffles_anew() -> None:
+def test_every_epoch_has_its_own_order() -> None:
     algorithm = ppo(minibatch_size=4, epochs=1)
-    orders = [algorithm.state()["shuffle"]]
+    orders = [algorithm.train_state.state()["generators"]["shuffle"]]
     for _ in range(2):
-        algorithm.update(fixed_batch(problem()))
-        orders.append(algorithm.state()["shuffle"])
+        run_update(algorithm, fixed_batch(problem()))
+        orders.append(algorithm.train_state.state()["generators"]["shuffle"])
     assert orders[0] != orders[1] != orders[2]
 
 
@@ -59,8 +60,8 @@ def test_every_epoch_shuffles_anew() -> None:
 def test_the_step_size_falls_to_zero_over_the_run(steps: int, share: float) -> None:
     algorithm = ppo(lr=0.01, epochs=1, minibatch_size=1000)
     before = weights(algorithm)
-    algorithm.advance(Progress(steps, 1000))
-    metrics, _ = algorithm.update(fixed_batch(problem()))
+    algorithm.train_state.advance(Progress(steps, 1000))
+    metrics, _ = run_update(algorithm, fixed_batch(problem()))
     assert metrics["lr"] == pytest.approx(0.01 * share)
     # The first step of Adam moves every weight by the step size, nearly.
     assert np.abs(weights(algorithm) - before).max() == pytest.approx(0.01 * share, rel=0.02)
@@ -69,13 +70,13 @@ def test_the_step_size_falls_to_zero_over_the_run(steps: int, share: float) -> N
 @pytest.mark.parametrize("settings", [{"anneal_lr": False}, {}], ids=["constant", "no end known"])
 def test_the_step_size_stays_where_nothing_is_annealed(settings: dict[str, Any]) -> None:
     algorithm = ppo(lr=0.01, **settings)
-    algorithm.advance(Progress(500, None if not settings else 1000))
-    assert algorithm.update(fixed_batch(problem()))[0]["lr"] == 0.01
+    algorithm.train_state.advance(Progress(500, None if not settings else 1000))
+    assert run_update(algorithm, fixed_batch(problem()))[0]["lr"] == 0.01
 
 
 def test_a_batch_is_left_once_the_policy_has_moved_far_enough() -> None:
     algorithm = ppo(lr=0.02, epochs=20, minibatch_size=16, target_kl=0.01)
-    metrics, _ = algorithm.update(own_batch(algorithm, problem()))
+    metrics, _ = run_update(algorithm, own_batch(algorithm, problem()))
     assert 0.5 <= metrics["epochs"] < 20
     assert metrics["epochs"] % 0.5 == 0
 
@@ -83,7 +84,7 @@ def test_a_batch_is_left_once_the_policy_has_moved_far_enough() -> None:
 def test_a_batch_that_lies_too_far_away_is_not_learned_from() -> None:
     algorithm = ppo(target_kl=1e-6)
     before = weights(algorithm)
-    metrics, _ = algorithm.update(fixed_batch(problem()))
+    metrics, _ = run_update(algorithm, fixed_batch(problem()))
     assert metrics["epochs"] == 0.0
     assert np.array_equal(weights(algorithm), before)
 
@@ -91,8 +92,8 @@ def test_a_batch_that_lies_too_far_away_is_not_learned_from() -> None:
 def test_fresh_experience_is_not_weighted() -> None:
     careful, bold = ppo(max_importance=1.0), ppo(max_importance=100.0)
     batch = fixed_batch(problem())
-    metrics, _ = careful.update(batch)
-    bold.update(batch)
+    metrics, _ = run_update(careful, batch)
+    run_update(bold, batch)
     assert metrics["effective_sample_share"] == 1.0
     assert metrics["mean_age"] == 0.0
     assert weights(careful).tobytes() == weights(bold).tobytes()
@@ -101,7 +102,7 @@ def test_fresh_experience_is_not_weighted() -> None:
 def test_older_experience_is_weighted_up_to_a_bound() -> None:
     batch = fixed_batch(problem(), ages=(0, 2, 1))
     unlikely = replace(batch, extras={"log_prob": np.full_like(batch.reward, -5.0)})
-    metrics, _ = ppo(max_importance=1.5).update(unlikely)
+    metrics, _ = run_update(ppo(max_importance=1.5), unlikely)
     # 6 of 17 steps are fresh and weigh 1; all others would weigh about 50: (Σw)² / (N Σw²).
     assert metrics["effective_sample_share"] == pytest.approx((6 + 11 * 1.5) ** 2 / (17 * (6 + 11 * 1.5**2)))
     assert metrics["mean_age"] == pytest.approx((4 * 2 + 7 * 1) / 17)
@@ -110,29 +111,29 @@ def test_older_experience_is_weighted_up_to_a_bound() -> None:
 def test_experience_of_a_quite_different_policy_is_bounded_without_overflow() -> None:
     batch = fixed_batch(problem(), ages=(1, 1, 1))
     impossible = replace(batch, extras={"log_prob": np.full_like(batch.reward, -200.0)})
-    metrics, _ = ppo(max_importance=2.0).update(impossible)
+    metrics, _ = run_update(ppo(max_importance=2.0), impossible)
     assert metrics["effective_sample_share"] == pytest.approx(1.0)
 
 
 def test_a_batch_that_is_left_early_reports_what_others_report() -> None:
-    early, _ = ppo(target_kl=1e-6).update(fixed_batch(problem()))
-    whole, _ = ppo().update(fixed_batch(problem()))
+    early, _ = run_update(ppo(target_kl=1e-6), fixed_batch(problem()))
+    whole, _ = run_update(ppo(), fixed_batch(problem()))
     assert set(whole) == set(early)
 
 
 def test_older_experience_of_an_equal_policy_counts_like_fresh_one() -> None:
     fresh, older = (ppo(lr=0.01, minibatch_size=8) for _ in range(2))
-    fresh.update(own_batch(fresh, problem()))
-    older.update(own_batch(older, problem(), ages=(3,)))
+    run_update(fresh, own_batch(fresh, problem()))
+    run_update(older, own_batch(older, problem(), ages=(3,)))
     np.testing.assert_allclose(weights(older), weights(fresh), atol=1e-4)
 
 
 @pytest.mark.parametrize("action", [DISCRETE, BOX], ids=["discrete", "box"])
 def test_only_the_actor_travels(action: Any) -> None:
     algorithm = ppo(action)
-    layout = algorithm.parameters.layout
+    layout = acting(algorithm).layout
     program = algorithm.policies.explore.program
-    assert algorithm.policy_weights().size == layout_of(program).size
+    assert algorithm.train_state.policy_weights().size == layout_of(program).size
     assert not any(tensor.name.startswith("critic") for tensor in program.tensors)
     assert [name for name, _ in layout.shapes][: len(program.tensors)] == [tensor.name for tensor in program.tensors]
 
@@ -141,25 +142,25 @@ def test_published_statistics_change_what_the_policy_sees() -> None:
     algorithm = ppo(BOX, standardize=True)
     observation = np.array([[3.0, -2.0, 5.0]], np.float32)
     mean, scale = np.array([1.0, 0.0, 5.0], np.float32), np.array([2.0, 0.5, 9.0], np.float32)
-    algorithm.parameters.views["actor.action.weight"].data.mul_(100.0)
-    before = NumpyPolicy(algorithm.policies.exploit, algorithm.policy_weights())
+    acting(algorithm).views["actor.action.weight"].data.mul_(100.0)
+    before = NumpyPolicy(algorithm.policies.exploit, algorithm.train_state.policy_weights())
     expected = before.act({"observation": (observation - mean) * scale}, np.zeros((1, 0))).action.copy()
-    algorithm.standardize("observation", mean, scale)
-    after = NumpyPolicy(algorithm.policies.exploit, algorithm.policy_weights())
+    algorithm.train_state.standardize("observation", mean, scale)
+    after = NumpyPolicy(algorithm.policies.exploit, algorithm.train_state.policy_weights())
     assert after.act({"observation": observation}, np.zeros((1, 0))).action == pytest.approx(expected, rel=1e-6)
 
 
 def test_statistics_are_never_trained() -> None:
     algorithm = ppo(standardize=True, lr=0.1)
-    algorithm.update(fixed_batch(problem()))
-    found = named(algorithm.parameters.layout, weights(algorithm))
+    run_update(algorithm, fixed_batch(problem()))
+    found = named(acting(algorithm).layout, weights(algorithm))
     assert found["observation.mean"].tolist() == [0.0] * 3
     assert found["observation.scale"].tolist() == [1.0] * 3
 
 
 def test_first_weights_are_orthogonal_with_small_choices() -> None:
     algorithm = ppo(BoxAction((-1.0,), (1.0,)), log_std_init=-0.7)
-    found = named(algorithm.parameters.layout, weights(algorithm))
+    found = named(acting(algorithm).layout, weights(algorithm))
     hidden = found["actor.0.weight"]
     np.testing.assert_allclose(hidden @ hidden.T, 2.0 * np.eye(3), atol=1e-6)
     assert np.linalg.norm(found["actor.action.weight"]) == pytest.approx(0.01, rel=1e-5)
@@ -170,30 +171,30 @@ def test_first_weights_are_orthogonal_with_small_choices() -> None:
 
 def test_actor_and_critic_may_have_step_sizes_of_their_own() -> None:
     algorithm = ppo(lr=0.01, critic_lr=0.03, epochs=1, minibatch_size=1000)
-    before, size = weights(algorithm), algorithm.policy_weights().size
-    algorithm.update(fixed_batch(problem()))
-    moved = np.abs(weights(algorithm) - before)
-    # The first step of Adam moves every weight by the step size, nearly.
-    assert moved[:size].max() == pytest.approx(0.01, rel=0.02)
-    assert moved[size:].max() == pytest.approx(0.03, rel=0.02)
+    before = {name: flat_of(algorithm, name) for name in ("actor", "critic")}
+    run_update(algorithm, fixed_batch(problem()))
+    # The first step of Adam moves every weight by the learning rate, nearly.
+    for name, lr in (("actor", 0.01), ("critic", 0.03)):
+        assert np.abs(flat_of(algorithm, name) - before[name]).max() == pytest.approx(lr, rel=0.02)
 
 
 def test_a_critic_with_passes_of_its_own_learns_on_after_the_policy_was_left() -> None:
     algorithm = ppo(lr=0.02, epochs=20, critic_epochs=3, minibatch_size=16, target_kl=0.01)
     twin = ppo(lr=0.02, epochs=20, critic_epochs=4, minibatch_size=16, target_kl=0.01)
-    batch, size = own_batch(algorithm, problem()), algorithm.policy_weights().size
-    metrics, _ = algorithm.update(batch)
-    twin.update(batch)
+    batch = own_batch(algorithm, problem())
+    metrics, _ = run_update(algorithm, batch)
+    run_update(twin, batch)
     assert metrics["epochs"] < 20
-    assert np.array_equal(weights(algorithm)[:size], weights(twin)[:size])
-    assert not np.array_equal(weights(algorithm)[size:], weights(twin)[size:])
+    assert np.array_equal(flat_of(algorithm, "actor"), flat_of(twin, "actor"))
+    assert not np.array_equal(flat_of(algorithm, "critic"), flat_of(twin, "critic"))
 
 
 def test_two_optimizers_continue_where_they_were() -> None:
     algorithm = ppo(critic_lr=0.02, critic_epochs=2, epochs=1, minibatch_size=8)
-    algorithm.update(fixed_batch(problem()))
+    run_update(algorithm, fixed_batch(problem()))
     twin = ppo(critic_lr=0.02, critic_epochs=2, epochs=1, minibatch_size=8)
-    twin.restore(algorithm.state())
+    twin.train_state.restore(algorithm.train_state.state())
     for one in (algorithm, twin):
-        one.update(fixed_batch(problem()))
-    assert np.array_equal(weights(algorithm), weights(twin))
+        run_update(one, fixed_batch(problem()))
+    for name in ("actor", "critic"):
+        assert np.array_equal(flat_of(algorithm, name), flat_of(twin, name))

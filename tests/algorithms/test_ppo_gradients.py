@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from rl4sys.algorithms import PPOConfig
-from rl4sys.algorithms.ppo import clipped_surrogate, squared_error
-from rl4sys.networks import categorical, gaussian, multi_categorical
+from rl4sys.algorithms import AdvantageBatch, PPOConfig, run_update
+from rl4sys.networks import ActionLikelihood, categorical, gaussian, multi_categorical
 from rl4sys.policy import ActionSpec
 
+from .networks_of import acting, flat_of
 from .ppo_reference import Expected
 from .problems import BOX, DISCRETE, MULTI, fixed_batch, ppo, problem
 from .reference import gradient, named
@@ -37,10 +37,10 @@ def test_the_gradient_of_a_batch_is_that_of_the_papers(case: str) -> None:
     action, masked, settings, ages = CASES[case]
     config = PPOConfig(**WHOLE, **settings)
     algorithm, batch = config.build(problem(action, masked=masked)), fixed_batch(problem(action, masked=masked), ages)
-    layout, flat = algorithm.parameters.layout, algorithm.state()["parameters"]
+    layout, flat = acting(algorithm).layout, flat_of(algorithm)
     expected = Expected.of(algorithm, action, config, batch)
-    metrics, _ = algorithm.update(batch)
-    found = algorithm.parameters.gradient.numpy()
+    metrics, _ = run_update(algorithm, batch)
+    found = acting(algorithm).gradient.numpy()
     np.testing.assert_allclose(found, gradient(expected.loss, layout, flat), rtol=2e-5, atol=1e-6)
     loss = metrics["policy_loss"] + config.value_coef * metrics["value_loss"]
     assert loss - config.entropy_coef * metrics["entropy"] == pytest.approx(
@@ -54,17 +54,25 @@ def test_a_held_back_critic_has_the_gradient_of_the_paper() -> None:
     expected = Expected.of(algorithm, DISCRETE, config, batch)
     # The second epoch starts where the first one left the weights; the critic has moved further than it may.
     one_epoch = PPOConfig(**WHOLE | {"lr": 0.05, "anneal_lr": False}, clip_value=0.02).build(problem())
-    one_epoch.update(batch)
-    algorithm.update(batch)
-    wanted = gradient(expected.loss, algorithm.parameters.layout, one_epoch.state()["parameters"])
-    np.testing.assert_allclose(algorithm.parameters.gradient.numpy(), wanted, rtol=2e-5, atol=1e-6)
+    run_update(one_epoch, batch)
+    run_update(algorithm, batch)
+    wanted = gradient(expected.loss, acting(algorithm).layout, flat_of(one_epoch))
+    np.testing.assert_allclose(acting(algorithm).gradient.numpy(), wanted, rtol=2e-5, atol=1e-6)
+
+
+def one_row(**columns: float) -> AdvantageBatch:
+    """A batch of one step in float64."""
+    usual = {"log_prob": 0.0, "advantage": 0.0, "returns": 0.0, "value": 0.0, "weight": 1.0} | columns
+    tensors = {name: torch.tensor([value], dtype=torch.float64) for name, value in usual.items()}
+    return AdvantageBatch({}, torch.zeros(1), age=torch.zeros(1), **tensors)
 
 
 def slope(ratio: float, advantage: float, weight: float = 1.0) -> float:
     """The derivative of the surrogate by the logarithm of the ratio."""
     log_ratio = torch.tensor([np.log(ratio)], dtype=torch.float64, requires_grad=True)
-    given = (torch.tensor([x], dtype=torch.float64) for x in (advantage, weight))
-    clipped_surrogate(log_ratio, *given, clip_ratio=0.2).backward()
+    algorithm = ppo(clip_ratio=0.2)
+    algorithm.likelihood = lambda batch: ActionLikelihood(log_ratio, torch.zeros(1))  # type: ignore[method-assign]
+    algorithm.policy_loss(one_row(advantage=advantage, weight=weight))[0].backward()
     assert log_ratio.grad is not None
     return log_ratio.grad.item()
 
@@ -87,8 +95,9 @@ def test_a_policy_that_may_still_move_is_pushed_along_the_advantage(ratio: float
 def test_a_critic_that_went_too_far_towards_its_target_is_held(value: float, outcome: float, expected: float) -> None:
     # The earlier prediction is 1 and the clip 0.5.
     moved = torch.tensor([value], dtype=torch.float64, requires_grad=True)
-    wide = (torch.tensor([x], dtype=torch.float64) for x in (outcome, 1.0))
-    squared_error(moved, *wide, clip_value=0.5).backward()
+    algorithm = ppo(clip_value=0.5)
+    algorithm.critic = lambda observation: moved  # type: ignore[assignment]
+    algorithm.value_loss(one_row(returns=outcome, value=1.0))[1].backward()
     assert moved.grad is not None
     assert moved.grad.item() == pytest.approx(expected, abs=1e-12)
 
@@ -123,6 +132,6 @@ def test_a_gaussian_is_that_of_torch() -> None:
 
 def test_gradients_are_shortened_to_the_longest_allowed() -> None:
     algorithm = ppo(epochs=1, minibatch_size=1000, max_grad_norm=0.1)
-    metrics, _ = algorithm.update(fixed_batch(problem()))
+    metrics, _ = run_update(algorithm, fixed_batch(problem()))
     assert metrics["gradient_norm"] > 0.1
-    assert torch.linalg.vector_norm(algorithm.parameters.gradient).item() == pytest.approx(0.1, rel=1e-4)
+    assert torch.linalg.vector_norm(acting(algorithm).gradient).item() == pytest.approx(0.1, rel=1e-4)

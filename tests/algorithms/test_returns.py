@@ -5,10 +5,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rl4sys.algorithms.returns import explained_variance, generalized_advantage, n_step_return
+from rl4sys.engine import explained_variance, generalized_advantage
+from rl4sys.engine.tensor_batch import n_step_return
 from rl4sys.experience import Array, Ending, Segment
 
 from .problems import problem, segment, sequences, transitions
@@ -112,8 +114,8 @@ def test_a_window_of_one_step_is_an_ordinary_transition() -> None:
 
 
 def test_explained_variance_tells_good_predictions_from_useless_ones() -> None:
-    outcome = np.array([1.0, 2.0, 3.0])
+    outcome = torch.tensor([1.0, 2.0, 3.0])
     assert explained_variance(outcome, outcome) == 1.0
-    assert explained_variance(np.full(3, 7.0), outcome) == pytest.approx(0.0)
+    assert explained_variance(torch.full((3,), 7.0), outcome) == pytest.approx(0.0)
     assert explained_variance(-outcome, outcome) == pytest.approx(-3.0)
-    assert np.isnan(explained_variance(outcome, np.ones(3)))
+    assert np.isnan(explained_variance(outcome, torch.ones(3)))

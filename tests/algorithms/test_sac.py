@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from rl4sys.algorithms import ALGORITHMS, Progress, SACConfig, UnsuitableActions
+from rl4sys.algorithms import ALGORITHMS, Progress, SACConfig, UnsuitableActions, run_update
 from rl4sys.experience import Array, Transitions
 from rl4sys.policy import BoxAction, NumpyPolicy, layout_of
 
@@ -23,6 +24,7 @@ from .actor_critic import (
     scaled,
     with_other_targets,
 )
+from .networks_of import acting, flat_of
 from .problems import MULTI, problem
 from .reference import Weights, gradient, named, network
 
@@ -45,14 +47,14 @@ def noises() -> tuple[Array, Array]:
 
 
 def weights_of(algorithm: object) -> Weights:
-    return named(algorithm.parameters.layout, algorithm.state()["parameters"])  # type: ignore[attr-defined]
+    return named(acting(algorithm).layout, flat_of(algorithm))  # type: ignore[attr-defined]
 
 
 def targets(algorithm: object, flat_targets: Array, batch: Transitions) -> Array:
     """r + γ d (min Q_target(s′, a′) − α log π(a′ | s′)) (eq. 3 and 5)."""
     following = batch.next_observation["observation"]
     action, log_prob = sampled(weights_of(algorithm), following, noises()[0])
-    layout = algorithm.critics.parameters.layout  # type: ignore[attr-defined]
+    layout = algorithm.critics.optimizer.parameters.layout  # type: ignore[attr-defined]
     value = judged(layout, flat_targets, following, action).min(axis=0)
     return np.asarray(batch.reward + 0.9 * batch.discount * (value - ALPHA * log_prob))
 
@@ -68,16 +70,16 @@ def test_the_gradient_of_the_actor_is_that_of_the_paper(objective: str) -> None:
     algorithm = built("sac", temperature=ALPHA, actor_objective=objective, ensemble=3)
     batch, noise = moments(), noises()[1]
     observation = batch.observation["observation"]
-    layout, flat = algorithm.parameters.layout, algorithm.state()["parameters"]
-    critics, critic_layout = algorithm.critics.state()["parameters"], algorithm.critics.parameters.layout
+    layout, flat = acting(algorithm).layout, flat_of(algorithm)
+    critics, critic_layout = flat_of(algorithm, "critics"), algorithm.critics.optimizer.parameters.layout
 
     def loss(weights: Weights) -> float:
         action, log_prob = sampled(weights, observation, noise)
         values = judged(critic_layout, critics, observation, action)
         return float((ALPHA * log_prob - getattr(np, objective)(values, axis=0)).mean())
 
-    metrics, _ = algorithm.update(batch)
-    found = algorithm.parameters.gradient.numpy()
+    metrics, _ = run_update(algorithm, batch)
+    found = acting(algorithm).gradient.numpy()
     np.testing.assert_allclose(found, gradient(loss, layout, flat), rtol=2e-5, atol=2e-6)
     assert metrics["actor_loss"] == pytest.approx(loss(named(layout, flat)), abs=1e-5)
 
@@ -85,11 +87,11 @@ def test_the_gradient_of_the_actor_is_that_of_the_paper(objective: str) -> None:
 def test_nothing_follows_a_termination_but_a_truncation_is_followed() -> None:
     batch = moments()
     algorithm = built("sac", temperature=ALPHA)
-    layout, flat = algorithm.critics.parameters.layout, algorithm.critics.state()["parameters"]
+    layout, flat = algorithm.critics.optimizer.parameters.layout, flat_of(algorithm, "critics")
     q = judged(layout, flat, batch.observation["observation"], scaled(batch.action))
     target = targets(algorithm, flat, ending(batch, 1.0))
-    at_end = algorithm.update(ending(batch, 0.0)).feedback["priority"]
-    going_on = built("sac", temperature=ALPHA).update(ending(batch, 1.0)).feedback["priority"]
+    at_end = run_update(algorithm, ending(batch, 0.0)).feedback["priority"]
+    going_on = run_update(built("sac", temperature=ALPHA), ending(batch, 1.0)).feedback["priority"]
     np.testing.assert_allclose(at_end, np.abs(q - batch.reward).mean(axis=0), atol=1e-5)
     np.testing.assert_allclose(going_on, np.abs(q - target).mean(axis=0), atol=1e-5)
 
@@ -99,7 +101,7 @@ def test_the_temperature_rises_while_entropy_is_wanted_and_falls_while_there_is_
     wanted: float, direction: float
 ) -> None:
     algorithm = built("sac", target_entropy=wanted, temperature_lr=0.01)
-    found = [algorithm.update(moments()).metrics["temperature"] for _ in range(5)]
+    found = [run_update(algorithm, moments()).metrics["temperature"] for _ in range(5)]
     assert found[0] == pytest.approx(1.0)
     # Adam's first steps are as long as its step size, whatever the gradient.
     assert found[1] == pytest.approx(math.exp(direction * 0.01), rel=1e-4)
@@ -108,50 +110,59 @@ def test_the_temperature_rises_while_entropy_is_wanted_and_falls_while_there_is_
 
 def test_a_fixed_temperature_stays() -> None:
     algorithm = built("sac", temperature=0.2)
-    found = [algorithm.update(moments()).metrics["temperature"] for _ in range(3)]
+    found = [run_update(algorithm, moments()).metrics["temperature"] for _ in range(3)]
     assert found == pytest.approx([0.2] * 3)
 
 
-def test_targets_follow_the_critics_by_their_share() -> None:
+def test_a_polyak_update_moves_the_targets_by_its_share() -> None:
     algorithm = built("sac", polyak=0.25, critic_lr=0.01)
     before = with_other_targets(algorithm.critics)
-    algorithm.update(moments())
-    state = algorithm.critics.state()
-    np.testing.assert_allclose(state["targets"], 0.75 * before + 0.25 * state["parameters"], atol=1e-7)
+    run_update(algorithm, moments())
+    expected = 0.75 * before + 0.25 * flat_of(algorithm, "critics")
+    np.testing.assert_allclose(flat_of(algorithm, "critics.target"), expected, atol=1e-7)
 
 
 def test_a_delayed_actor_rests_between_its_updates() -> None:
     algorithm = built("sac", policy_delay=3, lr=0.01, critic_lr=0.01)
     moved = []
     for _ in range(6):
-        before = algorithm.state()["parameters"]
-        algorithm.update(moments())
-        moved.append(not np.array_equal(before, algorithm.state()["parameters"]))
+        before = flat_of(algorithm)
+        run_update(algorithm, moments())
+        moved.append(not np.array_equal(before, flat_of(algorithm)))
     assert moved == [False, False, True, False, False, True]
 
 
 def test_a_subset_of_the_critics_makes_the_target() -> None:
-    config = SACConfig(ensemble=5, target_subset=2)
-    noise = built("sac")._noise
-    values = torch.arange(5.0)[:, None].expand(5, 3)
-    lowest = [config.pessimistic(values, noise)[0].item() for _ in range(300)]
-    # The lowest of two different numbers below five is k in 4 − k of 10 draws.
-    np.testing.assert_allclose(np.bincount(np.array(lowest, int), minlength=5) / 300, [0.4, 0.3, 0.2, 0.1, 0], atol=0.1)
+    algorithm = built("sac", ensemble=5, target_subset=2, temperature=0.0)
+    algorithm.critics.target = lambda observation, action: torch.arange(5.0)[:, None].expand(5, ROWS)
+    minimize, lowest = algorithm.critics.minimize, []
+
+    def noted(loss: Any, batch: Any, target: torch.Tensor) -> Any:
+        lowest.append(target[0].item())
+        return minimize(loss, batch, target)
+
+    algorithm.critics.minimize = noted
+    batch = replace(moments(), reward=np.zeros(ROWS, np.float32), discount=np.ones(ROWS, np.float32))
+    for _ in range(300):
+        run_update(algorithm, batch)
+    # The minimum of two different numbers below five is k in 4 − k of 10 draws; γ is 0.9.
+    counts = np.bincount(np.rint(np.array(lowest) / 0.9).astype(int), minlength=5)
+    np.testing.assert_allclose(counts / 300, [0.4, 0.3, 0.2, 0.1, 0], atol=0.1)
 
 
 @pytest.mark.parametrize(("steps", "expected"), [(0, 1.0), (100, 1.0), (101, 0.0)])
 def test_the_policy_acts_at_random_until_learning_starts(steps: int, expected: float) -> None:
     algorithm = built("sac", learning_starts=100)
-    algorithm.advance(Progress(steps, None))
-    views = layout_of(algorithm.policies.explore.program).views(algorithm.policy_weights())
+    algorithm.train_state.advance(Progress(steps, None))
+    views = layout_of(algorithm.policies.explore.program).views(algorithm.train_state.policy_weights())
     assert views["epsilon"].tolist() == [expected]
 
 
 def test_the_policy_that_travels_samples_what_the_learner_samples() -> None:
     algorithm = built("sac")
-    algorithm.advance(Progress(1))
+    algorithm.train_state.advance(Progress(1))
     observation = moments().observation["observation"]
-    policy = NumpyPolicy(algorithm.policies.explore, algorithm.policy_weights())
+    policy = NumpyPolicy(algorithm.policies.explore, algorithm.train_state.policy_weights())
     uniform = np.random.default_rng(0).random((ROWS, 5)).astype(np.float32)
     decision = policy.act({"observation": observation}, uniform)
     normal = np.sqrt(-2 * np.log1p(-uniform[:, 0:4:2].astype(float))) * np.cos(2 * np.pi * uniform[:, 1:4:2])
@@ -164,14 +175,14 @@ def test_the_policy_that_travels_samples_what_the_learner_samples() -> None:
 def test_the_best_action_is_the_squashed_mean() -> None:
     algorithm = built("sac")
     observation = moments().observation["observation"]
-    policy = NumpyPolicy(algorithm.policies.exploit, algorithm.policy_weights())
+    policy = NumpyPolicy(algorithm.policies.exploit, algorithm.train_state.policy_weights())
     found = policy.act({"observation": observation}, np.zeros((ROWS, 0), np.float32)).action
     mean = network(weights_of(algorithm), "actor", "actor.mean", observation)
     np.testing.assert_allclose(scaled(found), np.tanh(mean), atol=1e-6)
 
 
 def test_critics_of_an_ensemble_start_apart_and_a_seed_repeats_them() -> None:
-    first, again = (built("sac", ensemble=3).critics.parameters for _ in range(2))
+    first, again = (built("sac", ensemble=3).critics.optimizer.parameters for _ in range(2))
     assert torch.equal(first.flat, again.flat)
     weight = first.views["critic.0.weight"]
     assert not torch.equal(weight[0], weight[1])
@@ -181,12 +192,12 @@ def test_critics_of_an_ensemble_start_apart_and_a_seed_repeats_them() -> None:
 def test_statistics_of_observations_reach_critics_and_targets() -> None:
     algorithm = SACConfig().build(problem(ASYMMETRIC, standardize=True))
     mean, scale = np.full(3, 2.0, np.float32), np.full(3, 0.5, np.float32)
-    algorithm.standardize("observation", mean, scale)
-    for parameters in (algorithm.parameters, algorithm.critics.parameters, algorithm.critics.targets):
+    algorithm.train_state.standardize("observation", mean, scale)
+    for parameters in (acting(algorithm), algorithm.critics.optimizer.parameters, algorithm.critics.target_parameters):
         assert parameters.views["observation.mean"].tolist() == mean.tolist()
         assert parameters.views["observation.scale"].tolist() == scale.tolist()
-    algorithm.update(moments())
-    assert algorithm.critics.parameters.views["observation.mean"].tolist() == mean.tolist()
+    run_update(algorithm, moments())
+    assert algorithm.critics.optimizer.parameters.views["observation.mean"].tolist() == mean.tolist()
 
 
 @pytest.mark.parametrize("name", ["critic", "actor", "exploration", "epsilon", "action"])
@@ -195,10 +206,10 @@ def test_an_observation_may_be_called_what_our_tensors_are_called(algorithm: str
     known = problem(ASYMMETRIC, standardize=True)
     renamed = replace(known, observation=(replace(known.observation[0], name=name),))
     learner = ALGORITHMS.parse({"name": algorithm}).build(renamed)
-    learner.standardize(name, np.ones(3, np.float32), np.ones(3, np.float32))
+    learner.train_state.standardize(name, np.ones(3, np.float32), np.ones(3, np.float32))
     batch = moments()
     seen, following = ({name: part["observation"]} for part in (batch.observation, batch.next_observation))
-    metrics, _ = learner.update(replace(batch, observation=seen, next_observation=following))
+    metrics, _ = run_update(learner, replace(batch, observation=seen, next_observation=following))
     assert np.isfinite(list(metrics.values())).all()
 
 
@@ -231,5 +242,7 @@ def test_windows_of_several_steps_discount_what_follows_them_by_their_length() -
     one = moments()
     reward = np.stack([one.reward, np.zeros(ROWS, np.float32)], axis=1)
     two = replace(one, reward=reward, span=np.full(ROWS, 2))
-    single, double = (built("sac", temperature=ALPHA, gamma=g).update(b).metrics for g, b in ((0.81, one), (0.9, two)))
+    single, double = (
+        run_update(built("sac", temperature=ALPHA, gamma=g), b).metrics for g, b in ((0.81, one), (0.9, two))
+    )
     assert double["critic_loss"] == pytest.approx(single["critic_loss"], rel=1e-5)

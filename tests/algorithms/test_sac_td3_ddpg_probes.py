@@ -11,6 +11,7 @@ from rl4sys.experience import Array
 from rl4sys.learning import Learner
 
 from .actor_critic import judged
+from .networks_of import flat_of
 from .training import Settings, experiment, greedy_return, trained
 
 COMMON: Settings = {
@@ -32,7 +33,7 @@ BOX = {"action": "box"}
 def q(learner: Learner, observation: list[list[float]], action: Array | None = None) -> Array:
     """The mean over critics of what they say."""
     critics: Any = learner.algorithm.critics  # type: ignore[attr-defined]
-    flat = critics.state()["parameters"]
+    flat = flat_of(critics)
     return judged(critics.parameters.layout, flat, np.array(observation), action).mean(axis=0)
 
 

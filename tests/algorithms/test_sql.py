@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from rl4sys.algorithms import ALGORITHMS, Progress, SQLConfig, UnsuitableActions
+from rl4sys.algorithms import ALGORITHMS, Progress, SQLConfig, UnsuitableActions, run_update
 from rl4sys.experience import Array, Transitions
 from rl4sys.policy import BoxAction, NumpyPolicy, layout_of
 
@@ -24,6 +24,7 @@ from .actor_critic import (
     scaled,
     with_other_targets,
 )
+from .networks_of import acting, flat_of
 from .problems import DISCRETE, MULTI, problem
 from .reference import Weights, gradient, named, network
 from .test_svgd import reference
@@ -56,7 +57,7 @@ def sampled(weights: Weights, observation: Array, noise: Array) -> Array:
 def targets(algorithm: Any, flat_targets: Array, batch: Transitions) -> Array:
     """r / α + γ d log ∫ exp min Q_target(s′, a′) da′ (eq. 10 and 11)."""
     following = repeated(batch.next_observation["observation"], VALUED)
-    layout = algorithm.critics.parameters.layout
+    layout = algorithm.critics.optimizer.parameters.layout
     values = judged(layout, flat_targets, following, draws()[0]).min(axis=0).reshape(ROWS, VALUED)
     soft = np.log(np.exp(values).mean(axis=1) * 4.0)
     return np.asarray(SCALE * batch.reward + 0.9 * batch.discount * soft)
@@ -70,7 +71,7 @@ def test_the_gradient_of_the_critics_is_that_of_the_paper() -> None:
 
 def slope(algorithm: Any, observation: Array, action: Array) -> Array:
     """How the lowest critic's value changes with the action, by central differences."""
-    critics, layout = algorithm.critics.state()["parameters"], algorithm.critics.parameters.layout
+    critics, layout = flat_of(algorithm, "critics"), algorithm.critics.optimizer.parameters.layout
     nudges = 1e-5 * np.eye(2)
     ahead, behind = (
         [judged(layout, critics, observation, action + s * n).min(axis=0) for n in nudges] for s in (1.0, -1.0)
@@ -81,7 +82,7 @@ def slope(algorithm: Any, observation: Array, action: Array) -> Array:
 def test_the_gradient_of_the_sampler_is_that_of_the_paper() -> None:
     algorithm, batch = sql(), moments()
     observation, (_, fixed_noise, updated_noise) = batch.observation["observation"], draws()
-    layout, flat = algorithm.parameters.layout, algorithm.state()["parameters"]
+    layout, flat = acting(algorithm).layout, flat_of(algorithm)
     fixed = sampled(named(layout, flat), repeated(observation, FIXED), fixed_noise)
     action = np.tanh(fixed)
     score = slope(algorithm, repeated(observation, FIXED), action) * (1 - action**2) - 2 * action
@@ -93,26 +94,26 @@ def test_the_gradient_of_the_sampler_is_that_of_the_paper() -> None:
         moved = sampled(weights, repeated(observation, UPDATED), updated_noise)
         return -float((direction * moved).sum(axis=1).mean())
 
-    metrics, _ = algorithm.update(batch)
-    found = algorithm.parameters.gradient.numpy()
+    metrics, _ = run_update(algorithm, batch)
+    found = acting(algorithm).gradient.numpy()
     np.testing.assert_allclose(found, gradient(loss, layout, flat), rtol=2e-5, atol=2e-6)
     assert metrics["stein"] == pytest.approx(np.sqrt((direction**2).sum(axis=1).mean()), rel=1e-4)
 
 
 def test_a_state_whose_actions_are_alike_is_worth_their_value_and_the_entropy_of_all() -> None:
     algorithm = sql()
-    for parameters in (algorithm.critics.parameters, algorithm.critics.targets):
+    for parameters in (algorithm.critics.optimizer.parameters, algorithm.critics.target_parameters):
         parameters.flat.zero_()
         parameters.set("critic.value.bias", torch.full((2, 1), 1.5))
-    assert algorithm.update(moments()).metrics["soft_value"] == pytest.approx(1.5 + 2 * math.log(2.0), abs=1e-5)
+    assert run_update(algorithm, moments()).metrics["soft_value"] == pytest.approx(1.5 + 2 * math.log(2.0), abs=1e-5)
 
 
 def test_nothing_follows_a_termination_but_a_truncation_is_followed() -> None:
     batch, algorithm = moments(), sql()
-    layout, flat = algorithm.critics.parameters.layout, algorithm.critics.state()["parameters"]
+    layout, flat = algorithm.critics.optimizer.parameters.layout, flat_of(algorithm, "critics")
     q = judged(layout, flat, batch.observation["observation"], scaled(batch.action))
-    at_end = algorithm.update(ending(batch, 0.0)).feedback["priority"]
-    going_on = sql().update(ending(batch, 1.0)).feedback["priority"]
+    at_end = run_update(algorithm, ending(batch, 0.0)).feedback["priority"]
+    going_on = run_update(sql(), ending(batch, 1.0)).feedback["priority"]
     target = targets(algorithm, flat, ending(batch, 1.0))
     np.testing.assert_allclose(at_end, np.abs(q - SCALE * batch.reward).mean(axis=0), atol=1e-5)
     np.testing.assert_allclose(going_on, np.abs(q - target).mean(axis=0), atol=1e-5)
@@ -121,33 +122,33 @@ def test_nothing_follows_a_termination_but_a_truncation_is_followed() -> None:
 @pytest.mark.parametrize(("steps", "expected"), [(0, 1.0), (100, 1.0), (101, 0.0)])
 def test_the_policy_acts_at_random_until_learning_starts(steps: int, expected: float) -> None:
     algorithm = sql(learning_starts=100)
-    algorithm.advance(Progress(steps, None))
-    views = layout_of(algorithm.policies.explore.program).views(algorithm.policy_weights())
+    algorithm.train_state.advance(Progress(steps, None))
+    views = layout_of(algorithm.policies.explore.program).views(algorithm.train_state.policy_weights())
     assert views["epsilon"].tolist() == [expected]
 
 
 def test_the_policy_that_travels_samples_what_the_learner_samples() -> None:
     algorithm = sql()
-    algorithm.advance(Progress(1))
+    algorithm.train_state.advance(Progress(1))
     observation = moments().observation["observation"]
-    policy = NumpyPolicy(algorithm.policies.explore, algorithm.policy_weights())
+    policy = NumpyPolicy(algorithm.policies.explore, algorithm.train_state.policy_weights())
     uniform = np.random.default_rng(0).random((ROWS, 2 * NOISE + 3)).astype(np.float32)
     decision = policy.act({"observation": observation}, uniform)
     pairs = uniform[:, : 2 * NOISE].astype(float)
     normal = np.sqrt(-2 * np.log1p(-pairs[:, 0::2])) * np.cos(2 * np.pi * pairs[:, 1::2])
-    weights = named(algorithm.parameters.layout, algorithm.state()["parameters"])
+    weights = named(acting(algorithm).layout, flat_of(algorithm))
     np.testing.assert_allclose(scaled(decision.action), np.tanh(sampled(weights, observation, normal)), atol=1e-5)
 
 
 def test_the_best_guess_is_what_no_noise_gives() -> None:
     algorithm = sql()
     observation = moments().observation["observation"]
-    policy = NumpyPolicy(algorithm.policies.exploit, algorithm.policy_weights())
+    policy = NumpyPolicy(algorithm.policies.exploit, algorithm.train_state.policy_weights())
     one, other = (
         policy.act({"observation": observation}, np.full((ROWS, policy.noise_size), u, np.float32)).action.copy()
         for u in (0.1, 0.9)
     )
-    weights = named(algorithm.parameters.layout, algorithm.state()["parameters"])
+    weights = named(acting(algorithm).layout, flat_of(algorithm))
     raw = sampled(weights, observation, np.zeros((ROWS, NOISE)))
     np.testing.assert_array_equal(one, other)
     np.testing.assert_allclose(scaled(one), np.tanh(raw), atol=1e-6)
@@ -160,9 +161,9 @@ def test_without_being_told_the_noise_is_as_large_as_the_action() -> None:
 def test_statistics_of_observations_reach_sampler_critics_and_targets() -> None:
     algorithm = SQLConfig().build(problem(ASYMMETRIC, standardize=True))
     mean, scale = np.full(3, 2.0, np.float32), np.full(3, 0.5, np.float32)
-    algorithm.standardize("observation", mean, scale)
-    algorithm.update(moments())
-    for parameters in (algorithm.parameters, algorithm.critics.parameters, algorithm.critics.targets):
+    algorithm.train_state.standardize("observation", mean, scale)
+    run_update(algorithm, moments())
+    for parameters in (acting(algorithm), algorithm.critics.optimizer.parameters, algorithm.critics.target_parameters):
         assert parameters.views["observation.mean"].tolist() == mean.tolist()
         assert parameters.views["observation.scale"].tolist() == scale.tolist()
 
@@ -172,10 +173,10 @@ def test_an_observation_may_be_called_what_our_tensors_are_called(name: str) -> 
     known = problem(ASYMMETRIC, standardize=True)
     renamed = replace(known, observation=(replace(known.observation[0], name=name),))
     learner = ALGORITHMS.parse({"name": "sql"}).build(renamed)
-    learner.standardize(name, np.ones(3, np.float32), np.ones(3, np.float32))
+    learner.train_state.standardize(name, np.ones(3, np.float32), np.ones(3, np.float32))
     batch = moments()
     seen, following = ({name: part["observation"]} for part in (batch.observation, batch.next_observation))
-    metrics, _ = learner.update(replace(batch, observation=seen, next_observation=following))
+    metrics, _ = run_update(learner, replace(batch, observation=seen, next_observation=following))
     assert np.isfinite(list(metrics.values())).all()
 
 
@@ -195,9 +196,9 @@ def test_bounds_that_nothing_can_be_stretched_to_are_refused(bounds: tuple[tuple
         built("sql", BoxAction(*bounds))
 
 
-def test_a_restored_learner_goes_on_exactly() -> None:
+def test_a_restored_learner_continues_exactly() -> None:
     one, other = sql(lr=0.01, critic_lr=0.01), sql(lr=0.01, critic_lr=0.01)
-    one.update(moments())
-    other.restore(one.state())
-    assert one.update(moments()).metrics == other.update(moments()).metrics
-    assert torch.equal(one.parameters.flat, other.parameters.flat)
+    run_update(one, moments())
+    other.train_state.restore(one.train_state.state())
+    assert run_update(one, moments()).metrics == run_update(other, moments()).metrics
+    assert torch.equal(acting(one).flat, acting(other).flat)

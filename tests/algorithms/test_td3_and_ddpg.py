@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from rl4sys.algorithms import Progress, UnsuitableActions
+from rl4sys.algorithms import Progress, UnsuitableActions, run_update
 from rl4sys.experience import Array, StreamKey, Transitions
 from rl4sys.policy import ActionSpec, KeyedNoise, NumpyPolicy, layout_of
 
@@ -19,9 +19,11 @@ from .actor_critic import (
     scaled,
     with_other_targets,
 )
+from .networks_of import acting, flat_of
 from .problems import DISCRETE, MULTI
 from .reference import Weights, gradient, named, network
 
+NETWORKS = ("actor", "actor.target", "critics", "critics.target")
 BOTH = pytest.mark.parametrize("name", ["td3", "ddpg"])
 
 
@@ -32,13 +34,7 @@ def best(weights: Weights, observation: Array) -> Array:
 
 def with_another_target_actor(algorithm: object) -> Weights:
     """Moves the target of the actor away from it; returns its weights."""
-    actor = algorithm.actor  # type: ignore[attr-defined]
-    state = dict(actor.state())
-    state["targets"] = state["targets"] + np.random.default_rng(6).normal(0, 0.3, len(state["targets"])).astype(
-        np.float32
-    )
-    actor.restore(state)
-    return named(actor.parameters.layout, state["targets"])
+    return named(acting(algorithm).layout, with_other_targets(algorithm.actor))  # type: ignore[attr-defined]
 
 
 def smoothing(std: float, clip: float) -> Array:
@@ -54,7 +50,7 @@ def targets(algorithm: object, name: str, batch: Transitions) -> Array:
     action = best(with_another_target_actor(algorithm), following)
     if name == "td3":
         action = np.clip(action + smoothing(0.6, 0.5), -1.0, 1.0)
-    layout = algorithm.critics.parameters.layout  # type: ignore[attr-defined]
+    layout = algorithm.critics.optimizer.parameters.layout  # type: ignore[attr-defined]
     return np.asarray(batch.reward + 0.9 * batch.discount * judged(layout, flat_targets, following, action).min(axis=0))
 
 
@@ -72,25 +68,23 @@ def test_the_gradient_of_the_critics_is_that_of_the_papers(name: str) -> None:
 def test_the_actor_climbs_the_first_critic(name: str) -> None:
     algorithm, batch = made(name, **({"policy_delay": 1} if name == "td3" else {})), moments()
     observation = batch.observation["observation"]
-    layout, flat = algorithm.parameters.layout, algorithm.actor.state()["parameters"]
-    critics, critic_layout = algorithm.critics.state()["parameters"], algorithm.critics.parameters.layout
+    layout, flat = acting(algorithm).layout, flat_of(algorithm)
+    critics, critic_layout = flat_of(algorithm, "critics"), algorithm.critics.optimizer.parameters.layout
 
     def loss(weights: Weights) -> float:
         return -float(judged(critic_layout, critics, observation, best(weights, observation))[0].mean())
 
-    metrics, _ = algorithm.update(batch)
-    np.testing.assert_allclose(
-        algorithm.parameters.gradient.numpy(), gradient(loss, layout, flat), rtol=2e-5, atol=2e-6
-    )
+    metrics, _ = run_update(algorithm, batch)
+    np.testing.assert_allclose(acting(algorithm).gradient.numpy(), gradient(loss, layout, flat), rtol=2e-5, atol=2e-6)
     assert metrics["actor_loss"] == pytest.approx(loss(named(layout, flat)), abs=1e-5)
 
 
 @BOTH
 def test_nothing_follows_a_termination(name: str) -> None:
     algorithm, batch = made(name), moments()
-    layout, flat = algorithm.critics.parameters.layout, algorithm.critics.state()["parameters"]
+    layout, flat = algorithm.critics.optimizer.parameters.layout, flat_of(algorithm, "critics")
     q = judged(layout, flat, batch.observation["observation"], scaled(batch.action))
-    found = algorithm.update(ending(batch, 0.0)).feedback["priority"]
+    found = run_update(algorithm, ending(batch, 0.0)).feedback["priority"]
     np.testing.assert_allclose(found, np.abs(q - batch.reward).mean(axis=0), atol=1e-5)
 
 
@@ -98,33 +92,28 @@ def test_actor_and_targets_of_td3_rest_between_their_updates() -> None:
     algorithm = built("td3", policy_delay=3, lr=0.01, critic_lr=0.01, polyak=0.5)
     moved = []
     for _ in range(6):
-        before = algorithm.state()
-        algorithm.update(moments())
-        after = algorithm.state()
-        changes = [
-            not np.array_equal(before[part][kind], after[part][kind])
-            for part, kind in (("actor", "parameters"), ("actor", "targets"), ("critics", "targets"))
-        ]
-        assert not np.array_equal(before["critics"]["parameters"], after["critics"]["parameters"])
-        assert len(set(changes)) == 1
-        moved.append(changes[0])
+        before = {name: flat_of(algorithm, name) for name in NETWORKS}
+        run_update(algorithm, moments())
+        changes = {name: not np.array_equal(before[name], flat_of(algorithm, name)) for name in NETWORKS}
+        assert changes.pop("critics")
+        assert len(set(changes.values())) == 1
+        moved.append(changes["actor"])
     assert moved == [False, False, True, False, False, True]
 
 
 @BOTH
-def test_targets_follow_by_their_share(name: str) -> None:
+def test_a_polyak_update_moves_all_targets_by_its_share(name: str) -> None:
     algorithm = built(name, polyak=0.25, lr=0.01, critic_lr=0.01, **({"policy_delay": 1} if name == "td3" else {}))
-    before = algorithm.state()
-    algorithm.update(moments())
-    after = algorithm.state()
-    for part in ("actor", "critics"):
-        expected = 0.75 * before[part]["targets"] + 0.25 * after[part]["parameters"]
-        np.testing.assert_allclose(after[part]["targets"], expected, atol=1e-7)
+    before = {name: flat_of(algorithm, f"{name}.target") for name in ("actor", "critics")}
+    run_update(algorithm, moments())
+    for name, target in before.items():
+        expected = 0.75 * target + 0.25 * flat_of(algorithm, name)
+        np.testing.assert_allclose(flat_of(algorithm, f"{name}.target"), expected, atol=1e-7)
 
 
 def exploring(algorithm: object, steps: int) -> tuple[Array, Array]:
     """Scaled actions of many steps of one stream that is always shown the same, and what it would do without noise."""
-    policies, weights = algorithm.policies, algorithm.policy_weights()  # type: ignore[attr-defined]
+    policies, weights = algorithm.policies, algorithm.train_state.policy_weights()  # type: ignore[attr-defined]
     shown = {"observation": np.zeros((1, 3), np.float32)}
     policy = NumpyPolicy(policies.explore, weights)
     noise, carry, found = KeyedNoise(1, [StreamKey("test")], policy.noise_size), policy.initial_carry(1), []
@@ -140,7 +129,7 @@ def exploring(algorithm: object, steps: int) -> tuple[Array, Array]:
 @BOTH
 def test_noise_has_its_deviation_and_its_memory(name: str, exploration: str) -> None:
     algorithm = built(name, exploration=exploration, exploration_std=0.05, exploration_theta=0.2)
-    algorithm.advance(Progress(1))
+    algorithm.train_state.advance(Progress(1))
     actions, mean = exploring(algorithm, 4_000)
     shift = actions - mean
     # An autoregression with factor 0.8 has deviation 0.05 / √(1 − 0.8²) and correlation 0.8.
@@ -152,13 +141,13 @@ def test_noise_has_its_deviation_and_its_memory(name: str, exploration: str) -> 
 @BOTH
 def test_the_policy_acts_at_random_until_learning_starts(name: str) -> None:
     algorithm = built(name, learning_starts=100)
-    algorithm.advance(Progress(100))
+    algorithm.train_state.advance(Progress(100))
     actions, _ = exploring(algorithm, 2_000)
     assert np.abs(actions).max() <= 1.0
     assert actions.mean(axis=0) == pytest.approx([0.0, 0.0], abs=0.05)
     assert actions.std(axis=0) == pytest.approx([np.sqrt(1.0 / 3.0)] * 2, rel=0.05)
-    algorithm.advance(Progress(101))
-    views = layout_of(algorithm.policies.explore.program).views(algorithm.policy_weights())
+    algorithm.train_state.advance(Progress(101))
+    views = layout_of(algorithm.policies.explore.program).views(algorithm.train_state.policy_weights())
     assert views["exploration.epsilon"].tolist() == [0.0]
 
 
@@ -166,8 +155,8 @@ def test_the_policy_acts_at_random_until_learning_starts(name: str) -> None:
 def test_noise_is_never_trained(name: str) -> None:
     algorithm = built(name, lr=0.1, exploration_std=0.3)
     for _ in range(4):
-        algorithm.update(moments())
-    views = layout_of(algorithm.policies.explore.program).views(algorithm.policy_weights())
+        run_update(algorithm, moments())
+    views = layout_of(algorithm.policies.explore.program).views(algorithm.train_state.policy_weights())
     assert views["exploration.std"].tolist() == pytest.approx([0.3, 0.3])
 
 

@@ -141,7 +141,7 @@ def test_actions_are_stored_as_chosen_and_done_as_allowed() -> None:
     Listening.heard.clear()
     lanes = Lanes(Listening, 1, SEEDS, Grade.E3)
     algorithm = ppo_for(lanes.spec)
-    (segment,) = collected(lanes, algorithm.policies.explore, 50, [version(0, algorithm.policy_weights())])
+    (segment,) = collected(lanes, algorithm.policies.explore, 50, [version(0, algorithm.train_state.policy_weights())])
     assert np.abs(segment.action).max() > 1.0
     np.testing.assert_array_equal(Listening.heard, np.clip(segment.action, -0.1, 0.1, dtype=np.float32))
 

@@ -58,7 +58,7 @@ def version(number: int, flat: Any) -> Version:
 
 def versions(algorithm: PPO, count: int) -> list[Version]:
     """Policies that differ."""
-    first = algorithm.policy_weights()
+    first = algorithm.train_state.policy_weights()
     rng = np.random.default_rng(0)
     return [version(number, first + rng.normal(0, 1.0, first.size)) for number in range(count)]
 

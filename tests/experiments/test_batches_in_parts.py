@@ -1,4 +1,4 @@
-"""A batch that is taken in parts, for want of memory, gives the same update but for rounding."""
+"""A batch that is split because memory is short gives the same update but for rounding."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
+from rl4sys.algorithms import run_update
 from rl4sys.experiments import Run
-from rl4sys.experiments.debugging.parameter_groups import accumulations
 from rl4sys.learning import Updating
-from rl4sys.networks.dense import Chain
+from rl4sys.networks.layer_chain import LayerChain
 from rl4sys.state import split
 
 from .runs import DQN, OFF_POLICY, PPO, small
@@ -54,15 +54,14 @@ def test_an_update_in_parts_equals_the_whole_but_for_rounding(tmp_path: Path, ki
     run, batch = after_warm_up(kind, tmp_path)
     with run:
         algorithm = run.learner.algorithm
-        before = algorithm.state()
-        whole = algorithm.update(batch)
-        expected = split(algorithm.state())[1]
-        algorithm.restore(before)
-        for accumulation in accumulations(algorithm):
-            accumulation.parts = 3
-        parts = algorithm.update(batch)
-        actual = split(algorithm.state())[1]
-        assert any("adam" in name for name in actual)
+        before = algorithm.train_state.state()
+        whole = run_update(algorithm, batch)
+        expected = split(algorithm.train_state.state())[1]
+        algorithm.train_state.restore(before)
+        algorithm.train_state.splitter.parts = 3
+        parts = run_update(algorithm, batch)
+        actual = split(algorithm.train_state.state())[1]
+        assert any("first_moment" in name for name in actual)
         for name, array in actual.items():
             np.testing.assert_allclose(array, expected[name], rtol=2e-3, atol=2e-5, err_msg=name)
         assert parts.metrics == pytest.approx(whole.metrics, rel=2e-3, abs=1e-4, nan_ok=True)
@@ -71,22 +70,22 @@ def test_an_update_in_parts_equals_the_whole_but_for_rounding(tmp_path: Path, ki
 
 
 @pytest.mark.parametrize("kind", ["sac", "td3"])
-def test_memory_that_runs_out_within_a_network_is_made_do_with(
+def test_a_network_that_runs_out_of_memory_is_evaluated_in_parts(
     tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, batch = after_warm_up(kind, tmp_path)
     with run:
         algorithm = run.learner.algorithm
-        plain = Chain.run
+        plain = LayerChain.run
 
-        def limited(chain: Chain, parts: Any) -> list[torch.Tensor]:
+        def limited(chain: LayerChain, parts: Any) -> tuple[list[torch.Tensor], torch.Tensor]:
             if parts[0].shape[-2] > 8:
                 raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
             return plain(chain, parts)
 
-        before = algorithm.state()
-        expected = algorithm.update(batch)
-        algorithm.restore(before)
-        monkeypatch.setattr(Chain, "run", limited)
-        assert algorithm.update(batch).metrics == pytest.approx(expected.metrics, rel=2e-3, abs=1e-4)
-        assert [accumulation.parts for accumulation in accumulations(algorithm)] == [2, 2]
+        before = algorithm.train_state.state()
+        expected = run_update(algorithm, batch)
+        algorithm.train_state.restore(before)
+        monkeypatch.setattr(LayerChain, "run", limited)
+        assert run_update(algorithm, batch).metrics == pytest.approx(expected.metrics, rel=2e-3, abs=1e-4)
+        assert algorithm.train_state.splitter.parts == 2

@@ -1,10 +1,11 @@
-"""An algorithm that only takes notes, and experience to feed a learner with."""
+"""An algorithm that only records its calls, and experience to feed a learner with."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+import torch
 
 from algorithms.problems import problem, segment
 from rl4sys.algorithms import Policies, Progress, Update
@@ -13,12 +14,13 @@ from rl4sys.policy import Head, PolicySpec, ProgramBuilder
 from rl4sys.state import State
 
 
-class NotingAlgorithm:
-    """Remembers what it was told; its only weight is the number of updates."""
+class RecordingAlgorithm:
+    """Records what it is given; its only weight is the number of updates."""
 
     def __init__(self) -> None:
         spec = PolicySpec(problem().action, ProgramBuilder(problem().observation).program(), Head("deterministic", ()))
         self.policies = Policies(spec, spec)
+        self.train_state: Any = self
         self.progress: list[Progress] = []
         self.batches: list[Any] = []
         self.events: list[str] = []
@@ -30,8 +32,11 @@ class NotingAlgorithm:
     def update(self, batch: Any) -> Update:
         self.batches.append(batch)
         self.events.append("update")
-        feedback = {"priority": np.abs(batch.reward)} if isinstance(batch, Transitions) else {}
+        feedback = {"priority": torch.from_numpy(np.abs(batch.reward))} if isinstance(batch, Transitions) else {}
         return Update({"loss": 1.0}, feedback)
+
+    def tensors(self, batch: Transitions) -> Transitions:
+        return batch
 
     def standardize(self, name: str, mean: Array, scale: Array) -> None:
         self.events.append("standardize")
@@ -48,7 +53,7 @@ class NotingAlgorithm:
 
 
 def experience(turn: int, *, steps: int = 6, version: int = 0) -> list[Segment]:
-    """What two lanes bring in a turn; lane 1 goes on from turn to turn."""
+    """What two lanes collect in a turn; the episode of lane 1 continues from turn to turn."""
     rng, asked = np.random.default_rng(turn), problem()
     going_on: dict[str, Any] = {"start": turn * steps, "ending": Ending.CONTINUES}
     return [

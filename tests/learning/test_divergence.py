@@ -7,10 +7,10 @@ from rl4sys.experience import Array
 from rl4sys.learning import Diverged, Learner
 from rl4sys.replay import OnceFresh, TrajectoryBuffer
 
-from .fakes import NotingAlgorithm, experience
+from .fakes import RecordingAlgorithm, experience
 
 
-class Exploding(NotingAlgorithm):
+class Exploding(RecordingAlgorithm):
     """Loses its weights at the second update."""
 
     def policy_weights(self) -> Array:

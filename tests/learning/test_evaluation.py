@@ -57,7 +57,7 @@ class Endless(Clocks):
 
 def evaluated(make: Callable[[Seeds, int], Clocks], episodes: int) -> Evaluation:
     algorithm = dqn()
-    return evaluate(algorithm.policies.exploit, algorithm.policy_weights(), make, episodes, Seeds(0))
+    return evaluate(algorithm.policies.exploit, algorithm.train_state.policy_weights(), make, episodes, Seeds(0))
 
 
 def test_every_lane_counts_once_however_short_its_episodes_are() -> None:
@@ -99,7 +99,7 @@ def identity_returns(seed: int) -> tuple[float, ...]:
     algorithm = dqn()
     return evaluate(
         algorithm.policies.explore,
-        algorithm.policy_weights(),
+        algorithm.train_state.policy_weights(),
         lambda seeds, count: environment.lanes(seeds, count, Grade.E3),
         episodes=5,
         seeds=Seeds(seed),

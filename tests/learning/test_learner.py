@@ -12,12 +12,12 @@ from rl4sys.policy import layout_of
 from rl4sys.replay import OnceFresh, PrioritizedBuffer, Ratio, TrajectoryBuffer, UniformBuffer
 from rl4sys.seeding import Seeds
 
-from .fakes import NotingAlgorithm, experience
+from .fakes import RecordingAlgorithm, experience
 
 
-def learner_of(steps: int = 20, max_age: int = 2, **parts: Any) -> tuple[Learner, NotingAlgorithm]:
+def learner_of(steps: int = 20, max_age: int = 2, **parts: Any) -> tuple[Learner, RecordingAlgorithm]:
     """Learns whenever `steps` steps are there."""
-    algorithm = NotingAlgorithm()
+    algorithm = RecordingAlgorithm()
     return Learner(algorithm, TrajectoryBuffer(OnceFresh(steps, max_age)), **parts), algorithm
 
 
@@ -38,7 +38,7 @@ def test_a_version_is_published_after_updates_and_never_without() -> None:
 
 
 def test_several_updates_of_one_turn_make_one_version() -> None:
-    algorithm = NotingAlgorithm()
+    algorithm = RecordingAlgorithm()
     learner = Learner(algorithm, UniformBuffer(100, Ratio(0.5, 0, 4), np.random.default_rng(0)))
     learner.learn(experience(0))
     assert (learner.updates, learner.store.latest, learner.store.newest.blob.tolist()) == (6, 1, [6.0])
@@ -68,7 +68,7 @@ def test_the_algorithm_knows_how_far_the_run_is_when_it_learns() -> None:
 
 def test_priorities_return_to_the_buffer() -> None:
     buffer = PrioritizedBuffer(100, Ratio(1, 0, 64), np.random.default_rng(0))
-    Learner(NotingAlgorithm(), buffer).learn(experience(0))
+    Learner(RecordingAlgorithm(), buffer).learn(experience(0))
     rewards = np.concatenate([part.reward for part in experience(0)])
     np.testing.assert_allclose(buffer.state()["leaves"], (np.abs(rewards) + 1e-6) ** 0.6, rtol=1e-6)
 
@@ -114,4 +114,7 @@ def test_exploration_goes_on_from_the_restored_step() -> None:
     (epsilon,) = layout_of(resumed.algorithm.policies.explore.program).views(resumed.store.newest.blob)["epsilon"]
     # 12 of the 24 steps over which ε falls from 1 to 0.05.
     assert epsilon == pytest.approx(1.0 - 0.5 * 0.95)
-    assert resumed.algorithm.policy_weights().tobytes() == original.algorithm.policy_weights().tobytes()
+    assert (
+        resumed.algorithm.train_state.policy_weights().tobytes()
+        == original.algorithm.train_state.policy_weights().tobytes()
+    )

@@ -11,10 +11,10 @@ from rl4sys.learning import Diverged, Learner, OutOfMemory
 from rl4sys.networks import NonFiniteUpdate
 from rl4sys.replay import OnceFresh, TrajectoryBuffer
 
-from .fakes import NotingAlgorithm, experience
+from .fakes import RecordingAlgorithm, experience
 
 
-class Failing(NotingAlgorithm):
+class Failing(RecordingAlgorithm):
     """Fails at the updates with these numbers."""
 
     def __init__(self, *numbers: int) -> None:

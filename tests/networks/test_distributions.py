@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import distributions
 
-from rl4sys.networks import categorical, gaussian, masked, multi_categorical, tanh_gaussian_log_prob
+from rl4sys.networks import LOG_STD_HIGH, categorical, gaussian, masked, multi_categorical, tanh_gaussian
 
 
 @pytest.fixture
@@ -68,21 +68,28 @@ def test_gaussian_is_that_of_torch(rows: tuple[int, ...], draw: torch.Generator)
 
 
 def test_a_squashed_gaussian_is_the_transformed_one_of_torch(draw: torch.Generator) -> None:
-    mean, log_std, raw = normal(draw, 30, 2), normal(draw, 30, 2) * 0.3, normal(draw, 30, 2)
-    scale, middle = torch.tensor([2.0, 0.25], dtype=torch.float64), torch.tensor([1.0, -3.0], dtype=torch.float64)
-    transforms = [distributions.TanhTransform(), distributions.AffineTransform(middle, scale)]
-    expected = distributions.TransformedDistribution(distributions.Normal(mean, log_std.exp()), transforms)
-    found = tanh_gaussian_log_prob(mean, log_std, raw, scale)
-    torch.testing.assert_close(found, expected.log_prob(torch.tanh(raw) * scale + middle).sum(-1))
+    mean, log_std, noise = normal(draw, 30, 2), normal(draw, 30, 2) * 0.3, normal(draw, 30, 2)
+    normals = distributions.Normal(mean, log_std.exp())
+    expected = distributions.TransformedDistribution(normals, [distributions.TanhTransform()])
+    action, log_prob = tanh_gaussian(mean, log_std, noise)
+    torch.testing.assert_close(action, torch.tanh(mean + log_std.exp() * noise))
+    torch.testing.assert_close(log_prob, expected.log_prob(action).sum(-1))
+
+
+def test_the_gradient_of_a_squashed_gaussian_is_that_of_its_differences(draw: torch.Generator) -> None:
+    mean, log_std, noise = (normal(draw, 6, 2) for _ in range(3))
+    log_std[0] = LOG_STD_HIGH + 1.0  # clipped: its gradient is zero
+    inputs = (mean.requires_grad_(), log_std.requires_grad_(), noise)
+    assert torch.autograd.gradcheck(tanh_gaussian, inputs)
 
 
 def test_a_saturated_squashed_gaussian_has_finite_density_and_gradient() -> None:
-    raw = torch.tensor([[40.0], [-40.0]], requires_grad=True)
-    log_prob = tanh_gaussian_log_prob(torch.zeros(2, 1), torch.zeros(2, 1), raw, torch.ones(1))
+    mean = torch.tensor([[40.0], [-40.0]], requires_grad=True)
+    _, log_prob = tanh_gaussian(mean, torch.zeros(2, 1), torch.zeros(2, 1))
     log_prob.sum().backward()
-    expected = -(800.0 + 0.5 * math.log(2 * math.pi)) - 2 * (math.log(2) - 40.0)
+    expected = -0.5 * math.log(2 * math.pi) - 2 * (math.log(2) - 40.0)
     torch.testing.assert_close(log_prob.detach(), torch.full((2,), expected))
-    assert torch.isfinite(raw.grad).all()
+    assert torch.isfinite(mean.grad).all()
 
 
 def test_without_a_mask_scores_pass_as_they_are() -> None:

@@ -3,25 +3,30 @@
 from rl4sys.algorithms.ddpg import DDPG, DDPGConfig
 from rl4sys.algorithms.dqn import DQN, DQNConfig
 from rl4sys.algorithms.ppo import PPO, PPOConfig
-from rl4sys.algorithms.problem import (
-    Policies,
-    Problem,
-    Progress,
-    UnsuitableActions,
-    Update,
-    without_memory,
-)
-from rl4sys.algorithms.registry import (
-    ALGORITHMS,
-    Algorithm,
-    AlgorithmConfig,
-    register_algorithm,
-    with_usual_buffer,
-)
 from rl4sys.algorithms.sac import SAC, SACConfig
 from rl4sys.algorithms.sac_discrete import DiscreteSAC
 from rl4sys.algorithms.sql import SQL, SQLConfig
 from rl4sys.algorithms.td3 import TD3, TD3Config
+
+# For plug-ins, which import everything that they need for an algorithm from here.
+from rl4sys.engine import (
+    ALGORITHMS,
+    AdvantageBatch,
+    Algorithm,
+    AlgorithmConfig,
+    Policies,
+    Problem,
+    Progress,
+    TensorBatch,
+    TrainState,
+    UnsuitableActions,
+    Update,
+    UpdateResult,
+    advantage_batch,
+    register_algorithm,
+    run_update,
+    with_usual_buffer,
+)
 from rl4sys.networks import UnsuitableNetwork
 
 __all__ = [
@@ -32,6 +37,7 @@ __all__ = [
     "SAC",
     "SQL",
     "TD3",
+    "AdvantageBatch",
     "Algorithm",
     "AlgorithmConfig",
     "DDPGConfig",
@@ -44,10 +50,14 @@ __all__ = [
     "SACConfig",
     "SQLConfig",
     "TD3Config",
+    "TensorBatch",
+    "TrainState",
     "UnsuitableActions",
     "UnsuitableNetwork",
     "Update",
+    "UpdateResult",
+    "advantage_batch",
     "register_algorithm",
+    "run_update",
     "with_usual_buffer",
-    "without_memory",
 ]

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-import torch
+from typing import Literal
 
-from rl4sys.algorithms.critics import Critics
-from rl4sys.algorithms.deterministic import DeterministicActor, DeterministicConfig
-from rl4sys.algorithms.off_policy import ActionScale, Moments, bounded_box
-from rl4sys.algorithms.problem import Problem, Progress, Update
-from rl4sys.algorithms.registry import register_algorithm
-from rl4sys.experience import Array, Transitions
-from rl4sys.state import State, require
+import torch
+from pydantic import Field
+
+from rl4sys.algorithms.deterministic_actor import deterministic_actor, deterministic_policies
+from rl4sys.algorithms.off_policy import OffPolicyConfig
+from rl4sys.engine import Problem, TensorBatch, TrainState, Update, register_algorithm
 
 
 @register_algorithm("ddpg")
-class DDPGConfig(DeterministicConfig):
+class DDPGConfig(OffPolicyConfig):
     """Off-policy; continuous actions with finite bounds."""
+
+    lr: float = Field(1e-3, gt=0)
+    """Learning rate of the actor. Higher learns faster and is less stable."""
+    exploration: Literal["gaussian", "ornstein_uhlenbeck"] = "gaussian"
+    """Independent noise in every step, or correlated noise: smoother, for systems with inertia."""
+    exploration_std: float = Field(0.1, ge=0)
+    """Standard deviation of the noise, as a share of half the range of actions. More explores more."""
+    exploration_theta: float = Field(0.15, gt=0, le=1)
+    """Share by which Ornstein–Uhlenbeck noise returns to zero in each step. Less is correlated for longer."""
 
     def build(self, problem: Problem) -> DDPG:
         """The algorithm for one problem."""
@@ -23,51 +31,37 @@ class DDPGConfig(DeterministicConfig):
 
 
 class DDPG:
-    """Learns one critic, and an actor that climbs it."""
+    """Learns one critic, and a deterministic actor that maximises it."""
 
     def __init__(self, config: DDPGConfig, problem: Problem) -> None:
-        box = bounded_box(problem, "DDPG")
-        self._config, self._problem = config, problem
-        self._scale = ActionScale(box, problem.device)
-        self.actor = DeterministicActor(problem, box, config)
-        self.critics = Critics(problem, config, 1)
-        self.policies, self.parameters = self.actor.policies, self.actor.parameters
-        self.advance(Progress())
+        action = problem.bounded_action("DDPG")
+        self.config = config
+        theta = config.exploration_theta if config.exploration == "ornstein_uhlenbeck" else None
+        self.policies, program = deterministic_policies(problem, action, theta)
+        self.train_state = state = TrainState(problem, self.policies, config.gamma)
+        self.actor = deterministic_actor(
+            state, program, config.actor_settings(), config.exploration_std, config.learning_starts
+        )
+        self.critics = config.critics(state, problem, 1)
 
-    def advance(self, progress: Progress) -> None:
-        """Act at random until learning starts."""
-        self.actor.advance(progress)
+    def update(self, batch: TensorBatch) -> Update:
+        """One step of the critic, then of the actor and the targets (algorithm 1)."""
+        with torch.no_grad():
+            next_action = torch.tanh(self.actor.target(batch.next_observation))
+            target = batch.reward + batch.discount * self.critics.target(batch.next_observation, next_action)[0]
+        critic_loss, q, error = self.critics.minimize(self.critic_loss, batch, target)
+        actor_loss = self.actor.minimize(self.actor_loss, batch)
+        self.critics.polyak_update(self.config.polyak)
+        self.actor.polyak_update(self.config.polyak)
+        return Update({"critic_loss": critic_loss, "q": q.mean(), "actor_loss": actor_loss}, {"priority": error.abs()})
 
-    def update(self, batch: Transitions) -> Update:
-        """One step of the critic, then of the actor; the targets follow (algorithm 1)."""
-        moments = Moments.of(batch, self._config.gamma, self._problem.device)
-        next_action = self.actor.target(moments.next_observation)
-        next_value = self.critics.target(moments.next_observation, next_action)[0]
-        target = moments.reward + moments.bootstrap * next_value
-        action = self._scale.scaled(moments.action)
-        found = self.critics.regress(moments.observation, action, target, moments.weight)
-        actor_loss = self.actor.climb(moments.observation, self.critics)
-        self.critics.follow()
-        self.actor.follow()
-        facts = torch.stack([found.loss, found.value, actor_loss]).tolist()
-        metrics = dict(zip(("critic_loss", "q", "actor_loss"), facts, strict=True))
-        return Update(metrics, {"priority": found.priority()})
+    def critic_loss(self, batch: TensorBatch, target: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """E[½ (Q(s, a) − y)²] (eq. 4)."""
+        q = self.critics(batch.observation, batch.action)[0]
+        error = q - target
+        return 0.5 * (batch.weight * error.square()).mean(), q, error
 
-    def standardize(self, name: str, mean: Array, scale: Array) -> None:
-        """Use these statistics of one observation from now on, everywhere."""
-        self.actor.standardize(name, mean, scale)
-        self.critics.standardize(name, mean, scale)
-
-    def policy_weights(self) -> Array:
-        """The flat weights of the acting policy; the critic stays here."""
-        return self.actor.weights()
-
-    def state(self) -> State:
-        """Everything that the next update depends on."""
-        return {"actor": self.actor.state(), "critics": self.critics.state()}
-
-    def restore(self, state: State) -> None:
-        """Continue exactly where `state` was taken."""
-        require(state, "actor", "critics")
-        self.actor.restore(state["actor"])
-        self.critics.restore(state["critics"])
+    def actor_loss(self, batch: TensorBatch) -> torch.Tensor:
+        """−E[Q(s, π(s))], the deterministic policy gradient (eq. 6)."""
+        q: torch.Tensor = self.critics(batch.observation, torch.tanh(self.actor(batch.observation)))
+        return -q.mean()

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from pydantic import Field
 
-from rl4sys.algorithms.problem import Policies, Problem, Progress, UnsuitableActions, Update, without_memory
-from rl4sys.algorithms.registry import AlgorithmConfig, register_algorithm
-from rl4sys.algorithms.returns import n_step_return
-from rl4sys.experience import Array, Transitions
-from rl4sys.networks import Accumulation, FlatAdam, Parameters, TorchProgram, masked, uniform_fan_in
-from rl4sys.policy import BoxAction, DiscreteAction, Head, PolicySpec, Program, ProgramBuilder, layout_of
+from rl4sys.engine import (
+    AlgorithmConfig,
+    Policies,
+    Problem,
+    Progress,
+    TensorBatch,
+    TrainState,
+    UnsuitableActions,
+    Update,
+    register_algorithm,
+)
+from rl4sys.networks import OptimizerSettings, masked
+from rl4sys.policy import BoxAction, DiscreteAction, Head, Program, ProgramBuilder
 from rl4sys.replay import Ratio
-from rl4sys.state import State, require
 
 
 @register_algorithm("dqn")
@@ -24,23 +29,23 @@ class DQNConfig(AlgorithmConfig):
     """Off-policy; discrete actions."""
 
     lr: float = Field(1e-3, gt=0)
-    """Step size of Adam. Higher learns faster and breaks sooner."""
+    """Learning rate. Higher learns faster and is less stable."""
     anneal_lr: bool = False
-    """Lower the step size linearly to zero over the run: the last policy is then a settled one."""
+    """Lower the learning rate linearly to zero over the run: the last policy is then a settled one."""
     batch_size: int = Field(128, ge=1)
-    """Transitions per update. More make gradients steadier and updates slower."""
+    """Transitions per update. More give less noisy gradients and slower updates."""
     train_frequency: int = Field(4, ge=1)
     """Environment steps (over all environments) between two rounds of updates."""
     gradient_steps: int = Field(1, ge=1)
     """Updates in each round. More learn more from the same data, and take more time."""
     learning_starts: int = Field(1_000, ge=0)
-    """Steps that are gathered before learning starts; they earn no updates."""
+    """Steps collected before learning starts; they earn no updates."""
     target_update_interval: int = Field(250, ge=1)
-    """Updates (not environment steps) between two copies of the network into the target."""
+    """Updates (not environment steps) between two updates of the target network."""
     polyak: float = Field(1.0, gt=0, le=1)
-    """Share of the network in each such copy: 1 replaces the target, less moves it slowly."""
+    """Share of the network in each update of its target: 1 copies it, less moves the target slowly."""
     epsilon_start: float = Field(1.0, ge=0, le=1)
-    """Share of random actions in the beginning."""
+    """Share of random actions at the start."""
     epsilon_end: float = Field(0.05, ge=0, le=1)
     """Share of random actions once exploration is over."""
     exploration_fraction: float = Field(0.1, ge=0, le=1)
@@ -48,13 +53,13 @@ class DQNConfig(AlgorithmConfig):
     exploration_steps: int = Field(50_000, ge=1)
     """The same in steps, for live systems whose run has no known end."""
     double: bool = True
-    """Let the network choose the next action and the target judge it (arXiv:1509.06461): less overestimation."""
+    """Choose the next action with the network, evaluate it with the target (arXiv:1509.06461): less overestimation."""
     dueling: bool = False
-    """Learn the value of a state and the advantages of its actions apart (arXiv:1511.06581)."""
+    """Learn the value of a state and the advantages of its actions separately (arXiv:1511.06581)."""
     n_step: int = Field(1, ge=1)
-    """Rewards summed before bootstrapping. More spread rewards faster, with more variance."""
+    """Rewards summed before bootstrapping. More propagate rewards faster, with more variance."""
     max_grad_norm: float = Field(10.0, gt=0)
-    """Longer gradients are shortened to this length."""
+    """Longer gradients are scaled down to this norm."""
 
     buffers = ("uniform", "prioritized", "hindsight")
 
@@ -79,142 +84,73 @@ class DQNConfig(AlgorithmConfig):
         """Steps summed before bootstrapping."""
         return self.n_step
 
+    def epsilon(self, progress: Progress) -> float:
+        """The share of random actions at this point of the run."""
+        if progress.total_steps is None:
+            done = progress.steps / self.exploration_steps
+        else:
+            done = progress.steps / max(1.0, self.exploration_fraction * progress.total_steps)
+        return self.epsilon_start + min(1.0, done) * (self.epsilon_end - self.epsilon_start)
+
 
 class DQN:
-    """Learns the value of each choice from replayed transitions."""
+    """Learns the value of each action from replayed transitions."""
 
     def __init__(self, config: DQNConfig, problem: Problem) -> None:
-        if not isinstance(problem.action, DiscreteAction):
-            others = "sac, td3 or ppo" if isinstance(problem.action, BoxAction) else "ppo"
-            raise UnsuitableActions(
-                f"DQN needs one discrete choice per step; this environment wants {problem.action.kind} actions. "
-                f"Use algorithm.name={others}, or an environment with discrete actions."
-            )
-        self._config = config
-        self._problem = problem
-        self._updates = 0
-        self.policies, program, self._value = _programs(problem, config.dueling)
-        self._scores = self.policies.exploit.head.inputs[0]
-        self.parameters = Parameters(program.tensors, problem.device)
-        self.parameters.freeze("epsilon", *(n for n in self.parameters.views if n.endswith((".mean", ".scale"))))
-        uniform_fan_in(self.parameters, problem.torch_generator("init"))
-        # The acting tensors come first; what only learning needs follows them.
-        self._policy_size = layout_of(self.policies.explore.program).size
-        self._online = TorchProgram(program, self.parameters)
-        self._target_parameters = self.parameters.copy()
-        self._target = TorchProgram(program, self._target_parameters)
-        self._adam = FlatAdam(self.parameters, lr=config.lr, epsilon=1e-8, max_norm=config.max_grad_norm)
-        self._accumulation = Accumulation()
-        self.advance(Progress())
+        self.config, self.problem = config, problem
+        self.policies, program, outputs = _policies(problem, config.dueling)
+        self.train_state = state = TrainState(problem, self.policies, config.gamma)
+        settings = OptimizerSettings(config.lr, max_grad_norm=config.max_grad_norm, anneal_lr=config.anneal_lr)
+        self.network = state.network("q", program, outputs, settings, frozen=("epsilon",), target=True)
+        state.schedule("epsilon", config.epsilon)
 
-    def advance(self, progress: Progress) -> None:
-        """Set the step size and ε from the number of steps. ε is a weight of the policy: it travels with it."""
-        config = self._config
-        if progress.total_steps is None:
-            done = progress.steps / max(1, config.exploration_steps)
-        else:
-            done = progress.steps / max(1.0, config.exploration_fraction * progress.total_steps)
-        epsilon = config.epsilon_start + min(1.0, done) * (config.epsilon_end - config.epsilon_start)
-        self._lr = config.lr * (1.0 - progress.fraction) if config.anneal_lr else config.lr
+    def update(self, batch: TensorBatch) -> Update:
+        """One step on the temporal-difference error (algorithm 1)."""
+        config = self.config
         with torch.no_grad():
-            self.parameters.views["epsilon"].fill_(epsilon)
+            next_q = self.q_values(self.network.target(batch.next_observation))
+            chosen_by = self.q_values(self.network(batch.next_observation)) if config.double else next_q
+            best = masked(chosen_by, self.problem.allowed(batch.next_observation)).argmax(1, keepdim=True)
+            target = batch.reward + batch.discount * next_q.gather(1, best).squeeze(1)
+        loss, q, error = self.network.minimize(self.loss, batch, target)
+        if self.network.optimizer.steps % config.target_update_interval == 0:
+            self.network.polyak_update(config.polyak)
+        metrics = {"loss": loss, "q": q.mean(), "gradient_norm": self.network.optimizer.gradient_norm}
+        return Update(metrics, {"priority": error.abs()})
 
-    def update(self, batch: Transitions) -> Update:
-        """One step along the gradient of the weighted Huber loss of the temporal-difference error."""
-        parts = self._accumulation.gradient(self.parameters, len(batch), lambda part: self._differentiate(batch, part))
-        value, error, loss = parts[0] if len(parts) == 1 else _summed(parts)
-        norm = self._adam.step_along(loss, self._lr)
-        self._updates += 1
-        if self._updates % self._config.target_update_interval == 0:
-            self._target_parameters.flat.lerp_(self.parameters.flat, self._config.polyak)
-        metrics = {"loss": loss.item(), "q": value.mean().item(), "gradient_norm": norm.item()}
-        return Update(metrics, {"priority": error.abs().cpu().numpy()})
+    def loss(self, batch: TensorBatch, target: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """E[w · Huber(y − Q(s, a))]."""
+        q = self.q_values(self.network(batch.observation)).gather(1, batch.action.unsqueeze(1)).squeeze(1)
+        errors = F.smooth_l1_loss(q, target, reduction="none")
+        return (errors * batch.weight).mean(), q, q.detach() - target
 
-    def _differentiate(self, batch: Transitions, part: slice | None) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Add to the gradient of the loss what some rows, or all, have in it; returns their values, errors and loss."""
-        device, rows = self._problem.device, slice(None) if part is None else part
-        observation, next_observation = (
-            {name: torch.from_numpy(np.asarray(array)[rows]).to(device) for name, array in arrays.items()}
-            for arrays in (batch.observation, batch.next_observation)
-        )
-        reward, bootstrap = (torch.from_numpy(a[rows]).to(device) for a in n_step_return(batch, self._config.gamma))
-        action = torch.from_numpy(batch.action[rows]).to(device).unsqueeze(1)
-        with torch.no_grad():
-            target = reward + bootstrap * self._next_value(next_observation)
-        value = self._values(self._online, observation).gather(1, action).squeeze(1)
-        errors = F.smooth_l1_loss(value, target, reduction="none")
-        loss = (errors * torch.from_numpy(batch.weight[rows]).to(device)).mean()
-        if part is not None:
-            loss = loss * (len(value) / len(batch))
-        loss.backward()  # type: ignore[no-untyped-call]  # torch does not annotate it
-        value = value.detach()
-        return value, value - target, loss.detach()
-
-    def _next_value(self, observation: dict[str, torch.Tensor]) -> torch.Tensor:
-        """max_a Q(s′, a) of the target, over the allowed actions; with `double`, at the online network's choice."""
-        mask = observation[self._problem.mask] if self._problem.mask else None
-        values = self._values(self._target, observation)
-        judge = self._values(self._online, observation) if self._config.double else values
-        chosen = masked(judge, mask).argmax(1, keepdim=True)
-        return values.gather(1, chosen).squeeze(1)
-
-    def _values(self, network: TorchProgram, observation: dict[str, torch.Tensor]) -> torch.Tensor:
-        registers: dict[str, torch.Tensor] = network(observation)
-        scores = registers[self._scores]
-        if self._value is None:
-            return scores
-        return registers[self._value] + scores - scores.mean(1, keepdim=True)
-
-    def standardize(self, name: str, mean: Array, scale: Array) -> None:
-        """Use these statistics of one observation from now on, in the target too."""
-        for parameters in (self.parameters, self._target_parameters):
-            parameters.set(f"{name}.mean", torch.from_numpy(mean))
-            parameters.set(f"{name}.scale", torch.from_numpy(scale))
-
-    def policy_weights(self) -> Array:
-        """The flat weights of the acting policy, ε included; the value stream of a dueling network stays here."""
-        return self.parameters.flat[: self._policy_size].cpu().numpy()
-
-    def state(self) -> State:
-        """Everything that the next update depends on."""
-        return {
-            "updates": self._updates,
-            "parameters": self.parameters.flat.cpu().numpy().copy(),
-            "target": self._target_parameters.flat.cpu().numpy().copy(),
-            "adam": self._adam.state(),
-        }
-
-    def restore(self, state: State) -> None:
-        """Continue exactly where `state` was taken."""
-        require(state, "updates", "parameters", "target", "adam")
-        self._updates = state["updates"]
-        self.parameters.flat.copy_(torch.from_numpy(state["parameters"]))
-        self._target_parameters.flat.copy_(torch.from_numpy(state["target"]))
-        self._adam.restore(state["adam"])
+    def q_values(self, outputs: Any) -> torch.Tensor:
+        """Q(s, ·) [B, k] from the network's outputs; dueling: V + A − mean A (arXiv:1511.06581, eq. 9)."""
+        if not self.config.dueling:
+            return outputs  # type: ignore[no-any-return]  # networks are not typed
+        advantage, value = outputs
+        return value + advantage - advantage.mean(1, keepdim=True)  # type: ignore[no-any-return]
 
 
-def _programs(problem: Problem, dueling: bool) -> tuple[Policies, Program, str | None]:
-    """The two policies, the program to train, and its register with the state's value (dueling only).
+def _policies(problem: Problem, dueling: bool) -> tuple[Policies, Program, list[str]]:
+    """The two policies, the program to train, and its outputs: advantages, and with `dueling` the state's value.
 
     Adding a state's value changes no choice, so the policies of a dueling network carry its advantages only.
     """
-    assert isinstance(problem.action, DiscreteAction)
+    if not isinstance(problem.action, DiscreteAction):
+        others = "sac, td3 or ppo" if isinstance(problem.action, BoxAction) else "ppo"
+        raise UnsuitableActions(
+            f"DQN needs one discrete choice per step; this environment wants {problem.action.kind} actions. "
+            f"Use algorithm.name={others}, or an environment with discrete actions."
+        )
     builder = ProgramBuilder(problem.observation)
-    features = problem.networks.actor.features(builder, "actor", standardize=problem.standardize)
-    body = problem.networks.actor.body(builder, features, "actor")
+    body = problem.actor_body(builder)
     scores = builder.linear(body, problem.action.n, "actor.action")
     builder.tensor("epsilon", 1)
     acting = builder.program()
     explore = Head("epsilon_greedy", (scores,), ("epsilon",), problem.mask)
     exploit = Head("deterministic", (scores,), mask=problem.mask)
-    policies = Policies(PolicySpec(problem.action, acting, explore), PolicySpec(problem.action, acting, exploit))
-    value = builder.linear(body, 1, "value") if dueling else None
-    return policies, without_memory(builder.program()), value
-
-
-def _summed(
-    parts: Sequence[tuple[torch.Tensor, torch.Tensor, torch.Tensor]],
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The values, errors and loss of all parts."""
-    values, errors, losses = zip(*parts, strict=True)
-    return torch.cat(values), torch.cat(errors), torch.stack(losses).sum()
+    policies = Policies.over(problem.action, acting, explore, exploit)
+    # The value stream is trained and does not travel with the policy.
+    outputs = [scores, builder.linear(body, 1, "value")] if dueling else [scores]
+    return policies, builder.program(), outputs

@@ -2,58 +2,42 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import torch
 from pydantic import Field, model_validator
 
-from rl4sys.algorithms.off_policy import (
-    ActionScale,
-    OffPolicyConfig,
-    SampledNoise,
-    TensorMap,
-    bounded_box,
-)
-from rl4sys.algorithms.problem import Policies, Problem, Progress, without_memory
-from rl4sys.algorithms.registry import Algorithm, register_algorithm
+from rl4sys.algorithms.off_policy import OffPolicyConfig
 from rl4sys.algorithms.sac_discrete import DiscreteSAC
-from rl4sys.algorithms.soft import SoftLearner
-from rl4sys.algorithms.temperature import Temperature
-from rl4sys.networks import (
-    LOG_STD_HIGH,
-    LOG_STD_LOW,
-    Rows,
-    TanhGaussianSample,
-    joined,
-    rows_of,
-    rows_of_all,
-)
-from rl4sys.policy import BoxAction, DiscreteAction, Head, PolicySpec, Program, ProgramBuilder
+from rl4sys.engine import Algorithm, Policies, Problem, TensorBatch, TrainState, Update, register_algorithm
+from rl4sys.networks import LOG_STD_HIGH, LOG_STD_LOW, OptimizerSettings, TrainedScalar, tanh_gaussian
+from rl4sys.policy import BoxAction, DiscreteAction, Head, Program, ProgramBuilder
 
 
 @register_algorithm("sac")
 class SACConfig(OffPolicyConfig):
-    """Off-policy, maximum entropy; continuous actions with finite bounds, or one discrete choice."""
+    """Off-policy, maximum entropy; continuous actions with finite bounds, or one discrete action."""
 
     temperature: float | Literal["auto"] = "auto"
-    """What randomness is worth, in units of reward: a number keeps it fixed, `auto` learns it."""
+    """What entropy is worth, in units of reward: a number keeps it fixed, `auto` learns it."""
     initial_temperature: float = Field(1.0, gt=0)
     """Where a learned temperature starts."""
     temperature_lr: float | None = Field(None, gt=0)
-    """Step size of Adam for the temperature; that of the actor if not given."""
+    """Learning rate of the temperature; that of the actor if not given."""
     target_entropy: float | None = None
-    """The entropy, in nats, that a learned temperature keeps up. If not given, it is minus the size of an action
-    (scaled to [−1, 1]), and for discrete actions what `entropy_fraction` says."""
+    """The entropy, in nats, that a learned temperature aims at. If not given, it is minus the size of an action
+    (scaled to [−1, 1]), and for discrete actions it follows from `entropy_fraction`."""
     entropy_fraction: float = Field(0.98, gt=0, lt=1)
-    """For discrete actions: the wanted share of the entropy of choosing at random among what is allowed."""
+    """For discrete actions: the target as a share of the entropy of a uniform choice among the allowed actions."""
     ensemble: int = Field(2, ge=1)
-    """Critics. More estimate better and take time."""
+    """Number of critics. More estimate better and take time."""
     target_subset: int | None = Field(None, ge=1)
-    """Critics, drawn for each update, whose lowest value makes the target; all if not given. REDQ takes 2 of 10."""
+    """Critics, drawn for each update, whose minimum makes the target; all if not given. REDQ takes 2 of 10."""
     actor_objective: Literal["min", "mean"] = "min"
-    """Whether the actor believes the lowest of the critics (the paper) or their mean (REDQ)."""
+    """Whether the actor maximises the minimum over the critics (the paper) or their mean (REDQ)."""
     policy_delay: int = Field(1, ge=1)
-    """Updates of the critics between two of the actor and the temperature. REDQ uses `updates_per_step`."""
+    """Updates of the critics per update of the actor and the temperature. REDQ uses `updates_per_step`."""
 
     @model_validator(mode="after")
     def _check(self) -> SACConfig:
@@ -64,111 +48,84 @@ class SACConfig(OffPolicyConfig):
         return self
 
     def build(self, problem: Problem) -> Algorithm:
-        """The algorithm for one problem: in its discrete form where there is one choice per step."""
+        """The algorithm for one problem: in its discrete form where an action is one choice."""
         if isinstance(problem.action, DiscreteAction):
             return DiscreteSAC(self, problem)
         return SAC(self, problem)
 
-    def build_temperature(self) -> Temperature:
-        """The temperature, fixed or learned."""
-        if self.temperature != "auto":
-            return Temperature(self.temperature, None)
-        return Temperature(self.initial_temperature, self.temperature_lr or self.lr)
-
-    def pessimistic(self, values: torch.Tensor, noise: SampledNoise) -> torch.Tensor:
-        """The lowest of the values [n, …] over all critics, or over a few that are drawn (REDQ, eq. 2)."""
-        if self.target_subset is not None and self.target_subset < self.ensemble:
-            values = values[noise.choice(self.ensemble, self.target_subset)]
-        return values.amin(0)
-
-    def believed(self, values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """What the actor believes of the values [n, …], and the share that each critic has in it."""
-        if self.actor_objective == "mean":
-            return values.mean(0), torch.full_like(values, 1.0 / self.ensemble)
-        lowest = values.amin(0)
-        share = (values == lowest).to(values.dtype)
-        return lowest, share / share.sum(0)
+    def log_alpha(self, state: TrainState) -> TrainedScalar:
+        """The logarithm of the temperature, trained or constant."""
+        if self.temperature == "auto":
+            settings = OptimizerSettings(self.temperature_lr or self.lr)
+            return state.scalar("log_alpha", math.log(self.initial_temperature), settings)
+        return state.scalar("log_alpha", math.log(self.temperature) if self.temperature else -math.inf, None)
 
 
-class SAC(SoftLearner):
-    """Learns a squashed Gaussian policy that earns much and stays as random as it can afford."""
+class SAC:
+    """Learns a squashed Gaussian policy that maximises return and entropy."""
 
     def __init__(self, config: SACConfig, problem: Problem) -> None:
-        box = bounded_box(problem, "SAC")
-        self._scale = ActionScale(box, problem.device)
-        self._size = box.size
-        self._target_entropy = -float(box.size) if config.target_entropy is None else config.target_entropy
-        policies, program = _policies(problem, box)
-        self._mean, self._log_std = policies.explore.head.inputs
-        super().__init__(config, problem, policies, program, frozen=("epsilon",))
+        action = problem.bounded_action("SAC")
+        self.config, self.size = config, action.size
+        self.policies, program = _policies(problem, action)
+        self.train_state = state = TrainState(problem, self.policies, config.gamma)
+        outputs = self.policies.explore.head.inputs
+        self.actor = state.network("actor", program, outputs, config.actor_settings(), frozen=("epsilon",))
+        self.critics = config.critics(state, problem, config.ensemble)
+        self.log_alpha = config.log_alpha(state)
+        self.target_entropy = -float(action.size) if config.target_entropy is None else config.target_entropy
+        # Random actions until learning starts.
+        state.schedule("epsilon", lambda progress: float(progress.steps <= config.learning_starts))
 
-    def advance(self, progress: Progress) -> None:
-        """Act at random until learning starts. The share of random actions is a weight of the policy: it travels."""
+    def update(self, batch: TensorBatch) -> Update:
+        """One step of critics, actor and temperature (eq. 5, 7 and 18)."""
+        config, state, alpha = self.config, self.train_state, self.log_alpha.value.exp()
         with torch.no_grad():
-            self.parameters.views["epsilon"].fill_(float(progress.steps <= self._config.learning_starts))
+            noise = state.normal(len(batch.reward), self.size)
+            mean, log_std = self.actor(batch.next_observation)
+            next_action, next_log_prob = tanh_gaussian(mean, log_std, noise)
+            next_q = self.critics.target(batch.next_observation, next_action)
+            if config.target_subset is not None:
+                next_q = next_q[state.permutation(config.ensemble)[: config.target_subset]]
+            target = batch.reward + batch.discount * (next_q.amin(0) - alpha * next_log_prob)
+        critic_loss, q, error = self.critics.minimize(self.critic_loss, batch, target)
+        metrics = {"critic_loss": critic_loss, "q": q.mean(), "temperature": alpha}
+        if self.critics.optimizer.steps % config.policy_delay == 0:
+            noise = state.normal(len(batch.reward), self.size)
+            actor_loss, log_prob = self.actor.minimize(self.actor_loss, batch, noise)
+            metrics |= {"actor_loss": actor_loss, "entropy": -log_prob.mean()}
+            if config.temperature == "auto":
+                self.log_alpha.minimize(self.temperature_loss, log_prob)
+        self.critics.polyak_update(config.polyak)
+        return Update(metrics, {"priority": error.abs().mean(0)})
 
-    def _next_value(self, observation: TensorMap) -> torch.Tensor:
-        """Of one action that is drawn (eq. 3)."""
-        parts = self._accumulation.results(_count(observation), lambda part: self._outputs(observation, part))
-        mean, log_std = joined(parts)
-        following = TanhGaussianSample.of(mean, log_std, self._noise.normal(*mean.shape))
-        values = self.critics.target(observation, following.action)
-        return self._config.pessimistic(values, self._noise) - self._temperature.value * following.log_prob
+    def critic_loss(self, batch: TensorBatch, target: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """E[½ (Q(s, a) − y)²], summed over critics (eq. 5)."""
+        q = self.critics(batch.observation, batch.action)
+        error = q - target
+        return 0.5 * (batch.weight * error.square()).mean(-1).sum(), q, error
 
-    def _outputs(self, observation: TensorMap, part: Rows) -> tuple[torch.Tensor, torch.Tensor]:
-        registers = self._actor(rows_of_all(observation, part))
-        return registers[self._mean], registers[self._log_std]
+    def actor_loss(self, batch: TensorBatch, noise: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """E[α log π(a | s) − Q(s, a)] with reparameterised actions a (eq. 7)."""
+        mean, log_std = self.actor(batch.observation)
+        action, log_prob = tanh_gaussian(mean, log_std, noise)
+        q = self.critics(batch.observation, action)
+        value = q.amin(0) if self.config.actor_objective == "min" else q.mean(0)
+        return (self.log_alpha.value.exp() * log_prob - value).mean(), log_prob
 
-    def _judged(self, action: torch.Tensor) -> torch.Tensor:
-        return self._scale.scaled(action)
-
-    def _improve(self, observation: TensorMap) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """One step of the actor; returns its loss, the entropy, and how much of it is more than wanted."""
-        count = _count(observation)
-        noise = self._noise.normal(count, self._size)
-        parts = self._accumulation.gradient(
-            self.parameters,
-            count,
-            lambda part: self._differentiate(rows_of_all(observation, part), rows_of(noise, part), count),
-        )
-        log_prob, value = joined(parts)
-        self._adam.descend()
-        entropy = -log_prob.mean()
-        return -(self._temperature.value * entropy + value.mean()), entropy, entropy - self._target_entropy
-
-    def _differentiate(
-        self, observation: TensorMap, noise: torch.Tensor, count: int
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Add to the actor's gradient what some rows of `count` have in it; returns log-probabilities and values.
-
-        The gradient of α log π(a) − Q(a), with a = tanh(raw) and raw = mean + std · noise, by hand: log π changes with
-        raw by 2a, and a by 1 − a².
-        """
-        alpha, run = self._temperature.value, self._actor.forward(observation)
-        mean, log_std = run.registers[self._mean], run.registers[self._log_std]
-        sample = TanhGaussianSample.of(mean, log_std, noise)
-        action = sample.action
-        judgement = self.critics.judge(observation, action)
-        value, share = self._config.believed(judgement.values)
-        by_raw = (2.0 * alpha * action - judgement.slope(share) * (1.0 - action.square())) / count
-        by_log_std = (by_raw * sample.spread - alpha / count) * (log_std == sample.log_std)
-        run.backward({self._mean: by_raw, self._log_std: by_log_std})
-        return sample.log_prob, value
+    def temperature_loss(self, log_prob: torch.Tensor) -> torch.Tensor:
+        """E[−log α (log π(a | s) + target entropy)] (eq. 18, by the logarithm of α)."""
+        return -(self.log_alpha.value * (log_prob + self.target_entropy)).mean()
 
 
-def _count(observation: TensorMap) -> int:
-    return len(next(iter(observation.values())))
-
-
-def _policies(problem: Problem, box: BoxAction) -> tuple[Policies, Program]:
+def _policies(problem: Problem, action: BoxAction) -> tuple[Policies, Program]:
     """The two policies, and the program to train."""
     builder = ProgramBuilder(problem.observation)
-    features = problem.networks.actor.features(builder, "actor", standardize=problem.standardize)
-    body = problem.networks.actor.body(builder, features, "actor")
-    mean, log_std = (builder.linear(body, box.size, f"actor.{part}") for part in ("mean", "log_std"))
+    body = problem.actor_body(builder)
+    mean, log_std = (builder.linear(body, action.size, f"actor.{part}") for part in ("mean", "log_std"))
     builder.tensor("epsilon", 1)
-    program = without_memory(builder.program())
+    program = builder.program()
     bounds = {"log_std_low": LOG_STD_LOW, "log_std_high": LOG_STD_HIGH}
     explore = Head("tanh_gaussian", (mean, log_std), ("epsilon",), settings=bounds)
     exploit = Head("deterministic", (mean,), settings={"squash": "tanh"})
-    return Policies(PolicySpec(box, program, explore), PolicySpec(box, program, exploit)), program
+    return Policies.over(action, program, explore, exploit), program

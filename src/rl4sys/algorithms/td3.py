@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from pydantic import Field
 
-from rl4sys.algorithms.critics import Critics
-from rl4sys.algorithms.deterministic import DeterministicActor, DeterministicConfig
-from rl4sys.algorithms.off_policy import ActionScale, Moments, SampledNoise, TensorMap, bounded_box
-from rl4sys.algorithms.problem import Problem, Progress, Update
-from rl4sys.algorithms.registry import register_algorithm
-from rl4sys.experience import Array, Transitions
-from rl4sys.state import State, require
+from rl4sys.algorithms.deterministic_actor import deterministic_actor, deterministic_policies
+from rl4sys.algorithms.off_policy import OffPolicyConfig
+from rl4sys.engine import Problem, TensorBatch, TrainState, Update, register_algorithm
 
 
 @register_algorithm("td3")
-class TD3Config(DeterministicConfig):
+class TD3Config(OffPolicyConfig):
     """Off-policy; continuous actions with finite bounds."""
 
+    lr: float = Field(1e-3, gt=0)
+    """Learning rate of the actor. Higher learns faster and is less stable."""
+    exploration: Literal["gaussian", "ornstein_uhlenbeck"] = "gaussian"
+    """Independent noise in every step, or correlated noise: smoother, for systems with inertia."""
+    exploration_std: float = Field(0.1, ge=0)
+    """Standard deviation of the noise, as a share of half the range of actions. More explores more."""
+    exploration_theta: float = Field(0.15, gt=0, le=1)
+    """Share by which Ornstein–Uhlenbeck noise returns to zero in each step. Less is correlated for longer."""
     policy_delay: int = Field(2, ge=1)
-    """Updates of the critics between two of the actor and of all targets. More lets the critics settle."""
+    """Updates of the critics per update of the actor and of all targets. More lets the critics settle."""
     target_noise: float = Field(0.2, ge=0)
     """Deviation of the noise on the target's action, as a share of half the range: smooths the critics over actions."""
     target_noise_clip: float = Field(0.5, ge=0)
-    """The most of that noise, in the same units."""
+    """Bound of that noise, in the same units."""
     ensemble: int = Field(2, ge=1)
-    """Critics whose lowest value makes the target. The actor climbs the first."""
+    """Critics whose minimum makes the target. The actor maximises the first."""
 
     def build(self, problem: Problem) -> TD3:
         """The algorithm for one problem."""
@@ -33,71 +39,44 @@ class TD3Config(DeterministicConfig):
 
 
 class TD3:
-    """Learns twin critics that doubt each other, and an actor that climbs one of them now and then."""
+    """Learns twin critics from the lower of their targets, and a deterministic actor less often."""
 
     def __init__(self, config: TD3Config, problem: Problem) -> None:
-        box = bounded_box(problem, "TD3")
-        self._config, self._problem = config, problem
-        self._scale = ActionScale(box, problem.device)
-        self._updates = 0
-        self._noise = SampledNoise(problem)
-        self.actor = DeterministicActor(problem, box, config)
-        self.critics = Critics(problem, config, config.ensemble)
-        self._actor_loss = torch.zeros(())
-        self.policies, self.parameters = self.actor.policies, self.actor.parameters
-        self.advance(Progress())
+        action = problem.bounded_action("TD3")
+        self.config = config
+        theta = config.exploration_theta if config.exploration == "ornstein_uhlenbeck" else None
+        self.policies, program = deterministic_policies(problem, action, theta)
+        self.train_state = state = TrainState(problem, self.policies, config.gamma)
+        self.actor = deterministic_actor(
+            state, program, config.actor_settings(), config.exploration_std, config.learning_starts
+        )
+        self.critics = config.critics(state, problem, config.ensemble)
 
-    def advance(self, progress: Progress) -> None:
-        """Act at random until learning starts."""
-        self.actor.advance(progress)
-
-    def update(self, batch: Transitions) -> Update:
+    def update(self, batch: TensorBatch) -> Update:
         """One step of the critics; every few steps also one of the actor and the targets (algorithm 1)."""
-        moments = Moments.of(batch, self._config.gamma, self._problem.device)
-        next_value = self.critics.target(moments.next_observation, self._smoothed(moments.next_observation)).amin(0)
-        target = moments.reward + moments.bootstrap * next_value
-        action = self._scale.scaled(moments.action)
-        found = self.critics.regress(moments.observation, action, target, moments.weight)
-        self._updates += 1
-        if self._updates % self._config.policy_delay == 0:
-            self._actor_loss = self.actor.climb(moments.observation, self.critics)
-            self.critics.follow()
-            self.actor.follow()
-        facts = torch.stack([found.loss, found.value, self._actor_loss]).tolist()
-        metrics = dict(zip(("critic_loss", "q", "actor_loss"), facts, strict=True))
-        return Update(metrics, {"priority": found.priority()})
+        config = self.config
+        with torch.no_grad():
+            next_action = torch.tanh(self.actor.target(batch.next_observation))
+            noise = self.train_state.normal(*next_action.shape) * config.target_noise
+            noise = noise.clamp(-config.target_noise_clip, config.target_noise_clip)
+            next_action = (next_action + noise).clamp(-1.0, 1.0)
+            next_q = self.critics.target(batch.next_observation, next_action).amin(0)
+            target = batch.reward + batch.discount * next_q
+        critic_loss, q, error = self.critics.minimize(self.critic_loss, batch, target)
+        metrics = {"critic_loss": critic_loss, "q": q.mean()}
+        if self.critics.optimizer.steps % config.policy_delay == 0:
+            metrics["actor_loss"] = self.actor.minimize(self.actor_loss, batch)
+            self.critics.polyak_update(config.polyak)
+            self.actor.polyak_update(config.polyak)
+        return Update(metrics, {"priority": error.abs().mean(0)})
 
-    def _smoothed(self, observation: TensorMap) -> torch.Tensor:
-        """The target's action with clipped noise, within [−1, 1] (eq. 14)."""
-        action = self.actor.target(observation)
-        bound = self._config.target_noise_clip
-        noise = (self._noise.normal(*action.shape) * self._config.target_noise).clamp_(-bound, bound)
-        return (action + noise).clamp_(-1.0, 1.0)
+    def critic_loss(self, batch: TensorBatch, target: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """E[½ (Q(s, a) − y)²], summed over critics."""
+        q = self.critics(batch.observation, batch.action)
+        error = q - target
+        return 0.5 * (batch.weight * error.square()).mean(-1).sum(), q, error
 
-    def standardize(self, name: str, mean: Array, scale: Array) -> None:
-        """Use these statistics of one observation from now on, everywhere."""
-        self.actor.standardize(name, mean, scale)
-        self.critics.standardize(name, mean, scale)
-
-    def policy_weights(self) -> Array:
-        """The flat weights of the acting policy; the critics stay here."""
-        return self.actor.weights()
-
-    def state(self) -> State:
-        """Everything that the next update depends on."""
-        return {
-            "updates": self._updates,
-            "actor_loss": self._actor_loss.item(),
-            "actor": self.actor.state(),
-            "critics": self.critics.state(),
-            "noise": self._noise.state(),
-        }
-
-    def restore(self, state: State) -> None:
-        """Continue exactly where `state` was taken."""
-        require(state, "updates", "actor_loss", "actor", "critics", "noise")
-        self._updates = state["updates"]
-        self._actor_loss = torch.tensor(state["actor_loss"])
-        self.actor.restore(state["actor"])
-        self.critics.restore(state["critics"])
-        self._noise.restore(state["noise"])
+    def actor_loss(self, batch: TensorBatch) -> torch.Tensor:
+        """−E[Q₁(s, π(s))]: the deterministic policy gradient through the first critic."""
+        q: torch.Tensor = self.critics.first(batch.observation, torch.tanh(self.actor(batch.observation)))
+        return -q.mean()

@@ -126,7 +126,7 @@ class HashLog:
 
     def _mark(self, step: int) -> None:
         learner = self._learner
-        rest, arrays = split(learner.algorithm.state())
+        rest, arrays = split(learner.algorithm.train_state.state())
         algorithm = {name: _hash(array) for name, array in arrays.items()}
         algorithm["counters and generators"] = _short(hashlib.sha256(json.dumps(rest, sort_keys=True).encode()))
         weights = {name: _hash(tensor) for name, tensor in self._layout.views(learner.store.newest.blob).items()}

@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from rl4sys.algorithms import Algorithm, Progress, Update
+from rl4sys.engine import Algorithm, Progress, UpdateResult, run_update
 from rl4sys.experience import Array, Segment
 from rl4sys.learning.normalizers import ObservationStatistics, RewardScale
 from rl4sys.learning.out_of_memory import OutOfMemory
@@ -18,7 +18,7 @@ from rl4sys.networks import NonFiniteUpdate, is_out_of_memory
 from rl4sys.state import State, require
 from rl4sys.weights import ModelStore
 
-Updating: TypeAlias = Callable[[Any], Update]
+Updating: TypeAlias = Callable[[Any], UpdateResult]
 """Learns from one batch."""
 
 
@@ -32,7 +32,7 @@ class Buffer(Protocol):
         """The batches to learn from now."""
 
     def annotate(self, ids: Array, feedback: Mapping[str, Array]) -> None:
-        """Take note of what the algorithm found out about drawn rows."""
+        """Record what the algorithm reports about drawn rows, such as priorities."""
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -61,22 +61,23 @@ class Learner:
         rewards: RewardScale | None = None,
         patience: int = PATIENCE,
     ) -> None:
-        """`patience` is the number of updates in a row that may be left out because they are not finite."""
+        """`patience` is the number of updates in a row that may be skipped because they are not finite."""
         self.algorithm = algorithm
         self.buffer = buffer
         self.steps = 0
         self.updates = 0
         self.progress = Progress()
-        """How far the run had come when the algorithm was last told so."""
+        """How far the run had come when the schedules were last applied."""
         self.skips = Skips(patience)
         self.on_skip: Callable[[Any, NonFiniteUpdate], None] = lambda batch, error: None
-        """Called with the batch of an update that is left out, and the reason."""
-        self._updating: Updating = algorithm.update
+        """Called with the batch of an update that is skipped, and the reason."""
+        self._updating: Updating = lambda batch: run_update(algorithm, batch)
+        self._metrics: dict[str, float] = {}
         self._total_steps = total_steps
         self._observations = observations
         self._rewards = rewards
         self._advance()
-        self.store = ModelStore(algorithm.policy_weights())
+        self.store = ModelStore(algorithm.train_state.policy_weights())
 
     def learn(self, segments: Sequence[Segment]) -> Mapping[str, float]:
         """Take in segments, learn what is due, publish. Returns the metrics of the last update, if there was one."""
@@ -93,7 +94,7 @@ class Learner:
         for batch in self.buffer.due():
             seen = batch if self._rewards is None else self._rewards.scaled(batch)
             try:
-                metrics, feedback = self._updating(seen)
+                found, feedback = self._updating(seen)
             except NonFiniteUpdate as error:
                 self.on_skip(seen, error)
                 self.skips.note(error, self.updates + 1, self.steps)
@@ -105,15 +106,19 @@ class Learner:
             self.skips.in_row = 0
             if feedback:
                 self.buffer.annotate(batch.ids, feedback)
+            # What an update does not report, such as the loss of a delayed actor, keeps its last value.
+            self._metrics |= found
+            metrics = dict(self._metrics)
             self.updates += 1
-        # Only now: schedules see a batch as the part of the run that begins where the last one ended.
+        # Only now: for schedules a batch is the part of the run that starts where the last one ended.
         self._advance()
         if self.updates > before:
+            state = self.algorithm.train_state
             if self._observations is not None:
-                # Only now: the batch was judged with the statistics that its own policy had.
+                # Only now: the batch was learned from with the statistics that its own policy had.
                 for name, (mean, scale) in self._observations.standardization().items():
-                    self.algorithm.standardize(name, mean, scale)
-            weights = self.algorithm.policy_weights()
+                    state.standardize(name, mean, scale)
+            weights = state.policy_weights()
             if not np.isfinite(weights).all():
                 raise Diverged(
                     f"The weights are no longer finite after update {self.updates} at step {self.steps:,}. "
@@ -125,25 +130,25 @@ class Learner:
 
     def _advance(self) -> None:
         self.progress = Progress(self.steps, self._total_steps)
-        self.algorithm.advance(self.progress)
+        self.algorithm.train_state.advance(self.progress)
 
     def watch(self, around: Callable[[Updating], Updating]) -> None:
-        """Let something look at every update: it is given how one is done, and returns how it is done from now on."""
+        """Wrap every update: `around` gets the present way to do one and returns the new way."""
         self._updating = around(self._updating)
 
     def roll_back(self, state: State) -> None:
-        """Take weights, optimizers and statistics from an earlier state; steps, experience and versions go on.
+        """Take weights, optimizers and statistics from an earlier state; steps, experience and versions continue.
 
-        Going back wholly would only lead to the same place again, since everything that follows is determined.
+        A full rollback would only repeat the failure, since everything that follows is deterministic.
         """
-        self.algorithm.restore(state["algorithm"])
+        self.algorithm.train_state.restore(state["algorithm"])
         self._advance()
         if self._observations is not None:
             self._observations.restore(state["observations"])
         if self._rewards is not None:
             self._rewards.restore(state["rewards"])
         self.skips.in_row = 0
-        self.store.publish(self.algorithm.policy_weights())
+        self.store.publish(self.algorithm.train_state.policy_weights())
 
     def state(self) -> State:
         """Everything that later versions depend on, but for the rows of a replay buffer."""
@@ -151,7 +156,8 @@ class Learner:
             "steps": self.steps,
             "updates": self.updates,
             "skips": self.skips.state(),
-            "algorithm": self.algorithm.state(),
+            "algorithm": self.algorithm.train_state.state(),
+            "metrics": dict(self._metrics),
             "buffer": self.buffer.state(),
             "store": self.store.state(),
             "observations": self._observations.state() if self._observations is not None else None,
@@ -160,12 +166,15 @@ class Learner:
 
     def restore(self, state: State) -> None:
         """Continue exactly where `state` was taken."""
-        # Earlier versions did not count what is left out.
-        state = {"skips": Skips().state(), **state}
-        require(state, "steps", "updates", "skips", "algorithm", "buffer", "store", "observations", "rewards")
+        # Earlier versions saved neither of the two.
+        state = {"skips": Skips().state(), "metrics": {}, **state}
+        require(
+            state, "steps", "updates", "skips", "algorithm", "metrics", "buffer", "store", "observations", "rewards"
+        )
         self.steps, self.updates = int(state["steps"]), int(state["updates"])
         self.skips.restore(state["skips"])
-        self.algorithm.restore(state["algorithm"])
+        self.algorithm.train_state.restore(state["algorithm"])
+        self._metrics = dict(state["metrics"])
         self._advance()
         self.buffer.restore(state["buffer"])
         self.store.restore(state["store"])

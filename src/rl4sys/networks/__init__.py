@@ -1,7 +1,5 @@
-"""Torch modules for policy programs and critics, over flat parameters."""
+"""Torch networks over flat parameters: policy programs, critics, optimizers and distributions."""
 
-from rl4sys.networks.accumulation import Accumulation, Rows, is_out_of_memory, joined, rows_of, rows_of_all
-from rl4sys.networks.adam import FlatAdam
 from rl4sys.networks.cnn import CnnConfig
 from rl4sys.networks.config import (
     NETWORKS,
@@ -11,23 +9,23 @@ from rl4sys.networks.config import (
     UnsuitableNetwork,
     register_network,
 )
-from rl4sys.networks.dense import Workspace
 from rl4sys.networks.distributions import (
     LOG_STD_HIGH,
     LOG_STD_LOW,
-    Evaluation,
-    TanhGaussianSample,
+    ActionLikelihood,
+    action_likelihood,
     categorical,
     gaussian,
     masked,
     multi_categorical,
-    tanh_gaussian_log_prob,
+    tanh_gaussian,
 )
 from rl4sys.networks.ensemble import EnsembleProgram, stacked_parameters
 from rl4sys.networks.finite import NonFiniteUpdate
-from rl4sys.networks.initialize import orthogonal, uniform_fan_in
+from rl4sys.networks.initialize import Initializer, orthogonal, uniform_fan_in
+from rl4sys.networks.network import Network, TrainedScalar
+from rl4sys.networks.optimizer import BatchSplitter, Loss, Optimizer, OptimizerSettings, is_out_of_memory
 from rl4sys.networks.parameters import Parameters
-from rl4sys.networks.passes import Pass
 from rl4sys.networks.program import FUNCTIONS, TensorMap, TorchProgram, from_spec
 
 __all__ = [
@@ -35,35 +33,34 @@ __all__ = [
     "LOG_STD_HIGH",
     "LOG_STD_LOW",
     "NETWORKS",
-    "Accumulation",
+    "ActionLikelihood",
+    "BatchSplitter",
     "CnnConfig",
     "EnsembleProgram",
-    "Evaluation",
-    "FlatAdam",
+    "Initializer",
+    "Loss",
     "MlpConfig",
+    "Network",
     "NetworkConfig",
     "NetworksConfig",
     "NonFiniteUpdate",
+    "Optimizer",
+    "OptimizerSettings",
     "Parameters",
-    "Pass",
-    "Rows",
-    "TanhGaussianSample",
     "TensorMap",
     "TorchProgram",
+    "TrainedScalar",
     "UnsuitableNetwork",
-    "Workspace",
+    "action_likelihood",
     "categorical",
     "from_spec",
     "gaussian",
     "is_out_of_memory",
-    "joined",
     "masked",
     "multi_categorical",
     "orthogonal",
     "register_network",
-    "rows_of",
-    "rows_of_all",
     "stacked_parameters",
-    "tanh_gaussian_log_prob",
+    "tanh_gaussian",
     "uniform_fan_in",
 ]

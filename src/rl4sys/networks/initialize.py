@@ -1,20 +1,24 @@
-"""First values of parameters, drawn on the CPU from a named generator, so that every device starts alike."""
+"""Initial parameters, drawn on the CPU from a named generator, so that they are equal on every device."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 import torch
 from torch import nn
 
 from rl4sys.networks.parameters import Parameters
 
+Initializer: TypeAlias = Callable[[Parameters], None]
+"""Draws the initial values of parameters."""
+
 
 def orthogonal(parameters: Parameters, gains: Mapping[str, float], generator: torch.Generator) -> None:
     """Orthogonal matrices and zero biases; gain √2 unless `gains` names the layer ("actor.action": 0.01).
 
-    The gates of a recurrent layer lie side by side in one matrix, which is orthogonal as a whole.
+    The gates of a recurrent layer are columns of one matrix, which is orthogonal as a whole.
     """
     with torch.no_grad():
         for name, view in parameters.views.items():

@@ -1,14 +1,13 @@
-"""All numbers that one optimizer trains, in one flat vector.
+"""All parameters that one optimizer trains, in one flat vector.
 
-Modules see views into it. So clipping, Adam and averaging are a handful of calls whatever the number of
-layers, and publishing a policy is one copy of a prefix.
+Networks see views of it. So clipping, Adam and Polyak averaging are a handful of calls whatever the number of layers,
+and publishing a policy is one copy of a prefix.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import torch
 from torch import nn
@@ -16,22 +15,6 @@ from torch import nn
 from rl4sys.networks.finite import is_finite
 from rl4sys.policy import Tensor
 from rl4sys.weights import Layout
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A stretch of flat parameters, for an optimizer of its own."""
-
-    flat: torch.Tensor
-    gradient: torch.Tensor
-    owner: Parameters
-    first: int
-    """Where the stretch begins in the flat vector of its owner."""
-
-    def faulty(self) -> list[str]:
-        """The names of the tensors in this stretch whose gradients are not finite."""
-        last = self.first + len(self.flat)
-        return [name for name in self.owner.faulty() if self.first <= self.owner.layout.offset(name) < last]
 
 
 class Parameters:
@@ -57,7 +40,7 @@ class Parameters:
         return flat[offset : offset + math.prod(shape)].view(shape)
 
     def freeze(self, *names: str) -> None:
-        """Keep these tensors out of training: statistics, ε, and whatever else is set and not learned."""
+        """Exclude these tensors from training: statistics, ε, and others that are set and not learned."""
         for name in names:
             self.views[name].requires_grad_(False)
 
@@ -66,16 +49,12 @@ class Parameters:
         with torch.no_grad():
             self.views[name].copy_(value)
 
-    def part(self, stretch: slice) -> Part:
-        """Views of a stretch and its gradient."""
-        return Part(self.flat[stretch], self.gradient[stretch], self, stretch.start or 0)
-
-    def faulty(self) -> list[str]:
+    def non_finite(self) -> list[str]:
         """The names of the tensors whose gradients are not finite."""
         return [name for name, view in self.views.items() if view.grad is not None and not is_finite(view.grad)]
 
     def copy(self) -> Parameters:
-        """An equal set of parameters that nothing trains, for targets."""
+        """An equal set of parameters that is not trained, for target networks."""
         tensors = (Tensor(name, shape) for name, shape in self.layout.shapes)
         twin = Parameters(tensors, self.flat.device)
         twin.flat.copy_(self.flat)

@@ -14,35 +14,35 @@ import torch
 from experiments.runs import DQN, OFF_POLICY, PPO, small
 from rl4sys.experiments import Run
 from rl4sys.experiments.debugging.gradients import GradientChecks, Gradients
-from rl4sys.experiments.debugging.parameter_groups import accumulations, optimizers, parameter_groups
 from rl4sys.experiments.monitoring.monitor import Monitor
 
 PENDULUM = {"environment__name": "Pendulum-v1"}
 KINDS: dict[str, tuple[Any, dict[str, Any], set[str], set[str]]] = {
-    "ppo": (PPO, {}, {"policy"}, {"policy"}),
-    "ppo apart": (PPO, {"algorithm__critic_epochs": 2}, {"policy"}, {"policy", "critic_adam"}),
-    "dqn": (DQN, {}, {"policy", "target_parameters"}, {"policy"}),
+    "ppo": (PPO, {}, {"actor_and_critic"}, {"actor_and_critic"}),
+    "ppo apart": (PPO, {"algorithm__critic_epochs": 2}, {"actor", "critic"}, {"actor", "critic"}),
+    "dqn": (DQN, {}, {"q", "q.target"}, {"q"}),
     "sac": (
         OFF_POLICY,
         {"algorithm__name": "sac", **PENDULUM},
-        {"policy", "critics", "critics.targets"},
-        {"policy", "critics"},
+        {"actor", "critics", "critics.target", "log_alpha"},
+        {"actor", "critics", "log_alpha"},
     ),
     "td3": (
         OFF_POLICY,
         {"algorithm__name": "td3", **PENDULUM},
-        {"policy", "actor.targets", "critics", "critics.targets"},
+        {"actor", "actor.target", "critics", "critics.target"},
         {"actor", "critics"},
     ),
 }
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_an_algorithm_trains_is_found(tmp_path: Path, kind: str) -> None:
-    parts, changes, groups, adams = KINDS[kind]
+def test_networks_and_optimizers_have_names(tmp_path: Path, kind: str) -> None:
+    parts, changes, networks, optimizers = KINDS[kind]
     with Run.create(small(parts, tmp_path, **changes)) as run:
-        assert set(parameter_groups(run.learner.algorithm)) == groups
-        assert set(optimizers(run.learner.algorithm)) == adams
+        state = run.learner.algorithm.train_state
+        assert set(dict(state.parameters())) == networks
+        assert set(state.optimizers) == optimizers
 
 
 @pytest.mark.parametrize("kind", ["ppo", "sac"])
@@ -60,8 +60,8 @@ def test_gradients_weights_and_a_profile_are_written(tmp_path: Path) -> None:
     run.train()
     looks = [json.loads(line) for line in (run.directory.path / "debug/gradients.jsonl").read_text().splitlines()]
     assert [look["step"] for look in looks] == list(range(32, 257, 32))
-    assert looks[0]["norms"]["policy"] > 0
-    assert looks[0]["tensors"]["policy/critic.value.weight"] > 0
+    assert looks[0]["norms"]["actor_and_critic"] > 0
+    assert looks[0]["tensors"]["actor_and_critic/critic.value.weight"] > 0
     table = (run.directory.path / "debug/profile.txt").read_text().splitlines()
     assert table[0].startswith("3 updates")
     assert len(table) == 12
@@ -87,11 +87,11 @@ def test_tensorboard_can_read_the_histograms_of_weights(tmp_path: Path) -> None:
     run.train()
     found = accumulator.EventAccumulator(str(run.directory.path / "tensorboard/debug"), {"histograms": 0})
     found.Reload()
-    last = found.Histograms("weights/policy/actor.0.weight")[-1]
-    weights = run.learner.algorithm.parameters.views["actor.0.weight"].detach()  # type: ignore[attr-defined]
+    last = found.Histograms("weights/actor_and_critic/actor.0.weight")[-1]
+    weights = dict(run.learner.algorithm.train_state.parameters())["actor_and_critic"].views["actor.0.weight"].detach()
     assert (last.step, last.histogram_value.num) == (256, weights.numel())
     assert last.histogram_value.max == pytest.approx(float(weights.max()))
-    assert len(found.Scalars("gradient_norm/policy")) == 8
+    assert len(found.Scalars("gradient_norm/actor_and_critic")) == 8
 
 
 def test_huge_and_absent_gradients_are_told_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -103,28 +103,29 @@ def test_huge_and_absent_gradients_are_told_once(caplog: pytest.LogCaptureFixtur
     assert "policy/a got a gradient of zeros" in caplog.messages[1]
 
 
-def test_a_run_out_of_memory_goes_on_in_parts_and_remembers_that(
+def test_a_run_out_of_memory_splits_batches_and_saves_that(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     config = small(PPO, tmp_path)
     with Run.create(config) as run:
         run.step()
         algorithm = run.learner.algorithm
-        value = algorithm._value  # type: ignore[attr-defined]
+        value = algorithm.critic  # type: ignore[attr-defined]
 
         def limited(observation: dict[str, torch.Tensor]) -> torch.Tensor:
             if torch.is_grad_enabled() and len(next(iter(observation.values()))) > 8:
                 raise torch.OutOfMemoryError("out of memory. Tried to allocate 1 GiB.")
             return value(observation)
 
-        monkeypatch.setattr(algorithm, "_value", limited)
+        limited.optimizer = value.optimizer  # type: ignore[attr-defined]
+        monkeypatch.setattr(algorithm, "critic", limited)
         with caplog.at_level(logging.WARNING):
             run.step()
-        assert [part.parts for part in accumulations(algorithm)] == [2]
-        assert "batches of 16 rows are taken in 2 parts" in caplog.text
+        assert algorithm.train_state.splitter.parts == 2
+        assert "batches of 16 rows are split into 2 parts" in caplog.text
         run.save()
         watch = run._monitor
         assert isinstance(watch, Monitor)
         assert watch.metrics() == {"train/batch_parts": 2.0}
     with Run.resume(run.directory) as resumed:
-        assert [part.parts for part in accumulations(resumed.learner.algorithm)] == [2]
+        assert resumed.learner.algorithm.train_state.splitter.parts == 2

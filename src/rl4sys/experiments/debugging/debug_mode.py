@@ -8,11 +8,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from rl4sys.algorithms import Update
+from rl4sys.engine import UpdateResult
 from rl4sys.experiments.debugging.failed_updates import FailedUpdates
 from rl4sys.experiments.debugging.gradients import GradientChecks, gradients_of
 from rl4sys.experiments.debugging.histograms import Histograms
-from rl4sys.experiments.debugging.parameter_groups import parameter_groups
 from rl4sys.experiments.debugging.update_profile import UpdateProfile
 from rl4sys.learning import Learner, Updating
 from rl4sys.run_files import DEBUG, TENSORBOARD
@@ -36,9 +35,9 @@ class DebugMode:
         learner.watch(self._around)
 
     def _around(self, update: Updating) -> Updating:
-        def watched(batch: Any) -> Update:
-            self._failures.before = self._learner.algorithm.state()
-            outcome: Update = self._profiling.around(update, batch)
+        def watched(batch: Any) -> UpdateResult:
+            self._failures.before = self._learner.algorithm.train_state.state()
+            outcome: UpdateResult = self._profiling.around(update, batch)
             steps = self._learner.steps
             if self._looked_at is None or steps // self._frequency > self._looked_at // self._frequency:
                 self._looked_at = steps
@@ -67,7 +66,7 @@ class DebugMode:
         if self._histograms is not None:
             weights = {
                 f"weights/{group}/{name}": view.detach().cpu().numpy()
-                for group, parameters in parameter_groups(algorithm).items()
+                for group, parameters in algorithm.train_state.parameters()
                 for name, view in parameters.views.items()
             }
             norms = {f"gradient_norm/{name}": norm for name, norm in (found.norms | found.tensors).items()}

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from rl4sys.algorithms import Progress
+from rl4sys.algorithms import Progress, run_update
 from rl4sys.atomic_files import publish_directory
 from rl4sys.checkpoints.files import CheckpointContents, read_checkpoint, write_checkpoint
 from rl4sys.environments import Grade
@@ -72,7 +72,7 @@ class FailedUpdates:
         progress = self._learner.progress
         state = {
             **facts,
-            "algorithm": self._learner.algorithm.state() if self.before is None else self.before,
+            "algorithm": self._learner.algorithm.train_state.state() if self.before is None else self.before,
             "is_exact": self.before is not None,
             "progress": [progress.steps, progress.total_steps],
             "kind": type(batch).__name__,
@@ -109,12 +109,12 @@ def replay_update(place: Path) -> ReplayedUpdate:
     state = contents.state
     config = load_experiment(place.parent.parent / CONFIG)
     algorithm = Components(config, torch.device("cpu"), Grade.E3).algorithm()
-    algorithm.restore(state["algorithm"])
-    algorithm.advance(Progress(*state["progress"]))
+    algorithm.train_state.restore(state["algorithm"])
+    algorithm.train_state.advance(Progress(*state["progress"]))
     batch = _batch(state["kind"], state["batch"])
     error, found = None, list(state["faults"])
     try:
-        algorithm.update(batch)
+        run_update(algorithm, batch)
     except NonFiniteUpdate as problem:
         error, found = str(problem), non_finite_values(algorithm, batch, problem)
     return ReplayedUpdate(contents.step, state["update"], state["cause"], error, found, state["is_exact"])

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from rl4sys.experiments.debugging.parameter_groups import optimizers, parameter_groups
+from rl4sys.engine import Algorithm
 
 _log = logging.getLogger(__name__)
 
@@ -35,15 +35,16 @@ class Gradients:
         }
 
 
-def gradients_of(algorithm: object) -> Gradients:
-    """The gradients of the last update of each optimizer. Tensors that are not trained are left out."""
+def gradients_of(algorithm: Algorithm) -> Gradients:
+    """The gradients of the last update of each optimizer, without tensors that are not trained."""
+    optimizers = algorithm.train_state.optimizers
     tensors = {
-        f"{group}/{name}": float(torch.linalg.vector_norm(view.grad))
-        for group, parameters in parameter_groups(algorithm).items()
-        for name, view in parameters.views.items()
+        f"{network}/{name}": float(torch.linalg.vector_norm(view.grad))
+        for network, optimizer in optimizers.items()
+        for name, view in optimizer.parameters.views.items()
         if view.requires_grad and view.grad is not None
     }
-    return Gradients({name: adam.gradient_norm for name, adam in optimizers(algorithm).items()}, tensors)
+    return Gradients({name: float(optimizer.gradient_norm) for name, optimizer in optimizers.items()}, tensors)
 
 
 class GradientChecks:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from rl4sys.engine import Algorithm
 from rl4sys.experience import Array
-from rl4sys.experiments.debugging.parameter_groups import parameter_groups
 from rl4sys.networks import NonFiniteUpdate
 
 _SHOWN = 3
@@ -17,7 +17,7 @@ _TOO_LARGE = 1e15
 """Sums of squares of such numbers soon are beyond float32."""
 
 
-def non_finite_values(algorithm: object, batch: Any, error: NonFiniteUpdate) -> list[str]:
+def non_finite_values(algorithm: Algorithm, batch: Any, error: NonFiniteUpdate) -> list[str]:
     """What is not finite or too large, from what comes first: the batch, the weights, then the gradients."""
     return [*_in_batch(batch), *_in_weights(algorithm), *(f"gradient of {name}" for name in error.tensors)]
 
@@ -45,8 +45,8 @@ def _in_batch(batch: Any) -> Iterator[str]:
             yield f"batch {name}: {len(places)} of {array.size} numbers ({shown}{more})"
 
 
-def _in_weights(algorithm: object) -> Iterator[str]:
-    for group, parameters in parameter_groups(algorithm).items():
+def _in_weights(algorithm: Algorithm) -> Iterator[str]:
+    for group, parameters in algorithm.train_state.parameters():
         for name, view in parameters.views.items():
             wrong = int(_is_wrong(view.detach().cpu().numpy()).sum())
             if wrong:

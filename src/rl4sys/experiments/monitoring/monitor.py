@@ -8,7 +8,6 @@ from pathlib import Path
 from rl4sys.checkpoints import Checkpoints
 from rl4sys.experiments.config import ExperimentConfig
 from rl4sys.experiments.debugging import FailedUpdates
-from rl4sys.experiments.debugging.parameter_groups import accumulations
 from rl4sys.experiments.metrics import MetricRecord
 from rl4sys.experiments.monitoring.alerts import Alerts
 from rl4sys.experiments.monitoring.events import Events
@@ -33,7 +32,7 @@ class Monitor:
         self.failures = FailedUpdates(directory / DEBUG, learner, self._events)
         """Updates that were not finite."""
         learner.on_skip = self.failures.keep
-        self._accumulations = accumulations(learner.algorithm)
+        self._splitter = learner.algorithm.train_state.splitter
 
     def note(self, records: Sequence[MetricRecord]) -> bool:
         """Look at the records of a turn and do what they ask for; true if the run went back."""
@@ -56,13 +55,10 @@ class Monitor:
     def metrics(self) -> dict[str, float]:
         """What went wrong so far, if anything did."""
         found = {"train/skipped_updates": self._learner.skips.total, "train/rollbacks": self._recovery.rollbacks}
-        parts = max(self._parts(), default=1)
+        parts = self._splitter.parts
         return {name: float(count) for name, count in found.items() if count} | (
             {"train/batch_parts": float(parts)} if parts > 1 else {}
         )
-
-    def _parts(self) -> list[int]:
-        return [accumulation.parts for accumulation in self._accumulations]
 
     def state(self, *, is_scheduled: bool) -> State:
         """What later decisions depend on. A run goes back only to scheduled checkpoints: they are there in any case."""
@@ -70,15 +66,16 @@ class Monitor:
             "is_scheduled": is_scheduled,
             "alerts": self._alerts.state(),
             "recovery": self._recovery.state(),
-            "batch_parts": self._parts(),
+            "batch_parts": self._splitter.parts,
         }
 
     def restore(self, state: State) -> None:
         """Go on there."""
         require(state, "is_scheduled", "alerts", "recovery", "batch_parts")
         # Before anything is computed: the number of parts changes the bits.
-        for accumulation, parts in zip(self._accumulations, state["batch_parts"], strict=True):
-            accumulation.parts = int(parts)
+        parts = state["batch_parts"]
+        # Earlier versions counted for each network.
+        self._splitter.parts = max(parts, default=1) if isinstance(parts, list) else int(parts)
         self._alerts.restore(state["alerts"])
         self._recovery.restore(state["recovery"])
 

@@ -52,8 +52,8 @@ class TrainingState:
 
     def weights(self) -> Array:
         """The weights that the training network itself holds."""
-        self.algorithm.restore(self.state)
-        return self.algorithm.policy_weights()
+        self.algorithm.train_state.restore(self.state)
+        return self.algorithm.train_state.policy_weights()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,36 @@
+"""What every algorithm needs: trained networks, batches as tensors, saving, schedules."""
+
+from rl4sys.engine.advantage_batch import AdvantageBatch, advantage_batch, explained_variance, generalized_advantage
+from rl4sys.engine.algorithm import (
+    ALGORITHMS,
+    Algorithm,
+    AlgorithmConfig,
+    UpdateResult,
+    register_algorithm,
+    run_update,
+    with_usual_buffer,
+)
+from rl4sys.engine.problem import Policies, Problem, Progress, UnsuitableActions, Update
+from rl4sys.engine.tensor_batch import TensorBatch
+from rl4sys.engine.train_state import TrainState
+
+__all__ = [
+    "ALGORITHMS",
+    "AdvantageBatch",
+    "Algorithm",
+    "AlgorithmConfig",
+    "Policies",
+    "Problem",
+    "Progress",
+    "TensorBatch",
+    "TrainState",
+    "UnsuitableActions",
+    "Update",
+    "UpdateResult",
+    "advantage_batch",
+    "explained_variance",
+    "generalized_advantage",
+    "register_algorithm",
+    "run_update",
+    "with_usual_buffer",
+]

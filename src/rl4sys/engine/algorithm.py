@@ -1,0 +1,95 @@
+"""Algorithms by name."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import torch
+from pydantic import Field
+
+from rl4sys.config import Config, Registry
+from rl4sys.engine.problem import Policies, Problem, Update
+from rl4sys.engine.train_state import TrainState
+from rl4sys.experience import Array, Transitions
+from rl4sys.replay import OnceFresh, Ratio
+
+
+class Algorithm(Protocol):
+    """Improves the weights of a policy from batches. It knows no environment, file, socket or clock."""
+
+    policies: Policies
+    train_state: TrainState
+    """What it trains, and everything else that its next update depends on."""
+
+    def update(self, batch: Any) -> Update:
+        """Learn from one batch: a `TensorBatch` where its buffer yields transitions, else what the buffer yields."""
+
+
+class UpdateResult(NamedTuple):
+    """The outcome of an update as numbers and arrays."""
+
+    metrics: dict[str, float]
+    feedback: dict[str, Array]
+    """Per row of the batch, for the buffer."""
+
+
+def run_update(algorithm: Algorithm, batch: Any) -> UpdateResult:
+    """Let an algorithm learn from one batch of its buffer: tensors in, numbers out."""
+    tensors = algorithm.train_state.tensors(batch) if isinstance(batch, Transitions) else batch
+    update = algorithm.update(tensors)
+    on_device = {name: value for name, value in update.metrics.items() if isinstance(value, torch.Tensor)}
+    metrics = {name: value for name, value in update.metrics.items() if not isinstance(value, torch.Tensor)}
+    if on_device:
+        # One transfer for all of them.
+        metrics |= dict(zip(on_device, torch.stack(list(on_device.values())).tolist(), strict=True))
+    return UpdateResult(metrics, {name: values.cpu().numpy() for name, values in update.feedback.items()})
+
+
+class AlgorithmConfig(Config):
+    """Hyperparameters of an algorithm, and how it wants to be fed."""
+
+    buffers: ClassVar[tuple[str, ...]]
+    """Names of the buffers it can learn from; the first is the default."""
+
+    gamma: float = Field(0.99, ge=0, le=1)
+    """Discount per step. Nearer to 1 looks further ahead."""
+
+    @abstractmethod
+    def build(self, problem: Problem) -> Algorithm:
+        """The algorithm for one problem."""
+
+    @abstractmethod
+    def pace(self, buffer_size: int) -> OnceFresh | Ratio:
+        """When its buffer has something to learn from."""
+
+    def steps_between_updates(self, buffer_size: int) -> int:
+        """Environment steps, over all lanes, to collect between two calls of `learn`."""
+        return buffer_size if isinstance(self.pace(buffer_size), OnceFresh) else 1
+
+    def update_size(self) -> int:
+        """Rows in one gradient step; only the choice of the number of threads depends on it."""
+        return 256
+
+    @property
+    def window(self) -> int:
+        """Consecutive steps that one drawn transition spans."""
+        return 1
+
+
+ALGORITHMS: Registry[AlgorithmConfig] = Registry("algorithm", AlgorithmConfig)
+register_algorithm = ALGORITHMS.register
+
+
+def with_usual_buffer(values: Any) -> Any:
+    """The raw values of a config, with the algorithm's default buffer if no buffer type is given.
+
+    Malformed values are passed on unchanged, for validation to report.
+    """
+    if not isinstance(values, dict):
+        return values
+    algorithm, buffer = values.get("algorithm"), values.get("buffer") or {}
+    name = algorithm.get("name") if isinstance(algorithm, dict) else None
+    if not isinstance(name, str) or name not in ALGORITHMS or not isinstance(buffer, dict) or "type" in buffer:
+        return values
+    return {**values, "buffer": {"type": ALGORITHMS.type(name).buffers[0], **buffer}}

@@ -1,0 +1,121 @@
+"""What every algorithm is given, and what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from rl4sys.experience import ArraySpec
+from rl4sys.networks import NetworksConfig, TensorMap
+from rl4sys.policy import MASK, ActionSpec, BoxAction, DiscreteAction, Head, PolicySpec, Program, ProgramBuilder
+from rl4sys.seeding import Seeds
+
+
+class Update(NamedTuple):
+    """The outcome of learning from one batch."""
+
+    metrics: Mapping[str, torch.Tensor | float]
+    feedback: Mapping[str, torch.Tensor]
+    """Per row of the batch, for the buffer: `priority`, …"""
+
+
+class Policies(NamedTuple):
+    """Two policies over the same weights: one explores, the other acts greedily."""
+
+    explore: PolicySpec
+    exploit: PolicySpec
+
+    @classmethod
+    def over(cls, action: ActionSpec, program: Program, explore: Head, exploit: Head) -> Policies:
+        """Two heads over one program."""
+        return cls(PolicySpec(action, program, explore), PolicySpec(action, program, exploit))
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run has come; schedules depend on nothing else."""
+
+    steps: int = 0
+    """Environment steps received so far."""
+    total_steps: int | None = None
+    """Length of the run in steps; unknown in a live system, where nothing is annealed."""
+
+    @property
+    def fraction(self) -> float:
+        """From 0 at the start to 1 at the end; 0 if the end is unknown."""
+        return min(1.0, self.steps / self.total_steps) if self.total_steps else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is to be learned, with which networks, on which device, from which seeds."""
+
+    observation: tuple[ArraySpec, ...]
+    action: ActionSpec
+    networks: NetworksConfig
+    device: torch.device
+    seeds: Seeds
+    standardize: bool = False
+    """Whether policies standardize observations with statistics that travel with the weights."""
+    compile: bool = False
+    """Whether losses are compiled with `torch.compile`."""
+
+    @property
+    def mask(self) -> str | None:
+        """The name of the observation that marks the allowed actions, if there is one."""
+        return MASK if any(spec.name == MASK for spec in self.observation) else None
+
+    def allowed(self, observation: TensorMap) -> torch.Tensor | None:
+        """The mask of allowed actions, if there is one."""
+        return observation[MASK] if self.mask else None
+
+    def torch_generator(self, *name: str | int) -> torch.Generator:
+        """A torch generator for a named purpose; on the CPU, so that it is equal on every device."""
+        return torch.Generator().manual_seed(self.seeds.integer(*name))
+
+    def actor_body(self, builder: ProgramBuilder, *joined: str) -> str:
+        """Write the actor up to its last hidden layer; returns its register. `joined` registers add to its input."""
+        network = self.networks.actor
+        features = network.features(builder, "actor", standardize=self.standardize)
+        return network.body(builder, builder.joined([features, *joined]), "actor")
+
+    def critic_body(self, builder: ProgramBuilder, *inputs: ArraySpec) -> str:
+        """The same for a critic; `inputs`, such as an action, are declared and added to its features."""
+        network = self.networks.critic
+        features = network.features(builder, "critic", standardize=self.standardize)
+        return network.body(builder, builder.joined([features, *map(builder.input, inputs)]), "critic")
+
+    def value_program(self) -> tuple[Program, str]:
+        """A critic that predicts one value from an observation, and the register with it."""
+        builder = ProgramBuilder(self.observation)
+        value = builder.linear(self.critic_body(builder), 1, "critic.value")
+        return builder.program(), value
+
+    def bounded_action(self, algorithm: str) -> BoxAction:
+        """The action, if it is a vector with finite bounds that are apart."""
+        if not isinstance(self.action, BoxAction):
+            others = "sac, dqn or ppo" if isinstance(self.action, DiscreteAction) else "ppo"
+            raise UnsuitableActions(
+                f"{algorithm} cannot choose {self.action.kind} actions, which this environment wants. "
+                f"Use algorithm.name={others}, or an environment with continuous actions."
+            )
+        for place, (low, high) in enumerate(zip(self.action.low, self.action.high, strict=True)):
+            # In float32, as they are computed with: its largest numbers stand for no bounds, and overflow here.
+            with np.errstate(over="ignore"):
+                width = np.float32(high) - np.float32(low)
+            if not (np.isfinite(width) and width > 0):
+                raise UnsuitableActions(
+                    f"{algorithm} acts within bounds, and number {place} of this environment's action has the bounds "
+                    f"{low} and {high}. Wrap the environment so that they are finite and apart "
+                    f"(gymnasium.wrappers.TransformAction(environment, lambda action: action, Box(low, high))), or use "
+                    f"algorithm.name=ppo."
+                )
+        return self.action
+
+
+class UnsuitableActions(ValueError):
+    """An algorithm cannot produce the actions that the environment wants."""

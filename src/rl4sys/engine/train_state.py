@@ -1,0 +1,218 @@
+"""Everything that training changes, for every algorithm: networks, optimizers, targets, generators and schedules."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterator, Sequence
+
+import numpy as np
+import torch
+
+from rl4sys.engine.earlier_states import converted, is_earlier
+from rl4sys.engine.problem import Policies, Problem, Progress
+from rl4sys.engine.tensor_batch import TransitionTensors
+from rl4sys.experience import Array
+from rl4sys.networks import (
+    BatchSplitter,
+    Initializer,
+    Network,
+    Optimizer,
+    OptimizerSettings,
+    Parameters,
+    TrainedScalar,
+    UnsuitableNetwork,
+    stacked_parameters,
+    uniform_fan_in,
+)
+from rl4sys.policy import Program, Tensor, layout_of
+from rl4sys.state import State, generator_state, require, restore_generator
+
+_log = logging.getLogger(__name__)
+
+
+class TrainState:
+    """Owns what an algorithm declares, so that algorithms need neither `state` nor `restore` of their own.
+
+    The network declared first acts: its first tensors are those of the policies' program.
+    """
+
+    def __init__(self, problem: Problem, policies: Policies, gamma: float = 1.0) -> None:
+        self.problem, self.policies = problem, policies
+        self.tensors = TransitionTensors(problem.action, gamma, problem.device)
+        """Turns a batch of transitions into tensors."""
+        self.optimizers: dict[str, Optimizer] = {}
+        self.splitter = BatchSplitter()
+        self._targets: dict[str, Network] = {}
+        self._generators: dict[str, np.random.Generator] = {}
+        self._noise = problem.torch_generator("samples")
+        self._schedules: dict[str, Callable[[Progress], float]] = {}
+        self._zero_layer: tuple[str, Callable[[Progress], bool]] | None = None
+        self._progress = Progress()
+
+    def network(
+        self,
+        name: str,
+        program: Program,
+        outputs: Sequence[str],
+        settings: OptimizerSettings,
+        *,
+        members: int | None = None,
+        frozen: Collection[str] = (),
+        initialize: Initializer | None = None,
+        extra_inputs: Sequence[str] = (),
+        target: bool = False,
+        squeeze: bool = False,
+    ) -> Network:
+        """A network with an optimizer of its own, and a target network if asked for; see `Network`."""
+        optimizer = self.optimizer(name, [program], settings, members=members, frozen=frozen, initialize=initialize)
+        network = Network(program, outputs, optimizer, extra_inputs=extra_inputs, target=target, squeeze=squeeze)
+        if target:
+            self._targets[name] = network
+        return network
+
+    def optimizer(
+        self,
+        name: str,
+        programs: Sequence[Program],
+        settings: OptimizerSettings,
+        *,
+        members: int | None = None,
+        frozen: Collection[str] = (),
+        initialize: Initializer | None = None,
+    ) -> Optimizer:
+        """One optimizer for the tensors of all programs, for `Network`s that are trained by one loss.
+
+        `frozen` tensors are set by a schedule and not learned; nor are the statistics of observations.
+        """
+        for program in programs:
+            _require_no_memory(program)
+        statistics = {
+            tensor for program in programs for op in program.ops if op.kind == "standardize" for tensor in op.tensors
+        }
+        if initialize is None:
+            generator = self.problem.torch_generator("init" if not self.optimizers else name)
+            initialize = lambda parameters: uniform_fan_in(parameters, generator)  # noqa: E731
+        if members is None:
+            parameters = Parameters((tensor for program in programs for tensor in program.tensors), self.problem.device)
+            initialize(parameters)
+        else:
+            parameters = stacked_parameters(programs[0], members, statistics, self.problem.device, initialize)
+        parameters.freeze(*statistics, *frozen)
+        return self._add(name, Optimizer(parameters, settings, self.splitter, compiled=self.problem.compile))
+
+    def scalar(self, name: str, value: float, settings: OptimizerSettings | None) -> TrainedScalar:
+        """One trained number; without settings it stays constant."""
+        parameters = Parameters([Tensor(name, (1,))], self.problem.device)
+        parameters.set(name, torch.tensor([value]))
+        optimizer = Optimizer(parameters, settings or OptimizerSettings(0.0), self.splitter)
+        return TrainedScalar(name, optimizer if settings is None else self._add(name, optimizer))
+
+    def _add(self, name: str, optimizer: Optimizer) -> Optimizer:
+        if name in self.optimizers:
+            raise ValueError(f"Two networks are named '{name}'; give each a name of its own.")
+        self.optimizers[name] = optimizer
+        return optimizer
+
+    def generator(self, name: str) -> np.random.Generator:
+        """A numpy generator that is saved with everything else."""
+        return self._generators.setdefault(name, self.problem.seeds.generator(name))
+
+    def normal(self, *shape: int) -> torch.Tensor:
+        """Standard normal noise, drawn on the CPU, so that it is equal on every device."""
+        return torch.randn(shape, generator=self._noise).to(self.problem.device)
+
+    def uniform(self, *shape: int) -> torch.Tensor:
+        """Uniform noise in [−1, 1]."""
+        return torch.rand(shape, generator=self._noise).mul_(2.0).sub_(1.0).to(self.problem.device)
+
+    def permutation(self, size: int) -> torch.Tensor:
+        """The numbers below `size` in random order."""
+        return torch.randperm(size, generator=self._noise).to(self.problem.device)
+
+    def schedule(self, tensor: str, value: Callable[[Progress], float]) -> None:
+        """Set a frozen tensor of the policy, such as ε, from the progress of the run. It travels with the weights."""
+        self._schedules[tensor] = value
+        self.advance(self._progress)
+
+    def zero_layer(self, layer: str, is_zero: Callable[[Progress], bool]) -> None:
+        """Publish a layer of the policy as zeros while this holds: all allowed actions are then equally likely."""
+        self._zero_layer = layer, is_zero
+
+    def advance(self, progress: Progress) -> None:
+        """Apply all schedules and anneal learning rates."""
+        self._progress = progress
+        for optimizer in self.optimizers.values():
+            optimizer.anneal(progress.fraction)
+        for tensor, value in self._schedules.items():
+            self._acting.set(tensor, torch.tensor(value(progress)))
+
+    def standardize(self, name: str, mean: Array, scale: Array) -> None:
+        """Use these statistics of one observation from now on, in all networks and targets."""
+        for _, parameters in self.parameters():
+            if f"{name}.mean" in parameters.views:
+                parameters.set(f"{name}.mean", torch.from_numpy(mean))
+                parameters.set(f"{name}.scale", torch.from_numpy(scale))
+
+    def parameters(self) -> Iterator[tuple[str, Parameters]]:
+        """All parameters by the name of their network; those of targets end in `.target`."""
+        for name, optimizer in self.optimizers.items():
+            yield name, optimizer.parameters
+            network = self._targets.get(name)
+            if network is not None and network.target_parameters is not None:
+                yield f"{name}.target", network.target_parameters
+
+    @property
+    def _acting(self) -> Parameters:
+        return next(iter(self.optimizers.values())).parameters
+
+    def policy_weights(self) -> Array:
+        """The flat weights of the acting policy; everything else stays here."""
+        layout = layout_of(self.policies.explore.program)
+        flat = self._acting.flat[: layout.size].cpu().numpy()
+        if self._zero_layer is not None and self._zero_layer[1](self._progress):
+            flat = flat.copy()
+            views = layout.views(flat)
+            for part in ("weight", "bias"):
+                views[f"{self._zero_layer[0]}.{part}"].fill(0.0)
+        return flat
+
+    def state(self) -> State:
+        """Everything that the next update depends on."""
+        return {
+            "optimizers": {name: optimizer.state() for name, optimizer in self.optimizers.items()},
+            "targets": {
+                name: parameters.flat.cpu().numpy().copy()
+                for name, parameters in self.parameters()
+                if name.endswith(".target")
+            },
+            "generators": {name: generator_state(generator) for name, generator in self._generators.items()},
+            "noise": self._noise.get_state().numpy().copy(),
+        }
+
+    def restore(self, state: State) -> None:
+        """Continue exactly where `state` was taken."""
+        if is_earlier(state):
+            _log.warning("The saved state is from a version before 0.2: training continues, but not bit for bit.")
+            state = converted(state, list(self.optimizers), self._noise.get_state().numpy())
+        require(state, "optimizers", "targets", "generators", "noise")
+        require(state["optimizers"], *self.optimizers)
+        for name, optimizer in self.optimizers.items():
+            optimizer.restore(state["optimizers"][name])
+        targets = {name: parameters for name, parameters in self.parameters() if name.endswith(".target")}
+        require(state["targets"], *targets)
+        for name, parameters in targets.items():
+            parameters.flat.copy_(torch.from_numpy(state["targets"][name]))
+        require(state["generators"], *self._generators)
+        for name, generator in self._generators.items():
+            restore_generator(generator, state["generators"][name])
+        self._noise.set_state(torch.from_numpy(state["noise"]))
+
+
+def _require_no_memory(program: Program) -> None:
+    """Refuse memory: these algorithms learn from single steps and would train it wrongly."""
+    if program.carry:
+        names = ", ".join(memory.name for memory in program.carry)
+        raise UnsuitableNetwork(
+            f"The network has memory ({names}), which this algorithm does not carry from step to step. "
+            f"Use a network without memory, such as type: mlp."
+        )

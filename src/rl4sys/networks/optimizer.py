@@ -1,0 +1,228 @@
+"""Minimises losses over batches: gradients by autograd, in parts where memory is short, then one step of Adam."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+
+import torch
+
+from rl4sys.networks.finite import NonFiniteUpdate, describe_gradient
+from rl4sys.networks.layer_chain import release_buffers
+from rl4sys.networks.parameters import Parameters
+from rl4sys.state import State, require
+
+_log = logging.getLogger(__name__)
+
+LossValue = TypeVar("LossValue", torch.Tensor, tuple[torch.Tensor, ...])
+Loss: TypeAlias = Callable[..., LossValue]
+"""A mean over rows. It may return more tensors after it: scalars that are means too, or rows along the last axis."""
+_BETA1, _BETA2 = 0.9, 0.999
+_CPU_OUT_OF_MEMORY = ("can't allocate memory", "not enough memory")
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizerSettings:
+    """How the parameters of a network are trained."""
+
+    lr: float
+    epsilon: float = 1e-8
+    max_grad_norm: float | None = None
+    """Longer gradients are scaled down to this norm."""
+    anneal_lr: bool = False
+    """Lower the learning rate linearly to zero over the run."""
+
+
+class BatchSplitter:
+    """Counts the parts that batches are computed in: one, until memory runs out; then 2, 4, … as long as that helps.
+
+    The result is the same but for rounding. A run that has enough memory is never split, so its bits do not change.
+    """
+
+    def __init__(self) -> None:
+        self.parts = 1
+        self._has_failed = False
+
+    def split(self, rows: int, error: BaseException) -> None:
+        """Use twice as many parts from now on; raises `error` if it is not about memory, or parts are single rows."""
+        if not is_out_of_memory(error) or self.parts >= rows:
+            raise error
+        self.parts *= 2
+        self._has_failed = True
+        _log.warning(
+            "Out of memory: batches of %d rows are split into %d parts from now on; results differ by rounding. (%s)",
+            *(rows, self.parts, str(error).partition("\n")[0]),
+        )
+
+    def slices(self, rows: int) -> list[slice]:
+        """The rows of each part."""
+        if self._has_failed:
+            # Only here: while the error was handled, its traceback kept the memory of the failed attempt.
+            release_buffers()
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
+            self._has_failed = False
+        size = -(-rows // self.parts)
+        return [slice(first, min(first + size, rows)) for first in range(0, rows, size)]
+
+
+class Optimizer:
+    """Adam (arXiv:1412.6980) over the flat vector of `Parameters`: one fused call per step, whatever the layers."""
+
+    def __init__(
+        self, parameters: Parameters, settings: OptimizerSettings, splitter: BatchSplitter, *, compiled: bool = False
+    ) -> None:
+        self.parameters, self.settings, self.splitter = parameters, settings, splitter
+        self.is_compiled = compiled
+        self.lr = settings.lr
+        """The learning rate of the next step."""
+        self.steps = 0
+        """Steps taken so far."""
+        self.is_differentiating = False
+        """Whether the gradient of these parameters is being computed; networks are constants otherwise."""
+        self.gradient_norm = torch.zeros(())
+        """That of the last gradient, before clipping."""
+        self._first = torch.zeros_like(parameters.flat)
+        self._second = torch.zeros_like(parameters.flat)
+        self._count = torch.zeros((), device=parameters.flat.device)
+        self._loss = torch.zeros(())
+        self._compiled: dict[Loss[Any], Loss[Any]] = {}
+
+    def minimize(self, loss: Loss[LossValue], *batch: Any) -> LossValue:
+        """One step down the gradient of `loss(*batch)`; returns what the loss returned, detached.
+
+        Only the networks of this optimizer are differentiated by their parameters; all others are constants. Everything
+        in `batch` has the same number of rows. Raises `NonFiniteUpdate`, and changes nothing, if the loss or the
+        gradient is not finite.
+        """
+        found = self.differentiate(loss, *batch)
+        self.step()
+        return found
+
+    def differentiate(self, loss: Loss[LossValue], *batch: Any) -> LossValue:
+        """The first half of `minimize`: compute the gradient, and take no step yet."""
+        self.is_differentiating = True
+        try:
+            if self.splitter.parts == 1:
+                try:
+                    return self._backward(self._prepared(loss), batch)
+                except (MemoryError, RuntimeError) as error:
+                    self.splitter.split(len(batch[0]) if batch else 1, error)
+            return self._in_parts(loss, batch)
+        finally:
+            self.is_differentiating = False
+
+    def _in_parts(self, loss: Loss[LossValue], batch: Sequence[Any]) -> LossValue:
+        rows = len(batch[0])
+        while True:
+            try:
+                parts = self.splitter.slices(rows)
+                self.parameters.gradient.zero_()
+                found = [self._backward(loss, [rowed[part] for rowed in batch], rows) for part in parts]
+                return _joined(found, [(part.stop - part.start) / rows for part in parts])
+            except (MemoryError, RuntimeError) as error:
+                self.splitter.split(rows, error)
+
+    def _backward(self, loss: Loss[LossValue], batch: Sequence[Any], rows: int | None = None) -> LossValue:
+        """Compute the gradient, or add that of some of `rows` to it."""
+        if rows is None:
+            self.parameters.gradient.zero_()
+        found = loss(*batch)
+        value = found if isinstance(found, torch.Tensor) else found[0]
+        share = 1.0 if rows is None else len(batch[0]) / rows
+        (value if rows is None else value * share).backward()  # type: ignore[no-untyped-call]  # torch lacks it
+        self._loss = value.detach()
+        return value.detach() if isinstance(found, torch.Tensor) else tuple(tensor.detach() for tensor in found)
+
+    def step(self) -> None:
+        """The second half of `minimize`: check and clip the gradient, then one step of Adam."""
+        gradient, settings = self.parameters.gradient, self.settings
+        norm = torch.linalg.vector_norm(gradient)
+        if not math.isfinite(norm.item()) or not math.isfinite(self._loss.item()):
+            non_finite = self.parameters.non_finite()
+            if not math.isfinite(self._loss.item()):
+                raise NonFiniteUpdate(f"The loss is {self._loss.item()}.", non_finite)
+            raise NonFiniteUpdate(describe_gradient(norm.item(), non_finite), non_finite)
+        self.gradient_norm = norm
+        if settings.max_grad_norm is not None:
+            gradient.mul_(torch.clamp(settings.max_grad_norm / (norm + 1e-6), max=1.0))
+        self.steps += 1
+        torch._fused_adam_(
+            [self.parameters.flat],
+            [gradient],
+            [self._first],
+            [self._second],
+            [],
+            [self._count.fill_(self.steps)],
+            lr=self.lr,
+            beta1=_BETA1,
+            beta2=_BETA2,
+            weight_decay=0.0,
+            eps=settings.epsilon,
+            amsgrad=False,
+            maximize=False,
+        )
+
+    def anneal(self, fraction: float) -> None:
+        """Set the learning rate for this fraction of the run, if it is annealed."""
+        if self.settings.anneal_lr:
+            self.lr = self.settings.lr * (1.0 - fraction)
+
+    def _prepared(self, loss: Loss[LossValue]) -> Loss[LossValue]:
+        """The loss itself, or what `torch.compile` makes of it: at its first call, which takes a while."""
+        if not self.is_compiled:
+            return loss
+        if loss not in self._compiled:
+            self._compiled[loss] = torch.compile(loss)
+            return self._timed(self._compiled[loss], getattr(loss, "__name__", "loss"))
+        return self._compiled[loss]
+
+    def _timed(self, compiled: Loss[LossValue], name: str) -> Loss[LossValue]:
+        def first_call(*batch: Any) -> LossValue:
+            began = time.perf_counter()
+            found = compiled(*batch)
+            _log.info("compiled %s in %.1f s", name, time.perf_counter() - began)
+            return found
+
+        return first_call
+
+    def state(self) -> State:
+        """Parameters, step counter and both moments."""
+        return {
+            "parameters": self.parameters.flat.cpu().numpy().copy(),
+            "steps": self.steps,
+            "first_moment": self._first.cpu().numpy().copy(),
+            "second_moment": self._second.cpu().numpy().copy(),
+        }
+
+    def restore(self, state: State) -> None:
+        """Continue exactly where `state` was taken."""
+        require(state, "parameters", "steps", "first_moment", "second_moment")
+        self.parameters.flat.copy_(torch.from_numpy(state["parameters"]))
+        self.steps = state["steps"]
+        self._first.copy_(torch.from_numpy(state["first_moment"]))
+        self._second.copy_(torch.from_numpy(state["second_moment"]))
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether memory, of the machine or of a device, has run out."""
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    return isinstance(error, RuntimeError) and any(words in str(error) for words in _CPU_OUT_OF_MEMORY)
+
+
+def joined_rows(parts: Sequence[torch.Tensor], shares: Sequence[float]) -> torch.Tensor:
+    """The results of all parts as one: rows along the last axis, scalars as means weighted by their shares."""
+    if parts[0].ndim:
+        return torch.cat(list(parts), -1)
+    return torch.stack([part * share for part, share in zip(parts, shares, strict=True)]).sum()
+
+
+def _joined(found: Sequence[LossValue], shares: Sequence[float]) -> LossValue:
+    if isinstance(found[0], torch.Tensor):
+        return joined_rows([part for part in found if isinstance(part, torch.Tensor)], shares)
+    return tuple(joined_rows(parts, shares) for parts in zip(*found, strict=True))
