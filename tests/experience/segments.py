@@ -1,4 +1,4 @@
-"""A small segment that fits `SCHEMA`, to be spoiled in one way at a time."""
+"""A small segment that matches `SCHEMA`, with optional changes."""
 
 from typing import Any
 

@@ -9,7 +9,7 @@ def test_the_length_of_transitions_is_their_number_of_rows() -> None:
     assert len(batch) == 5
 
 
-def test_sequences_count_the_rows_in_which_something_was_done() -> None:
+def test_the_steps_of_sequences_are_the_rows_with_an_action() -> None:
     acted = np.array([[True, True, False], [True, False, False]])
     batch = Sequences({}, acted, acted, acted, acted, acted, acted, {}, {}, (StreamKey("a"), StreamKey("b")))
     assert batch.steps == 3

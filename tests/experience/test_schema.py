@@ -15,8 +15,8 @@ def seen(name: str, array: Any) -> dict[str, Any]:
     return {"observation": {**GOOD.observation, name: array}}
 
 
-SPOILED: list[tuple[dict[str, Any], str]] = [
-    ({"observation": {}}, r"observation has arrays \[\]; \['action_mask', 'queue'\] were agreed on"),
+MISMATCHES: list[tuple[dict[str, Any], str]] = [
+    ({"observation": {}}, r"observation has arrays \[\]; expected \['action_mask', 'queue'\]"),
     (seen("queue", np.zeros((5, 2), np.float32)), r"observation 'queue' has shape \(5, 2\); expected \(4, 2\)"),
     (seen("queue", np.zeros((4, 3), np.float32)), r"observation 'queue' has shape \(4, 3\); expected \(4, 2\)"),
     (seen("queue", np.zeros((4, 2))), "observation 'queue' has dtype float64; expected float32"),
@@ -25,26 +25,26 @@ SPOILED: list[tuple[dict[str, Any], str]] = [
     ({"action": np.zeros(3, np.int32)}, "action has dtype int32; expected int64"),
     ({"reward": np.zeros(3)}, "reward has dtype float64; expected float32"),
     ({"reward": NAN}, "reward contains NaN or infinity"),
-    ({"extras": {}}, r"extras has arrays \[\]; \['log_prob'\] were agreed on"),
+    ({"extras": {}}, r"extras has arrays \[\]; expected \['log_prob'\]"),
     ({"extras": {"log_prob": NAN}}, "extras 'log_prob' contains NaN or infinity"),
     ({"carry": {"core.hidden": NAN}}, r"carry 'core.hidden' has shape \(3,\); expected \(4,\)"),
     ({"reward": np.zeros(0, np.float32)}, "the segment has no steps"),
     ({"start": -1}, "start -1, episode 0 and policy version 0 must not be negative"),
-    ({"ending": 7}, "ending 7 is none of CONTINUES, TERMINATED, TRUNCATED"),
+    ({"ending": 7}, "ending 7 is not one of CONTINUES, TERMINATED, TRUNCATED"),
 ]
 
 
-def test_a_segment_that_fits_passes() -> None:
+def test_a_matching_segment_passes() -> None:
     SCHEMA.check(GOOD)
 
 
-@pytest.mark.parametrize(("changes", "words"), SPOILED, ids=[words for _, words in SPOILED])
-def test_what_does_not_fit_is_named(changes: dict[str, Any], words: str) -> None:
-    with pytest.raises(SchemaMismatch, match=words):
+@pytest.mark.parametrize(("changes", "message"), MISMATCHES, ids=[message for _, message in MISMATCHES])
+def test_the_error_names_the_mismatch(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(SchemaMismatch, match=message):
         SCHEMA.check(segment(**changes))
 
 
-def test_the_error_says_who_sent_it_and_what_to_do() -> None:
+def test_the_error_names_the_sender_and_what_to_do() -> None:
     stream = StreamKey("host-3", "disk", 2)
     with pytest.raises(SchemaMismatch, match=r"Stream host-3/disk/2, episode 4, step 9: .* Make the sender match"):
         SCHEMA.check(segment(stream=stream, episode=4, start=9, reward=NAN))

@@ -21,7 +21,7 @@ def test_a_segment_follows_the_one_it_continues() -> None:
     ],
     ids=["gap", "truncated", "terminated", "other episode", "other lane"],
 )
-def test_a_segment_follows_nothing_else(earlier: Segment) -> None:
+def test_a_segment_follows_no_other(earlier: Segment) -> None:
     assert not segment(start=5).follows(earlier)
 
 
@@ -29,12 +29,12 @@ def test_a_segment_follows_nothing_else(earlier: Segment) -> None:
     ("ending", "expected"),
     [(Ending.CONTINUES, [1, 1, 1]), (Ending.TRUNCATED, [1, 1, 1]), (Ending.TERMINATED, [1, 1, 0])],
 )
-def test_only_termination_ends_the_future(ending: Ending, expected: list[int]) -> None:
+def test_only_termination_sets_the_discount_to_zero(ending: Ending, expected: list[int]) -> None:
     discount = segment(ending=ending).discount()
     assert discount.tolist() == expected
     assert discount.dtype == np.float32
 
 
-def test_an_ending_that_was_read_as_a_number_counts_as_what_it_is() -> None:
+def test_an_ending_read_as_a_number_is_understood() -> None:
     assert segment(ending=1).discount().tolist() == [1, 1, 0]
     assert segment(start=3).follows(segment(ending=0))

@@ -86,7 +86,7 @@ def test_a_run_may_move_its_replay_to_the_disk_when_it_is_resumed(tmp_path: Path
     ("changes", "problem"),
     [
         ({"algorithm__n_step": 3}, r"not windows of 3 steps: set algorithm\.n_step=1"),
-        ({"environment__name": "Pendulum-v1"}, r"gets \['observation'\]\. Use an environment with goals"),
+        ({"environment__name": "Pendulum-v1"}, r"got \['observation'\]\. Use an environment with goals"),
     ],
 )
 def test_goals_that_cannot_be_replaced_are_refused(tmp_path: Path, changes: dict[str, Any], problem: str) -> None:

@@ -18,7 +18,7 @@ BOX = spaces.Box(-1.0, 1.0, (2,), np.float32)
 
 
 class Goals(gymnasium.Env[Any, Any]):
-    """Shows goals; how they are judged is up to each test."""
+    """An environment with goals, whose functions each test supplies."""
 
     def __init__(self, reward: Callable[..., Any], terminated: Callable[..., Any] | None = None) -> None:
         self.observation_space = spaces.Dict({"achieved_goal": BOX, "desired_goal": BOX})
@@ -32,7 +32,7 @@ def near(achieved: Array, desired: Array, info: dict[str, Any]) -> Any:
     return np.linalg.norm(achieved - desired, axis=-1) < 0.1
 
 
-def test_an_environment_is_asked_through_its_wrappers() -> None:
+def test_the_functions_of_an_environment_are_found_through_its_wrappers() -> None:
     goals = EnvironmentGoals(make_gymnasium("rl4sys/PointReach-v0", {"tolerance": 0.3}))
     achieved, desired = np.array([[0.0, 0.2], [0.0, 0.4]], np.float32), np.zeros((2, 2), np.float32)
     reward = goals.reward(achieved, desired)
@@ -40,14 +40,14 @@ def test_an_environment_is_asked_through_its_wrappers() -> None:
     assert goals.ends(achieved, desired) is None
 
 
-def test_an_environment_says_where_goals_end_episodes() -> None:
+def test_compute_terminated_decides_where_goals_end_episodes() -> None:
     goals = EnvironmentGoals(Goals(near, near))
     achieved, desired = np.array([[0.0, 0.01], [0.0, 0.4]]), np.zeros((2, 2))
     assert goals.ends(achieved, desired) is not None
     assert np.array(goals.ends(achieved, desired)).tolist() == [True, False]
 
 
-def test_a_plain_no_counts_for_every_goal() -> None:
+def test_a_single_false_counts_for_every_goal() -> None:
     goals = EnvironmentGoals(Goals(near, lambda achieved, desired, info: False))
     assert np.array(goals.ends(np.zeros((3, 2)), np.zeros((3, 2)))).tolist() == [False] * 3
 
@@ -63,12 +63,12 @@ def reads_info(achieved: Array, desired: Array, info: dict[str, Any]) -> Any:
 @pytest.mark.parametrize(
     ("reward", "terminated", "problem"),
     [
-        (one_for_all, None, r"compute_reward .* does not judge the rows of a batch one by one: 4 goals gave 0\.0"),
+        (one_for_all, None, r"compute_reward .* does not treat the rows of a batch independently: 4 goals gave 0\.0"),
         (near, one_for_all, r"compute_terminated .* 4 goals gave \[False, False, False, False\]"),
         (reads_info, None, r"compute_reward .* fails for a batch of goals and an empty info: KeyError: 'speed'"),
     ],
 )
-def test_functions_that_cannot_judge_batches_are_refused(reward: Any, terminated: Any, problem: str) -> None:
+def test_functions_that_cannot_handle_batches_are_refused(reward: Any, terminated: Any, problem: str) -> None:
     with pytest.raises(UnsuitableBuffer, match=problem) as refused:
         EnvironmentGoals(Goals(reward, terminated))
     assert "buffer.goal_reward={type: distance" in str(refused.value)
@@ -79,6 +79,6 @@ def test_an_environment_without_goals_is_refused() -> None:
         EnvironmentGoals(make_gymnasium("CartPole-v1", {}))
 
 
-def test_rewards_of_several_steps_are_refused() -> None:
+def test_frame_skipping_is_refused() -> None:
     with pytest.raises(UnsuitableBuffer, match=r"Set environment\.frame_skip=1"):
         EnvironmentGoals(gymnasium.wrappers.TimeLimit(FrameSkip(Goals(near), 2), 10))

@@ -14,7 +14,7 @@ from rl4sys.seeding import Seeds
 
 
 class Clocks:
-    """Lane i ends its episodes after i + 1 steps, each worth 1, over and over."""
+    """Every episode of lane i has i + 1 steps with reward 1."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -60,14 +60,14 @@ def evaluated(make: Callable[[Seeds, int], Clocks], episodes: int) -> Evaluation
     return evaluate(algorithm.policies.exploit, algorithm.train_state.policy_weights(), make, episodes, Seeds(0))
 
 
-def test_every_lane_counts_once_however_short_its_episodes_are() -> None:
+def test_every_lane_counts_one_episode_even_if_its_episodes_are_short() -> None:
     found = evaluated(lambda seeds, count: Clocks(count), episodes=5)
     assert found.lengths == (1, 2, 3, 4, 5)
     assert found.returns == (1.0, 2.0, 3.0, 4.0, 5.0)
     assert (found.mean, found.deviation) == (3.0, pytest.approx(np.sqrt(2.0)))
 
 
-def test_many_episodes_are_played_in_waves_of_different_seeds() -> None:
+def test_many_episodes_run_in_rounds_with_different_seeds() -> None:
     asked: list[tuple[int, int]] = []
 
     def make(seeds: Seeds, count: int) -> Clocks:
@@ -79,15 +79,15 @@ def test_many_episodes_are_played_in_waves_of_different_seeds() -> None:
     assert asked[0][0] != asked[1][0]
 
 
-def test_lanes_are_closed_even_when_they_fail() -> None:
+def test_lanes_are_closed_even_if_they_fail() -> None:
     lanes = Broken(2)
     with pytest.raises(RuntimeError, match="crashed"):
         evaluated(lambda seeds, count: lanes, episodes=2)
     assert lanes.closed
 
 
-def test_an_episode_that_never_ends_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluation, "_MOST_STEPS", 50)
+def test_an_episode_that_never_ends_is_reported_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluation, "_MAX_STEPS", 50)
     lanes = Endless(2)
     with pytest.raises(EndlessEpisode, match=r"did not end within 50 steps.*environment\.max_episode_steps=1000"):
         evaluated(lambda seeds, count: lanes, episodes=2)

@@ -15,7 +15,7 @@ from rl4sys.state import StateMismatch, from_text, to_text
 
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10**6), sizes=st.lists(st.integers(0, 7), max_size=6), offset=st.floats(-1e6, 1e6))
-def test_moments_of_parts_are_the_moments_of_the_whole(seed: int, sizes: list[int], offset: float) -> None:
+def test_statistics_of_parts_equal_those_of_the_whole(seed: int, sizes: list[int], offset: float) -> None:
     rng, moments = np.random.default_rng(seed), RunningMoments((2,))
     parts = [rng.normal(offset, 3.0, (size, 2)) for size in sizes]
     for part in parts:
@@ -27,20 +27,20 @@ def test_moments_of_parts_are_the_moments_of_the_whole(seed: int, sizes: list[in
         np.testing.assert_allclose(moments.variance, whole.var(axis=0), rtol=1e-6, atol=1e-9)
 
 
-def test_moments_of_float32_are_summed_in_float64() -> None:
+def test_statistics_of_float32_are_summed_in_float64() -> None:
     moments = RunningMoments(())
     rows = np.full(1000, 1e8, np.float32) + np.tile(np.float32([0, 8]), 500)
     moments.add(rows)
     assert float(moments.variance) == pytest.approx(16.0)
 
 
-def test_without_two_rows_nothing_is_scaled() -> None:
+def test_the_variance_is_one_until_there_are_two_rows() -> None:
     moments = RunningMoments((2,))
     moments.add(np.ones((1, 2)))
     assert moments.variance.tolist() == [1.0, 1.0]
 
 
-def test_only_observations_of_numbers_have_statistics() -> None:
+def test_only_float_observations_have_statistics() -> None:
     specs = [ArraySpec("queue", "float32", (3,)), ArraySpec("image", "uint8", (2, 2)), ArraySpec("mask", "bool", (2,))]
     assert set(ObservationStatistics(specs).standardization()) == {"queue"}
 
@@ -52,7 +52,7 @@ def test_the_observation_after_the_last_action_is_not_counted_twice() -> None:
     assert statistics.state()["observation"]["count"] == 7
 
 
-def test_statistics_go_on_from_a_saved_state() -> None:
+def test_statistics_continue_from_a_saved_state() -> None:
     rng = np.random.default_rng(0)
     parts = [segment(rng, problem(), 5) for _ in range(4)]
     whole, first, resumed = (ObservationStatistics(problem().observation) for _ in range(3))
@@ -70,7 +70,7 @@ def test_statistics_of_other_observations_are_refused() -> None:
 
 
 def streams(seed: int) -> list[Segment]:
-    """Segments of three lanes in any order; episodes end or go on."""
+    """Segments of three lanes in random order; episodes end or continue."""
     rng = np.random.default_rng(seed)
     episode, start, parts = [0] * 3, [0] * 3, []
     for _ in range(12):
@@ -96,7 +96,7 @@ def naive_returns(parts: list[Segment], gamma: float) -> list[float]:
 
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10**6), cut=st.integers(1, 11), gamma=st.floats(0.0, 1.0))
-def test_rewards_are_divided_by_the_deviation_of_discounted_returns(seed: int, cut: int, gamma: float) -> None:
+def test_rewards_are_divided_by_the_standard_deviation_of_discounted_returns(seed: int, cut: int, gamma: float) -> None:
     parts, scale, resumed = streams(seed), RewardScale(gamma), RewardScale(gamma)
     scale.observe(parts[:cut])
     resumed.restore(from_text(to_text(scale.state())))
@@ -115,7 +115,7 @@ def test_scaled_rewards_are_bounded_and_keep_their_type() -> None:
     assert found.reward.dtype == np.float32
 
 
-def test_finished_episodes_leave_nothing_behind() -> None:
+def test_returns_of_finished_episodes_are_not_kept() -> None:
     scale = RewardScale(0.9)
     rng = np.random.default_rng(0)
     scale.observe([segment(rng, problem(), 3, lane=lane, ending=Ending.TERMINATED) for lane in range(50)])

@@ -1,4 +1,4 @@
-"""Make some bits equal to others by flipping one at a time: few steps, and yet chance hardly ever succeeds."""
+"""An environment with goals: flip one bit at a time until they match. Random actions rarely succeed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAME = "tests/BitFlip-v0"
 
 
 class BitFlip(gymnasium.Env[Any, Any]):
-    """Ends when the bits are as desired, for a reward of 0; every other step costs 1."""
+    """Terminates with reward 0 when the bits match the goal; every other step has reward −1."""
 
     def __init__(self, bits: int = 6) -> None:
         self._count = bits
@@ -25,12 +25,12 @@ class BitFlip(gymnasium.Env[Any, Any]):
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[dict[str, Array], dict[str, Any]]:
         super().reset(seed=seed)
         self._bits, self._goal = self.np_random.integers(0, 2, (2, self._count)).astype(np.float32)
-        return self._see(), {}
+        return self._observe(), {}
 
     def step(self, action: int) -> tuple[dict[str, Array], float, bool, bool, dict[str, Any]]:
         self._bits[action] = 1.0 - self._bits[action]
         over = bool(self.compute_terminated(self._bits, self._goal, {}))
-        return self._see(), float(over) - 1.0, over, False, {}
+        return self._observe(), float(over) - 1.0, over, False, {}
 
     def compute_reward(self, achieved: Array, desired: Array, info: dict[str, Any]) -> Array:
         return np.asarray(self.compute_terminated(achieved, desired, info), np.float32) - 1.0
@@ -38,7 +38,7 @@ class BitFlip(gymnasium.Env[Any, Any]):
     def compute_terminated(self, achieved: Array, desired: Array, info: dict[str, Any]) -> Any:
         return (achieved == desired).all(axis=-1)
 
-    def _see(self) -> dict[str, Array]:
+    def _observe(self) -> dict[str, Array]:
         return {"achieved_goal": self._bits.copy(), "desired_goal": self._goal.copy()}
 
 

@@ -1,4 +1,4 @@
-"""Segments with goals, in which every number says where it belongs."""
+"""Segments with goals, in which every number identifies its step."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from .histories import history
 from .segments import segment
 
 ASKED = -1.0
-"""The goal that every episode of these tests asks for, and none reaches."""
+"""The desired goal of every episode in these tests, which none reaches."""
 NEAR = DistanceReward(threshold=0.1)
 
 
 def with_goals(item: Segment) -> Segment:
-    """What is achieved is the clock, so the goal of a relabelled transition names the moment it comes from."""
+    """The achieved goal is the clock, so the goal of a relabelled transition identifies the step it comes from."""
     clock = item.observation["clock"]
     observation = {"clock": clock, "achieved_goal": clock[:, None], "desired_goal": np.full((len(clock), 1), ASKED)}
     reward = np.full(item.steps, -1.0, np.float32)

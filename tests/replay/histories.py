@@ -1,4 +1,4 @@
-"""Random but plausible experience: streams take turns, episodes end, segments get lost."""
+"""Random but plausible experience: streams are interleaved, episodes end, segments get lost."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Replay = UniformBuffer | PrioritizedBuffer
 
 
 def history(seed: int, segments: int, lanes: int = 3, longest: int = 4) -> Iterator[Segment]:
-    """Segments of several streams as they might arrive."""
+    """Segments of several streams in a possible order of arrival."""
     rng = np.random.default_rng(seed)
     episode, start = [0] * lanes, [0] * lanes
     for _ in range(segments):
@@ -39,7 +39,7 @@ def prioritized(capacity: int, n_step: int = 1, batch_size: int = 16, seed: int 
 
 
 def learn(buffer: Replay, item: Segment) -> list[Transitions]:
-    """What a learner does with a segment; the errors it notes depend on nothing but the batch."""
+    """Add a segment and annotate the batches, as a learner does; the errors depend only on the batch."""
     buffer.add(item)
     batches = []
     for batch in buffer.due():
@@ -49,7 +49,7 @@ def learn(buffer: Replay, item: Segment) -> list[Transitions]:
 
 
 def through_json(state: Any) -> Any:
-    """A state as it comes back from a file: names in another order, arrays copied."""
+    """A state as it is read from a file: names in another order, arrays copied."""
     if isinstance(state, dict):
         return {name: through_json(state[name]) for name in sorted(state)}
     return state.copy() if isinstance(state, np.ndarray) else json.loads(json.dumps(state))

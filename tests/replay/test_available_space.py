@@ -16,12 +16,12 @@ def machine(root: Path, files: dict[str, str]) -> Path:
     return root
 
 
-def test_without_limits_it_is_what_the_machine_has_available(tmp_path: Path) -> None:
+def test_without_limits_all_memory_of_the_machine_is_available(tmp_path: Path) -> None:
     assert available_memory(machine(tmp_path, {})) == 8_000_000 * 1024
 
 
 @pytest.mark.parametrize("limited", ["job/inner", "job", ""])
-def test_every_group_around_the_process_may_be_the_limit(tmp_path: Path, limited: str) -> None:
+def test_every_control_group_of_the_process_can_limit_memory(tmp_path: Path, limited: str) -> None:
     group = f"sys/fs/cgroup/{limited}"
     files = {
         "proc/self/cgroup": "0::/job/inner\n",
@@ -33,12 +33,12 @@ def test_every_group_around_the_process_may_be_the_limit(tmp_path: Path, limited
     assert available_memory(machine(tmp_path, files)) == 650_000
 
 
-def test_a_group_without_a_limit_limits_nothing(tmp_path: Path) -> None:
+def test_a_control_group_without_a_limit_limits_nothing(tmp_path: Path) -> None:
     files = {"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "max\n", "sys/fs/cgroup/memory.current": "5\n"}
     assert available_memory(machine(tmp_path, files)) == 8_000_000 * 1024
 
 
-def test_groups_of_the_first_version_count_too(tmp_path: Path) -> None:
+def test_control_groups_of_version_1_count_too(tmp_path: Path) -> None:
     outside, group = "9223372036854771712", "sys/fs/cgroup/memory/box"
     files = {
         "proc/self/cgroup": "5:cpu,cpuacct:/\n4:memory:/box\n0::/\n",
@@ -51,13 +51,13 @@ def test_groups_of_the_first_version_count_too(tmp_path: Path) -> None:
     assert available_memory(machine(tmp_path, files)) == 200_000
 
 
-def test_a_group_that_is_over_its_limit_has_nothing_left(tmp_path: Path) -> None:
+def test_a_control_group_over_its_limit_has_nothing_left(tmp_path: Path) -> None:
     group = "sys/fs/cgroup"
     files = {"proc/self/cgroup": "0::/\n", f"{group}/memory.max": "100", f"{group}/memory.current": "200"}
     assert available_memory(machine(tmp_path, files)) == 0
 
 
-def test_a_system_that_does_not_say_is_not_asked_twice(tmp_path: Path) -> None:
+def test_memory_is_unknown_if_the_system_does_not_report_it(tmp_path: Path) -> None:
     assert available_memory(tmp_path) is None
 
 

@@ -10,44 +10,44 @@ LANES = [StreamKey("client", lane=lane) for lane in range(4)]
 
 
 class Truth:
-    """The same by lists that are never forgotten."""
+    """The same with plain lists that keep everything."""
 
     def __init__(self) -> None:
         self.over: dict[int, list[int]] = {}
         self.unfinished: dict[StreamKey, list[int]] = {}
 
-    def add(self, stream: StreamKey, ids: range, *, goes_on: bool, is_over: bool) -> None:
-        if not goes_on and stream in self.unfinished:
+    def add(self, stream: StreamKey, ids: range, *, continues: bool, is_over: bool) -> None:
+        if not continues and stream in self.unfinished:
             self._end(self.unfinished.pop(stream))
-        stretch = self.unfinished.pop(stream, [])
-        stretch += ids
+        span = self.unfinished.pop(stream, [])
+        span += ids
         if is_over:
-            self._end(stretch)
+            self._end(span)
         else:
-            self.unfinished[stream] = stretch
+            self.unfinished[stream] = span
 
-    def _end(self, stretch: list[int]) -> None:
-        self.over |= dict.fromkeys(stretch, stretch)
+    def _end(self, span: list[int]) -> None:
+        self.over |= dict.fromkeys(span, span)
 
 
 def compare(spans: EpisodeSpans, truth: Truth, first: int, total: int) -> None:
     ids = np.arange(first, total)
-    places = spans.places(ids).own
-    for number, place in zip(ids.tolist(), places.tolist(), strict=True):
+    positions = spans.positions(ids).own
+    for number, position in zip(ids.tolist(), positions.tolist(), strict=True):
         if number not in truth.over:
-            assert place == UNFINISHED
+            assert position == UNFINISHED
             continue
         one = np.array([number])
-        listed = spans.places(one)
-        begin, last = spans.held_since(listed, first)[0], listed.last[0]
-        assert begin <= place <= last
+        listed = spans.positions(one)
+        begin, last = spans.first_held(listed, first)[0], listed.last[0]
+        assert begin <= position <= last
         assert spans.ids(np.arange(begin, last + 1)).tolist() == [i for i in truth.over[number] if i >= first]
-        assert spans.ids(np.array([place])) == number
+        assert spans.ids(np.array([position])) == number
 
 
 @pytest.mark.parametrize("ends", [0.02, 0.3])
 @pytest.mark.parametrize("capacity", [1, 5, 17, 60])
-def test_every_stretch_is_listed_as_far_as_it_is_held(capacity: int, ends: float) -> None:
+def test_every_span_lists_the_transitions_that_are_held(capacity: int, ends: float) -> None:
     rng = np.random.default_rng(capacity)
     spans, truth, total = EpisodeSpans(capacity), Truth(), 0
     for _ in range(300):
@@ -55,13 +55,13 @@ def test_every_stretch_is_listed_as_far_as_it_is_held(capacity: int, ends: float
         ids = range(total, total + int(rng.integers(1, 5)))
         total, first = ids.stop, max(0, ids.stop - capacity)
         held = stream in truth.unfinished and truth.unfinished[stream][-1] >= first
-        goes_on, is_over = held and bool(rng.random() < 0.9), bool(rng.random() < ends)
-        spans.add(stream, ids, first, goes_on=goes_on, is_over=is_over)
-        truth.add(stream, ids, goes_on=goes_on, is_over=is_over)
+        continues, is_over = held and bool(rng.random() < 0.9), bool(rng.random() < ends)
+        spans.add(stream, ids, first, continues=continues, is_over=is_over)
+        truth.add(stream, ids, continues=continues, is_over=is_over)
         compare(spans, truth, first, total)
 
 
-def test_a_long_episode_that_ends_late_disturbs_no_other() -> None:
+def test_a_long_episode_that_ends_late_leaves_the_others_unchanged() -> None:
     capacity, total = 20, 0
     spans, truth = EpisodeSpans(capacity), Truth()
     for turn in range(60):
@@ -69,15 +69,15 @@ def test_a_long_episode_that_ends_late_disturbs_no_other() -> None:
         ids = range(total, total + 3)
         total, first = ids.stop, max(0, ids.stop - capacity)
         is_over = not long_one or turn % 14 == 12
-        goes_on = long_one and turn % 14 != 0
-        spans.add(LANES[int(long_one)], ids, first, goes_on=goes_on, is_over=is_over)
-        truth.add(LANES[int(long_one)], ids, goes_on=goes_on, is_over=is_over)
+        continues = long_one and turn % 14 != 0
+        spans.add(LANES[int(long_one)], ids, first, continues=continues, is_over=is_over)
+        truth.add(LANES[int(long_one)], ids, continues=continues, is_over=is_over)
         compare(spans, truth, first, total)
 
 
-def test_streams_that_fell_silent_are_forgotten_with_their_transitions() -> None:
+def test_streams_without_transitions_in_the_buffer_are_removed() -> None:
     spans = EpisodeSpans(10)
     for number in range(1000):
         stream = StreamKey(f"client {number}")
-        spans.add(stream, range(number, number + 1), max(0, number - 9), goes_on=False, is_over=False)
+        spans.add(stream, range(number, number + 1), max(0, number - 9), continues=False, is_over=False)
     assert len(spans._unfinished) <= 10

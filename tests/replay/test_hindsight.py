@@ -24,7 +24,7 @@ def goal_of(batch: Transitions) -> Array:
 
 
 def filled(strategy: str, **settings: int) -> HindsightBuffer:
-    """Two streams that take turns, with an episode of 6 steps each."""
+    """Two interleaved streams with an episode of 6 steps each."""
     buffer = hindsight(100, strategy, **settings)  # type: ignore[arg-type]
     for start in (0, 2, 4):
         for lane in (0, 1):
@@ -33,12 +33,12 @@ def filled(strategy: str, **settings: int) -> HindsightBuffer:
 
 
 @pytest.mark.parametrize(("relabel", "others"), [(0, 0), (1, 100), (4, 160), (7, 175)])
-def test_so_many_of_a_batch_get_another_goal(relabel: int, others: int) -> None:
+def test_the_configured_share_of_a_batch_is_relabelled(relabel: int, others: int) -> None:
     assert (goal_of(drawn(filled("future", relabel=relabel))) != ASKED).sum() == others
 
 
 @STRATEGIES
-def test_other_goals_were_reached_in_the_same_episode(strategy: str) -> None:
+def test_new_goals_were_reached_in_the_same_episode(strategy: str) -> None:
     batch = drawn(filled(strategy))
     other = goal_of(batch) != ASKED
     goal, clock = goal_of(batch)[other], batch.observation["clock"][other]
@@ -51,7 +51,7 @@ def test_other_goals_were_reached_in_the_same_episode(strategy: str) -> None:
         assert set(goal - lowest) == set(range(6))
 
 
-def test_every_goal_of_the_future_is_as_likely_as_any_other() -> None:
+def test_all_future_goals_are_equally_likely() -> None:
     buffer = hindsight(10, relabel=9, batch_size=40_000)
     buffer.add(goals(4, ending=Ending.TERMINATED))
     batch = drawn(buffer)
@@ -61,7 +61,7 @@ def test_every_goal_of_the_future_is_as_likely_as_any_other() -> None:
     assert ((times - expected) ** 2 / expected).sum() < 16.3  # χ² with 3 degrees of freedom, once in a thousand
 
 
-def test_goals_before_and_after_a_step_and_its_reward_agree() -> None:
+def test_both_observations_and_the_reward_use_the_same_goal() -> None:
     batch = drawn(filled("future"))
     np.testing.assert_array_equal(batch.observation["desired_goal"], batch.next_observation["desired_goal"])
     reached = batch.next_observation["achieved_goal"][:, 0] == goal_of(batch)
@@ -69,21 +69,21 @@ def test_goals_before_and_after_a_step_and_its_reward_agree() -> None:
     assert 0 < reached.sum() < 200
 
 
-def test_everything_else_is_as_it_was() -> None:
+def test_relabelling_changes_nothing_but_goal_and_reward() -> None:
     batch = drawn(filled("future"))
     np.testing.assert_array_equal(batch.observation["achieved_goal"][:, 0], batch.observation["clock"])
     np.testing.assert_array_equal(batch.next_observation["clock"], batch.observation["clock"] + 1)
     np.testing.assert_array_equal(batch.action, batch.observation["clock"] % 100)
 
 
-def test_the_rows_themselves_keep_their_goals() -> None:
+def test_stored_rows_keep_their_goals() -> None:
     buffer = filled("future")
     drawn(buffer)
     assert (buffer.rows(0, 12)["observation/desired_goal"] == ASKED).all()
 
 
 @STRATEGIES
-def test_an_episode_that_is_not_over_is_drawn_as_it_is(strategy: str) -> None:
+def test_an_unfinished_episode_keeps_its_goals(strategy: str) -> None:
     buffer = hindsight(100, strategy)  # type: ignore[arg-type]
     buffer.add(goals(5))
     assert (goal_of(drawn(buffer)) == ASKED).all()
@@ -91,7 +91,7 @@ def test_an_episode_that_is_not_over_is_drawn_as_it_is(strategy: str) -> None:
     assert (goal_of(drawn(buffer)) != ASKED).sum() == 160
 
 
-def test_no_goal_lies_beyond_a_gap() -> None:
+def test_goals_never_come_from_beyond_a_lost_segment() -> None:
     buffer = hindsight(100, "episode")
     buffer.add(goals(3))
     buffer.add(goals(3, start=50, ending=Ending.TRUNCATED))
@@ -101,7 +101,7 @@ def test_no_goal_lies_beyond_a_gap() -> None:
     np.testing.assert_array_equal(goal_of(batch)[other] >= 50, batch.observation["clock"][other] >= 50)
 
 
-def test_without_ends_at_goals_the_end_of_an_episode_stays_as_it_was() -> None:
+def test_if_goals_do_not_end_episodes_the_recorded_endings_stay() -> None:
     buffer = hindsight(100)
     buffer.add(goals(3, ending=Ending.TERMINATED))
     buffer.add(goals(3, episode=1, ending=Ending.TRUNCATED))
@@ -109,8 +109,8 @@ def test_without_ends_at_goals_the_end_of_an_episode_stays_as_it_was() -> None:
     np.testing.assert_array_equal(batch.discount, batch.ids != 2)
 
 
-def test_where_goals_end_episodes_other_goals_end_them_elsewhere() -> None:
-    """Episode 0 reaches its goal with the last step, episode 1 breaks off, episode 2 fails."""
+def test_if_goals_end_episodes_relabelling_moves_the_ending() -> None:
+    """Episode 0 reaches its goal at the last step, episode 1 is truncated, episode 2 terminates without it."""
     buffer = hindsight(100, near=DistanceReward(0.1, terminates=True))
     reaching = goals(3, ending=Ending.TERMINATED)
     asked = {**reaching.observation, "desired_goal": np.full((4, 1), 3.0, np.float32)}
@@ -126,7 +126,7 @@ def test_where_goals_end_episodes_other_goals_end_them_elsewhere() -> None:
 
 @STRATEGIES
 @pytest.mark.parametrize("capacity", [7, 23, 64, 5000])
-def test_goals_come_from_what_is_held_of_the_same_episode(strategy: str, capacity: int) -> None:
+def test_goals_come_from_transitions_of_the_episode_that_are_still_held(strategy: str, capacity: int) -> None:
     buffer = hindsight(capacity, strategy, batch_size=32)  # type: ignore[arg-type]
     relabelled = 0
     for item in goal_history(seed=capacity, segments=150):
@@ -144,7 +144,7 @@ def test_goals_come_from_what_is_held_of_the_same_episode(strategy: str, capacit
 
 @STRATEGIES
 @pytest.mark.parametrize("capacity", [23, 64, 5000])
-def test_after_a_restore_every_draw_is_as_if_nothing_had_happened(strategy: str, capacity: int) -> None:
+def test_draws_after_a_restore_equal_those_without_one(strategy: str, capacity: int) -> None:
     settings = {"strategy": strategy, "batch_size": 32}
     buffer, saved, chunks = hindsight(capacity, **settings), 0, {}  # type: ignore[arg-type]
     segments = list(goal_history(seed=capacity, segments=160))
@@ -167,7 +167,9 @@ def test_after_a_restore_every_draw_is_as_if_nothing_had_happened(strategy: str,
     assert other.counts == buffer.counts
 
 
-def test_rewards_that_are_not_what_the_goal_reward_says_are_counted_and_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_rewards_that_differ_from_the_goal_reward_are_counted_and_warned_about(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     buffer = hindsight(100)
     odd = goals(3)
     buffer.add(replace(odd, reward=np.array([-1, 5, 5], np.float32)))
@@ -175,23 +177,23 @@ def test_rewards_that_are_not_what_the_goal_reward_says_are_counted_and_told(cap
     buffer.add(replace(goals(1, start=6), reward=np.array([7], np.float32)))
     assert buffer.counts["rewarded_otherwise"] == 3
     assert [record.getMessage() for record in caplog.records] == [
-        "Step 1 of episode 0 was rewarded with 5; buffer.goal_reward says -1. Transitions with another goal are "
-        "rewarded by the latter: make sure that it is what the environment does."
+        "Step 1 of episode 0 has reward 5; buffer.goal_reward gives -1. Relabelled transitions get the latter: make "
+        "sure that it matches the environment."
     ]
 
 
 def test_observations_without_goals_are_refused() -> None:
-    with pytest.raises(UnsuitableBuffer, match=r"gets \['clock', 'state'\]\. Use an environment with goals"):
+    with pytest.raises(UnsuitableBuffer, match=r"got \['clock', 'state'\]\. Use an environment with goals"):
         hindsight(10).add(segment(2))
 
 
-def test_windows_of_several_steps_are_refused() -> None:
+def test_n_step_windows_are_refused() -> None:
     config = BUFFERS.parse({"type": "hindsight", "goal_reward": {"type": "distance", "threshold": 0.1}})
     with pytest.raises(UnsuitableBuffer, match=r"not windows of 3 steps: set algorithm\.n_step=1"):
         config.build(Ratio(1, 0, 8), np.random.default_rng(0), 3, BufferContext())
 
 
-def test_without_an_environment_the_goal_reward_must_be_given() -> None:
+def test_without_an_environment_the_goal_reward_must_be_configured() -> None:
     config = BUFFERS.parse({"type": "hindsight"})
     with pytest.raises(UnsuitableBuffer, match=r"Set buffer\.goal_reward=\{type: distance"):
         config.build(Ratio(1, 0, 8), np.random.default_rng(0), 1, BufferContext())

@@ -6,7 +6,7 @@ from rl4sys.replay import OnceFresh, Ratio
 from rl4sys.replay.pace import UpdateCredit
 
 
-def earned(credit: UpdateCredit) -> int:
+def updates_due(credit: UpdateCredit) -> int:
     updates = 0
     while credit.spend():
         updates += 1
@@ -19,16 +19,16 @@ def test_fractional_credit_never_drifts(ratio: float, updates: int) -> None:
     made = 0
     for total in range(1, 100_001):
         credit.earn(1, total)
-        made += earned(credit)
+        made += updates_due(credit)
     assert made == updates
 
 
-def test_steps_of_the_warmup_earn_nothing() -> None:
+def test_no_updates_are_due_for_warmup_steps() -> None:
     credit = UpdateCredit(Ratio(1, warmup=10, batch_size=1))
     credit.earn(8, total=8)
-    assert earned(credit) == 0
+    assert updates_due(credit) == 0
     credit.earn(5, total=13)
-    assert earned(credit) == 3
+    assert updates_due(credit) == 3
 
 
 def test_restored_credit_keeps_its_fraction() -> None:
@@ -36,14 +36,14 @@ def test_restored_credit_keeps_its_fraction() -> None:
     credit.earn(3, total=3)
     resumed.restore(credit.state())
     resumed.earn(1, total=4)
-    assert earned(resumed) == 1
+    assert updates_due(resumed) == 1
     assert resumed.state() == "2/10"
 
 
-def test_credit_survives_a_change_of_pace() -> None:
+def test_credit_is_kept_when_the_pace_changes() -> None:
     credit = UpdateCredit(Ratio(0.5, warmup=0, batch_size=1))
     credit.restore("7/4")
-    assert earned(credit) == 1
+    assert updates_due(credit) == 1
 
 
 @pytest.mark.parametrize("ratio", [0, -1, 1e-9])

@@ -28,7 +28,7 @@ def test_transitions_are_drawn_in_proportion_to_their_priorities() -> None:
     priority = (errors + 1e-6) ** 0.5
     expected = 2000 * 64 * priority / priority.sum()
     times = np.bincount(np.concatenate([drawn(buffer).ids for _ in range(2000)]), minlength=1500)
-    # χ² has mean 1499 and standard deviation 55 for free draws; stratified ones vary a little less.
+    # χ² has mean 1499 and standard deviation 55 for independent draws; stratified ones vary a little less.
     assert 1200 < ((times - expected) ** 2 / expected).sum() < 1700
 
 
@@ -38,7 +38,7 @@ def test_one_transition_is_drawn_from_each_equal_share() -> None:
     assert (drawn(buffer).ids // 4).tolist() == list(range(64))
 
 
-def test_weights_undo_the_preference_relative_to_the_largest_of_the_batch() -> None:
+def test_importance_weights_correct_the_bias_relative_to_the_largest_of_the_batch() -> None:
     buffer = buffer_of(capacity=50, batch_size=500, alpha=1.0, beta=0.5, beta_steps=100)
     buffer.add(segment(50))
     errors = np.linspace(0.5, 3.0, 50)
@@ -74,7 +74,7 @@ def test_errors_of_overwritten_transitions_are_ignored() -> None:
     assert buffer.state()["highest"] == pytest.approx(3.0)
 
 
-def test_priorities_annotated_between_two_batches_count_at_once() -> None:
+def test_priorities_annotated_between_two_batches_take_effect_at_once() -> None:
     buffer = buffer_of(capacity=100, alpha=1.0)
     buffer.add(segment(100))
     due = buffer.due()
@@ -83,13 +83,13 @@ def test_priorities_annotated_between_two_batches_count_at_once() -> None:
     assert (next(due).ids == 42).all()
 
 
-def test_an_algorithm_without_errors_is_told_to_use_uniform_replay() -> None:
+def test_an_algorithm_without_errors_is_refused_with_a_hint_at_uniform_replay() -> None:
     buffer = buffer_of(capacity=4)
-    with pytest.raises(ValueError, match="uniform replay"):
+    with pytest.raises(ValueError, match=r"buffer\.type=uniform"):
         buffer.annotate(np.array([0]), {"latent": np.zeros(1)})
 
 
-def test_an_error_that_is_not_a_number_is_refused() -> None:
+def test_an_error_of_nan_is_refused() -> None:
     buffer = buffer_of(capacity=4)
     buffer.add(segment(1))
     with pytest.raises(ValueError, match="diverged"):

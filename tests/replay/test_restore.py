@@ -24,7 +24,7 @@ def assert_same(one: list[Transitions], other: list[Transitions]) -> None:
 
 
 def resumed(buffer: Replay, chunks: dict[int, dict[str, Array]], make: Make, **settings: int) -> Replay:
-    """A new buffer of another seed, restored as from files."""
+    """A new buffer with another seed, restored as if from files."""
     other = make(seed=1, **settings)
     other.restore(through_json(buffer.state()))
     for first in sorted(chunks, reverse=True):
@@ -35,7 +35,7 @@ def resumed(buffer: Replay, chunks: dict[int, dict[str, Array]], make: Make, **s
 @KINDS
 @pytest.mark.parametrize("n_step", [1, 4])
 @pytest.mark.parametrize("capacity", [23, 64, 5000])
-def test_after_a_restore_every_draw_is_as_if_nothing_had_happened(make: Make, capacity: int, n_step: int) -> None:
+def test_draws_after_a_restore_equal_those_without_one(make: Make, capacity: int, n_step: int) -> None:
     buffer, chunks, saved = make(capacity=capacity, n_step=n_step), {}, 0
     segments = list(history(seed=capacity, segments=120))
     for number, item in enumerate(segments[:60]):
@@ -61,7 +61,7 @@ def test_a_link_made_after_its_row_was_saved_is_restored(make: Make) -> None:
 
 
 @KINDS
-def test_an_unfinished_episode_goes_on_after_a_restore(make: Make) -> None:
+def test_an_unfinished_episode_continues_after_a_restore(make: Make) -> None:
     buffer = make(capacity=20, n_step=3)
     buffer.add(segment(4))
     other = resumed(buffer, {0: dict(buffer.rows(0, 4))}, make, capacity=20, n_step=3)
@@ -69,7 +69,7 @@ def test_an_unfinished_episode_goes_on_after_a_restore(make: Make) -> None:
 
 
 @KINDS
-def test_rows_saved_after_the_state_are_passed_over(make: Make) -> None:
+def test_rows_saved_after_the_state_are_ignored(make: Make) -> None:
     buffer, longer = make(capacity=20, n_step=3), make(capacity=20, n_step=3)
     buffer.add(segment(8))
     longer.add(segment(8))
@@ -86,7 +86,7 @@ def test_a_buffer_that_was_never_filled_can_be_restored(make: Make) -> None:
 
 
 @KINDS
-def test_going_on_without_all_rows_is_refused(make: Make) -> None:
+def test_continuing_without_all_rows_is_refused(make: Make) -> None:
     buffer = make(capacity=20)
     buffer.add(segment(8))
     other = resumed(buffer, {0: dict(buffer.rows(0, 5))}, make, capacity=20)

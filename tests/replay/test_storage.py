@@ -23,39 +23,39 @@ def assert_same(one: Transitions, other: Transitions) -> None:
         np.testing.assert_equal(getattr(one, field.name), getattr(other, field.name))
 
 
-def test_what_lies_in_files_is_drawn_as_if_it_lay_in_memory(tmp_path: Path) -> None:
-    here, there = buffer_in(None), buffer_in(tmp_path)
+def test_draws_from_mapped_files_equal_those_from_memory(tmp_path: Path) -> None:
+    in_memory, mapped = buffer_in(None), buffer_in(tmp_path)
     for item in history(seed=0, segments=60):
-        for one, other in zip(learn(here, item), learn(there, item), strict=True):
+        for one, other in zip(learn(in_memory, item), learn(mapped, item), strict=True):
             assert_same(one, other)
 
 
-def test_files_have_no_name_that_could_be_left_behind(tmp_path: Path) -> None:
+def test_mapped_files_leave_nothing_in_the_directory(tmp_path: Path) -> None:
     buffer = buffer_in(tmp_path / "scratch")
     for item in history(seed=0, segments=5):
         buffer.add(item)
     assert list((tmp_path / "scratch").iterdir()) == []
 
 
-def test_another_process_goes_on_from_what_was_saved_and_not_from_files(tmp_path: Path) -> None:
+def test_a_restore_uses_the_saved_rows_and_not_the_mapped_files(tmp_path: Path) -> None:
     segments = list(history(seed=1, segments=80))
-    there = buffer_in(tmp_path)
+    buffer = buffer_in(tmp_path)
     for item in segments[:40]:
-        learn(there, item)
-    rows, other = there.rows(there.first, there.total), buffer_in(tmp_path)
-    other.restore(through_json(there.state()))
-    other.load_rows(there.first, rows)
+        learn(buffer, item)
+    rows, other = buffer.rows(buffer.first, buffer.total), buffer_in(tmp_path)
+    other.restore(through_json(buffer.state()))
+    other.load_rows(buffer.first, rows)
     for item in segments[40:]:
-        for one, again in zip(learn(there, item), learn(other, item), strict=True):
+        for one, again in zip(learn(buffer, item), learn(other, item), strict=True):
             assert_same(one, again)
 
 
-def test_space_that_is_not_there_is_refused_at_once(tmp_path: Path) -> None:
+def test_missing_disk_space_is_refused_at_once(tmp_path: Path) -> None:
     with pytest.raises(OSError, match=r"space|large"):
         Mapped(tmp_path).allocate((1 << 50,), np.float32)
 
 
-def test_without_a_directory_there_are_no_files() -> None:
+def test_mapped_storage_without_a_directory_is_refused() -> None:
     config = BUFFERS.parse({"type": "uniform", "storage": "mmap"})
     with pytest.raises(UnsuitableBuffer, match=r"set buffer\.storage=memory"):
         config.build(Ratio(1, 0, 8), np.random.default_rng(0), 1, BufferContext())

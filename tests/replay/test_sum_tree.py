@@ -22,7 +22,7 @@ def test_a_tree_rebuilt_from_its_leaves_is_the_same_to_the_bit(size: int) -> Non
 
 
 @pytest.mark.parametrize("size", [1, 40, 3000, 70_000])
-def test_a_leaf_is_found_at_its_share_of_the_whole(size: int) -> None:
+def test_a_leaf_is_found_at_its_share_of_the_total(size: int) -> None:
     rng = np.random.default_rng(1)
     values = rng.integers(0, 5, size).astype(np.float64) + (np.arange(size) == size // 2)
     tree = SumTree(size)
@@ -33,7 +33,7 @@ def test_a_leaf_is_found_at_its_share_of_the_whole(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [50, 5000])
-def test_leaves_without_value_are_never_found(size: int) -> None:
+def test_leaves_of_value_zero_are_never_found(size: int) -> None:
     rng = np.random.default_rng(2)
     values = rng.random(size) * 10.0 ** rng.integers(-12, 12, size) * (rng.random(size) < 0.1)
     tree = SumTree(size)
@@ -42,7 +42,7 @@ def test_leaves_without_value_are_never_found(size: int) -> None:
     assert (values[tree.find(shares)] > 0).all()
 
 
-def test_rounding_at_the_edge_of_a_node_finds_no_leaf_without_value() -> None:
+def test_rounding_at_the_edge_of_a_node_finds_no_leaf_of_value_zero() -> None:
     values = np.random.default_rng(3).random(64_000)
     values[::32] = values[31::32] = 0.0
     tree = SumTree(len(values))

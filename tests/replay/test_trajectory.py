@@ -33,7 +33,7 @@ def test_a_segment_ends_with_the_observation_that_followed() -> None:
     assert batch.extras["log_prob"].tolist() == [[-1, -2, -3, 0]]
 
 
-def test_segments_that_follow_each_other_join_without_a_gap() -> None:
+def test_consecutive_segments_are_joined_without_a_gap() -> None:
     earlier = segment(2)
     shifted = {"state": earlier.observation["state"], "clock": earlier.observation["clock"] + 0.5}
     batch = assembled(replace(earlier, observation=shifted), segment(2, start=2))
@@ -42,14 +42,14 @@ def test_segments_that_follow_each_other_join_without_a_gap() -> None:
     assert batch.is_first.tolist() == [[True, False, False, False, False]]
 
 
-def test_a_lost_segment_leaves_a_row_that_was_not_acted() -> None:
+def test_a_lost_segment_leaves_a_row_without_an_action() -> None:
     batch = assembled(segment(2), segment(2, start=4))
     assert batch.observation["clock"].tolist() == [[0, 1, 2, 4, 5, 6]]
     assert batch.acted.tolist() == [[True, True, False, True, True, False]]
     assert not batch.is_first[0, 3]
 
 
-def test_a_new_episode_starts_after_the_final_observation_of_the_last() -> None:
+def test_a_new_episode_starts_after_the_final_observation_of_the_previous_one() -> None:
     batch = assembled(segment(2, ending=Ending.TRUNCATED), segment(1, episode=1))
     assert batch.observation["clock"].tolist() == [[0, 1, 2, 100, 101]]
     assert batch.is_first.tolist() == [[True, False, False, True, False]]
@@ -66,7 +66,7 @@ def test_only_termination_sets_the_discount_to_zero() -> None:
     assert batch.discount.tolist() == [[1, 1, 1, 1, 0, 1, 1, 1]]
 
 
-def test_shorter_streams_are_padded_with_rows_that_were_not_acted() -> None:
+def test_shorter_streams_are_padded_with_rows_without_actions() -> None:
     batch = assembled(segment(1, lane=7), segment(3, lane=2))
     assert [stream.lane for stream in batch.streams] == [7, 2]
     assert batch.acted.tolist() == [[True, False, False, False], [True, True, True, False]]
@@ -74,14 +74,14 @@ def test_shorter_streams_are_padded_with_rows_that_were_not_acted() -> None:
     assert batch.discount[0].tolist() == [1, 1, 1, 1]
 
 
-def test_streams_keep_their_own_order_however_their_segments_interleave() -> None:
+def test_interleaved_segments_are_ordered_by_stream() -> None:
     batch = assembled(segment(2, lane=0), segment(2, lane=1), segment(1, lane=0, start=2))
     assert batch.observation["clock"].tolist() == [[0, 1, 2, 3], [10_000, 10_001, 10_002, 0]]
     assert batch.carry["hidden"].tolist() == [[0, 0, 0], [10_000, 10_000, 10_000]]
     assert batch.steps == 5
 
 
-def test_the_age_of_each_segment_stands_in_its_acted_rows() -> None:
+def test_rows_with_actions_hold_the_age_of_their_segment() -> None:
     batch = assembled(segment(2), segment(1, start=2), ages=(3, 1))
     assert batch.age.tolist() == [[3, 3, 1, 0]]
     assert batch.age.dtype == np.int32
@@ -97,7 +97,7 @@ def test_segments_that_are_too_old_are_counted_and_not_used() -> None:
     assert buffer.counts == {"added": 2, "too_old": 5}
 
 
-def test_a_batch_is_due_when_there_are_enough_steps_and_is_used_once() -> None:
+def test_a_batch_is_due_once_when_there_are_enough_steps() -> None:
     buffer = TrajectoryBuffer(OnceFresh(steps=4, max_age=0))
     buffer.add(segment(3))
     assert list(buffer.due()) == []
@@ -106,7 +106,7 @@ def test_a_batch_is_due_when_there_are_enough_steps_and_is_used_once() -> None:
     assert list(buffer.due()) == []
 
 
-def test_a_partly_filled_batch_survives_a_restore() -> None:
+def test_a_restore_keeps_an_incomplete_batch() -> None:
     segments = [segment(2, lane=lane, start=start) for start in range(0, 12, 2) for lane in (0, 1)]
     whole, cut, resumed = (TrajectoryBuffer(OnceFresh(steps=24, max_age=9)) for _ in range(3))
     for number, item in enumerate(segments):
@@ -119,7 +119,7 @@ def test_a_partly_filled_batch_survives_a_restore() -> None:
     assert resumed.counts == whole.counts
 
 
-def test_a_batch_may_wait_for_ended_episodes_but_not_beyond_its_steps() -> None:
+def test_a_batch_is_due_after_enough_episodes_or_steps() -> None:
     buffer = TrajectoryBuffer(OnceFresh(steps=7, max_age=9, episodes=2))
     buffer.add(segment(2))
     buffer.add(segment(1, start=2, ending=Ending.TERMINATED))

@@ -17,7 +17,7 @@ def drawn(buffer: UniformBuffer) -> Transitions:
     return next(buffer.due())
 
 
-def test_a_draw_holds_matching_columns_of_the_same_transitions() -> None:
+def test_the_columns_of_a_batch_belong_to_the_same_transitions() -> None:
     buffer = buffer_of(capacity=100)
     buffer.add(segment(30, lane=1, episode=2))
     batch = drawn(buffer)
@@ -52,7 +52,7 @@ def test_the_newest_transitions_overwrite_the_oldest() -> None:
 
 
 @pytest.mark.parametrize("n_step", [1, 3])
-def test_of_a_segment_longer_than_the_capacity_the_end_remains(n_step: int) -> None:
+def test_the_end_of_a_segment_longer_than_the_capacity_is_kept(n_step: int) -> None:
     buffer = buffer_of(capacity=4, n_step=n_step)
     buffer.add(segment(3))
     buffer.add(segment(11, start=3))
@@ -61,7 +61,7 @@ def test_of_a_segment_longer_than_the_capacity_the_end_remains(n_step: int) -> N
     np.testing.assert_array_equal(batch.next_observation["clock"], np.minimum(batch.ids + n_step, 14))
 
 
-def test_a_drawn_batch_stays_as_it_was() -> None:
+def test_later_segments_do_not_change_a_drawn_batch() -> None:
     buffer = buffer_of(capacity=4)
     buffer.add(segment(4))
     batch = drawn(buffer)
@@ -87,6 +87,6 @@ def test_batches_are_due_at_the_ratio_after_the_warmup() -> None:
     assert due == [0, 0, 0, 0, 1, 1, 0, 1, 1, 1]
 
 
-def test_windows_of_no_steps_are_refused() -> None:
+def test_windows_of_zero_steps_are_refused() -> None:
     with pytest.raises(ValueError, match="n_step 0"):
         buffer_of(capacity=4, n_step=0)

@@ -16,16 +16,16 @@ Window = tuple[list[float], float, float, int]
 
 
 def brute_force(segments: list[Segment], capacity: int, n_step: int) -> dict[int, Window]:
-    """By looking each moment up in a table of everything that is held."""
+    """The windows, found by looking up each step in a table of everything held."""
     steps = [(s, t) for s in segments for t in range(s.steps)]
     held = dict(list(enumerate(steps))[-capacity:])
-    moment = {(s.stream, s.episode, s.start + t): (s, t) for s, t in held.values()}
+    table = {(s.stream, s.episode, s.start + t): (s, t) for s, t in held.values()}
     windows = {}
     for number, (s, t) in held.items():
         keys = [(s.stream, s.episode, s.start + t + k) for k in range(n_step)]
-        length = next((k for k, key in enumerate(keys) if key not in moment), n_step)
-        last, at = moment[keys[length - 1]]
-        rewards = [float(moment[key][0].reward[moment[key][1]]) for key in keys[:length]]
+        length = next((k for k, key in enumerate(keys) if key not in table), n_step)
+        last, at = table[keys[length - 1]]
+        rewards = [float(table[key][0].reward[table[key][1]]) for key in keys[:length]]
         end = float(last.observation["clock"][at + 1])
         windows[number] = (rewards + [0.0] * (n_step - length), float(last.discount()[at]), end, length)
     return windows
@@ -48,7 +48,7 @@ def test_windows_equal_those_of_a_brute_force_search(seed: int, capacity: int, n
     assert from_buffer(buffer) == brute_force(segments, capacity, n_step)
 
 
-def test_a_window_goes_on_in_the_segment_that_follows() -> None:
+def test_a_window_continues_in_the_next_segment() -> None:
     buffer = buffer_of(capacity=9, n_step=3)
     buffer.add(segment(2))
     assert from_buffer(buffer)[1] == ([2, 0, 0], 1, 2, 1)
@@ -71,7 +71,7 @@ def test_a_truncated_window_keeps_its_future_value() -> None:
     assert from_buffer(buffer)[0] == ([1, 2, 0], 1, 2, 2)
 
 
-def test_streams_that_fell_silent_are_forgotten() -> None:
+def test_streams_without_transitions_in_the_buffer_are_removed() -> None:
     buffer = buffer_of(capacity=6, n_step=2)
     for lane in range(100):
         buffer.add(segment(2, lane=lane))

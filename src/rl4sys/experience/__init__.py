@@ -1,4 +1,4 @@
-"""Segments and batches: what happened, in columns."""
+"""Segments and batches: experience in columns."""
 
 from rl4sys.experience.batches import Sequences, Transitions
 from rl4sys.experience.schema import ArraySpec, SchemaMismatch, SegmentSchema

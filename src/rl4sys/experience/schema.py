@@ -1,4 +1,4 @@
-"""What a learner expects of the segments it is sent, and clear words when they differ."""
+"""The arrays that a learner expects in segments, and the check for them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rl4sys.experience.segment import Array, Arrays, Ending, Segment
 
 
 class SchemaMismatch(ValueError):
-    """A segment does not have the arrays that were agreed on."""
+    """A segment does not have the expected arrays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +36,12 @@ class SegmentSchema:
     carry: tuple[ArraySpec, ...] = field(default=())
 
     def check(self, segment: Segment) -> None:
-        """Raise `SchemaMismatch` unless the segment can be learned from as it is."""
+        """Raise `SchemaMismatch` if the segment does not match this schema."""
         for problem in self._problems(segment):
             raise SchemaMismatch(
                 f"Stream {segment.stream.client}/{segment.stream.agent}/{segment.stream.lane}, episode "
                 f"{segment.episode}, step {segment.start}: {problem} Make the sender match the learner's "
-                f"schema, or give it a learner of its own."
+                f"schema, or let it join a learner of its own."
             )
 
     def _problems(self, segment: Segment) -> Iterator[str]:
@@ -54,7 +54,7 @@ class SegmentSchema:
                 f"{segment.policy_version} must not be negative."
             )
         if segment.ending not in tuple(Ending):
-            yield f"ending {segment.ending!r} is none of {', '.join(e.name for e in Ending)}."
+            yield f"ending {segment.ending!r} is not one of {', '.join(e.name for e in Ending)}."
         yield from _named("observation", segment.observation, self.observation, rows=steps + 1)
         yield from _named("extras", segment.extras, self.extras, rows=steps)
         yield from _named("carry", segment.carry, self.carry, rows=None)
@@ -65,7 +65,7 @@ class SegmentSchema:
 def _named(group: str, arrays: Arrays, specs: tuple[ArraySpec, ...], rows: int | None) -> Iterator[str]:
     expected: Mapping[str, ArraySpec] = {spec.name: spec for spec in specs}
     if arrays.keys() != expected.keys():
-        yield f"{group} has arrays {sorted(arrays)}; {sorted(expected)} were agreed on."
+        yield f"{group} has arrays {sorted(arrays)}; expected {sorted(expected)}."
         return
     for name, spec in expected.items():
         yield from _array(f"{group} '{name}'", arrays[name], spec, rows)

@@ -1,4 +1,4 @@
-"""The record of what happened: consecutive steps of one episode."""
+"""The unit of experience: consecutive steps of one episode."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Arrays = Mapping[str, Array]
 
 
 class Ending(enum.IntEnum):
-    """How a segment ends. Only `TERMINATED` says that there is no future value."""
+    """How a segment ends. Only after `TERMINATED` is there no future value."""
 
     CONTINUES = 0
     TERMINATED = 1
@@ -23,19 +23,19 @@ class Ending(enum.IntEnum):
 
 
 class StreamKey(NamedTuple):
-    """Names one sequence of episodes, so that a learner can put segments back in order."""
+    """Identifies one sequence of episodes, so that a learner can order its segments."""
 
     client: str
     agent: str = "agent"
     lane: int = 0
-    """An environment index within a client."""
+    """The index of an environment, or of concurrent episodes, within a client."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
     """Consecutive steps of one episode, one agent, one policy version.
 
-    Each observation array has T+1 rows; the last is what followed the final action. All other arrays have T
+    Each observation array has T+1 rows; the last is the observation after the final action. All other arrays have T
     rows.
     """
 
@@ -46,12 +46,12 @@ class Segment:
     policy_version: int
     ending: Ending
     observation: Arrays
-    """Named arrays, even when there is one; an action mask is one more array."""
+    """Named arrays, even if there is only one; an action mask is one more array."""
     action: Array
     """As chosen, before clipping to the environment's bounds."""
     reward: Array
     extras: Arrays
-    """What the policy noted about its choice: `log_prob`, …"""
+    """What the policy recorded about its choice: `log_prob`, …"""
     carry: Arrays
     """Policy memory before the first step; empty for a policy without memory."""
 
@@ -61,7 +61,7 @@ class Segment:
         return len(self.reward)
 
     def follows(self, earlier: Segment) -> bool:
-        """Whether this segment goes on exactly where the earlier one stopped, within one episode."""
+        """Whether this segment starts exactly where the earlier one ended, within one episode."""
         return (
             earlier.stream == self.stream
             and earlier.episode == self.episode
@@ -70,7 +70,7 @@ class Segment:
         )
 
     def discount(self) -> Array:
-        """One per step, but 0 where the episode terminated: the value beyond it is known to be nothing."""
+        """1 for every step, but 0 where the episode terminated: there is no value after it."""
         discount = np.ones(self.steps, np.float32)
         if self.ending == Ending.TERMINATED:
             discount[-1] = 0.0

@@ -1,4 +1,4 @@
-"""Where to compute."""
+"""The choice of a torch device."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _log = logging.getLogger(__name__)
 
 
 class DeviceUnavailable(RuntimeError):
-    """The device that was asked for is not there."""
+    """The requested device is not available."""
 
 
 def choose_device(wanted: str, *, allow_fallback: bool = False) -> torch.device:
@@ -20,16 +20,18 @@ def choose_device(wanted: str, *, allow_fallback: bool = False) -> torch.device:
     if wanted == "auto":
         return torch.device("cuda" if gpus else "cpu")
     if not re.fullmatch(r"cpu|cuda(:\d+)?", wanted):
-        raise DeviceUnavailable(f"device: '{wanted}' is no device that RL4Sys knows; use auto, cpu, cuda or cuda:1.")
+        raise DeviceUnavailable(
+            f"device: '{wanted}' is not a device that RL4Sys supports; use auto, cpu, cuda or cuda:1."
+        )
     device = torch.device(wanted)
     if device.type == "cpu" or (device.index or 0) < gpus:
         return device
     seen = f"only {gpus} CUDA GPU(s)" if gpus else "no CUDA GPU"
     if not allow_fallback:
         raise DeviceUnavailable(
-            f"device: '{wanted}' was asked for, but torch sees {seen} here. "
-            f"Go on with device=auto (or --allow-fallback), or install a CUDA build of torch."
+            f"device: '{wanted}' was requested, but torch finds {seen} here. "
+            f"Use device=auto (or --allow-fallback), or install a CUDA build of torch."
         )
     instead = choose_device("auto")
-    _log.warning("device: torch sees %s here: computing on '%s' instead of '%s'.", seen, instead, wanted)
+    _log.warning("device: torch finds %s here: computing on '%s' instead of '%s'.", seen, instead, wanted)
     return instead

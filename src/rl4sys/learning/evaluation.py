@@ -1,4 +1,4 @@
-"""How good a policy is: whole episodes in environments of its own, doing its best."""
+"""Evaluation of a policy: whole episodes in fresh environments."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from rl4sys.experience import Array, Arrays, StreamKey
 from rl4sys.policy import KeyedNoise, NumpyPolicy, PolicySpec
 from rl4sys.seeding import Seeds
 
-_MOST_LANES = 16
-_MOST_STEPS = 100_000
+_MAX_LANES = 16
+_MAX_STEPS = 100_000
 
 
 class EndlessEpisode(RuntimeError):
-    """An evaluation waits for the end of an episode that does not come."""
+    """An evaluation episode does not end."""
 
 
 class EvaluationLanes(Protocol):
@@ -26,7 +26,7 @@ class EvaluationLanes(Protocol):
 
     @property
     def count(self) -> int:
-        """How many lanes there are."""
+        """The number of lanes."""
 
     def reset(self) -> Arrays:
         """Start an episode in every lane."""
@@ -38,7 +38,7 @@ class EvaluationLanes(Protocol):
         """The episodes that ended since the last call."""
 
     def close(self) -> None:
-        """Free what the lanes hold."""
+        """Close the environments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +66,16 @@ def evaluate(
     episodes: int,
     seeds: Seeds,
 ) -> Evaluation:
-    """Run the policy for a number of episodes: one per lane, so that short ones are not counted more often."""
+    """Run the policy for a number of episodes: one per lane, so that short episodes are not overrepresented."""
     summaries: list[EpisodeSummary] = []
-    wave = 0
+    batch = 0
     while len(summaries) < episodes:
-        lanes = make_lanes(Seeds(seeds.integer("evaluation", wave)), min(_MOST_LANES, episodes - len(summaries)))
+        lanes = make_lanes(Seeds(seeds.integer("evaluation", batch)), min(_MAX_LANES, episodes - len(summaries)))
         try:
-            summaries += _first_episodes(NumpyPolicy(spec, weights), lanes, seeds.integer("decisions", wave))
+            summaries += _first_episodes(NumpyPolicy(spec, weights), lanes, seeds.integer("decisions", batch))
         finally:
             lanes.close()
-        wave += 1
+        batch += 1
     return Evaluation(tuple(s.return_ for s in summaries), tuple(s.length for s in summaries))
 
 
@@ -86,9 +86,9 @@ def _first_episodes(policy: NumpyPolicy, lanes: EvaluationLanes, seed: int) -> l
     first: dict[int, EpisodeSummary] = {}
     decisions = 0
     while len(first) < lanes.count:
-        if decisions == _MOST_STEPS:
+        if decisions == _MAX_STEPS:
             raise EndlessEpisode(
-                f"An evaluation episode did not end within {_MOST_STEPS:,} steps. Give the environment a time limit: "
+                f"An evaluation episode did not end within {_MAX_STEPS:,} steps. Give the environment a time limit: "
                 f"environment.max_episode_steps=1000, for example."
             )
         decision = policy.act(observation, noise.at(decisions), carry)

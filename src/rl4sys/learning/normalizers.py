@@ -1,4 +1,4 @@
-"""Running statistics of what comes in, so that networks see numbers of a known size."""
+"""Running statistics that normalise observations and rewards."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _EPSILON = 1e-8
 
 
 class RunningMoments:
-    """Mean and variance of all rows seen so far, merged batch by batch (Chan et al., 1983), in float64."""
+    """Mean and variance of all rows seen so far, updated batch by batch in float64 (Chan et al., 1983)."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.count = 0
@@ -25,7 +25,7 @@ class RunningMoments:
         self._squares = np.zeros(shape, np.float64)
 
     def add(self, rows: Array) -> None:
-        """Take in rows [N, …]."""
+        """Add rows [N, …]."""
         if len(rows) == 0:
             return
         wide = rows.astype(np.float64)
@@ -39,34 +39,34 @@ class RunningMoments:
 
     @property
     def variance(self) -> Array:
-        """Ones until two rows have been seen."""
+        """The variance; ones until two rows have been seen."""
         return self._squares / self.count if self.count > 1 else np.ones_like(self._squares)
 
     def state(self) -> State:
-        """The sums."""
+        """Count, mean and sum of squared deviations."""
         return {"count": self.count, "mean": np.array(self.mean), "squares": np.array(self._squares)}
 
     def restore(self, state: State) -> None:
-        """Continue from saved sums."""
+        """Continue from a saved state."""
         require(state, "count", "mean", "squares")
         self.count, self.mean, self._squares = int(state["count"]), state["mean"], state["squares"]
 
 
 class ObservationStatistics:
-    """Moments of every float observation; the learner writes them into the policy, and so they travel with it."""
+    """Mean and variance of every float observation. The learner writes them into the policy, which carries them."""
 
     def __init__(self, specs: Sequence[ArraySpec]) -> None:
         self._moments = {spec.name: RunningMoments(spec.shape) for spec in specs if spec.dtype == "float32"}
 
     def observe(self, segments: Sequence[Segment]) -> None:
-        """Take in every observation that was acted on."""
+        """Add every observation in which an action was chosen."""
         if not segments:
             return
         for name, moments in self._moments.items():
             moments.add(np.concatenate([segment.observation[name][:-1] for segment in segments]))
 
     def standardization(self) -> dict[str, tuple[Array, Array]]:
-        """Mean and 1/deviation of each observation, as float32."""
+        """Mean and 1 / standard deviation of each observation, as float32."""
         return {
             name: (
                 moments.mean.astype(np.float32),
@@ -76,18 +76,18 @@ class ObservationStatistics:
         }
 
     def state(self) -> State:
-        """The moments by name."""
+        """The statistics by name."""
         return {name: moments.state() for name, moments in self._moments.items()}
 
     def restore(self, state: State) -> None:
-        """Continue from saved moments."""
+        """Continue from a saved state."""
         require(state, *self._moments)
         for name, moments in self._moments.items():
             moments.restore(state[name])
 
 
 class RewardScale:
-    """Divides rewards by the deviation of the discounted return, followed along each stream."""
+    """Divides rewards by the standard deviation of the running discounted return of each stream."""
 
     def __init__(self, gamma: float) -> None:
         self._gamma = gamma
@@ -95,27 +95,27 @@ class RewardScale:
         self._returns: dict[StreamKey, float] = {}
 
     def observe(self, segments: Sequence[Segment]) -> None:
-        """Follow the discounted return of each stream through its segments."""
+        """Update the running discounted return of each stream, and its statistics."""
         seen: list[float] = []
         for segment in segments:
             running = self._returns.get(segment.stream, 0.0) if segment.start > 0 else 0.0
             for reward in segment.reward.tolist():
                 running = running * self._gamma + reward
                 seen.append(running)
-            # Only episodes that go on are remembered: streams come and go, and memory is bounded.
+            # Only unfinished episodes are kept: streams come and go, and memory is bounded.
             self._returns.pop(segment.stream, None)
             if segment.ending is Ending.CONTINUES:
                 self._returns[segment.stream] = running
         self._moments.add(np.array(seen))
 
     def scaled(self, batch: Any) -> Any:
-        """The same batch with rewards of a known size, clipped to ±10."""
+        """The same batch with its rewards divided and clipped to ±10."""
         assert isinstance(batch, Transitions | Sequences)
         factor = np.float32(1.0 / math.sqrt(float(self._moments.variance) + _EPSILON))
         return replace(batch, reward=np.clip(batch.reward * factor, -_CLIP, _CLIP))
 
     def state(self) -> State:
-        """The moments and the running return of each stream."""
+        """The statistics and the running return of each stream."""
         streams = [[list(stream), value] for stream, value in self._returns.items()]
         return {"moments": self._moments.state(), "returns": streams}
 

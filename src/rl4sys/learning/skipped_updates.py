@@ -1,4 +1,4 @@
-"""Updates that were not finite: left out, counted, and a failure when they do not end."""
+"""Counts updates that are skipped because they are not finite; too many in a row end the run."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from rl4sys.state import State
 _log = logging.getLogger(__name__)
 
 MAX_SKIPPED_IN_ROW = 10
-"""Updates in a row that may be left out before learning counts as diverged."""
+"""Skipped updates in a row after which learning counts as diverged."""
 
 
 class Diverged(ArithmeticError):
-    """Learning left the range of numbers."""
+    """Learning produced NaN or Inf, again and again or in the weights."""
 
 
 class SkippedUpdates:
-    """Counts the updates that were left out."""
+    """The number of skipped updates, in total and in a row."""
 
-    def __init__(self, patience: int = MAX_SKIPPED_IN_ROW) -> None:
+    def __init__(self, limit: int = MAX_SKIPPED_IN_ROW) -> None:
         self.total = 0
         """In the whole run."""
         self.in_row = 0
-        """Since the last update that went well."""
-        self._patience = patience
+        """Since the last successful update."""
+        self._limit = limit
 
     def note(self, error: NonFiniteUpdate, update: int, steps: int) -> None:
-        """Take note of one; raises `Diverged` when there were too many in a row."""
+        """Count a skipped update; raises `Diverged` if there are too many in a row."""
         self.total += 1
         self.in_row += 1
         if self.in_row == 1:
-            _log.warning("Update %d at step %s is left out. %s", update, f"{steps:,}", error)
-        if self.in_row >= self._patience:
+            _log.warning("Update %d at step %s is skipped. %s", update, f"{steps:,}", error)
+        if self.in_row >= self._limit:
             raise Diverged(
-                f"The last {self.in_row} updates were not finite and left out, up to update {update} at step "
-                f"{steps:,}. {error} Lower algorithm.lr or normalise rewards and observations; what was saved before "
-                f"is intact."
+                f"The last {self.in_row} updates were not finite and were skipped, up to update {update} at step "
+                f"{steps:,}. {error} Lower algorithm.lr or normalise rewards and observations; earlier checkpoints "
+                f"are intact."
             ) from error
 
     def state(self) -> State:
@@ -45,5 +45,5 @@ class SkippedUpdates:
         return {"total": self.total, "in_row": self.in_row}
 
     def restore(self, state: State) -> None:
-        """Go on counting there."""
+        """Continue from saved counts."""
         self.total, self.in_row = int(state["total"]), int(state["in_row"])

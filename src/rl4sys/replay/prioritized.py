@@ -1,4 +1,4 @@
-"""Replay in which surprising transitions come back more often (arXiv:1511.05952)."""
+"""Prioritized replay: transitions with a large error are drawn more often (arXiv:1511.05952)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rl4sys.state import State
 
 @dataclass(frozen=True, slots=True)
 class Priorities:
-    """How strongly surprise decides what is replayed, and how far the resulting bias is corrected."""
+    """How strongly errors decide which transitions are drawn, and how far the resulting bias is corrected."""
 
     alpha: float = 0.6
     """0 draws uniformly; 1 draws in proportion to the error."""
@@ -27,26 +27,26 @@ class Priorities:
     beta_steps: int = 1_000_000
     """Added steps over which `beta` rises to 1."""
     epsilon: float = 1e-6
-    """Added to every error: more lets transitions without error return more often."""
+    """Added to every error: a larger one draws transitions without error more often."""
 
     def __post_init__(self) -> None:
         if self.alpha < 0 or not 0 <= self.beta <= 1 or self.beta_steps < 1 or self.epsilon <= 0:
             raise ValueError(f"{self}: choose alpha ≥ 0, beta in [0, 1], beta_steps ≥ 1 and epsilon > 0.")
 
     def of(self, error: Array) -> Array:
-        """(|error| + ε)^α, the value that draws are proportional to (sec. 3.3)."""
+        """(|error| + ε)^α: transitions are drawn in proportion to it (sec. 3.3)."""
         return (np.abs(error, dtype=np.float64) + self.epsilon) ** self.alpha
 
     def beta_after(self, steps: int) -> float:
-        """Beta when this many steps were added."""
+        """Beta after this many steps."""
         return self.beta + (1.0 - self.beta) * min(1.0, steps / self.beta_steps)
 
 
 class PrioritizedBuffer(ReplayBuffer):
     """Keeps the newest `capacity` transitions and draws them in proportion to their priorities.
 
-    Draws are stratified: one from each of `batch_size` equal shares of the whole. New transitions enter with
-    the highest priority so far, so that each is likely to be seen soon.
+    Draws are stratified: one from each of `batch_size` equal shares of the sum of priorities. New transitions get
+    the highest priority so far, so that each is likely to be drawn soon.
     """
 
     def __init__(
@@ -64,18 +64,18 @@ class PrioritizedBuffer(ReplayBuffer):
         self._highest = 1.0
 
     def annotate(self, ids: Array, feedback: Mapping[str, Array]) -> None:
-        """Set new priorities from the errors [B] in `priority`; passes over what was overwritten since."""
+        """Set new priorities from the errors [B] in `priority`; rows that were overwritten since are ignored."""
         if "priority" not in feedback:
             raise ValueError(
                 f"Prioritized replay needs the feedback 'priority' (the error of each transition), but the "
-                f"algorithm gave {sorted(feedback)}. Choose uniform replay for this algorithm."
+                f"algorithm returned {sorted(feedback)}. Set buffer.type=uniform for this algorithm."
             )
         held = ids >= self.first
         priority = self._priorities.of(feedback["priority"][held])
         if not np.isfinite(priority).all():
             raise ValueError(
                 "The feedback 'priority' contains NaN or infinity: the algorithm has diverged. "
-                "Go back to a checkpoint and lower the learning rate."
+                "Restore an earlier checkpoint and lower the learning rate."
             )
         self._tree.put(ids[held] % self._columns.capacity, priority)
         self._highest = max(self._highest, priority.max(initial=0.0).item())
@@ -83,7 +83,7 @@ class PrioritizedBuffer(ReplayBuffer):
     def _append(self, segment: Segment) -> None:
         start = self.total
         self._columns.append(segment)
-        for _, slots in self._columns.pieces(start, self.total):
+        for _, slots in self._columns.slot_ranges(start, self.total):
             self._tree.fill(slots, self._highest)
 
     def _draw(self) -> Transitions:
@@ -95,13 +95,13 @@ class PrioritizedBuffer(ReplayBuffer):
         return self._columns.batch(self._columns.ids_in(slots), weight.astype(np.float32))
 
     def _own_state(self) -> State:
-        """`leaves` are the priorities of what is held, oldest first."""
-        pieces = self._columns.pieces(self.first, self.total)
-        leaves = np.concatenate([np.zeros(0), *(self._tree.values(slots) for _, slots in pieces)])
+        """`leaves` are the priorities of the transitions held, oldest first."""
+        ranges = self._columns.slot_ranges(self.first, self.total)
+        leaves = np.concatenate([np.zeros(0), *(self._tree.values(slots) for _, slots in ranges)])
         return {"leaves": leaves, "highest": self._highest}
 
     def _restore_own(self, state: State) -> None:
         self._tree = SumTree(self._columns.capacity)
-        for piece, slots in self._columns.pieces(self.first, self.total):
-            self._tree.fill(slots, state["leaves"][piece])
+        for part, slots in self._columns.slot_ranges(self.first, self.total):
+            self._tree.fill(slots, state["leaves"][part])
         self._highest = float(state["highest"])

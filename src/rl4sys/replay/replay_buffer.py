@@ -1,4 +1,4 @@
-"""What replay buffers have in common: columns, a pace, and chance. How a batch is drawn is up to each."""
+"""Replay buffers: what all of them share, and the uniform one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from rl4sys.state import State, generator_state, require, restore_generator
 
 
 class ReplayBuffer(ABC):
-    """Keeps the newest transitions, and has batches due at a fixed ratio to the steps that came in."""
+    """Keeps the newest transitions and yields batches at a fixed ratio to the steps added.
+
+    Subclasses define how a batch is drawn.
+    """
 
     def __init__(self, columns: Columns, pace: Ratio, rng: np.random.Generator) -> None:
         self._columns = columns
@@ -24,39 +27,39 @@ class ReplayBuffer(ABC):
         self._rng = rng
 
     def add(self, segment: Segment, age: int = 0) -> None:
-        """Take in a segment, however old: off-policy algorithms learn from any policy's steps."""
+        """Add a segment of any age: off-policy algorithms learn from the steps of any policy."""
         self._append(segment)
         self._credit.earn(segment.steps, self.total)
 
     def due(self) -> Iterator[Transitions]:
-        """As many batches as the steps so far have earned; each is drawn when it is asked for."""
+        """The batches that are due for the steps so far; each is drawn when it is requested."""
         while self._credit.spend():
             yield self._draw()
 
-    def annotate(self, ids: Array, feedback: Mapping[str, Array]) -> None:  # noqa: B027  # nothing is a good answer
-        """Nothing to note, where no transition is preferred."""
+    def annotate(self, ids: Array, feedback: Mapping[str, Array]) -> None:  # noqa: B027  # optional for subclasses
+        """Ignored, unless the draw depends on the feedback."""
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """Steps taken in (`added`), and how many of them gave way to newer ones (`overwritten`)."""
+        """Steps added (`added`), and how many of them were replaced by newer ones (`overwritten`)."""
         return {"added": self.total, "overwritten": self.first}
 
     @property
     def first(self) -> int:
-        """The id of the oldest transition that is held."""
+        """The id of the oldest transition that is still held."""
         return self._columns.first
 
     @property
     def total(self) -> int:
-        """One past the id of the newest transition: the number of steps ever added."""
+        """One more than the id of the newest transition: the number of steps ever added."""
         return self._columns.total
 
     def rows(self, first: int, last: int) -> Mapping[str, Array]:
-        """Copies of the transitions with ids [first, last), to be saved; they never change afterwards."""
+        """Copies of the transitions with ids [first, last), to be saved; these rows never change afterwards."""
         return self._columns.rows(first, last)
 
     def load_rows(self, first: int, rows: Mapping[str, Array]) -> None:
-        """Take back, after `restore`, what `rows` returned."""
+        """Load what `rows` returned, after `restore`."""
         self._columns.load_rows(first, rows)
 
     def state(self) -> State:
@@ -69,7 +72,7 @@ class ReplayBuffer(ABC):
         }
 
     def restore(self, state: State) -> None:
-        """Go on exactly where `state` was taken, once the rows are loaded too."""
+        """Continue exactly where `state` was taken, once all rows are loaded."""
         require(state, "columns", "credit", "rng", *self._own_state())
         self._columns.restore(state["columns"])
         self._credit.restore(state["credit"])
@@ -77,19 +80,19 @@ class ReplayBuffer(ABC):
         self._restore_own(state)
 
     def _append(self, segment: Segment) -> None:
-        """Put a segment where draws will find it."""
+        """Store a segment for later draws."""
         self._columns.append(segment)
 
     @abstractmethod
     def _draw(self) -> Transitions:
-        """One batch."""
+        """Draw one batch."""
 
     def _own_state(self) -> State:
-        """What else later batches depend on, by names of its own."""
+        """Further state that later batches depend on; its keys must differ from those of `state`."""
         return {}
 
-    def _restore_own(self, state: State) -> None:  # noqa: B027  # nothing is a good answer
-        """Take back what `_own_state` said, when columns and chance are back."""
+    def _restore_own(self, state: State) -> None:  # noqa: B027  # optional for subclasses
+        """Restore what `_own_state` returned, after columns and random generator."""
 
 
 class UniformBuffer(ReplayBuffer):

@@ -1,4 +1,4 @@
-"""Where the columns of a replay lie: in memory, or in files that the system pages in and out."""
+"""Where the columns of a replay buffer are kept: in memory or in memory-mapped files."""
 
 from __future__ import annotations
 
@@ -17,41 +17,41 @@ from rl4sys.experience import Array
 
 
 class Storage(Protocol):
-    """Gives room for columns."""
+    """Allocates columns."""
 
     def allocate(self, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
-        """Zeros that can be written to."""
+        """A writable array of zeros."""
 
 
 @dataclass(frozen=True, slots=True)
 class InMemory:
-    """Ordinary memory; pages that were never written to take none."""
+    """Ordinary memory; pages that were never written take no memory."""
 
     def allocate(self, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
-        """Zeros."""
+        """An array of zeros."""
         return np.zeros(shape, dtype)
 
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """Files without a name: they are gone with the process, however it ends, and never read by another one.
+    """Anonymous files: the system removes them when the process ends, in whatever way it ends.
 
-    What a run is resumed from is its checkpoint; this is only where the rows lie meanwhile.
+    Runs resume from their checkpoints, never from these files.
     """
 
     directory: Path
-    """On the disk that is to hold the columns; made if it is not there."""
+    """A directory on the disk for the columns; created if it does not exist."""
 
     def allocate(self, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
-        """Zeros in a file of their own, whose space is reserved: a disk that fills up later takes nothing away."""
+        """An array of zeros in a new file, whose space is reserved: a disk that fills up later does no harm."""
         size = math.prod(shape) * np.dtype(dtype).itemsize
         if size == 0:
             return np.zeros(shape, dtype)
         self.directory.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=self.directory) as file:
-            # Writing to a mapped hole of a full disk would end the process without a word.
+            # Without reserved space, writing to the mapping on a full disk kills the process with SIGBUS.
             os.posix_fallocate(file.fileno(), 0, size)
             memory = mmap.mmap(file.fileno(), size)
-        # Draws are scattered: reading ahead would fetch what nobody asked for.
+        # Draws are scattered: reading ahead would fetch pages that are not needed.
         memory.madvise(mmap.MADV_RANDOM)
         return np.frombuffer(memory, dtype).reshape(shape)

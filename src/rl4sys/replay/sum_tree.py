@@ -1,4 +1,4 @@
-"""Draws in proportion to values that change all the time."""
+"""A sum tree: draws in proportion to values that change often."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from rl4sys.experience import Array
 
 FAN_OUT = 32
 TOP = 1024
-"""The highest level has at most this many nodes; those are searched all at once."""
+"""The highest level has at most this many nodes, which are searched all at once."""
 
 
 class SumTree:
     """A wide tree over values ≥ 0, in which each node is the sum of its 32 children.
 
-    A node is always computed anew from its children and never incremented: rounding errors cannot gather, and
+    A node is always recomputed from its children and never incremented: rounding errors cannot accumulate, and
     a tree built from the same leaves is the same to the bit.
     """
 
@@ -26,7 +26,7 @@ class SumTree:
 
     @staticmethod
     def size(leaves: int) -> int:
-        """Bytes that a tree over so many leaves takes."""
+        """Bytes of a tree with this many leaves."""
         nodes = width = _padded(leaves)
         while width > TOP:
             width = _padded(width // FAN_OUT)
@@ -38,7 +38,7 @@ class SumTree:
         return self._levels[0][leaves]
 
     def put(self, leaves: Array, values: Array) -> None:
-        """Set scattered leaves. Where one is named twice, the last value counts."""
+        """Set scattered leaves. If a leaf is given twice, the last value counts."""
         self._levels[0][leaves] = values
         nodes = leaves
         for blocks, above in zip(self._blocks, self._levels[1:], strict=False):
@@ -46,7 +46,7 @@ class SumTree:
             above[nodes] = blocks.take(nodes, axis=0, mode="clip").sum(axis=1)
 
     def fill(self, leaves: slice, values: Array | float) -> None:
-        """Set neighbouring leaves."""
+        """Set consecutive leaves."""
         self._levels[0][leaves] = values
         first, last = leaves.start, leaves.stop
         for blocks, above in zip(self._blocks, self._levels[1:], strict=False):
@@ -54,10 +54,10 @@ class SumTree:
             above[first:last] = blocks[first:last].sum(axis=1)
 
     def find(self, shares: Array) -> Array:
-        """The leaves at these shares [B] of the whole, from 0 to 1. A leaf of value 0 is never found."""
+        """The leaves at these shares [B] of the total, from 0 to 1. A leaf of value 0 is never found."""
         cumulative = np.zeros(len(self._levels[-1]) + 1)
         np.cumsum(self._levels[-1], out=cumulative[1:])
-        # Just below the sum at most: by rounding, a target may seem to lie behind the last value.
+        # At most just below the sum: rounding could place a target after the last value.
         target = np.minimum(shares * cumulative[-1], np.nextafter(cumulative[-1], 0.0))
         node: Array = np.searchsorted(cumulative[1:], target, side="right")
         target -= cumulative[node]

@@ -1,4 +1,4 @@
-"""Experience in order, used once: the buffer of on-policy algorithms."""
+"""The buffer of on-policy algorithms: experience in order, used once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rl4sys.state import State, require
 
 
 class TrajectoryBuffer:
-    """Puts the segments of each stream in order, and hands all of them over when there are enough steps."""
+    """Collects the segments of each stream in order and yields them as one batch when there are enough steps."""
 
     def __init__(self, pace: OnceFresh) -> None:
         self._pace = pace
@@ -24,7 +24,7 @@ class TrajectoryBuffer:
         self._too_old = 0
 
     def add(self, segment: Segment, age: int = 0) -> None:
-        """Keep a segment for the next batch, unless the policy that acted is too many versions old."""
+        """Keep a segment for the next batch, unless its policy is too many versions old."""
         if age > self._pace.max_age:
             self._too_old += segment.steps
             return
@@ -33,7 +33,7 @@ class TrajectoryBuffer:
         self._added += segment.steps
 
     def due(self) -> Iterator[Sequences]:
-        """One batch with everything that is held, if that is enough; the buffer is empty afterwards."""
+        """One batch with everything held, if that is enough; the buffer is empty afterwards."""
         if self._is_due():
             held, self._held, self._steps = self._held, [], 0
             yield _assemble(held)
@@ -46,15 +46,15 @@ class TrajectoryBuffer:
         return sum(held.segment.ending is not Ending.CONTINUES for held in self._held) >= self._pace.episodes
 
     def annotate(self, ids: Array, feedback: Mapping[str, Array]) -> None:
-        """Nothing to note: what was handed over does not come back."""
+        """Ignored: every step is used once."""
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """Steps taken in (`added`), and steps refused because of their age (`too_old`)."""
+        """Steps added (`added`), and steps refused because of their age (`too_old`)."""
         return {"added": self._added, "too_old": self._too_old}
 
     def state(self) -> State:
-        """The counters and the partly filled batch, wholly."""
+        """The counters and the incomplete batch."""
         return {
             "added": self._added,
             "too_old": self._too_old,
@@ -62,7 +62,7 @@ class TrajectoryBuffer:
         }
 
     def restore(self, state: State) -> None:
-        """Go on exactly where `state` was taken."""
+        """Continue exactly where `state` was taken."""
         require(state, "added", "too_old", "segments")
         self._added, self._too_old = int(state["added"]), int(state["too_old"])
         # By number, not by position: a file may list the names in another order.
@@ -82,12 +82,12 @@ def _assemble(held: list[_Held]) -> Sequences:
         streams.setdefault(item.segment.stream, []).append(item)
     offsets = [_offsets(row) for row in streams.values()]
     shape = (len(streams), max(row[-1] for row in offsets))
-    model, cells = held[0].segment, shape[0] * shape[1]
+    template, cells = held[0].segment, shape[0] * shape[1]
 
-    # The rows of B lie one after another here: slices of one axis are the fastest that numpy has.
-    observation = {name: _blank(cells, array) for name, array in model.observation.items()}
-    extras = {name: _blank(cells, array) for name, array in model.extras.items()}
-    action, reward = _blank(cells, model.action), _blank(cells, model.reward)
+    # The rows of B are concatenated here: slices of a single axis are the fastest in numpy.
+    observation = {name: _zeros(cells, array) for name, array in template.observation.items()}
+    extras = {name: _zeros(cells, array) for name, array in template.extras.items()}
+    action, reward = _zeros(cells, template.action), _zeros(cells, template.reward)
     discount, age = np.ones(cells, np.float32), np.zeros(cells, np.int32)
     acted, is_first = np.zeros(cells, np.bool_), np.zeros(cells, np.bool_)
 
@@ -96,7 +96,7 @@ def _assemble(held: list[_Held]) -> Sequences:
             first = number * shape[1] + offset
             last = first + segment.steps
             for name, column in observation.items():
-                # One row more than was acted on. A segment that follows writes its own first row over it.
+                # T+1 rows: a segment that follows overwrites the last one with its own first row.
                 column[first : last + 1] = segment.observation[name]
             for name, column in extras.items():
                 column[first:last] = segment.extras[name]
@@ -117,15 +117,15 @@ def _assemble(held: list[_Held]) -> Sequences:
         is_first=_per_stream(is_first, shape),
         age=_per_stream(age, shape),
         extras=_all_per_stream(extras, shape),
-        carry={name: np.stack([row[0].segment.carry[name] for row in streams.values()]) for name in model.carry},
+        carry={name: np.stack([row[0].segment.carry[name] for row in streams.values()]) for name in template.carry},
         streams=tuple(streams),
     )
 
 
 def _offsets(row: list[_Held]) -> list[int]:
-    """Where each segment of one stream starts, and at last the length of the whole.
+    """The start of each segment of one stream, and finally the total length.
 
-    One row is left free for the final observation wherever the next segment does not go on from it.
+    Where the next segment does not continue the previous one, a row is left for the final observation.
     """
     offsets, end = [0], row[0].segment.steps
     for earlier, later in pairwise(row):
@@ -134,7 +134,7 @@ def _offsets(row: list[_Held]) -> list[int]:
     return [*offsets, end + 1]
 
 
-def _blank(cells: int, like: Array) -> Array:
+def _zeros(cells: int, like: Array) -> Array:
     return np.zeros((cells, *like.shape[1:]), like.dtype)
 
 
