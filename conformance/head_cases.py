@@ -227,7 +227,7 @@ def _tanh_gaussian(shown: Shown, box: BoxAction) -> dict[str, Array]:
 
 
 def _perturbed(shown: Shown, box: BoxAction) -> dict[str, Array]:
-    """tanh(mean) + n, clipped to ±1 and stretched to the bounds; n = std · z, or (1 − θ) · (n before) + std · z."""
+    """tanh(mean) + n, clipped to ±1 and scaled to the bounds; n = std · z, or (1 − θ) · (n before) + std · z."""
     scale, middle = _scale_and_middle(box)
     shift = shown.weights["std"].double() * _normal(shown.noise)
     memory = {}

@@ -101,11 +101,11 @@ def _images() -> Iterator[Case]:
             builder.channels_first("x"),
             lambda i, w: {"action": i["x"].to(torch.float32).movedim(3, 1).flatten(1)},
         )
-    yield _picture_network()
+    yield _image_network()
 
 
-def _picture_network() -> Case:
-    """Ops as a network for pictures has them."""
+def _image_network() -> Case:
+    """The ops of a network for images."""
     builder = _builder(("x", "uint8", (8, 9, 3)))
     register = builder.channels_first(builder.numbers(ArraySpec("x", "uint8", (8, 9, 3)), standardize=False))
     for number, (filters, kernel, stride) in enumerate(((4, 3, 2), (5, 2, 1))):
@@ -188,7 +188,7 @@ def _case(name: str, builder: ProgramBuilder, register: str, expect: Expect) -> 
         register = builder.op("flatten", (register,), (math.prod(builder.shape(register)),))
     program, size = builder.program(), builder.shape(register)[0]
     action = BoxAction((-math.inf,) * size, (math.inf,) * size)
-    # The old generator: its streams are frozen for ever, those of default_rng are not.
+    # The legacy generator: its streams never change, those of default_rng may.
     rng = np.random.RandomState(zlib.crc32(name.encode()))
     inputs: dict[str, Array] = {spec.name: _input(rng, spec) for spec in program.inputs}
     carry = {memory.name: _uniform(rng, (ROWS, *memory.shape)) for memory in program.carry}

@@ -9,7 +9,7 @@ packages=(
     libssl-dev libzstd-dev nlohmann-json3-dev libgtest-dev
 )
 
-# What the build looks for, whoever has installed it.
+# What the build needs, however it was installed.
 missing() {
     local tool module
     for tool in g++ cmake ninja pkg-config protoc grpc_cpp_plugin; do

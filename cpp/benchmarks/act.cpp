@@ -1,6 +1,6 @@
-// What the client costs a hot loop while training goes on: rl4sys_act_benchmark ADDRESS [DECISIONS]
+// The cost of the client in a hot loop during training: rl4sys_act_benchmark ADDRESS [DECISIONS]
 //
-// A policy 8-64-64-4 decides, samples and records; every decision is rewarded and sent, and new versions arrive.
+// A policy 8-64-64-4 acts and records; every decision is rewarded and sent, and new versions arrive.
 // - act: the time of `Episode::act` after a gap of about 20 us, and what the loop's thread allocates once it is warm;
 // - loop: a computation of about 100 us with a decision after it, against the computation alone, in alternating blocks.
 // Prints one JSON object. benchmarks/cpp_client.py starts a server for it and shows the Python client beside it.
@@ -31,11 +31,11 @@ rl4sys::ClientSettings settings_for(const std::string& address) {
     return settings;
 }
 
-/// A computation of a given length, which the compiler cannot leave out.
+/// A computation of a given duration that the compiler cannot remove.
 class Work {
 public:
     explicit Work(double micros) {
-        // The quickest of several: in the others, somebody else had the processor.
+        // The fastest of several: the others were preempted.
         double quickest = std::numeric_limits<double>::max();
         for (int trial = 0; trial < 20; ++trial) {
             const auto begin = Clock::now();
@@ -60,12 +60,12 @@ private:
     volatile std::uint64_t seen_ = 0;
 };
 
-/// A system that decides: what it observes changes, and one choice is right.
+/// A system whose observation changes and for which one choice is right.
 class System {
 public:
     explicit System(rl4sys::Agent& agent) : agent_(agent), episode_(agent.episode()) {}
 
-    /// A busy moment: many episodes at once, each with one decision.
+    /// A burst: many episodes at once, each with one decision.
     void rush() {
         std::vector<rl4sys::Episode> episodes;
         for (int number = 0; number < 32; ++number) {
@@ -105,7 +105,7 @@ struct Decisions {
 Decisions measure_act(System& system, std::size_t decisions) {
     Work gap(20.0);
     std::vector<double> times(decisions);
-    // Not measured: until there are as many columns as the busiest moment needs, whenever the packer has time.
+    // Not measured: warm up until there are as many buffers as the largest burst needs.
     system.rush();
     for (std::size_t step = 0; step < decisions / 10; ++step) {
         gap();

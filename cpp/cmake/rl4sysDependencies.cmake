@@ -1,4 +1,4 @@
-# Finds what the client links with, for the build and for those who use the installed package, and gathers it in the
+# Finds the client's dependencies, for the build and for users of the installed package, and gathers them in the
 # target `rl4sys_dependencies`. Debian 12's releases (gRPC 1.51, Protobuf 3.21) are the oldest that are tested.
 find_package(Threads REQUIRED)
 find_package(OpenSSL REQUIRED)

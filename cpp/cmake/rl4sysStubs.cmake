@@ -40,7 +40,7 @@ target_compile_features(rl4sys_stubs PUBLIC cxx_std_17)
 target_include_directories(rl4sys_stubs PUBLIC "${rl4sys_stub_root}")
 target_link_libraries(rl4sys_stubs PUBLIC rl4sys_dependencies)
 
-# Who includes the generated headers (as <rl4sys/v1/training.grpc.pb.h>) waits until they are written.
+# Targets that include the generated headers (as <rl4sys/v1/training.grpc.pb.h>) wait until they are written.
 add_library(rl4sys_stub_headers INTERFACE)
 target_include_directories(rl4sys_stub_headers SYSTEM INTERFACE "${rl4sys_stub_root}")
 add_dependencies(rl4sys_stub_headers rl4sys_stub_files)

@@ -1,10 +1,10 @@
 // A cache that learns what to evict. Four caches of the same size serve the same generated trace: one evicts the item
-// that was used least recently, one that was used least often since it came, one at random, and one as a policy says,
-// which learns meanwhile. The trace is Zipf's, and what is popular drifts.
+// that was used least recently, one the item used least often, one a random item, and one the item that a policy
+// chooses, which learns meanwhile. The trace follows Zipf's law, and popularity drifts.
 //
-// On a miss in a full cache the policy sees a handful of residents drawn at random (as Redis does) and chooses the one
-// that goes. A good choice is one that nobody misses: the decision is paid -1 if its victim is asked for again within
-// the next `reward_window` evictions, that is, for the hit that it has cost. Nothing else is paid.
+// On a miss in a full cache the policy observes a few randomly sampled items (as Redis does) and chooses the one
+// to evict. The reward of a decision is -1 if its victim is requested again within
+// the next `reward_window` evictions, that is, for the hit that it cost, and 0 otherwise.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -29,7 +29,7 @@ using Random = std::mt19937_64;
 constexpr std::size_t keys = 20'000;
 constexpr std::size_t capacity = 500;
 constexpr double skew = 0.9;
-/// Requests between two changes of what is popular.
+/// Requests between two changes of popularity.
 constexpr std::uint64_t drift = 5'000;
 constexpr std::size_t candidates = 8;
 
@@ -37,13 +37,13 @@ volatile std::sig_atomic_t interrupted = 0;
 
 struct Item {
     std::size_t key = 0;
-    /// When it came in and when it was last asked for, in requests; how often since it came.
+    /// Request numbers of its insertion and its last use; uses since its insertion.
     std::uint64_t since = 0;
     std::uint64_t used = 0;
     std::uint64_t uses = 0;
 };
 
-/// Asks for keys: the one of rank r with a chance in proportion to 1 / r^skew. Now and then two keys change their
+/// Requests keys: that of rank r with a probability proportional to 1 / r^skew. From time to time two keys swap their
 /// ranks.
 class Trace {
 public:
@@ -57,7 +57,7 @@ public:
 
     std::size_t next() {
         if (++requests_ % drift == 0) {
-            // A popular one and any other.
+            // A popular key and any other.
             std::swap(key_of_[random_() % capacity], key_of_[random_() % keys]);
         }
         const double point = std::uniform_real_distribution<double>(0.0, sums_.back())(random_);
@@ -72,7 +72,7 @@ private:
     std::uint64_t requests_ = 0;
 };
 
-/// Which of the items goes; called with all of them and the time.
+/// Chooses the item to evict, from all items and the present time.
 using Evict = std::function<std::size_t(const std::vector<Item>& items, std::uint64_t now)>;
 
 class Cache {
@@ -81,7 +81,7 @@ public:
         items_.reserve(capacity);
     }
 
-    /// Whether it was there; it is now.
+    /// Request a key, which is then in the cache; returns whether it was a hit.
     bool request(std::size_t key, std::uint64_t now) {
         if (const std::size_t place = place_of_[key]; place != absent) {
             items_[place].used = now;
@@ -102,7 +102,7 @@ public:
     }
 
     const char* name;
-    /// Since the last line that was printed.
+    /// Hits since the last printed line.
     std::uint64_t hits = 0;
 
 private:
@@ -125,7 +125,7 @@ std::size_t least_frequent(const std::vector<Item>& items, std::uint64_t) {
     return static_cast<std::size_t>(std::min_element(items.begin(), items.end(), rarer) - items.begin());
 }
 
-/// Evicts as the policy says, and tells it what that cost.
+/// Evicts the item that the policy chooses, and rewards the policy.
 class Eviction {
 public:
     explicit Eviction(rl4sys::Agent& agent)
@@ -144,13 +144,13 @@ public:
             seen[3 * number + 2] = scaled(item.uses);
         }
         const rl4sys::Action action = latencies.time([&] { return episode_.act(seen); });
-        // Whatever may be wrong, a cache has to go on: any victim will do.
+        // Even without an action the cache must evict something.
         const std::size_t victim = places[action ? static_cast<std::size_t>(action.choice()) : 0];
         evicted_by_[items[victim].key] = action.decision();
         return victim;
     }
 
-    /// The key was asked for and not there.
+    /// Note a miss of this key.
     void missed(std::size_t key) {
         const std::int64_t decision = std::exchange(evicted_by_[key], -1);
         if (decision >= 0 && episode_.decision() - decision < window_) {
@@ -161,14 +161,14 @@ public:
     examples::Latencies latencies;
 
 private:
-    /// Spans from one request to millions fit into numbers about 1.
+    /// Maps counts from one to millions to numbers around 1.
     static float scaled(std::uint64_t count) {
         return static_cast<float>(std::log2(1.0 + static_cast<double>(count)) / 5.0 - 1.0);
     }
 
     rl4sys::Episode episode_;
     std::int64_t window_;
-    /// The decision that evicted each key, if it was one of the latest.
+    /// The decision that evicted each key; -1 if there is none.
     std::vector<std::int64_t> evicted_by_;
     Random random_{1};
 };

@@ -1,5 +1,5 @@
 /// @file
-/// How long decisions take, as the examples print it.
+/// Measures how long decisions take.
 #pragma once
 
 #include <algorithm>
@@ -9,12 +9,12 @@
 
 namespace examples {
 
-/// Times of the newest decisions.
+/// The durations of the newest decisions.
 class Latencies {
 public:
     Latencies() { times_.reserve(most); }
 
-    /// Calls `decide`, notes how long it took, and passes on what it returned.
+    /// Calls `decide`, records its duration, and returns its result.
     template <typename Decide>
     auto time(const Decide& decide) {
         const auto begin = std::chrono::steady_clock::now();
@@ -28,7 +28,7 @@ public:
         return decided;
     }
 
-    /// Microseconds that this share of them did not exceed; 0 before the first.
+    /// A quantile in microseconds; 0 before the first decision.
     double quantile(double share) const {
         if (times_.empty()) {
             return 0.0;

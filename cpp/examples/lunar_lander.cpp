@@ -1,5 +1,5 @@
 // Learns to land on the moon through a training server. The dynamics are Gymnasium's, behind a pipe; everything else,
-// the policy included, runs in this process. Many landings are under way at once: one open episode for each simulator.
+// the policy included, runs in this process. Many simulators run at once, each with its own open episode.
 #include <csignal>
 #include <cstdio>
 #include <deque>
@@ -22,7 +22,7 @@ double mean(const std::deque<double>& values) {
     return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-/// One episode under way.
+/// One open episode.
 struct Flight {
     rl4sys::Episode episode;
     double total = 0.0;
@@ -83,7 +83,7 @@ void run(const examples::Options& options) {
     const examples::Pace pace(options.number("--rate"));
     rl4sys::ClientSettings settings = rl4sys::load_settings(options.text("--config"));
     settings.server = options.text("--server");
-    // Before `connect`, so that nothing of the agent reaches the other process.
+    // Before `connect`, so that the child process inherits nothing of the agent.
     examples::Simulators simulators(options.text("--python"), RL4SYS_EXAMPLES "/gym_pipe.py", count, seed);
     rl4sys::Agent agent = rl4sys::connect(settings);
     std::signal(SIGINT, [](int) { interrupted = 1; });

@@ -11,7 +11,7 @@ namespace examples {
 
 class Options {
 public:
-    /// Options that may be given, with the values that hold if they are not. @throws std::invalid_argument for others.
+    /// The known options with their defaults. @throws std::invalid_argument for others.
     Options(int count, char** words, std::map<std::string, std::string> defaults) : values_(std::move(defaults)) {
         for (int place = 1; place < count; place += 2) {
             const auto option = values_.find(words[place]);

@@ -1,5 +1,5 @@
 /// @file
-/// The clock of a live system: it holds a loop to so many steps a second, so that its learner can keep up.
+/// Limits a loop to a number of steps per second, so that its learner can keep up.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ public:
     /// 0 for a loop that never waits.
     explicit Pace(double per_second) : step_(per_second > 0.0 ? 1.0 / per_second : 0.0) {}
 
-    /// After `steps` more: wait until their time is over. Delays are made up for, those of more than 0.1 s are not.
+    /// Wait after `steps` more steps, if they were too fast. Delays of up to 0.1 s are caught up.
     void wait(std::size_t steps) {
         using std::chrono::steady_clock;
         const auto taken = std::chrono::duration_cast<steady_clock::duration>(step_ * static_cast<double>(steps));

@@ -1,5 +1,5 @@
 /// @file
-/// Gymnasium's simulators in a Python process, driven over a pipe; gym_pipe.py is its other end.
+/// Gymnasium environments in a Python process, driven over a pipe; gym_pipe.py is the other end.
 #pragma once
 
 #include <fcntl.h>
@@ -18,10 +18,10 @@
 
 namespace examples {
 
-/// What one simulator answers, as it travels.
+/// The reply of one simulator, as on the pipe.
 struct Landing {
     float reward;
-    /// 0: the episode goes on; 1: terminated; 2: truncated.
+    /// 0: the episode continues; 1: terminated; 2: truncated.
     float ending;
     std::array<float, 8> observed;
     /// To act on: the same, or the first observation of the next episode.
@@ -36,7 +36,7 @@ public:
         : landings_(count), actions_(count) {
         int actions[2], answers[2];
         check(::pipe2(actions, O_CLOEXEC) == 0 && ::pipe2(answers, O_CLOEXEC) == 0 ? 0 : errno, "make a pipe");
-        // A simulator that has gone is told by an error of `write`, not by the end of this program.
+        // A simulator that has exited gives an error of `write` instead of ending this program.
         ::signal(SIGPIPE, SIG_IGN);
         std::vector<std::string> words{python, script, std::to_string(count), std::to_string(seed)};
         std::vector<char*> command;
@@ -71,7 +71,7 @@ public:
     std::vector<std::uint8_t>& actions() noexcept { return actions_; }
     const std::vector<Landing>& landings() const noexcept { return landings_; }
 
-    /// Does `actions()` and waits for what follows.
+    /// Sends `actions()` and waits for the replies.
     void step() {
         const ssize_t written = ::write(to_, actions_.data(), actions_.size());
         check(written == static_cast<ssize_t>(actions_.size()) ? 0 : EPIPE, "reach the simulators");

@@ -1,11 +1,11 @@
-/// How often this thread has asked for memory while it counted.
+/// Counts the allocations of a thread.
 #pragma once
 
 #include <cstddef>
 
 namespace rl4sys::testing {
 
-/// Begin to count from 0, or stop, in this thread.
+/// Start counting from 0, or stop, in this thread.
 void count_allocations(bool counting);
 std::size_t counted_allocations();
 

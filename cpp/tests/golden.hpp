@@ -1,5 +1,5 @@
 /// @file
-/// Reads the golden vectors by the words of conformance/README.md alone.
+/// Reads the golden vectors as conformance/README.md describes them.
 #pragma once
 
 #include <cstddef>

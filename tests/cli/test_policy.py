@@ -74,7 +74,7 @@ def test_a_bound_that_is_too_tight_writes_nothing(rl4sys: Here, trained: RunDire
     [
         (("export", "RUN", "--format", "tflite"), "--format tflite: expected one of rl4sys, onnx."),
         (("inspect", "a.rl4sys"), "There is no file 'a.rl4sys'."),
-        (("inspect", "damaged.rl4sys"), "is no whole policy file"),
+        (("inspect", "damaged.rl4sys"), "is not a valid policy file"),
         (("bench", "nothing"), "There is no run 'nothing'"),
     ],
 )

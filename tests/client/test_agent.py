@@ -63,7 +63,7 @@ def test_acting_never_waits_for_a_server_that_hangs() -> None:
     assert sum(s.steps for s in server.segments()) == 2_000
 
 
-def test_acting_goes_on_while_the_server_is_away_and_everything_arrives_when_it_is_back(
+def test_acting_continues_during_an_outage_and_everything_arrives_afterwards(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     server = FakeServer()
@@ -91,7 +91,7 @@ def test_acting_goes_on_while_the_server_is_away_and_everything_arrives_when_it_
     assert sum(s.steps for s in server.segments()) == 100
 
 
-def test_a_server_that_lost_its_sessions_is_joined_again() -> None:
+def test_an_agent_rejoins_a_server_that_lost_its_sessions() -> None:
     server = FakeServer()
     with agent_on(server) as agent:
         for _ in range(3):
@@ -106,7 +106,7 @@ def test_a_server_that_lost_its_sessions_is_joined_again() -> None:
     assert len(server.joins) >= 3
 
 
-def test_a_learner_that_began_anew_is_followed_to_its_lower_version() -> None:
+def test_a_lower_version_of_a_new_learner_is_adopted() -> None:
     server = FakeServer()
     for seed in range(3):
         server.publish(some_weights(server.spec, seed))
@@ -117,7 +117,7 @@ def test_a_learner_that_began_anew_is_followed_to_its_lower_version() -> None:
         until(lambda: agent.health().version == 0)
 
 
-def test_an_answer_that_was_lost_leads_to_one_segment_only() -> None:
+def test_a_lost_reply_does_not_duplicate_a_segment() -> None:
     server = FakeServer()
     lost = iter([True, True, False])
     server.after = lambda call: failing(Code.DEADLINE_EXCEEDED)(call) if call == "push" and next(lost, False) else None
@@ -129,7 +129,7 @@ def test_an_answer_that_was_lost_leads_to_one_segment_only() -> None:
     assert len(server.segments()) == 1
 
 
-def test_segments_refused_for_ever_are_counted_by_reason() -> None:
+def test_permanently_refused_segments_are_counted_by_reason() -> None:
     server = FakeServer()
     server.refuse = lambda segment: training_pb2.REFUSAL_REASON_UNKNOWN_VERSION if segment.steps == 2 else None
     with agent_on(server) as agent:
@@ -195,7 +195,7 @@ def test_new_versions_arrive_as_patches_bit_for_bit() -> None:
         assert agent.health().damaged_patches == 0
 
 
-def test_a_damaged_patch_is_noticed_and_pulled_in_full() -> None:
+def test_a_damaged_patch_is_detected_and_pulled_in_full() -> None:
     server = FakeServer()
 
     def damage(chunk: weights_pb2.PatchChunk) -> weights_pb2.PatchChunk:
@@ -213,7 +213,7 @@ def test_a_damaged_patch_is_noticed_and_pulled_in_full() -> None:
         assert agent._newest.snapshot.weights.tobytes() == weights.tobytes()  # type: ignore[union-attr]
 
 
-def test_garbage_from_the_server_changes_no_weights_and_stops_nothing() -> None:
+def test_an_invalid_reply_changes_no_weights_and_stops_nothing() -> None:
     server = FakeServer()
     with agent_on(server) as agent, agent.episode() as episode:
         server.tamper = lambda chunk: weights_pb2.PatchChunk(payload=b"garbage")
@@ -225,7 +225,7 @@ def test_garbage_from_the_server_changes_no_weights_and_stops_nothing() -> None:
         until(lambda: agent.health().version == 1)
 
 
-def test_weights_that_are_not_numbers_are_never_acted_with() -> None:
+def test_weights_with_nan_or_infinity_are_never_used() -> None:
     server = FakeServer()
     with agent_on(server) as agent:
         server.publish(np.full_like(some_weights(server.spec), np.nan))
@@ -235,7 +235,7 @@ def test_weights_that_are_not_numbers_are_never_acted_with() -> None:
         until(lambda: agent.health().version == 2)
 
 
-def test_closing_does_not_wait_for_a_call_that_hangs(tmp_path: Path) -> None:
+def test_closing_does_not_wait_for_a_hanging_call(tmp_path: Path) -> None:
     server = FakeServer()
     agent = agent_on(server, outbox=str(tmp_path))
     with hanging(server, "push"):
@@ -258,7 +258,7 @@ def test_a_refusal_to_join_is_one_clear_error(code: Code) -> None:
         agent_on(server, fallback=lambda observation: 0)
 
 
-def test_a_refusal_later_is_told_and_acting_goes_on_and_all_arrives_when_it_is_lifted(
+def test_after_a_later_refusal_acting_continues_and_everything_arrives_once_it_is_lifted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for module in ("courier", "watcher"):
@@ -281,7 +281,7 @@ def test_a_refusal_later_is_told_and_acting_goes_on_and_all_arrives_when_it_is_l
     assert len(server.segments()) == 2
 
 
-def test_a_version_that_the_learner_never_gave_does_not_keep_the_client_from_later_ones() -> None:
+def test_an_unknown_version_does_not_prevent_later_ones() -> None:
     server = FakeServer()
     honest = server.watch
     lies = iter([2**60])
@@ -307,7 +307,7 @@ def test_a_version_that_the_learner_never_gave_does_not_keep_the_client_from_lat
         until(lambda: agent.health().version == newest)
 
 
-def test_the_pause_that_a_full_server_asks_for_is_kept() -> None:
+def test_the_pause_that_a_full_server_asks_for_is_respected() -> None:
     server = FakeServer()
     full = iter([True])
     times: list[float] = []
@@ -367,7 +367,7 @@ def test_without_a_server_the_fallback_acts_until_there_is_a_policy() -> None:
     assert (segment.start, segment.steps) == (1, 1)
 
 
-def test_a_learner_with_another_schema_takes_over_within_an_episode() -> None:
+def test_a_policy_with_another_schema_can_arrive_within_an_episode() -> None:
     server = FakeServer()
     with agent_on(server) as agent, agent.episode() as episode:
         steps(episode, 3)
@@ -407,7 +407,7 @@ def test_threads_share_an_agent() -> None:
         assert np.diff(segment.observation["observation"][:, 0]).tolist() == [1.0] * segment.steps
 
 
-def test_a_fork_is_noticed_and_explained() -> None:
+def test_a_fork_is_detected_and_explained() -> None:
     with agent_on(FakeServer()) as agent, agent.episode() as episode:
         episode.act(seen(0))
         child = os.fork()
@@ -421,7 +421,7 @@ def test_a_fork_is_noticed_and_explained() -> None:
         assert os.waitstatus_to_exitcode(status) == 7
 
 
-def test_a_background_thread_that_dies_tells_its_owner(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_background_thread_that_dies_is_reported_by_health(monkeypatch: pytest.MonkeyPatch) -> None:
     server = FakeServer()
     with agent_on(server) as agent, agent.episode() as episode:
 
@@ -437,7 +437,7 @@ def test_a_background_thread_that_dies_tells_its_owner(monkeypatch: pytest.Monke
             steps(another, 2)
 
 
-def test_a_program_that_ends_without_closing_sends_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_ends_without_closing_sends_its_backlog(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exit_hook, "_open", set())
     server = FakeServer()
     agent = agent_on(server, send_interval=60.0)
@@ -460,7 +460,7 @@ def test_an_interrupted_connect_leaves_no_threads_behind(monkeypatch: pytest.Mon
     until(lambda: set(threading.enumerate()) <= before)
 
 
-def test_an_address_within_the_process_leads_to_what_was_published_there() -> None:
+def test_an_in_process_address_finds_the_published_transport() -> None:
     server = FakeServer()
     publish_in_process("lab", server)
     try:

@@ -97,7 +97,7 @@ def deliver(delivery: Delivery, world: World, session: DeliverySession, now: flo
 
 
 @pytest.mark.parametrize("block", range(10))
-def test_nothing_is_lost_and_nothing_settled_is_sent_again(block: int, tally: Callable[[str, int], None]) -> None:
+def test_nothing_is_lost_and_no_settled_parcel_is_sent_again(block: int, tally: Callable[[str, int], None]) -> None:
     seeds = range(block, scaled(500, 20_000), 10)
     tally("seeded simulations of the courier's core", len(seeds))
     for each in seeds:
@@ -119,7 +119,7 @@ def test_a_request_has_one_epoch_and_one_schema() -> None:
     assert found == [(1, b"a", 1), (1, b"b", 1), (2, b"b", 1)]
 
 
-def test_a_request_that_breaks_the_contract_is_counted_and_makes_way() -> None:
+def test_an_invalid_request_is_dropped_and_counted() -> None:
     outbox = Outbox(9, backlog=[Parcel(1, 0, b"a" * 40)])
     delivery = Delivery(outbox, Pace(0.0, None, 1), random.Random(0))
     assert delivery.request(DeliverySession("s", "learner", 1 << 16, 64)) is not None
@@ -127,7 +127,7 @@ def test_a_request_that_breaks_the_contract_is_counted_and_makes_way() -> None:
     assert (outbox.backlog, dict(outbox.drops)) == (0, {"invalid_argument": 1})
 
 
-def test_what_no_message_can_hold_is_dropped_and_counted() -> None:
+def test_a_segment_too_large_for_any_message_is_dropped_and_counted() -> None:
     outbox = Outbox(9, backlog=[Parcel(1, 0, b"a" * 70_000), Parcel(1, 1, b"a" * 40)])
     delivery = Delivery(outbox, Pace(0.0, None, 1), random.Random(0))
     request = delivery.request(DeliverySession("s", "learner", 1 << 16, 64))
@@ -136,7 +136,7 @@ def test_what_no_message_can_hold_is_dropped_and_counted() -> None:
     assert dict(outbox.drops) == {"too_large": 1}
 
 
-def test_experience_waits_for_company_but_not_for_long() -> None:
+def test_experience_is_batched_up_to_the_send_interval() -> None:
     outbox = Outbox(9)
     delivery = Delivery(outbox, Pace(interval=1.0, episodes=2, eager_bytes=1 << 20), random.Random(0))
     assert delivery.wait(5.0) is None

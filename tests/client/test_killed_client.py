@@ -8,7 +8,7 @@ from tests.client.agents import agent_on, seen, steps
 from tests.client.fake_server import FakeServer
 
 
-def test_what_a_killed_client_kept_on_disk_is_sent_by_the_next_under_its_old_names(tmp_path: Path) -> None:
+def test_the_outbox_of_a_killed_client_is_sent_by_the_next_with_its_keys(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.client.killed_client", str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]) as client:
         assert client.stdout is not None
@@ -24,7 +24,7 @@ def test_what_a_killed_client_kept_on_disk_is_sent_by_the_next_under_its_old_nam
     assert len({epoch for _, epoch, _ in server.stored}) == 2
 
 
-def test_what_is_not_sent_at_the_end_is_there_at_the_next_start(tmp_path: Path) -> None:
+def test_unsent_segments_are_sent_at_the_next_start(tmp_path: Path) -> None:
     away = FakeServer()
     away.refuse = lambda segment: None
     with agent_on(away, outbox=str(tmp_path), send_interval=100.0) as agent:

@@ -77,7 +77,7 @@ def test_the_original_loop_delivers_every_step(tmp_path: Path, reward_first: boo
     assert json.loads(server.joins[0].algorithm.parameters_json)["algorithm"]["epochs"] == 80
 
 
-def test_a_reward_may_be_corrected(tmp_path: Path) -> None:
+def test_a_second_reward_replaces_the_first(tmp_path: Path) -> None:
     server = FakeServer(small_policy(masked=True))
     with RL4SysAgent(written(tmp_path, FLAT), transport=server) as agent:
         traj, action = agent.request_for_action(None, [0.0] * 8, mask=[False, True, False, False])
@@ -88,7 +88,7 @@ def test_a_reward_may_be_corrected(tmp_path: Path) -> None:
     assert server.segments()[0].reward.tolist() == [2.0]
 
 
-def test_a_trajectory_that_was_cut_short_keeps_its_future_value(tmp_path: Path) -> None:
+def test_a_truncated_trajectory_keeps_its_future_value(tmp_path: Path) -> None:
     server = FakeServer(small_policy(masked=True))
     with RL4SysAgent(written(tmp_path, FLAT), transport=server) as agent:
         traj, action = agent.request_for_action(None, [0.0] * 8)
@@ -98,7 +98,7 @@ def test_a_trajectory_that_was_cut_short_keeps_its_future_value(tmp_path: Path) 
     assert server.segments()[0].ending is Ending.TRUNCATED
 
 
-def test_sizes_that_the_file_lacks_come_from_the_first_request_and_the_action_space(tmp_path: Path) -> None:
+def test_missing_sizes_come_from_the_first_request_and_the_action_space(tmp_path: Path) -> None:
     server = FakeServer(small_policy(masked=True))
     path = written(tmp_path, SECTIONS)
     with pytest.raises(SettingsError, match="action_space=env"):
@@ -110,7 +110,7 @@ def test_sizes_that_the_file_lacks_come_from_the_first_request_and_the_action_sp
     assert server.joins[0].action.discrete.n == 4
 
 
-def test_gymnasium_spaces_are_understood_without_gymnasium(tmp_path: Path) -> None:
+def test_gymnasium_spaces_are_read_without_gymnasium(tmp_path: Path) -> None:
     server, env = FakeServer(small_policy(masked=True)), Corridor()
     with RL4SysAgent(
         written(tmp_path, SECTIONS),
@@ -134,7 +134,7 @@ def test_the_original_import_path_works() -> None:
     assert rl4sys.client.original_agent.RL4SysAgent is RL4SysAgent
 
 
-def test_any_environment_can_be_a_client() -> None:
+def test_any_gymnasium_environment_can_be_a_client() -> None:
     server = FakeServer()
     with agent_on(server) as agent:
         assert run_environment(agent, Corridor(), episodes=3) == [5.0, 5.0, 5.0]
@@ -142,7 +142,7 @@ def test_any_environment_can_be_a_client() -> None:
     assert server.segments()[0].observation["observation"][-1, 0] == 5
 
 
-def test_debug_shows_what_happens_where_the_program_shows_no_logs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_debug_logs_to_standard_error_if_logging_is_not_configured(capsys: pytest.CaptureFixture[str]) -> None:
     logger = logging.Logger("alone")
     for _ in range(2):
         rl4sys.client.original_agent._show_logs(logger)

@@ -37,7 +37,7 @@ def test_decisions_are_those_of_the_policy_with_keyed_noise() -> None:
     assert segment.action.tolist() == expected[:19]
 
 
-def test_a_long_episode_is_cut_and_goes_on() -> None:
+def test_a_long_episode_is_cut_and_continues() -> None:
     server = FakeServer()
     with agent_on(server, max_segment_length=4, reward_window=0) as agent, agent.episode() as episode:
         steps(episode, 10)
@@ -57,7 +57,7 @@ def test_the_server_may_ask_for_shorter_segments() -> None:
     assert [s.steps for s in server.segments()] == [3, 3, 1]
 
 
-def test_a_piece_is_no_longer_than_a_message_can_carry() -> None:
+def test_a_segment_fits_into_one_message() -> None:
     server = FakeServer(max_message_bytes=64 << 10, max_segment_steps=1 << 16)
     with agent_on(server, max_segment_length=10_000) as agent, agent.episode() as episode:
         for step in range(3_000):
@@ -68,7 +68,7 @@ def test_a_piece_is_no_longer_than_a_message_can_carry() -> None:
     assert sum(s.steps for s in server.segments()) == 3_000
 
 
-def test_what_no_message_can_carry_is_refused_at_once() -> None:
+def test_an_observation_too_large_for_any_message_is_refused_at_once() -> None:
     server = FakeServer(small_policy(sees=20_000), max_message_bytes=64 << 10)
     with pytest.raises(ConnectError, match="Observe less"):
         agent_on(server, observation=20_000)
@@ -85,7 +85,7 @@ def test_new_weights_cut_a_segment_so_that_each_has_one_version() -> None:
     assert shape_of(server.segments()) == [(0, 3, 0, Ending.CONTINUES), (3, 2, 1, Ending.TERMINATED)]
 
 
-def test_leaving_with_is_a_truncation_up_to_what_was_seen() -> None:
+def test_leaving_with_truncates_the_episode_before_its_last_decision() -> None:
     server = FakeServer()
     with agent_on(server) as agent:
         with agent.episode() as episode:
@@ -104,7 +104,7 @@ def test_a_truncation_with_its_final_observation_keeps_every_step() -> None:
     assert shape_of(server.segments()) == [(0, 4, 0, Ending.TRUNCATED)]
 
 
-def test_open_episodes_have_lanes_of_their_own_and_give_them_back() -> None:
+def test_open_episodes_have_their_own_lanes_which_are_reused() -> None:
     server = FakeServer()
     with agent_on(server) as agent:
         first, second = agent.episode(), agent.episode()
@@ -122,7 +122,7 @@ def test_open_episodes_have_lanes_of_their_own_and_give_them_back() -> None:
     assert len(found) == 3
 
 
-def test_policy_memory_travels_with_its_segment() -> None:
+def test_a_segment_contains_the_policy_memory() -> None:
     server = FakeServer(small_policy(recurrent=True))
     with agent_on(server, max_segment_length=3) as agent, agent.episode() as episode:
         steps(episode, 6)
@@ -138,7 +138,7 @@ def test_policy_memory_travels_with_its_segment() -> None:
     np.testing.assert_array_equal(second.carry[name], carry[name][0])
 
 
-def test_a_mask_is_obeyed_and_recorded() -> None:
+def test_a_mask_is_respected_and_recorded() -> None:
     server = FakeServer(small_policy(masked=True))
     with agent_on(server, action_mask=True) as agent, agent.episode() as episode:
         assert episode.act(seen(0), mask=[0, 0, 1, 0]) == 2
@@ -197,7 +197,7 @@ def test_an_episode_that_ended_does_not_act() -> None:
             episode.act(seen(0))
 
 
-def test_what_nobody_can_learn_from_is_dropped_and_counted() -> None:
+def test_segments_with_infinite_rewards_are_dropped_and_counted() -> None:
     server = FakeServer()
     with agent_on(server) as agent, agent.episode() as episode:
         episode.act(seen(0))
@@ -209,7 +209,7 @@ def test_what_nobody_can_learn_from_is_dropped_and_counted() -> None:
     assert server.segments() == []
 
 
-def test_a_mask_that_forbids_everything_loses_nothing_that_could_be_sent() -> None:
+def test_a_mask_that_forbids_everything_loses_no_complete_segment() -> None:
     server = FakeServer(small_policy(masked=True))
     with agent_on(server, max_segment_length=2, reward_window=0, action_mask=True) as agent, agent.episode() as episode:
         for step in range(2):

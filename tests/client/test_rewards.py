@@ -19,7 +19,7 @@ def test_rewards_add_up_on_the_latest_decision() -> None:
     assert server.segments()[0].reward.tolist() == [1.5, 0.0]
 
 
-def test_a_late_reward_finds_its_decision_by_id() -> None:
+def test_a_late_reward_reaches_its_decision_by_id() -> None:
     server = FakeServer()
     with agent_on(server, max_segment_length=2, reward_window=4) as agent, agent.episode() as episode:
         ids = []
@@ -45,7 +45,7 @@ def test_a_reward_that_comes_too_late_is_counted() -> None:
     assert sum(s.reward.sum() for s in server.segments()) == 0
 
 
-def test_the_newest_decisions_wait_for_their_rewards() -> None:
+def test_the_newest_decisions_are_held_back_for_late_rewards() -> None:
     server = FakeServer()
     with agent_on(server, max_segment_length=2, reward_window=3) as agent, agent.episode() as episode:
         for step in range(40):
@@ -59,14 +59,14 @@ def test_the_newest_decisions_wait_for_their_rewards() -> None:
 
 
 @pytest.mark.parametrize(("value", "decision"), [(float("nan"), None), (1.0, 5), (1.0, -1)])
-def test_a_reward_for_nothing_is_refused(value: float, decision: int | None) -> None:
+def test_a_reward_without_a_decision_is_refused(value: float, decision: int | None) -> None:
     with agent_on(FakeServer()) as agent, agent.episode() as episode:
         episode.act(seen(0))
         with pytest.raises(ValueError, match=r"reward|decision"):
             episode.reward(value, decision)
 
 
-def test_another_thread_may_reward() -> None:
+def test_rewards_may_come_from_another_thread() -> None:
     server = FakeServer()
     with agent_on(server) as agent, agent.episode() as episode:
         episode.act(seen(0))

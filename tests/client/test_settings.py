@@ -57,7 +57,7 @@ def with_parameters(**parameters: Any) -> dict[str, Any]:
     return FLAT | {"algorithm_parameters": FLAT["algorithm_parameters"] | parameters}
 
 
-def test_a_file_in_our_shape_is_read_whole(tmp_path: Path) -> None:
+def test_a_present_config_is_read_completely(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("secret\n")
     path = tmp_path / "agent.yaml"
     path.write_text(
@@ -78,11 +78,11 @@ def test_a_file_in_our_shape_is_read_whole(tmp_path: Path) -> None:
     assert settings.tls.ca == tmp_path / "ca.pem"
 
 
-def test_the_token_is_not_shown() -> None:
+def test_the_token_is_not_part_of_the_repr() -> None:
     assert "secret" not in repr(load_settings({"client_id": "c", "token": "secret"}))
 
 
-def test_the_flat_original_file_means_what_it_says(tmp_path: Path) -> None:
+def test_the_flat_original_config_is_translated(tmp_path: Path) -> None:
     path = tmp_path / "luna_conf.json"
     path.write_text(json.dumps(FLAT))
     settings = load_settings(path)
@@ -115,7 +115,7 @@ def test_equal_settings_of_actor_and_critic_need_no_second_optimizer(second: str
     assert load_settings(with_parameters(**{first: 0.5, second: 0.25})).parameters["algorithm"][name] == 0.25
 
 
-def test_the_original_file_in_sections_means_what_it_says() -> None:
+def test_the_original_config_in_sections_is_translated() -> None:
     settings = load_settings(SECTIONS)
     body = {"type": "mlp", "hidden_dims": [64, 64], "activation": "tanh"}
     assert settings.parameters["network"] == {"actor": body, "critic": body}
@@ -125,7 +125,7 @@ def test_the_original_file_in_sections_means_what_it_says() -> None:
 
 
 @pytest.mark.parametrize("values", [FLAT, SECTIONS], ids=["flat", "sections"])
-def test_what_an_original_file_asks_for_is_what_the_algorithm_takes(values: dict[str, Any]) -> None:
+def test_translated_parameters_are_accepted_by_the_algorithm(values: dict[str, Any]) -> None:
     settings = load_settings(values)
     assert settings.algorithm == "ppo"
     ALGORITHMS.type("ppo").model_validate(settings.parameters["algorithm"])
@@ -164,7 +164,7 @@ def test_continuous_algorithms_act_within_act_limit(name: str) -> None:
         *(({"server": wrong}, "expected host:port") for wrong in ("127.0.0.1", "host:99999", "host:0", ":50051")),
     ],
 )
-def test_what_is_wrong_is_said(values: dict[str, Any], expected: str) -> None:
+def test_wrong_settings_are_named_with_what_was_expected(values: dict[str, Any], expected: str) -> None:
     with pytest.raises(SettingsError, match=expected):
         load_settings(values)
 
@@ -181,6 +181,6 @@ def test_a_file_that_is_missing_or_broken_is_named(tmp_path: Path) -> None:
         load_settings(tmp_path / "absent.json")
 
 
-def test_settings_that_are_typed_already_pass_through() -> None:
+def test_typed_settings_are_returned_unchanged() -> None:
     settings = ClientSettings("c")
     assert load_settings(settings) is settings

@@ -34,5 +34,5 @@ def test_a_damaged_patch_is_refused(name: str) -> None:
         applied(CASES[name])
 
 
-def test_no_encoding_goes_without_a_golden_patch() -> None:
+def test_every_encoding_has_a_golden_patch() -> None:
     assert {case["encoding"] for case in CASES.values() if not case["refused"]} == set(Encoding)

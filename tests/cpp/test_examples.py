@@ -56,7 +56,7 @@ def last_version(said: str) -> int:
     return int(version)
 
 
-def test_the_lander_sends_what_it_flies_and_gets_new_versions(tmp_path: Path) -> None:
+def test_the_lander_sends_its_episodes_and_gets_new_versions(tmp_path: Path) -> None:
     config = quick_config("lunar_lander.json", tmp_path / "lander.json")
     with Server(tmp_path) as server:
         said = run("lunar_lander", server, "--config", config, "--python", sys.executable, "--episodes", "50")
@@ -74,7 +74,7 @@ def test_the_cache_sends_its_evictions_and_gets_new_versions(tmp_path: Path) -> 
     assert last_version(said) > 0
 
 
-def test_an_example_says_what_is_wrong(tmp_path: Path) -> None:
+def test_an_example_reports_a_wrong_option(tmp_path: Path) -> None:
     done = subprocess.run([EXAMPLES / "cache", "--sever", "x"], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1
     assert "[--server 127.0.0.1:50051]" in done.stderr

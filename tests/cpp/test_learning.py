@@ -74,7 +74,7 @@ def test_clients_in_two_languages_share_a_policy(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["drained", "killed"])
-def test_a_restart_in_the_middle_loses_nothing_and_stores_nothing_twice(tmp_path: Path, how: signal.Signals) -> None:
+def test_a_server_restart_loses_nothing_and_stores_nothing_twice(tmp_path: Path, how: signal.Signals) -> None:
     with Server(tmp_path) as server:
         config = write_config(tmp_path / "agent.json", server, outbox="outbox")
         with running("run", config, "300", "2", "120") as cpp:
@@ -91,7 +91,7 @@ def test_a_restart_in_the_middle_loses_nothing_and_stores_nothing_twice(tmp_path
         assert sum(entry.steps for entry in server.entries()) == health["decisions"]
 
 
-def test_the_original_style_learns_too(tmp_path: Path) -> None:
+def test_the_original_api_learns_too(tmp_path: Path) -> None:
     values = {
         "client_id": "original",
         "algorithm_name": "PPO",
@@ -108,7 +108,7 @@ def test_the_original_style_learns_too(tmp_path: Path) -> None:
         require_each_once(server, {"original": 6})
 
 
-def test_a_cpp_client_starts_from_the_policy_that_python_cached_and_back(tmp_path: Path) -> None:
+def test_each_client_starts_from_the_policy_that_the_other_cached(tmp_path: Path) -> None:
     with Server(tmp_path) as server:
         config = write_config(tmp_path / "agent.json", server, cache="cache")
         settings = json.loads(config.read_text()) | {"client_id": "python", "cache": str(tmp_path / "cache")}
@@ -125,7 +125,7 @@ def test_a_cpp_client_starts_from_the_policy_that_python_cached_and_back(tmp_pat
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="makes its certificate with openssl")
-def test_tls_on_both_sides_and_a_token_let_a_client_in(tmp_path: Path) -> None:
+def test_a_client_connects_with_mutual_tls_and_a_token(tmp_path: Path) -> None:
     key, certificate, tokens = tmp_path / "key.pem", tmp_path / "cert.pem", tmp_path / "tokens"
     make = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
     names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]

@@ -18,7 +18,7 @@ def listed(text: str) -> list[tuple[int, int, bytes]]:
     return [(int(epoch), int(sequence), bytes.fromhex(payload)) for epoch, sequence, payload in words]
 
 
-def test_python_takes_over_what_a_killed_cpp_client_left(tmp_path: Path) -> None:
+def test_python_takes_over_the_outbox_of_a_killed_cpp_client(tmp_path: Path) -> None:
     tool("fill-outbox", tmp_path / "outbox", "7", "40")
     assert len(verify(tmp_path / "outbox")) > 0
     outbox = DiskOutbox(tmp_path / "outbox", 8)
@@ -30,7 +30,7 @@ def test_python_takes_over_what_a_killed_cpp_client_left(tmp_path: Path) -> None
         outbox.close()
 
 
-def test_cpp_takes_over_what_a_python_client_left(tmp_path: Path) -> None:
+def test_cpp_takes_over_the_outbox_of_a_python_client(tmp_path: Path) -> None:
     outbox = DiskOutbox(tmp_path / "outbox", 7, OutboxLimits(), file_bytes=600)
     for number in range(40):
         outbox.offer(bytes([number]) * number)
@@ -42,7 +42,7 @@ def test_cpp_takes_over_what_a_python_client_left(tmp_path: Path) -> None:
     assert listed(tool("list-outbox", tmp_path / "outbox", "8")) == expected
 
 
-def test_each_goes_on_where_the_other_stopped(tmp_path: Path) -> None:
+def test_each_continues_the_outbox_of_the_other(tmp_path: Path) -> None:
     for start in range(3):
         outbox = DiskOutbox(tmp_path / "outbox", 10 * start + 1)
         outbox.offer(f"python {start}".encode())
@@ -56,7 +56,7 @@ def test_each_goes_on_where_the_other_stopped(tmp_path: Path) -> None:
     ]
 
 
-def test_a_tail_that_one_tore_is_cut_by_the_other(tmp_path: Path) -> None:
+def test_a_torn_tail_is_cut_by_the_other_client(tmp_path: Path) -> None:
     tool("fill-outbox", tmp_path / "outbox", "7", "3")
     newest = max((tmp_path / "outbox").glob("*.records"))
     newest.write_bytes(newest.read_bytes()[:-3])

@@ -106,7 +106,7 @@ def test_a_segment_has_the_same_bytes(action: ActionSpec, steps: int) -> None:
 @pytest.mark.parametrize(
     "action", [DiscreteAction(4, -1), MultiDiscreteAction((2, 3)), BoxAction((-1.5,), (2.0,))], ids=str
 )
-def test_a_policy_that_travelled_is_the_same_policy(action: ActionSpec) -> None:
+def test_a_policy_is_unchanged_by_the_wire(action: ActionSpec) -> None:
     spec = policy(action, memory=True)
     assert tool("decode-policy", given=encode_policy(spec).SerializeToString().hex()).strip() == spec.to_json()
 
@@ -155,12 +155,12 @@ def plain(settings: ClientSettings) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("values", [FLAT, SECTIONS, OURS], ids=["flat", "sections", "ours"])
-def test_a_file_means_the_same(values: dict[str, Any], tmp_path: Path) -> None:
+def test_both_clients_read_a_config_equally(values: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "agent.json"
     path.write_text(json.dumps(values))
     assert json.loads(tool("show-settings", path)) == plain(load_settings(path))
 
 
-def test_the_file_of_the_example_means_the_same() -> None:
+def test_both_clients_read_the_example_config_equally() -> None:
     path = ROOT / "examples" / "lunar_lander" / "ppo.json"
     assert json.loads(tool("show-settings", path)) == plain(load_settings(path))

@@ -45,7 +45,7 @@ def test_every_field_of_health_and_every_reason_for_a_drop_is_explained() -> Non
 
 
 def test_every_overflow_policy_is_explained() -> None:
-    assert set(Overflow) <= quoted("When the server is away")
+    assert set(Overflow) <= quoted("When the server is unreachable")
 
 
 def test_the_table_of_original_names_maps_to_names_that_exist() -> None:

@@ -51,7 +51,7 @@ def epsilon(value: float) -> Array:
     return np.array([value], np.float32)
 
 
-def test_choices_come_as_often_as_the_softmax_says() -> None:
+def test_choices_are_as_frequent_as_their_probabilities() -> None:
     decision = act(direct(DiscreteAction(4), 4, Head("categorical", ("scores",))), LOGITS)
     np.testing.assert_allclose(frequencies(decision.action, 4), SOFTMAX, atol=0.012)
     np.testing.assert_allclose(decision.extras["log_prob"], np.log(SOFTMAX)[decision.action], atol=1e-6)
@@ -70,7 +70,7 @@ def test_one_row_at_a_time_draws_the_same_choices_as_all_at_once() -> None:
 
 
 @pytest.mark.parametrize("choices", [32, 33, 500])
-def test_many_choices_are_drawn_alike_for_one_row_and_for_two(choices: int) -> None:
+def test_many_choices_are_sampled_equally_for_one_row_and_for_two(choices: int) -> None:
     policy = NumpyPolicy(direct(DiscreteAction(choices), choices, Head("categorical", ("scores",))))
     scores = np.random.default_rng(0).standard_normal((2, choices)).astype(np.float32)
     noise = noise_for(policy, 2)
@@ -115,7 +115,7 @@ def test_several_choices_are_independent_and_their_log_probabilities_add_up() ->
 
 
 @pytest.mark.parametrize("kind", ["categorical", "deterministic"])
-def test_several_masked_choices_never_take_a_forbidden_one(kind: str) -> None:
+def test_several_masked_choices_are_never_forbidden_ones(kind: str) -> None:
     decision = act(direct(MultiDiscreteAction((2, 2)), 4, Head(kind, ("scores",), mask=MASK)), LOGITS, ALLOWED)
     assert set(map(tuple, decision.action.tolist())) == {(0, 1)}
 
@@ -126,7 +126,7 @@ def test_without_epsilon_the_best_choice_is_always_taken() -> None:
     assert decision.extras == {}
 
 
-def test_with_full_epsilon_all_choices_are_alike() -> None:
+def test_with_epsilon_one_all_choices_are_equally_likely() -> None:
     decision = act(epsilon_greedy(), LOGITS, weights=epsilon(1.0))
     np.testing.assert_allclose(frequencies(decision.action, 4), 0.25, atol=0.012)
 
@@ -142,7 +142,7 @@ def test_masked_epsilon_greedy_explores_only_what_is_allowed(value: float, expec
     np.testing.assert_allclose(frequencies(decision.action, 4), expected, atol=0.012)
 
 
-def test_of_equal_scores_the_first_is_taken() -> None:
+def test_the_first_of_equal_scores_is_chosen() -> None:
     decision = act(direct(DiscreteAction(3), 3, Head("deterministic", ("scores",))), np.array([0.0, 1.0, 1.0]))
     assert set(decision.action.tolist()) == {1}
 

@@ -15,7 +15,7 @@ def many(size: int = 2) -> Array:
     return np.concatenate([noise.at(step) for step in range(1000)])
 
 
-def test_a_step_has_the_same_numbers_in_whatever_order_steps_are_asked_for() -> None:
+def test_noise_does_not_depend_on_the_order_of_steps() -> None:
     steps = [0, 1, 700, 3, 255, 256, 2**33, 0, 511]
     forward = KeyedNoise(5, STREAMS, 6)
     expected = {step: forward.at(step).copy() for step in sorted(set(steps))}
@@ -24,12 +24,12 @@ def test_a_step_has_the_same_numbers_in_whatever_order_steps_are_asked_for() -> 
         np.testing.assert_array_equal(jumping.at(step), expected[step])
 
 
-def test_a_stream_has_the_same_numbers_whatever_streams_lie_beside_it() -> None:
+def test_noise_of_a_stream_does_not_depend_on_other_streams() -> None:
     alone, together = KeyedNoise(5, STREAMS[2:], 3), KeyedNoise(5, STREAMS, 3)
     np.testing.assert_array_equal(alone.at(9)[0], together.at(9)[2])
 
 
-def test_asking_for_more_numbers_does_not_change_the_first_ones() -> None:
+def test_a_larger_noise_size_keeps_the_first_numbers() -> None:
     few, more = KeyedNoise(5, STREAMS, 3), KeyedNoise(5, STREAMS, 11)
     np.testing.assert_array_equal(few.at(4), more.at(4)[:, :3])
 
@@ -75,7 +75,7 @@ def test_the_extremes_of_uniform_numbers_give_finite_normal_numbers() -> None:
     np.testing.assert_allclose(numbers[1:], [5.768, -5.768], atol=1e-3)
 
 
-def test_a_policy_without_chance_takes_empty_noise() -> None:
+def test_a_deterministic_policy_takes_empty_noise() -> None:
     assert KeyedNoise(0, STREAMS, 0).at(3).shape == (3, 0)
 
 
@@ -85,6 +85,6 @@ def test_very_many_streams_are_not_drawn_far_ahead() -> None:
     np.testing.assert_array_equal(noise.at(3)[4999], KeyedNoise(0, [StreamKey("c", lane=4999)], 1).at(3)[0])
 
 
-def test_noise_cannot_be_changed_by_who_reads_it() -> None:
+def test_noise_is_read_only() -> None:
     with pytest.raises(ValueError, match="read-only"):
         KeyedNoise(0, STREAMS, 2).at(0)[0] = 0.5

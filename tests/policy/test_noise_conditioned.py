@@ -36,18 +36,18 @@ def uniform(rows: int, columns: int) -> Array:
 
 
 @pytest.mark.parametrize("std", [1.0, 0.25])
-def test_the_program_makes_an_action_of_normal_numbers(std: float) -> None:
+def test_the_program_computes_an_action_from_normal_numbers(std: float) -> None:
     noise = uniform(20, 2 * SIZE)
     squashed = np.tanh(std * normal(noise).sum(axis=1, keepdims=True).astype(float))
     np.testing.assert_allclose(act(policy(std=std), noise), squashed * [2.0, 1.0] + [1.0, 3.0], atol=1e-5)
 
 
-def test_without_deviation_nothing_is_left_to_chance() -> None:
+def test_with_std_zero_the_policy_is_deterministic() -> None:
     np.testing.assert_array_equal(act(policy(std=0.0), uniform(5, 2 * SIZE)), np.tile(np.float32([1.0, 3.0]), (5, 1)))
 
 
 @pytest.mark.parametrize(("last", "explores"), [(0.2499, True), (0.25, False)])
-def test_with_a_small_probability_the_numbers_after_the_noise_are_the_action(last: float, explores: bool) -> None:
+def test_with_probability_epsilon_the_action_is_uniform(last: float, explores: bool) -> None:
     noise = uniform(1, 2 * SIZE + 3)
     noise[0, -1] = last
     share = noise[:, 2 * SIZE : 2 * SIZE + 2]
@@ -55,24 +55,24 @@ def test_with_a_small_probability_the_numbers_after_the_noise_are_the_action(las
     assert np.allclose(found, anything, atol=1e-6) == explores
 
 
-def test_it_notes_nothing_and_takes_a_pair_for_each_number() -> None:
+def test_it_records_nothing_and_takes_a_pair_of_numbers_for_each_normal() -> None:
     assert policy().spec.noted == ()
     assert policy().noise_size == 2 * SIZE
     assert policy(epsilon=0.0).noise_size == 2 * SIZE + 3
 
 
 @pytest.mark.parametrize("wrong", [{"noise": 3}, {"size": 0}, {"size": True}, {"size": 2.5}, {"size": "two"}])
-def test_settings_that_say_nothing_are_refused(wrong: dict[str, Any]) -> None:
+def test_invalid_settings_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="Settings 'noise' and 'size' of noise_conditioned are"):
         policy(**wrong)
 
 
-def test_the_spec_survives_its_json() -> None:
+def test_the_noise_conditioned_spec_round_trips_through_json() -> None:
     spec = policy(epsilon=0.5).spec
     assert PolicySpec.from_json(spec.to_json()) == spec
 
 
-def test_an_observation_cannot_take_the_place_of_chance() -> None:
+def test_an_observation_cannot_have_the_name_of_the_noise_register() -> None:
     builder = ProgramBuilder((ArraySpec("chance", "float32", (1,)),))
     with pytest.raises(ValueError, match="Register 'chance' exists already"):
         builder.chance("chance", 2)

@@ -16,7 +16,7 @@ def policy() -> NumpyPolicy:
     return NumpyPolicy(mlp(), weights_for(mlp()))
 
 
-def test_any_number_of_rows_is_decided_as_each_row_alone(policy: NumpyPolicy) -> None:
+def test_a_batch_gives_the_decisions_of_its_rows(policy: NumpyPolicy) -> None:
     observation, noise = state(40), noise_for(policy, 40)
     alone = [int(policy.act({"state": observation[i : i + 1]}, noise[i : i + 1]).action[0]) for i in range(40)]
     for rows in (0, 1, 2, 7, 40):
@@ -30,7 +30,7 @@ def test_batches_that_vary_do_not_fill_the_memory(policy: NumpyPolicy) -> None:
     assert len(policy._plans) <= 16
 
 
-def test_loading_swaps_the_weights_of_every_later_decision(policy: NumpyPolicy) -> None:
+def test_loaded_weights_are_used_from_the_next_decision(policy: NumpyPolicy) -> None:
     before = policy.act({"state": state(20)}, noise_for(policy, 20)).extras["log_prob"]
     policy.load(weights_for(mlp(), seed=9))
     after = policy.act({"state": state(20)}, noise_for(policy, 20)).extras["log_prob"]
@@ -65,12 +65,14 @@ def test_weights_of_another_architecture_are_refused(policy: NumpyPolicy) -> Non
         {"state": [[0.0, 0.0, 0.0]] * 2},
     ],
 )
-def test_an_observation_that_does_not_fit_is_named_beside_what_does(observation: dict, policy: NumpyPolicy) -> None:
+def test_an_observation_that_does_not_fit_is_named_with_what_was_expected(
+    observation: dict, policy: NumpyPolicy
+) -> None:
     with pytest.raises(ValueError, match=r"cannot read this observation: got .*; expected state: float32\[2, 3\]"):
         policy.act(observation, noise_for(policy, 2))
 
 
-def test_arrays_that_nobody_reads_do_no_harm(policy: NumpyPolicy) -> None:
+def test_unused_arrays_are_ignored(policy: NumpyPolicy) -> None:
     observation = {"state": state(1).astype(np.float64), "logged": np.zeros(7)}
     assert policy.act(observation, noise_for(policy, 1)).action.shape == (1,)
 
@@ -88,7 +90,7 @@ def test_an_unknown_op_is_refused_by_name_before_anything_runs() -> None:
         NumpyPolicy(spec)
 
 
-def test_a_setting_that_is_no_number_is_named() -> None:
+def test_a_setting_that_is_not_a_number_is_named() -> None:
     builder = ProgramBuilder((ArraySpec("x", "float32", (1,)),))
     register = builder.op("scale", ("x",), (1,), factor="half", offset=0.0)
     spec = PolicySpec(BoxAction((0.0,), (1.0,)), builder.program(), Head("deterministic", (register,)))
@@ -96,7 +98,7 @@ def test_a_setting_that_is_no_number_is_named() -> None:
         NumpyPolicy(spec).act({"x": np.zeros((1, 1), np.float32)}, np.zeros((1, 0), np.float32))
 
 
-def test_memory_goes_from_one_decision_to_the_next_as_a_value() -> None:
+def test_the_carry_is_passed_from_decision_to_decision() -> None:
     policy = NumpyPolicy(recurrent(), weights_for(recurrent()))
     first = policy.act({"state": state(3)}, noise_for(policy, 3))
     carry = {name: memory.copy() for name, memory in first.carry.items()}
@@ -117,13 +119,13 @@ def test_no_carry_is_the_same_as_the_initial_one() -> None:
     np.testing.assert_array_equal(without, given)
 
 
-def test_a_carry_that_does_not_fit_is_named_beside_what_does() -> None:
+def test_a_carry_that_does_not_fit_is_named_with_what_was_expected() -> None:
     policy = NumpyPolicy(recurrent(), weights_for(recurrent()))
     with pytest.raises(ValueError, match=r"cannot read this carry: got first.hidden: float32\[1, 4\], .*; expected"):
         policy.act({"state": state(2)}, noise_for(policy, 2), policy.initial_carry(1))
 
 
-def test_deciding_leaves_what_it_was_shown_untouched(policy: NumpyPolicy) -> None:
+def test_acting_does_not_change_the_observation(policy: NumpyPolicy) -> None:
     observation, noise = state(2), noise_for(policy, 2)
     observation.flags.writeable = False
     policy.act({"state": observation}, noise)

@@ -49,14 +49,14 @@ def everything() -> PolicySpec:
 
 
 @pytest.mark.parametrize("spec", [everything(), mlp(), recurrent()])
-def test_a_spec_comes_back_from_its_text_as_it_was(spec: PolicySpec) -> None:
+def test_a_spec_round_trips_through_json(spec: PolicySpec) -> None:
     again = PolicySpec.from_json(spec.to_json())
     assert again == spec
     assert again.to_json() == spec.to_json()
 
 
 @given(action=actions, head=heads)
-def test_any_action_and_head_come_back_as_they_were(action: ActionSpec, head: Head) -> None:
+def test_any_action_and_head_round_trip_through_json(action: ActionSpec, head: Head) -> None:
     spec = PolicySpec(action, Program((), (), ()), head)
     text = spec.to_json()
     assert PolicySpec.from_json(text).action == action
@@ -98,7 +98,7 @@ def test_actions_are_stored_as_choices_or_vectors(action: ActionSpec, expected: 
     assert str(action_array(action)) == expected
 
 
-def test_a_schema_names_what_segments_of_the_policy_hold() -> None:
+def test_the_segment_schema_follows_from_the_policy() -> None:
     schema = recurrent().segment_schema()
     assert [str(array) for array in schema.observation] == ["state: float32[3]"]
     assert [str(array) for array in schema.extras] == ["log_prob: float32[]"]

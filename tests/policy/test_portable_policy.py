@@ -17,7 +17,7 @@ def written(path: Path) -> PortablePolicy:
     return policy
 
 
-def test_what_is_written_is_read_back_to_the_bit(tmp_path: Path) -> None:
+def test_a_policy_file_is_read_back_bit_for_bit(tmp_path: Path) -> None:
     policy = written(tmp_path / "deep" / "a.rl4sys")
     read = PortablePolicy.read(tmp_path / "deep" / "a.rl4sys")
     assert read.weights.tobytes() == policy.weights.tobytes()
@@ -27,7 +27,7 @@ def test_what_is_written_is_read_back_to_the_bit(tmp_path: Path) -> None:
     assert [file.name for file in (tmp_path / "deep").iterdir()] == ["a.rl4sys"]
 
 
-def test_a_policy_from_a_file_decides_as_the_one_that_was_written(tmp_path: Path) -> None:
+def test_a_policy_from_a_file_acts_like_the_one_that_was_written(tmp_path: Path) -> None:
     policy = written(tmp_path / "a.rl4sys")
     read = PortablePolicy.read(tmp_path / "a.rl4sys")
     before, after = NumpyPolicy(policy.explore, policy.weights), NumpyPolicy(read.explore, read.weights)
@@ -36,7 +36,7 @@ def test_a_policy_from_a_file_decides_as_the_one_that_was_written(tmp_path: Path
     np.testing.assert_array_equal(before.act(observation, noise).action, after.act(observation, noise).action)
 
 
-def test_no_byte_can_change_unnoticed(tmp_path: Path) -> None:
+def test_any_changed_byte_is_detected(tmp_path: Path) -> None:
     path = tmp_path / "a.rl4sys"
     written(path)
     whole = path.read_bytes()
@@ -51,7 +51,7 @@ def test_a_file_that_ends_early_is_refused(tmp_path: Path, cut: int) -> None:
     path = tmp_path / "a.rl4sys"
     written(path)
     path.write_bytes(path.read_bytes()[:cut])
-    with pytest.raises(PolicyFileDamaged, match="is no whole policy file"):
+    with pytest.raises(PolicyFileDamaged, match="is not a valid policy file"):
         PortablePolicy.read(path)
 
 

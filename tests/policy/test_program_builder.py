@@ -53,14 +53,14 @@ def test_features_standardize_all_but_bytes_and_clip() -> None:
     assert run(builder, features, [1, 1, 0.5, 10], image=[255], x=[2, -9]) == [1, 0.5, -2]
 
 
-def test_whole_numbers_alone_become_features_that_a_layer_can_read() -> None:
+def test_integer_observations_become_float_features() -> None:
     builder = builder_of(("n", "int64", (2,)))
     register = builder.linear(builder.features(standardize=False), 1, "out")
     assert run(builder, register, [1, 10, 0.5], n=[3, 4]) == [43.5]
 
 
-def test_a_mask_alone_is_nothing_to_decide_by() -> None:
-    with pytest.raises(ValueError, match="nothing to look at but"):
+def test_a_mask_alone_is_not_an_observation() -> None:
+    with pytest.raises(ValueError, match="no observations but"):
         builder_of((MASK, "bool", (2,))).features(standardize=False)
 
 
@@ -71,13 +71,13 @@ def test_an_observation_may_have_the_name_of_a_register() -> None:
     assert run(builder, total, [], r0=[1], r1=[10]) == [21]
 
 
-def test_two_recurrent_layers_cannot_have_one_memory() -> None:
+def test_two_recurrent_layers_cannot_share_a_memory() -> None:
     builder = builder_of(("x", "float32", (2,)))
     with pytest.raises(ValueError, match=r"Register 'core\.hidden' exists already"):
         builder.gru(builder.gru("x", 2, "core"), 2, "core")
 
 
-def test_a_layer_that_would_read_bytes_says_what_to_put_before_it() -> None:
+def test_a_layer_over_bytes_is_refused_with_what_to_do() -> None:
     builder = builder_of(("image", "uint8", (2,)))
     with pytest.raises(ValueError, match="'linear' reads 'image' of uint8; pass it through 'scale'"):
         run(builder, builder.linear("image", 1, "out"), [0, 0, 0], image=[1, 2])

@@ -8,7 +8,7 @@ from rl4sys.weights import Layout, LayoutMismatch
 LAYOUT = Layout([("kernel", (2, 3)), ("bias", [3]), ("epsilon", ())])
 
 
-def test_tensors_lie_one_after_the_other() -> None:
+def test_tensors_are_laid_out_in_order() -> None:
     assert LAYOUT.size == 10
     assert [LAYOUT.offset(name) for name in ("kernel", "bias", "epsilon")] == [0, 6, 9]
 
@@ -53,7 +53,7 @@ def test_a_tensor_of_another_shape_is_refused_even_if_it_would_broadcast() -> No
 
 
 @pytest.mark.parametrize("flat", [np.zeros(9, np.float32), np.zeros(10), np.zeros((2, 5), np.float32)])
-def test_views_refuse_what_is_not_a_float32_vector_of_this_size(flat: np.ndarray) -> None:
+def test_views_need_a_float32_vector_of_this_size(flat: np.ndarray) -> None:
     with pytest.raises(LayoutMismatch, match="expected one flat float32 vector of 10 values"):
         LAYOUT.views(flat)
 
@@ -64,7 +64,7 @@ def test_an_unknown_name_has_no_offset() -> None:
 
 
 @pytest.mark.parametrize("shapes", [[("w", (1,)), ("w", (2,))], [("w", (-1,))]])
-def test_a_layout_that_makes_no_sense_is_refused(shapes: list[tuple[str, tuple[int, ...]]]) -> None:
+def test_an_invalid_layout_is_refused(shapes: list[tuple[str, tuple[int, ...]]]) -> None:
     with pytest.raises(LayoutMismatch, match="Tensor 'w'"):
         Layout(shapes)
 

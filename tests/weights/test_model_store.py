@@ -46,7 +46,7 @@ def test_publishing_counts_up_and_copies() -> None:
     assert version.blob.tobytes() == weights(1).tobytes()
 
 
-def test_published_weights_cannot_be_changed_even_on_purpose() -> None:
+def test_published_weights_are_immutable() -> None:
     version = ModelStore(weights(0)).newest
     with pytest.raises(ValueError, match="read-only"):
         version.blob[0] = 1.0
@@ -56,7 +56,7 @@ def test_published_weights_cannot_be_changed_even_on_purpose() -> None:
         version.number = 7  # type: ignore[misc]  # the point of the test
 
 
-def test_a_digest_is_computed_once_and_only_when_asked_for() -> None:
+def test_a_digest_is_computed_once_and_lazily() -> None:
     version = ModelStore(weights(0)).publish(weights(1))
     assert "sha256" not in vars(version)
     assert version.sha256 == hashlib.sha256(weights(1).tobytes()).digest()
@@ -78,7 +78,7 @@ def test_a_store_that_keeps_one_version_serves_full_copies() -> None:
     assert apply_patch(None, patch, 300).tobytes() == history[4]
 
 
-def test_500_pulls_end_with_the_published_bytes_whatever_the_holder_has() -> None:
+def test_500_pulls_from_any_version_end_with_the_published_bytes() -> None:
     store, history = trained_store()
     rng = np.random.default_rng(5)
     for _ in range(500):
@@ -93,7 +93,7 @@ def test_500_pulls_end_with_the_published_bytes_whatever_the_holder_has() -> Non
         assert hashlib.sha256(result.tobytes()).digest() == hashlib.sha256(history[want]).digest()
 
 
-def test_a_patch_leads_to_the_newest_version_unless_told_otherwise() -> None:
+def test_a_patch_leads_to_the_newest_version_by_default() -> None:
     store, _ = trained_store()
     assert (store.patch(25).base, store.patch(25).target) == (25, 29)
     assert store.patch(25, want=27).target == 27
@@ -103,19 +103,19 @@ def test_a_patch_leads_to_the_newest_version_unless_told_otherwise() -> None:
 
 
 @pytest.mark.parametrize("have", [None, 3, 99, -5])
-def test_a_holder_of_nothing_known_gets_a_full_copy(have: int | None) -> None:
+def test_a_client_with_an_unknown_version_gets_a_full_copy(have: int | None) -> None:
     store, history = trained_store()
     patch = store.patch(have)
     assert patch.base is None
     assert apply_patch(None, patch, 300).tobytes() == history[-1]
 
 
-def test_who_is_up_to_date_gets_next_to_nothing() -> None:
+def test_a_patch_to_the_same_version_is_tiny() -> None:
     store, _ = trained_store()
     assert len(store.patch(store.latest).payload) < 40
 
 
-def test_a_restored_store_goes_on_as_the_saved_one() -> None:
+def test_a_restored_store_continues_like_the_saved_one() -> None:
     saved, _ = trained_store()
     restored = ModelStore(weights(7))
     restored.restore(saved.state())
@@ -149,13 +149,13 @@ def test_weights_of_another_size_are_refused_everywhere() -> None:
         ModelStore(weights(0), keep=0)
 
 
-def test_a_model_without_weights_is_a_model() -> None:
+def test_a_model_may_have_no_weights() -> None:
     store = ModelStore(Layout([]).flatten({}))
     store.publish(Layout([]).flatten({}))
     assert apply_patch(None, store.patch(0), 0).size == 0
 
 
-def test_readers_see_whole_versions_while_the_learner_publishes() -> None:
+def test_readers_see_complete_versions_while_the_learner_publishes() -> None:
     store, seen = ModelStore(np.zeros(300, np.float32), keep=2), list[Version]()
     done = threading.Event()
 

@@ -5,7 +5,7 @@ import zstandard
 from rl4sys.weights.packing import CorruptPayload, compress, decompress, from_planes, to_planes
 
 
-def test_planes_put_equal_places_of_all_words_together() -> None:
+def test_planes_group_the_bytes_of_equal_significance() -> None:
     words = np.array([0x04030201, 0x14131211], "<u4")
     assert to_planes(words) == bytes([0x01, 0x11, 0x02, 0x12, 0x03, 0x13, 0x04, 0x14])
 
@@ -22,13 +22,13 @@ def test_content_of_another_size_is_refused(size: int) -> None:
         decompress(compress(bytes(100)), size)
 
 
-def test_a_frame_that_hides_its_size_is_refused() -> None:
+def test_a_frame_without_its_size_is_refused() -> None:
     payload = zstandard.ZstdCompressor(write_content_size=False).compress(bytes(100))
     with pytest.raises(CorruptPayload, match="states -1 bytes"):
         decompress(payload, 100)
 
 
 @pytest.mark.parametrize("payload", [b"", b"not zstd at all", compress(bytes(100))[:-2], compress(bytes(100)) + b"x"])
-def test_what_is_not_exactly_one_frame_is_refused(payload: bytes) -> None:
+def test_anything_but_one_frame_is_refused(payload: bytes) -> None:
     with pytest.raises(CorruptPayload):
         decompress(payload, 100)

@@ -44,7 +44,7 @@ def patch_with(encoding: Encoding) -> tuple[Flat, Patch]:
 
 @given(bit_patterns, bit_patterns)
 @settings(max_examples=50, deadline=None)
-def test_any_bits_become_any_other_bits(before: np.ndarray, after: np.ndarray) -> None:
+def test_a_patch_leads_from_any_bits_to_any_other(before: np.ndarray, after: np.ndarray) -> None:
     base, target = Version(0, before.view(np.float32)), Version(1, after.view(np.float32))
     assert apply_patch(base.blob, make_patch(base, target), 33).tobytes() == after.tobytes()
     assert apply_patch(None, make_patch(None, target), 33).tobytes() == after.tobytes()
@@ -133,7 +133,7 @@ def test_a_patch_for_another_number_of_weights_is_refused(encoding: Encoding) ->
 
 
 @pytest.mark.parametrize("encoding", [Encoding.PLANES, Encoding.XOR])
-def test_a_decompression_bomb_is_refused_before_it_goes_off(encoding: Encoding) -> None:
+def test_a_decompression_bomb_is_refused_before_it_is_unpacked(encoding: Encoding) -> None:
     base, patch = patch_with(encoding)
     frame = zstandard.ZstdCompressor().compress(bytes(20_000_000))
     tracemalloc.start()

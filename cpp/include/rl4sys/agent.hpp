@@ -1,5 +1,5 @@
 /// @file
-/// A policy inside a live system, which learns elsewhere.
+/// The client: acts inside a live system with a policy that a training server improves.
 ///
 /// @code
 /// rl4sys::Agent agent = rl4sys::connect("agent.json");
@@ -32,7 +32,7 @@ class Core;
 class Lane;
 }  // namespace client
 
-/// There is no policy to act with: the server is away or refuses, and nothing stands in for it.
+/// There is no policy to act with: the server is unreachable or refuses, and there is no cache and no fallback.
 class ConnectError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -41,19 +41,19 @@ public:
 /// Why `act` gave no action.
 enum class Problem : std::uint8_t {
     None,
-    /// The observation or the mask is not what the policy was made for. Nothing of it was recorded.
+    /// The observation or the mask does not fit the policy. Nothing of it was recorded.
     BadObservation,
     /// The mask forbids every choice.
     NothingAllowed,
-    /// The episode is over, or its agent is closed.
+    /// The episode has ended, or its agent is closed.
     EpisodeEnded,
     /// The process was forked after `connect`: threads and connections stayed in the parent.
     Forked,
-    /// Something else, such as no memory or a fallback that threw.
+    /// Anything else, such as lack of memory or a fallback that threw.
     Failed,
 };
 
-/// Asked for the value of an action that is none.
+/// The value of an action was requested, but there is none.
 class NoAction : public std::runtime_error {
 public:
     NoAction(Problem cause, const std::string& message) : std::runtime_error(message), problem(cause) {}
@@ -61,16 +61,16 @@ public:
     Problem problem;
 };
 
-/// What to do now. Several choices or numbers lie in the episode and are valid until its next decision.
+/// An action. Its choices or numbers belong to the episode and are valid until its next decision.
 class Action {
 public:
-    /// Whether there is an action. If not, `problem` and `message` say why, and asking for its value throws `NoAction`.
+    /// Whether there is an action. If not, `problem` and `message` say why, and reading its value throws `NoAction`.
     explicit operator bool() const noexcept { return problem_ == Problem::None; }
     Problem problem() const noexcept { return problem_; }
     /// What is wrong and what to do about it; empty if there is an action.
     const std::string& message() const noexcept { return message_; }
 
-    /// One choice, as the system counts it.
+    /// One choice, numbered as in the system.
     std::int64_t choice() const {
         require();
         return choices_ == nullptr ? 0 : choices_[0];
@@ -86,9 +86,9 @@ public:
         return numbers_;
     }
     std::size_t size() const noexcept { return size_; }
-    /// The id of this decision within its episode, for rewards that come late.
+    /// The id of this decision within its episode, for late rewards.
     std::int64_t decision() const noexcept { return decision_; }
-    /// Whether the fallback decided, so that nothing is learned from it.
+    /// Whether the fallback chose this action, which is then not recorded.
     bool is_fallback() const noexcept { return is_fallback_; }
 
 private:
@@ -109,7 +109,7 @@ private:
     std::string message_;
 };
 
-/// What a fallback decides: choices, or numbers.
+/// The action of a fallback: choices, or numbers.
 struct FallbackAction {
     FallbackAction(std::int64_t choice) : choices{choice} {}  // NOLINT(google-explicit-constructor)
     FallbackAction(std::vector<std::int64_t> several) : choices(std::move(several)) {}  // NOLINT
@@ -119,22 +119,22 @@ struct FallbackAction {
     std::vector<float> numbers;
 };
 
-/// Decides about an observation, as the system passed it, while there is no policy yet.
+/// Chooses an action for an observation, as the system passed it, while there is no policy yet.
 using Fallback = std::function<FallbackAction(const Observation& observation)>;
 
 /// One episode: act, reward, end. Rewards may come from another thread than decisions.
 ///
-/// Nothing here waits for the network. Experience is cut when a segment is full, when new weights arrived and when the
-/// episode ends; it is sent once its last decision is older than the newest `reward_window` ones.
+/// Nothing here waits for the network. A segment is cut when it is full, when new weights arrive and when the
+/// episode ends. It is sent once all its decisions have left the `reward_window`.
 class Episode {
 public:
     Episode(Episode&& other) noexcept = default;
-    /// Ends the episode that was here before as truncated.
+    /// Truncates the episode that this handle had before.
     Episode& operator=(Episode&& other) noexcept;
-    /// Ends the episode as truncated, unless it has ended.
+    /// Truncates the episode unless it has ended.
     ~Episode();
 
-    /// The action for what is observed now. Never throws; it waits only where everything is full and `overflow` is
+    /// Choose the action for an observation. Never throws; it waits only while everything is full and `overflow` is
     /// `block`. After the first few segments it allocates nothing.
     /// @param observation one array, or several by name: `{{"queue", queue}, {"load", load}}`.
     /// @param mask which choices are allowed (not 0); all where it is absent.
@@ -142,14 +142,14 @@ public:
 
     /// Add to the reward of the latest decision. @throws std::invalid_argument if it is not finite or there is none.
     void reward(double value);
-    /// Add to the reward of the decision with this id. One that was sent already is counted in `late_rewards`.
+    /// Add to the reward of the decision with this id. A reward that is too late is counted in `late_rewards`.
     void reward(double value, std::int64_t decision);
 
-    /// The episode is over; ending it again changes nothing.
+    /// End the episode; a second call changes nothing.
     ///
-    /// After a truncation the value of what followed counts. If it was not observed, the last decision is not sent,
-    /// since what it led to is unknown; it is counted under `no_final_observation`.
-    /// @throws std::invalid_argument for an observation that is not what the policy was made for, or an episode that
+    /// After a truncation, learning needs the final observation to bootstrap from. Without one the last decision is not
+    /// sent, since its outcome is unknown, and counted under `no_final_observation`.
+    /// @throws std::invalid_argument for an observation that does not fit the policy, or an ending that
     ///         continues.
     void end(const Observation& final_observation = {}, Ending ending = Ending::Terminated, ArrayView mask = {});
 
@@ -166,30 +166,30 @@ private:
     std::uint64_t number_;
 };
 
-/// Hands out episodes; threads behind it pack, send and fetch. Any thread may use it. Made by `connect`.
+/// Starts episodes; background threads encode, send and receive. Thread-safe. Created by `connect`.
 ///
-/// Memory: `outbox_bytes` for what waits, a fourth of that for what is about to be packed, as much again for columns
-/// that are used in turn, and for each lane (as many as episodes were ever open at once) the columns of
-/// `max_segment_length` steps and the weights that it last decided with.
+/// Memory is bounded: `outbox_bytes` for unsent experience, a quarter of that for segments not encoded yet, as much
+/// again for spare buffers, and for each lane (as many as episodes were ever open at once) buffers of
+/// `max_segment_length` steps and the weights of its last decision.
 class Agent {
 public:
     explicit Agent(std::shared_ptr<client::Core> core);
     Agent(Agent&& other) noexcept = default;
     Agent& operator=(Agent&& other) noexcept;
-    /// Closes.
+    /// Calls `close`.
     ~Agent();
 
-    /// A new episode, in a lane of its own. @throws std::logic_error after `close`, or in a forked process.
+    /// Start an episode. @throws std::logic_error after `close`, or in a forked process.
     Episode episode();
-    /// The state of things now.
+    /// The present state of this agent.
     Health health() const;
-    /// Send what is sealed, and wait until the server has it; false if it did not in `timeout` seconds.
+    /// Send all sealed segments and wait until the server acknowledged them; false after `timeout` seconds.
     bool flush(double timeout = 10.0);
-    /// End what is open as truncated, send what there is for up to `timeout` seconds, and stop.
+    /// Truncate open episodes, send the backlog for up to `timeout` seconds, and stop.
     ///
-    /// What could not be sent stays in an outbox on disk for the next start; in memory it is lost, and counted.
+    /// Unsent segments stay in an outbox on disk for the next start; those in memory are lost and counted as drops.
     void close(double timeout = 10.0) noexcept;
-    /// Whether decisions are the policy's, not the fallback's.
+    /// Whether the policy decides, not the fallback.
     bool has_policy() const noexcept;
     const ClientSettings& settings() const noexcept;
 
@@ -197,10 +197,10 @@ private:
     std::shared_ptr<client::Core> core_;
 };
 
-/// An agent that is ready to act.
+/// Connect to the server and return an agent that is ready to act.
 ///
-/// It waits up to `settings.timeout` seconds for the server. After that it goes on with the policy of an earlier start
-/// (`cache`) or with `fallback`, and keeps trying in the background.
+/// Waits up to `settings.timeout` seconds for the server. After that the agent acts with the policy of an earlier start
+/// (`cache`) or with `fallback`, and keeps trying to connect in the background.
 /// @throws ConnectError, SettingsError, or std::runtime_error for an outbox that cannot be opened.
 Agent connect(const ClientSettings& settings, Fallback fallback = nullptr);
 

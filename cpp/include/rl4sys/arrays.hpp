@@ -26,10 +26,10 @@ enum class ElementType : std::uint8_t {
     Float64 = 12,
 };
 
-/// How many bytes one value has; 0 for a type that does not exist.
+/// How many bytes one value has; 0 for an unknown type.
 std::size_t element_size(ElementType type) noexcept;
 
-/// The name in specs, such as "float32"; "unknown" for a type that does not exist.
+/// The name in specs, such as "float32"; "unknown" for an unknown type.
 std::string_view element_name(ElementType type) noexcept;
 
 /// The type of this name. @throws std::invalid_argument if there is none.
@@ -46,7 +46,7 @@ inline constexpr std::uint64_t most_values = std::uint64_t{1} << 31;
 /// How many values a shape holds. @throws std::invalid_argument beyond `most_axes` or `most_values`.
 std::size_t value_count(const Shape& shape);
 
-/// A shape for people, such as "[4, 84, 84]".
+/// A shape as text, such as "[4, 84, 84]".
 std::string to_string(const Shape& shape);
 
 /// Name, element type and shape of one array, without its leading (time or batch) axis.
@@ -68,7 +68,7 @@ inline bool operator!=(const ArraySpec& a, const ArraySpec& b) {
     return !(a == b);
 }
 
-/// An array for people, such as "queue: float32[8]".
+/// An array as text, such as "queue: float32[8]".
 std::string to_string(const ArraySpec& array);
 
 }  // namespace rl4sys

@@ -1,5 +1,5 @@
 /// @file
-/// What an operator wants to know about an agent.
+/// The health of an agent, for operators.
 #pragma once
 
 #include <cstdint>
@@ -9,35 +9,35 @@
 
 namespace rl4sys {
 
-/// The state of an agent at one moment.
+/// The state of an agent at one point in time.
 struct Health {
     /// Whether the last call to the server succeeded.
     bool connected = false;
-    /// Who learns; empty before the first policy.
+    /// The learner that trains this policy; empty before the first policy.
     std::string learner;
-    /// Of the weights that decide now; absent before the first policy.
+    /// The version of the weights in use; absent before the first policy.
     std::optional<std::uint64_t> version;
     /// Seconds since that version arrived.
     std::optional<double> age;
-    /// Taken by the policy since the start.
+    /// Actions chosen by the policy since the start.
     std::uint64_t decisions = 0;
-    /// Taken by the fallback, and not recorded.
+    /// Actions chosen by the fallback, which are not recorded.
     std::uint64_t fallback_decisions = 0;
     std::uint64_t open_episodes = 0;
-    /// Segments that wait to be sent or acknowledged.
+    /// Segments waiting to be sent or acknowledged.
     std::uint64_t backlog = 0;
     std::uint64_t backlog_bytes = 0;
-    /// Segments that the server has for ever.
+    /// Segments that the server has stored.
     std::uint64_t acknowledged = 0;
     /// Segments that will never be sent, by reason; under `no_final_observation` and `schema_changed`, decisions.
     std::map<std::string, std::uint64_t> drops;
     /// Rewards for decisions that were sealed already.
     std::uint64_t late_rewards = 0;
-    /// Updates that did not check out and were pulled in full.
+    /// Patches that failed verification; the weights were then pulled in full.
     std::uint64_t damaged_patches = 0;
-    /// Empty if there was none.
+    /// The error of the last failed call; empty if there was none.
     std::string last_error;
-    /// Why nothing is sent or received at present, though the server is there or a thread died; empty while it is.
+    /// Why nothing is sent or received at present: the server refuses this client, or a thread died; empty otherwise.
     std::string stopped;
 };
 

@@ -1,5 +1,5 @@
 /// @file
-/// Where the client's messages go. A library does not print: unless told otherwise they go nowhere.
+/// The client's log messages. They go nowhere until `log_to` sets a sink.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ void log_to(LogSink sink, LogLevel least = LogLevel::Info);
 /// A sink that writes lines to the standard error stream.
 LogSink standard_error();
 
-/// Say something to whoever listens.
+/// Send a message to the sink.
 void log(LogLevel level, std::string_view message);
 
 }  // namespace rl4sys

@@ -1,5 +1,5 @@
 /// @file
-/// Chance as an argument: numbers keyed by seed, stream and step, the same in every language.
+/// Keyed noise: random numbers by seed, stream and step, the same in every language.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 /// @file
-/// What a system observes: views of its arrays, alone or by name. Nothing is copied or allocated here.
+/// Observations: views of the system's arrays, alone or by name. Nothing is copied or allocated here.
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ constexpr ElementType element_type_of() {
     }
 }
 
-/// Numbers that lie somewhere else, in C order; their shape is the one that the policy expects.
+/// A view of numbers in C order; their shape is the one that the policy expects.
 class ArrayView {
 public:
     /// Nothing: no mask, no observation.
@@ -71,10 +71,10 @@ struct NamedArray {
     ArrayView array;
 };
 
-/// What is observed at one moment: one array, or several by name. Valid only as long as what it looks at.
+/// One observation: one array, or several by name. Valid only as long as the arrays it refers to.
 class Observation {
 public:
-    /// Nothing was observed.
+    /// No observation.
     constexpr Observation() = default;
     template <typename Array, typename = std::enable_if_t<std::is_constructible_v<ArrayView, const Array&>>>
     constexpr Observation(const Array& array) : only_{{}, array} {}

@@ -18,18 +18,18 @@ namespace detail {
 class Plan;
 }
 
-/// How a decision ended. Anything but `Decided` leaves the decision without an action.
+/// The outcome of a decision. There is an action only for `Decided`.
 enum class Outcome : std::uint8_t {
     Decided = 0,
     /// The action mask forbids every choice of a group.
     NothingAllowed = 1,
     /// The scores or the action are NaN or infinite: so were the observation or the weights.
     NotFinite = 2,
-    /// An observation that an `embed` op reads is no row of its table.
+    /// An observation that an `embed` op reads is not a row of its table.
     IndexOutOfRange = 3,
 };
 
-/// What to tell people about an outcome.
+/// The message for an outcome.
 const char* describe(Outcome outcome) noexcept;
 
 /// What a policy chose for one row. The pointers belong to the policy and are valid until its next decision.
@@ -51,7 +51,7 @@ const std::vector<std::string>& known_ops();
 /// The heads that this runtime has; a client lists them when it joins.
 const std::vector<HeadKind>& known_heads();
 
-/// A policy that acts for one row at a time. Not for two threads at once: give each its own.
+/// A policy that acts for one row at a time. It is not thread-safe: give each thread its own.
 ///
 /// The constructor checks the whole spec, so that a decision needs no checks and allocates nothing.
 class Policy {
@@ -73,16 +73,16 @@ public:
     /// How many floats its memory has: all arrays of the carry, one after the other.
     std::size_t carry_size() const noexcept;
 
-    /// Use these weights from the next decision on: a pointer is exchanged, nothing is copied.
+    /// Use these weights from the next decision on: a pointer is swapped, nothing is copied.
     /// @throws LayoutMismatch if there are more or fewer than the policy has.
     void load(SharedWeights weights);
     const SharedWeights& weights() const noexcept;
 
-    /// Decide for one row. Allocates nothing and blocks on nothing.
-    /// @param observation one pointer for each of `spec().program.inputs`, to one row as it travels: values of the
+    /// Choose an action for one row. Never allocates or blocks.
+    /// @param observation one pointer for each of `spec().program.inputs`, to one row as on the wire: values of the
     ///        stated type in C order, without regard to alignment.
     /// @param noise `noise_size()` uniform numbers; may be null if that is 0.
-    /// @param carry `carry_size()` values; null for the memory of a policy that has seen nothing yet. May be what
+    /// @param carry `carry_size()` values; null at the start of an episode. May be what
     ///        the last decision returned.
     Decision decide(const void* const* observation, const float* noise, const float* carry = nullptr) noexcept;
 

@@ -1,5 +1,5 @@
 /// @file
-/// A policy as data: what it sees, what it does, and the program between. docs/policies.md says what it means.
+/// A policy as data: observations, program, head and actions. docs/policies.md defines it.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace rl4sys {
 
-/// A spec that cannot be run, or text that is no spec. The message says what is wrong and where.
+/// A spec that cannot be run, or text that is not a spec. The message says what is wrong and where.
 class BadPolicy : public std::invalid_argument {
 public:
     using std::invalid_argument::invalid_argument;
@@ -84,7 +84,7 @@ struct Program {
     std::vector<Memory> carry;
 };
 
-/// The ways in which registers become an action. The numbers are those of `rl4sys.v1.HeadKind`.
+/// The kinds of heads. The numbers are those of `rl4sys.v1.HeadKind`.
 enum class HeadKind : std::uint8_t {
     Categorical = 1,
     EpsilonGreedy = 2,
@@ -95,34 +95,35 @@ enum class HeadKind : std::uint8_t {
     NoiseConditioned = 7,
 };
 
-/// A register of normal numbers that a program reads like an input, drawn anew for each decision.
+/// A register of normal numbers that a program reads like an input, drawn for each decision.
 struct Chance {
     std::string name;
     std::size_t size = 0;
 };
 
-/// How registers become an action.
+/// A head: turns registers into an action.
 struct Head {
     HeadKind kind = HeadKind::Deterministic;
     std::vector<std::string> inputs;
     std::vector<std::string> tensors;
-    /// The bool observation that says which choices are allowed.
+    /// The bool observation that marks allowed choices.
     std::optional<std::string> mask;
     Settings settings;
 
-    /// The register that the head itself assigns, for memory to take up: the setting `next`, if it has one.
+    /// The register that the head assigns for the carry: the setting `next`, if it has one.
     std::optional<std::string> output() const;
-    /// What is drawn before the program runs: settings `noise` (the register) and `size`, of a head that has them.
+    /// The noise that is drawn before the program runs: settings `noise` (the register) and `size`, if the head has
+    /// them.
     std::optional<Chance> chance() const;
 };
 
-/// Everything about a policy but its weights. Nothing is checked here: `Policy` refuses what it cannot run.
+/// Everything about a policy except its weights. Nothing is checked here: `Policy` refuses a spec that it cannot run.
 struct PolicySpec {
     ActionSpec action;
     Program program;
     Head head;
 
-    /// What the policy notes about each decision, for the learner: `log_prob`, or nothing.
+    /// What the policy records about each decision for the learner: `log_prob`, or nothing.
     std::vector<ArraySpec> noted() const;
     /// Its memory as arrays, in order.
     std::vector<ArraySpec> carry_arrays() const;

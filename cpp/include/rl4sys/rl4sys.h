@@ -1,9 +1,9 @@
 /**
  * @file
- * The client for C and for languages that can call C. Functions return a status; `rl4sys_last_error` has the words.
+ * The client for C and for languages that can call C. Functions return a status; `rl4sys_last_error` has the message.
  *
- * Handles may be used by any thread. What is said of `Agent` and `Episode` in agent.hpp holds here too: `rl4sys_act`
- * never waits for the network and never fails because the server is away.
+ * Handles are thread-safe. The promises of `Agent` and `Episode` in agent.hpp hold here too: `rl4sys_act`
+ * never waits for the network and never fails because the server is unreachable.
  */
 #ifndef RL4SYS_H
 #define RL4SYS_H
@@ -20,21 +20,21 @@ typedef struct rl4sys_episode rl4sys_episode;
 
 typedef enum rl4sys_status {
     RL4SYS_OK = 0,
-    /** The settings cannot be used. */
+    /** The settings are invalid. */
     RL4SYS_BAD_SETTINGS = 1,
-    /** There is no policy to act with: the server is away or refuses, and nothing stands in for it. */
+    /** There is no policy to act with: the server is unreachable or refuses, and there is no cache and no fallback. */
     RL4SYS_NOT_CONNECTED = 2,
-    /** An observation, mask, reward or another argument is not what is expected. */
+    /** An observation, mask, reward or another argument is invalid. */
     RL4SYS_BAD_ARGUMENT = 3,
     /** The mask forbids every choice. */
     RL4SYS_NOTHING_ALLOWED = 4,
-    /** The episode is over, or the agent is closed. */
+    /** The episode has ended, or the agent is closed. */
     RL4SYS_ENDED = 5,
-    /** Not done in time. */
+    /** The timeout passed. */
     RL4SYS_TIMEOUT = 6,
     /** The process was forked after connecting. */
     RL4SYS_FORKED = 7,
-    /** Something else. */
+    /** Any other error. */
     RL4SYS_FAILED = 8
 } rl4sys_status;
 
@@ -63,17 +63,17 @@ typedef struct rl4sys_array {
     rl4sys_type type;
 } rl4sys_array;
 
-/** What was decided. */
+/** A decision. */
 typedef struct rl4sys_action {
     int64_t choice;         /**< The first of `choices`. */
     const int64_t* choices; /**< NULL where actions are numbers. Valid until the episode's next decision. */
     const float* numbers;   /**< NULL where actions are choices. Valid until the episode's next decision. */
     size_t size;            /**< Choices or numbers. */
-    int64_t decision;       /**< The id of this decision, for rewards that come late. */
-    int is_fallback;        /**< Whether the fallback decided. */
+    int64_t decision;       /**< The id of this decision, for late rewards. */
+    int is_fallback;        /**< Whether the fallback chose it. */
 } rl4sys_action;
 
-/** The state of an agent at one moment; see health.hpp. */
+/** The state of an agent at one point in time; see health.hpp. */
 typedef struct rl4sys_health {
     int connected;
     int64_t version; /**< -1 before the first policy. */
@@ -90,40 +90,40 @@ typedef struct rl4sys_health {
     int stopped; /**< Whether nothing is sent or received at present: refused, or a thread died. */
 } rl4sys_health;
 
-/** Decides while there is no policy yet. Returns a choice. */
+/** Chooses an action while there is no policy yet. */
 typedef int64_t (*rl4sys_fallback)(const rl4sys_array* observation, size_t arrays, void* context);
 
-/** What went wrong in this thread's last call that did not return RL4SYS_OK. Valid until its next such call. */
+/** The error of this thread's last call that did not return RL4SYS_OK. Valid until its next such call. */
 const char* rl4sys_last_error(void);
 
 /** Connect with the settings of a JSON file. `fallback` may be NULL. */
 rl4sys_status rl4sys_connect(const char* config_path, rl4sys_fallback fallback, void* context, rl4sys_agent** agent);
-/** Connect with settings in JSON; relative paths are below the working directory. */
+/** Connect with settings in JSON; paths are relative to the working directory. */
 rl4sys_status rl4sys_connect_json(const char* settings, rl4sys_fallback fallback, void* context, rl4sys_agent** agent);
-/** Send what is sealed, and wait until the server has it. */
+/** Send all sealed segments and wait until the server acknowledged them. */
 rl4sys_status rl4sys_flush(rl4sys_agent* agent, double timeout);
 rl4sys_status rl4sys_get_health(const rl4sys_agent* agent, rl4sys_health* health);
 /** How many segments were dropped for this reason, such as "overflow_oldest". */
 uint64_t rl4sys_drops(const rl4sys_agent* agent, const char* reason);
-/** End what is open as truncated, send what there is for up to `timeout` seconds, stop, and free the agent.
+/** Truncate open episodes, send the backlog for up to `timeout` seconds, stop, and free the agent.
  *  Episodes must still be freed, before or after. NULL is allowed. */
 void rl4sys_close(rl4sys_agent* agent, double timeout);
 
-/** A new episode. Free it with `rl4sys_episode_free`, which ends it as truncated if nobody did. */
+/** Start an episode. Free it with `rl4sys_episode_free`, which truncates it unless it has ended. */
 rl4sys_status rl4sys_episode_begin(rl4sys_agent* agent, rl4sys_episode** episode);
 void rl4sys_episode_free(rl4sys_episode* episode);
 
-/** The action for one array of float32; `mask` (0: forbidden) may be NULL. */
+/** Choose the action for one array of float32; `mask` (0: forbidden) may be NULL. */
 rl4sys_status rl4sys_act(rl4sys_episode* episode, const float* observation, size_t size, const uint8_t* mask,
                          size_t mask_size, rl4sys_action* action);
-/** The action for arrays by name; a mask is the array "action_mask". */
+/** Choose the action for arrays by name; a mask is the array "action_mask". */
 rl4sys_status rl4sys_act_arrays(rl4sys_episode* episode, const rl4sys_array* observation, size_t arrays,
                                 rl4sys_action* action);
 /** Add to the reward of the latest decision. */
 rl4sys_status rl4sys_reward(rl4sys_episode* episode, double value);
 /** Add to the reward of the decision with this id. */
 rl4sys_status rl4sys_reward_decision(rl4sys_episode* episode, double value, int64_t decision);
-/** The episode is over. `observation` is what followed the last action; NULL if it was not observed. */
+/** End the episode. `observation` is the final observation; NULL if there is none. */
 rl4sys_status rl4sys_end(rl4sys_episode* episode, const float* observation, size_t size, rl4sys_ending ending);
 rl4sys_status rl4sys_end_arrays(rl4sys_episode* episode, const rl4sys_array* observation, size_t arrays,
                                 rl4sys_ending ending);

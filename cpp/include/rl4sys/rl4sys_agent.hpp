@@ -25,10 +25,10 @@ namespace rl4sys {
 
 class RL4SysAgent;
 
-/// One episode, as the original calls it. Made by `requestForAction`.
+/// One episode, under its original name. Created by `requestForAction`.
 class RL4SysTrajectory {
 public:
-    /// Whether its end was marked.
+    /// Whether the episode has ended.
     bool isCompleted() const noexcept { return episode_.ended(); }
 
 private:
@@ -39,15 +39,15 @@ private:
     Episode episode_;
 };
 
-/// A decision that can still be rewarded.
+/// A decision, to which a reward can be given.
 class RL4SysAction {
 public:
-    /// What to do: one choice, several, or numbers.
+    /// The action: one choice, several, or numbers.
     const std::vector<float>& getAction() const noexcept { return values_; }
     /// The choice, where there is one.
     std::int64_t getChoice() const noexcept { return choice_; }
     double getReward() const noexcept { return reward_; }
-    /// The reward of this decision is this; a later call corrects an earlier one.
+    /// Set the reward of this decision; a later call replaces an earlier one.
     void updateReward(double reward);
 
 private:
@@ -61,7 +61,7 @@ private:
     double reward_ = 0.0;
 };
 
-/// Connects as its file says. Where the file does not tell the size of observations, at the first request.
+/// An agent with the original API. It connects at once, or at the first request if the config lacks `input_size`.
 class RL4SysAgent {
 public:
     using Answer = std::pair<std::shared_ptr<RL4SysTrajectory>, RL4SysAction>;
@@ -69,28 +69,28 @@ public:
     /// With `debug`, messages go to the standard error stream. @throws SettingsError, ConnectError
     explicit RL4SysAgent(const std::string& configFilePath, bool debug = false);
 
-    /// Decide; without a trajectory, or after the end of one, a new one begins. Nothing if the observation or the mask
-    /// is of no use; `lastError` then says why.
+    /// Choose an action; begins a new trajectory if there is none or the given one has ended. Empty if the observation
+    /// or the mask does not fit; `lastError` then says why.
     std::optional<Answer> requestForAction(std::shared_ptr<RL4SysTrajectory> trajectory,
                                            const std::vector<float>& observation,
                                            const std::vector<std::uint8_t>& mask = {});
-    /// Kept for the programs that call it: a decision is part of its trajectory from the start.
+    /// Does nothing, since `requestForAction` already recorded the decision; kept for the original API.
     /// @throws std::invalid_argument for an action of another trajectory.
     void addToTrajectory(const std::shared_ptr<RL4SysTrajectory>& trajectory, const RL4SysAction& action);
     void updateActionReward(RL4SysAction& action, double reward) { action.updateReward(reward); }
-    /// The episode is over. One that was only cut short needs `truncated` and what was observed then.
-    /// False if it had ended before.
+    /// End the episode; if it was cut short, pass `truncated` and the final observation.
+    /// False if it had already ended.
     bool markEndOfTrajectory(const std::shared_ptr<RL4SysTrajectory>& trajectory, const RL4SysAction& action,
                              const std::vector<float>& finalObservation = {}, bool truncated = false);
-    /// Send what there is, and wait until the server has it; false if it did not in `timeout` seconds.
+    /// Send all sealed segments and wait until the server acknowledged them; false after `timeout` seconds.
     bool flushTrajectories(double timeout = 10.0);
-    /// Send what there is, and stop.
+    /// Send the backlog and stop.
     void close(double timeout = 10.0);
-    /// The version of the weights that decide now; -1 before the first.
+    /// The version of the weights in use; -1 before the first.
     std::int64_t getCurrentModelVersion() const;
     const std::string& lastError() const noexcept { return last_error_; }
-    /// The agent beneath, for `health()` and more than one style at a time; null before the first request of a client
-    /// whose file does not tell the size of observations.
+    /// The underlying agent, for `health()` and for using both APIs together; null before the first request of a client
+    /// whose config lacks `input_size`.
     Agent* agent() noexcept { return agent_ ? &*agent_ : nullptr; }
 
 private:

@@ -18,16 +18,16 @@ namespace rl4sys {
 
 /// All tensors of a policy, one after the other.
 using Weights = std::vector<float>;
-/// Weights that nobody changes any more, so that threads can share them.
+/// Immutable weights, which threads can share.
 using SharedWeights = std::shared_ptr<const Weights>;
 
-/// Weights do not have the names, shapes or size that were agreed on.
+/// Weights do not fit a layout.
 class LayoutMismatch : public std::invalid_argument {
 public:
     using std::invalid_argument::invalid_argument;
 };
 
-/// A patch does not lead from the weights at hand to the version it names.
+/// A patch cannot be applied to the present weights, or does not give the version it names.
 class PatchMismatch : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -64,7 +64,7 @@ using Digest = std::array<std::uint8_t, 32>;
 
 /// SHA-256 of some bytes.
 Digest sha256(const void* data, std::size_t bytes);
-/// SHA-256 of weights as they travel: little-endian float32.
+/// SHA-256 of weights as on the wire: little-endian float32.
 Digest sha256(const Weights& weights);
 /// A digest in lowercase hexadecimal.
 std::string to_hex(const Digest& digest);
@@ -88,7 +88,7 @@ struct Patch {
     std::uint64_t target = 0;
     Encoding encoding = Encoding::Raw;
     std::string payload;
-    /// Of the resulting weights.
+    /// SHA-256 of the resulting weights.
     Digest sha256{};
     /// How many floats the result has.
     std::uint64_t size = 0;

@@ -12,9 +12,9 @@
 namespace rl4sys::client {
 namespace {
 
-// Seconds that a sealed segment may be in no outbox yet: what a killed client loses.
+// Seconds that a sealed segment may wait before it is in the outbox: the most that a killed client loses.
 constexpr double longest_linger = 0.05;
-// What is worth a message at once, so that a fast system's experience is young and a slow one is seldom disturbed.
+// A backlog of this size is sent at once, so that the experience of a fast system stays recent.
 constexpr std::size_t eager_bytes = 32 << 10;
 constexpr double least_join_seconds = 0.2;
 
@@ -37,7 +37,7 @@ std::unique_ptr<PolicyCache> cache_for(const ClientSettings& settings, const Clo
 
 Start fresh_start(const ClientSettings& settings) {
     const std::uint64_t epoch = records::fresh_epoch();
-    // Microseconds since 1970: larger at every start, whatever the clock's small corrections.
+    // Microseconds since 1970: larger at every start, even after small corrections of the clock.
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     const auto first = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
     return {epoch, static_cast<std::uint64_t>(first), settings.seed.value_or(epoch), steady_seconds};

@@ -21,31 +21,31 @@ namespace rl4sys::client {
 
 /// What differs from one start of a client to the next.
 struct Start {
-    std::uint64_t epoch = 0;          ///< Never used before by this client: 63 random bits.
-    std::uint64_t first_episode = 0;  ///< Larger than every number of an earlier start.
+    std::uint64_t epoch = 0;          ///< 63 random bits, different at every start of the client.
+    std::uint64_t first_episode = 0;  ///< Larger than any episode number of an earlier start.
     std::uint64_t seed = 0;
     Clock clock = steady_seconds;
-    double refused_seconds = refused_pause;  ///< Between two attempts of a client that is refused.
+    double refused_seconds = refused_pause;  ///< Between two attempts of a refused client.
 };
 
-/// A start of now, with chance of its own unless the settings have a seed.
+/// A start at the present time, with a random seed unless the settings have one.
 Start fresh_start(const ClientSettings& settings);
 
-/// The parts of an agent, wired together. Threads share it, so that it outlives a call that hangs.
+/// The parts of an agent, wired together. Threads share it, so that it outlives a hanging call.
 class Core : public std::enable_shared_from_this<Core> {
 public:
     Core(ClientSettings settings, std::shared_ptr<wire::Transport> transport, const Start& start, Fallback fallback);
 
-    /// Start the threads; once.
+    /// Start the threads. Call it once.
     void run();
     std::pair<Lane*, std::uint64_t> episode();
     void end(Lane& lane, std::uint64_t number, const Observation& final_observation, Ending ending, ArrayView mask);
     Health health() const;
     bool flush(double timeout);
     void close(double timeout);
-    /// Wait until there is a policy; returns why there will be none, if that is known.
+    /// Wait for a policy; returns the error that prevents one, if there is one.
     std::optional<std::string> wait_for_policy(double timeout);
-    /// Act with what the cache has, until the server sends something newer.
+    /// Act with the cached policy until the server sends a newer one.
     void use_cached_policy();
     bool has_policy() const { return newest_.generation() > 0; }
     bool is_forked() const;

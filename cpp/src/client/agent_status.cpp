@@ -56,7 +56,7 @@ void AgentStatus::failed(const std::string& error) {
             return;
         }
     }
-    log(LogLevel::Warning, "Lost the training server: " + error + " Decisions go on; experience is kept.");
+    log(LogLevel::Warning, "Lost the training server: " + error + " Decisions continue; experience is kept.");
 }
 
 void AgentStatus::refused(Caller caller, const std::string& error) {
@@ -71,8 +71,8 @@ void AgentStatus::refused(Caller caller, const std::string& error) {
             return;
         }
     }
-    log(LogLevel::Error,
-        "The training server refuses this client: " + error + " Decisions go on; it is asked again every half minute.");
+    log(LogLevel::Error, "The training server refuses this client: " + error +
+                             " Decisions continue; the client tries again every 30 s.");
 }
 
 void AgentStatus::died(const std::string& name, const std::string& error) {
@@ -82,7 +82,7 @@ void AgentStatus::died(const std::string& name, const std::string& error) {
         died_ = error;
         last_error_ = "The thread " + name + " died: " + error;
     }
-    log(LogLevel::Error, "The background thread " + name + " died: " + error + " Decisions go on without it.");
+    log(LogLevel::Error, "The background thread " + name + " died: " + error + " Decisions continue without it.");
 }
 
 void AgentStatus::note(const std::string& error) {
@@ -92,7 +92,7 @@ void AgentStatus::note(const std::string& error) {
 
 bool AgentStatus::first_refusal() {
     const std::lock_guard lock(mutex_);
-    return !std::exchange(refusal_told_, true);
+    return !std::exchange(refusal_reported_, true);
 }
 
 }  // namespace rl4sys::client

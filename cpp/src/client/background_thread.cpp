@@ -14,7 +14,7 @@ BackgroundThread::BackgroundThread(std::string name, std::function<void()> work,
         [state = state_, name = std::move(name), work = std::move(work), keep = std::move(owner), &status]() mutable {
             try {
                 work();
-                // Whatever it is, nobody above could handle it: the owner is told, and the process lives.
+                // Nothing above could handle it, and the live system must keep running.
             } catch (const std::exception& error) {
                 status.died(name, error.what());
             }

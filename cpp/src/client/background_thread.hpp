@@ -1,4 +1,4 @@
-/// Threads that work behind the back of a live system, and never take it down with them.
+/// Background threads, whose errors never end the live system.
 #pragma once
 
 #include <condition_variable>
@@ -12,16 +12,16 @@
 
 namespace rl4sys::client {
 
-/// Runs `work` until it returns. If it dies, `health()` tells; the system goes on.
+/// Runs `work` until it returns. An error ends the thread and is reported by `health()`, nothing more.
 class BackgroundThread {
 public:
-    /// `owner` keeps alive what the work uses, also if nobody can wait for its end.
+    /// `owner` keeps what the work uses alive, even after `join` gave up.
     BackgroundThread(std::string name, std::function<void()> work, std::shared_ptr<void> owner, AgentStatus& status);
     ~BackgroundThread();
     BackgroundThread(const BackgroundThread&) = delete;
     BackgroundThread& operator=(const BackgroundThread&) = delete;
 
-    /// Wait until it has ended, but no longer than so many seconds; what still hangs then is left to itself.
+    /// Wait for its end, at most this many seconds; a thread that still hangs is detached.
     void join(double seconds);
 
 private:

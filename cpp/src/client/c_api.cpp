@@ -27,7 +27,7 @@ rl4sys_status failed(rl4sys_status status, const char* message) {
     return status;
 }
 
-/// Run `work`; what it throws becomes a status.
+/// Run `work`; an exception becomes a status.
 template <typename Work>
 rl4sys_status guarded(const Work& work) noexcept {
     try {
@@ -55,7 +55,7 @@ rl4sys::ArrayView view_of(const rl4sys_array& array) {
     return {array.data, array.size, static_cast<rl4sys::ElementType>(array.type)};
 }
 
-/// Named arrays; a few need no memory of their own.
+/// Named arrays; a few need no allocation.
 class NamedArrays {
 public:
     NamedArrays(const rl4sys_array* arrays, size_t count)

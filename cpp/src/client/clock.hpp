@@ -1,4 +1,4 @@
-/// Seconds that only go forward.
+/// A monotonic clock in seconds.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@ inline double steady_seconds() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// A length of time for condition variables; no more than a day, so that no sum overflows.
+/// A duration for condition variables; at most a day, so that no sum overflows.
 inline std::chrono::duration<double> length_of(double seconds) {
     constexpr double day = 86'400.0;
     return std::chrono::duration<double>(seconds < 0.0 ? 0.0 : seconds < day ? seconds : day);

@@ -139,14 +139,14 @@ void Courier::deliver() {
         }
         status_.succeeded(Caller::Courier);
         delivery_.answered(reply, clock_());
-        tell_refusals();
+        report_refusals();
     }
     changed_.notify_all();
 }
 
 void Courier::recover(const CallFailed& error, const std::shared_ptr<const OpenSession>& opened) {
     const Remedy what = remedy(error);
-    // A push that breaks the contract is dropped and counted; a join that does fails until somebody repairs it.
+    // An invalid push is dropped and counted; an invalid join fails until the user repairs the cause.
     const bool is_refused = what == Remedy::Repair && (!opened || error.code != Code::InvalidArgument);
     if ((is_refused || what == Remedy::Join) && opened) {
         shared_session_.forget(*opened);
@@ -157,7 +157,7 @@ void Courier::recover(const CallFailed& error, const std::shared_ptr<const OpenS
             return;
         }
         delivery_.failed(error, clock_(), is_refused ? refused_seconds_ : 0.0);
-        tell_refusals();
+        report_refusals();
         if (is_refused) {
             status_.refused(Caller::Courier, error.what());
         } else {
@@ -167,14 +167,14 @@ void Courier::recover(const CallFailed& error, const std::shared_ptr<const OpenS
     changed_.notify_all();
 }
 
-void Courier::tell_refusals() {
+void Courier::report_refusals() {
     const std::vector<std::string> refusals = delivery_.take_refusals();
     if (refusals.empty()) {
         return;
     }
     if (status_.first_refusal()) {
         log(LogLevel::Warning,
-            "The server will never take some experience: " + refusals.front() + " See health().drops.");
+            "The server refuses some experience permanently: " + refusals.front() + " See health().drops.");
     }
     status_.note(refusals.back());
 }

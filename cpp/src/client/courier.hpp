@@ -1,4 +1,4 @@
-/// Carries the outbox to the server, in a thread of its own.
+/// Pushes the outbox to the server from a background thread.
 #pragma once
 
 #include <condition_variable>
@@ -13,7 +13,7 @@
 
 namespace rl4sys::client {
 
-/// What an operator wants to know about the outbox.
+/// The counters of the outbox.
 struct OutboxCounts {
     std::size_t backlog = 0;
     std::size_t backlog_bytes = 0;
@@ -21,7 +21,7 @@ struct OutboxCounts {
     records::Drops drops;
 };
 
-/// Lets several threads use a `Delivery`. Its lock is not held while a call is on its way.
+/// Makes a `Delivery` thread-safe and runs it. The lock is not held during a call.
 class Courier {
 public:
     Courier(std::unique_ptr<records::AnyOutbox> outbox, Pace pace, RandomSource rng, SharedSession& shared_session,
@@ -29,21 +29,21 @@ public:
             double refused_seconds = refused_pause);
 
     OutboxCounts counts() const;
-    /// Put a payload into the outbox; waits while it is full, where the overflow policy is to block.
+    /// Put a payload into the outbox; with `overflow: block`, wait while it is full.
     void offer(std::string payload, bool episode_ended);
-    /// Deliver until `stop`.
+    /// Deliver until `stop` is called.
     void run();
-    /// Send at once, and wait until all is settled; false if there was no time or no way.
+    /// Send at once and wait until everything is settled; false at the deadline or when sending is impossible.
     bool flush(double deadline);
-    /// End `run` after the call that is on its way.
+    /// End `run` after the present call.
     void stop();
-    /// Let go of the outbox, also if a call still hangs; returns how many segments are lost with it.
+    /// Close the outbox, even if a call still hangs; returns how many segments are lost with it.
     std::size_t close();
 
 private:
     void deliver();
     void recover(const wire::CallFailed& error, const std::shared_ptr<const OpenSession>& opened);
-    void tell_refusals();
+    void report_refusals();
 
     std::unique_ptr<records::AnyOutbox> outbox_;
     Delivery delivery_;

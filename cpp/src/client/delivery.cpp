@@ -9,7 +9,7 @@ namespace {
 using records::Parcel;
 
 constexpr std::size_t message_slack = 4096;
-constexpr std::size_t per_segment = 24;  // Bytes that a segment takes in a request beyond its own.
+constexpr std::size_t per_segment = 24;  // Bytes that a segment takes in a request beyond its payload.
 
 std::string_view schema_of(const Parcel& parcel) {
     return std::string_view(*parcel.payload).substr(0, hash_bytes);
@@ -82,7 +82,7 @@ std::optional<wire::PushRequest> Delivery::request(const DeliverySession& sessio
 void Delivery::answered(const wire::PushReply& reply, double now) {
     const Group group = std::move(groups_.front());
     groups_.pop_front();
-    // Ranges from outside are never spelled out: one may claim to hold 2^63 numbers.
+    // Ranges from the server are never expanded: one may claim to hold 2^63 numbers.
     for (const Parcel& parcel : group) {
         if (is_covered(parcel.key.sequence, reply.acknowledged) && outbox_.acknowledge(parcel.key)) {
             ++acknowledged_;
@@ -97,7 +97,7 @@ void Delivery::answered(const wire::PushReply& reply, double now) {
     not_before_ = now + asked_pause(reply.retry_after_ms);
     if (groups_.empty() && outbox_.in_flight() > 0) {
         outbox_.disconnected();
-        // A server that leaves something out without asking for a pause must not be asked in a tight loop.
+        // A server that leaves parcels out without asking for a pause must not be called in a tight loop.
         if (reply.retry_after_ms == 0) {
             not_before_ = now + backoff_.failed();
         }

@@ -1,4 +1,4 @@
-/// What to send next, and what an answer means. No thread, no clock, no network: transcripts drive it.
+/// Decides what to send next and what a reply means. It has no thread, clock or network, so transcripts can drive it.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@
 
 namespace rl4sys::client {
 
-/// In front of every payload in the outbox: the schema under which the segment was recorded.
+/// Every payload in the outbox begins with the hash of the schema under which its segment was recorded.
 inline constexpr std::size_t hash_bytes = 32;
 
-/// When what waits is worth a message.
+/// When waiting segments are sent.
 struct Pace {
-    double interval = 0.0;                  ///< Seconds after which anything is.
-    std::optional<std::uint64_t> episodes;  ///< Ended episodes after which everything is.
-    std::size_t eager_bytes = 0;            ///< Bytes after which everything is.
+    double interval = 0.0;                  ///< After this many seconds at the latest.
+    std::optional<std::uint64_t> episodes;  ///< Sooner, once this many episodes have ended.
+    std::size_t eager_bytes = 0;            ///< Sooner, once this many bytes are waiting.
 };
 
-/// What the server said when the client joined.
+/// The session and its limits, from the reply to Join.
 struct DeliverySession {
     std::string id;
     std::string learner;
@@ -31,30 +31,30 @@ struct DeliverySession {
     std::size_t max_push_segments = 0;
 };
 
-/// Sends parcels group by group, each again and again until it is settled.
+/// Sends parcels in groups and resends each until it is settled.
 ///
-/// A group has one epoch and one schema. Only one request is on its way at a time, so that an answer can never be
-/// taken for that of another one.
+/// A group has one epoch and one schema. There is only one request at a time, so a reply can never be taken for that
+/// of another request.
 class Delivery {
 public:
     Delivery(records::AnyOutbox& outbox, Pace pace, RandomSource rng);
 
     records::AnyOutbox& outbox() { return outbox_; }
     std::uint64_t acknowledged() const { return acknowledged_; }
-    /// Whether to send at once whatever there is.
+    /// Whether to send everything at once.
     void set_flushing(bool flushing) { flushing_ = flushing; }
-    /// What the server said since the last call about segments that it refuses for ever.
+    /// The server's messages, since the last call, about segments that it refuses permanently.
     std::vector<std::string> take_refusals();
 
-    /// Something new is in the outbox.
+    /// Note that the outbox has a new parcel.
     void offered(double now, bool episode_ended);
-    /// Seconds until there is something to do; 0 for now, nothing for as long as nothing is offered.
+    /// Seconds until there is something to do: 0 for now, nothing until something is offered.
     std::optional<double> wait(double now) const;
     /// The next message, if there is something to send.
     std::optional<wire::PushRequest> request(const DeliverySession& session);
-    /// Settle what the answer speaks of; what it leaves out is sent again.
+    /// Settle the parcels that the reply mentions; the others will be sent again.
     void answered(const wire::PushReply& reply, double now);
-    /// Nothing is known about what was on its way: send it again later, unless it can never be taken.
+    /// Send the parcels of the failed call again later, unless the server can never accept them.
     void failed(const wire::CallFailed& error, double now, double least_pause = 0.0);
 
 private:

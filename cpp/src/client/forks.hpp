@@ -1,4 +1,4 @@
-/// Notices that a process was forked: threads, locks and connections do not survive that.
+/// Detects forks, which an agent does not survive: threads, locks and connections stay in the parent.
 #pragma once
 
 #include <cstdint>
@@ -6,10 +6,10 @@
 
 namespace rl4sys::client {
 
-/// How often this process was forked from the one that asked first.
+/// How many forks lie between this process and the one that loaded this library.
 std::uint64_t forks() noexcept;
 
-/// What to tell whoever uses an agent that belongs to the parent process.
+/// The error for an agent that belongs to the parent process.
 std::string explain_fork();
 
 }  // namespace rl4sys::client

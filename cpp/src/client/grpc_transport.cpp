@@ -28,12 +28,12 @@ grpc::ChannelArguments channel_arguments() {
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 20'000);
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
-    // A watch may be silent for hours, and is how a half-open connection is noticed.
+    // A watch may be silent for hours; pings on it detect half-open connections.
     arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
     arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
     arguments.SetMaxSendMessageSize(message_bytes);
     arguments.SetMaxReceiveMessageSize(message_bytes);
-    // The courier decides when to try again; a connection may be tried a little sooner than that.
+    // The courier decides when to retry a call; reconnecting may happen a little sooner.
     arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
     arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
     arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1'000);
@@ -60,7 +60,7 @@ std::shared_ptr<grpc::ChannelCredentials> credentials(const std::optional<Tls>& 
         return grpc::InsecureChannelCredentials();
     }
     if (tls->cert.has_value() != tls->key.has_value()) {
-        throw SettingsError("tls: cert and key go together; give both or neither.");
+        throw SettingsError("tls: got only one of cert and key; give both or neither.");
     }
     grpc::SslCredentialsOptions options;
     options.pem_root_certs = contents(tls->ca);
@@ -82,12 +82,12 @@ Code code_of(grpc::StatusCode code) {
         case grpc::StatusCode::UNIMPLEMENTED: return Code::Unimplemented;
         case grpc::StatusCode::UNKNOWN:
         case grpc::StatusCode::INTERNAL: return Code::Internal;
-        // What a proxy or a broken peer answers is a fault of the connection, not of the request.
+        // An unexpected code, from a proxy or a broken peer, is a fault of the connection, not of the request.
         default: return Code::Unavailable;
     }
 }
 
-/// Say in our words what gRPC answered.
+/// Throw `CallFailed` for an error of gRPC.
 void require_ok(const grpc::Status& status, const grpc::ClientContext& context) {
     if (status.ok()) {
         return;
@@ -102,7 +102,7 @@ void require_ok(const grpc::Status& status, const grpc::ClientContext& context) 
                      message.empty() ? "code " + std::to_string(status.error_code()) : message, failure);
 }
 
-/// The calls that are on their way, so that closing can cancel them.
+/// The pending calls, so that closing can cancel them.
 class OpenCalls {
 public:
     void add(grpc::ClientContext& context) {
@@ -132,7 +132,7 @@ private:
     bool closed_ = false;
 };
 
-/// One call: its context, known to `OpenCalls` for as long as it lives.
+/// One call: its context, registered with `OpenCalls` for its lifetime.
 class Call {
 public:
     Call(std::shared_ptr<OpenCalls> open, const std::string& token) : open_(std::move(open)) {
@@ -157,7 +157,7 @@ private:
     grpc::ClientContext context_;
 };
 
-/// Messages of one call that streams.
+/// The messages of a streaming call.
 template <typename Wire, typename Message>
 class GrpcStream final : public Stream<Message> {
 public:

@@ -8,7 +8,7 @@
 
 namespace rl4sys::client {
 
-/// One channel to one server. It connects when the first call is made, and again by itself.
+/// One channel to one server. It connects at the first call and reconnects by itself.
 /// @throws SettingsError for certificates that cannot be read.
 std::shared_ptr<wire::Transport> grpc_transport(const ClientSettings& settings);
 

@@ -1,4 +1,4 @@
-/// The JSON of config files and caches; names keep the order in which they stand.
+/// The JSON of config files and caches; keys keep their order.
 #pragma once
 
 #include <nlohmann/json.hpp>

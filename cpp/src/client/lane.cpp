@@ -42,7 +42,7 @@ Action Lane::act(std::uint64_t episode, const Observation& observation, ArrayVie
             }
             action = decide(observation, mask, sealed);
         }
-        // Outside the lock: where the overflow policy is to wait, rewards must not wait too.
+        // Outside the lock: with `overflow: block` posting may wait, and rewards must not.
         post(sealed);
         return action;
     } catch (const std::exception& error) {
@@ -59,7 +59,7 @@ void Lane::reward(std::uint64_t episode, double value, std::optional<std::int64_
     }
     const std::lock_guard lock(mutex_);
     if (episode != episode_) {
-        // Another episode has the lane by now; all of this one was sealed.
+        // The lane already has another episode; this one is sealed completely.
         shared_.status.late_rewards.fetch_add(1, std::memory_order_relaxed);
         return;
     }
@@ -165,7 +165,7 @@ void Lane::adopt(const SharedSnapshot& snapshot) {
     if (!policy_ || policy_spec_ != snapshot->spec) {
         policy_.emplace(*snapshot->spec, snapshot->weights);
         policy_spec_ = snapshot->spec;
-        // Drawing is by step, so nothing repeats.
+        // Random numbers are keyed by step, so none repeats.
         noise_.emplace(shared_.seed, stream_, policy_->noise_size());
         noise_numbers_.assign(policy_->noise_size(), 0.0F);
     } else {
@@ -174,10 +174,10 @@ void Lane::adopt(const SharedSnapshot& snapshot) {
     snapshot_ = snapshot;
 }
 
-/// Puts the observation into the present row of the buffer, and seals what can be sent now.
+/// Copies the observation into the present row of the buffer and seals the segments that can be sent now.
 std::string Lane::observe(const Observation& observation, ArrayView mask, SegmentBufferList& sealed) {
     if (buffer_ && form_ != snapshot_->form) {
-        // Another policy altogether: what follows the last step cannot be written in its terms.
+        // A policy with another schema: the next observation does not fit the old buffer.
         without_last("schema_changed");
         seal_all(Ending::Truncated, sealed);
     }
@@ -204,7 +204,7 @@ std::string Lane::observe(const Observation& observation, ArrayView mask, Segmen
     return "";
 }
 
-/// The first buffer of the episode, or of another schema.
+/// The first buffer of the episode, or the first after a change of schema.
 void Lane::begin_buffer() {
     if (form_ != snapshot_->form) {
         form_ = snapshot_->form;
@@ -260,7 +260,7 @@ void Lane::seal(std::unique_ptr<SegmentBuffer> buffer, Ending ending, SegmentBuf
     sealed.push_back(std::move(buffer));
 }
 
-/// What the last decision led to was never seen; up to it, all is true.
+/// Drops the last decision, whose outcome was never observed.
 void Lane::without_last(const std::string& reason) {
     if (buffer_->count > 0) {
         --buffer_->count;
@@ -274,7 +274,7 @@ void Lane::post(SegmentBufferList& sealed) {
     }
 }
 
-/// Makes of a decision what the system counts with and within its bounds; it is recorded as it was chosen.
+/// The action for the system: shifted to its first choice, or clipped to its bounds. The decision itself is recorded.
 Action Lane::acted(const Decision& decision) {
     Action action;
     action.size_ = policy_->action_size();

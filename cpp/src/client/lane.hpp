@@ -1,4 +1,4 @@
-/// A stream of episodes, one after the other: decides, records, and takes rewards.
+/// A lane: acts, records and takes rewards for consecutive episodes of one stream.
 #pragma once
 
 #include <atomic>
@@ -20,32 +20,32 @@
 
 namespace rl4sys::client {
 
-/// What all lanes of an agent share.
+/// What all lanes of one agent share.
 struct SharedState {
     Newest& newest;
     SegmentQueue& queue;
     AgentStatus& status;
-    std::size_t longest = 0;  ///< Steps of one segment at most.
+    std::size_t longest = 0;  ///< Most steps of one segment.
     std::size_t reward_window = 0;
     Fallback fallback;
     std::uint64_t seed = 0;
     std::uint64_t forks = 0;
 };
 
-/// One lane. Episodes have it in turn; a handle of an earlier one finds that its number is no longer the present.
+/// One lane. Consecutive episodes use it; a handle of an earlier episode has an outdated number and is refused.
 class Lane {
 public:
     Lane(const SharedState& shared, StreamKey stream, std::uint64_t first_episode);
 
     std::uint64_t index() const { return stream_.lane; }
-    /// Taken in this lane: the step that its chance is drawn for. It may be a moment old.
+    /// Decisions taken in this lane: the step for which random numbers are drawn. It may be slightly out of date.
     std::uint64_t decisions() const { return steps_.load(std::memory_order_relaxed); }
 
     /// Start the next episode, and return its number.
     std::uint64_t begin();
     Action act(std::uint64_t episode, const Observation& observation, ArrayView mask) noexcept;
     void reward(std::uint64_t episode, double value, std::optional<std::int64_t> decision);
-    /// True if this ended the episode; false if it had ended.
+    /// True if this ended the episode; false if it had already ended.
     bool end(std::uint64_t episode, const Observation& final_observation, Ending ending, ArrayView mask);
     std::int64_t decision(std::uint64_t episode) const;
     bool ended(std::uint64_t episode) const;
@@ -69,8 +69,8 @@ private:
     mutable std::mutex mutex_;
     std::uint64_t episode_;
     bool ended_ = true;
-    std::int64_t decided_ = 0;     ///< In this episode.
-    std::int64_t unrecorded_ = 0;  ///< The first of them, by the fallback.
+    std::int64_t decided_ = 0;     ///< Decisions in this episode.
+    std::int64_t unrecorded_ = 0;  ///< The first of them, chosen by the fallback.
     std::atomic<std::uint64_t> steps_ = 0;
 
     std::uint64_t generation_ = 0;
@@ -87,7 +87,7 @@ private:
     std::vector<float> carry_;
     std::vector<const void*> rows_;
 
-    std::int64_t first_choice_ = 0;  ///< What the system calls choice 0.
+    std::int64_t first_choice_ = 0;  ///< The number of choice 0 in the system.
     std::vector<float> least_;
     std::vector<float> most_;
     std::vector<std::int64_t> choices_;

@@ -1,4 +1,4 @@
-/// Lanes: every open episode has a lane of its own, which a later episode reuses.
+/// Gives every open episode a lane of its own, which a later episode reuses.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,20 @@
 
 namespace rl4sys::client {
 
-/// Hands out the free lane with the lowest number; makes a new one when all are taken.
+/// Hands out the free lane with the lowest number, or a new lane when all are taken.
 class LaneAllocator {
 public:
     LaneAllocator(const SharedState& shared, std::string client, std::uint64_t first_episode)
         : shared_(shared), client_(std::move(client)), first_episode_(first_episode) {}
 
-    /// Taken in all lanes together.
+    /// Decisions taken in all lanes together.
     std::uint64_t decisions() const;
     /// The lanes with an open episode, each with the number of that episode.
     std::vector<std::pair<Lane*, std::uint64_t>> open();
     std::size_t open_count() const;
-    /// A lane for a new episode, and the number of that.
+    /// A lane for a new episode, and the number of the episode.
     std::pair<Lane*, std::uint64_t> take();
-    /// Its episode is over.
+    /// Free the lane of an episode that has ended.
     void release(const Lane& lane);
 
 private:

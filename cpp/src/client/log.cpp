@@ -14,7 +14,7 @@ struct Listener {
     LogLevel least = LogLevel::Info;
 };
 
-/// Never destroyed: a background thread may have something to say while the process ends.
+/// Never destroyed: a background thread may log while the process ends.
 Listener& listener() {
     static auto* const only = std::make_unique<Listener>().release();
     return *only;

@@ -11,7 +11,7 @@
 namespace rl4sys::client {
 namespace {
 
-/// What came of copying an array.
+/// The result of copying an array.
 enum class Copied { Fully, OtherType, OutOfRange, NotFinite };
 
 template <typename Number>
@@ -51,7 +51,8 @@ Copied require_finite(const std::byte* row, std::size_t count) {
     return Copied::Fully;
 }
 
-/// Numbers become larger numbers of the same kind, whole ones may become real; nothing is rounded to whole.
+/// Whether a type converts to another: to a wider type of the same kind, or from integer to float; never from float to
+/// integer.
 template <typename To, typename From>
 Copied convert(std::byte* row, const void* data, std::size_t count) {
     constexpr bool to_real = std::is_floating_point_v<To>;
@@ -189,7 +190,7 @@ std::string ObservationReader::write_mask(const SegmentBuffer& buffer, std::size
     }
     const bool known = with_type(mask.type(), [&](auto kind) {
         for (std::size_t index = 0; index < target.values; ++index) {
-            // A truth value from outside may be any byte; only 0 is false.
+            // A bool from the caller may be any byte; only 0 is false.
             using Number = std::conditional_t<std::is_same_v<decltype(kind), bool>, std::uint8_t, decltype(kind)>;
             allowed[index] = std::byte{value_at<Number>(mask.data(), index) != Number{}};
         }

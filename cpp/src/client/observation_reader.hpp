@@ -1,4 +1,4 @@
-/// Puts what a system observes into rows of columns, converted to what the policy sees.
+/// Copies observations into rows of a segment buffer, converted to the types of the policy.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace rl4sys::client {
 
-/// Knows which arrays a policy sees, and copies one observation into a row of each.
+/// Copies an observation into one row of each array that a policy observes.
 class ObservationReader {
 public:
     ObservationReader() = default;
     explicit ObservationReader(const std::vector<ArraySpec>& specs);
 
-    /// Copy into row `row`; a mask that is absent allows everything. Returns what is wrong, or nothing.
+    /// Copy into row `row`; without a mask every action is allowed. Returns what is wrong, or an empty string.
     std::string write(const SegmentBuffer& buffer, std::size_t row, const Observation& observation,
                       ArrayView mask) const;
 

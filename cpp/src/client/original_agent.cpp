@@ -7,10 +7,10 @@
 namespace rl4sys {
 namespace {
 
-/// With a mask, which any request may then give or leave out.
+/// Adds a mask, which is optional in every request.
 ClientSettings completed(ClientSettings settings) {
     if (!settings.action) {
-        throw SettingsError("The file does not tell what can be done: it has no act_dim. Add it.");
+        throw SettingsError("The config has no act_dim, so the actions are unknown. Add it.");
     }
     if (!settings.observation.empty() && !client::has_mask(settings.observation)) {
         const std::vector<ArraySpec> mask = mask_for(*settings.action);
@@ -19,7 +19,7 @@ ClientSettings completed(ClientSettings settings) {
     return settings;
 }
 
-/// The first observation tells the size of all.
+/// Takes the shape from the first observation.
 ClientSettings with_observation(ClientSettings settings, std::size_t size) {
     settings.observation = {{std::string(observation_name), ElementType::Float32, {static_cast<std::uint32_t>(size)}}};
     return completed(std::move(settings));

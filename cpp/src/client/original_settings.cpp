@@ -48,7 +48,7 @@ const Words dqn_names{"gamma",
                       "dueling",
                       "n_step",
                       "max_grad_norm"};
-constexpr std::int64_t other_longest = 1000;  // Of a trajectory, where `max_traj_length` is not given.
+constexpr std::int64_t other_longest = 1000;  // Length of a trajectory where `max_traj_length` is not given.
 
 bool is_on_policy(const std::string& name) {
     return name == "ppo";
@@ -208,7 +208,7 @@ Json translate(const Json& values) {
     ours["algorithm"] = Json{{"name", name}};
     ours["algorithm"].update(algorithm);
     ours["buffer"] = buffer;
-    // What the original files did not have may be added to them: a token, an outbox, a cache.
+    // Settings that the original files did not have may be added to them: a token, an outbox, a cache.
     ours.update(communication.rest());
     ours.update(top.rest());
     Json given = Json::object();

@@ -7,10 +7,10 @@
 
 namespace rl4sys::client {
 
-/// Whether a file has the shape of the original ones.
+/// Whether a config has the keys of an original one.
 bool is_original(const Json& values);
 
-/// The same in the present shape. @throws SettingsError
+/// The same settings with the present names. @throws SettingsError
 Json translate(const Json& values);
 
 }  // namespace rl4sys::client

@@ -14,7 +14,7 @@ namespace rl4sys::client {
 namespace {
 
 constexpr int format = 1;
-// Seconds. A version that is soon replaced is not worth a write.
+// Minimum seconds between two writes: most versions are soon replaced.
 constexpr double seconds_between = 5.0;
 
 std::string hex_of(std::string_view bytes) {
@@ -67,7 +67,7 @@ SharedSnapshot parsed(const std::string& contents) {
     return snapshot;
 }
 
-/// Put new contents under a name in one step: readers see the old ones or the new ones.
+/// Replace a file in one step: readers see either the old contents or the new ones.
 void replace_file(const std::filesystem::path& path, const std::string& contents) {
     records::DiskFiles files;
     files.make_directory(path.parent_path());
@@ -78,7 +78,7 @@ void replace_file(const std::filesystem::path& path, const std::string& contents
         file->sync();
         files.rename(aside, path);
     } catch (const records::FileError&) {
-        // A half-written file would only take space that may be what is missing.
+        // A half-written file would only take space, which may be what is missing.
         std::error_code ignored;
         std::filesystem::remove(aside, ignored);
         throw;
@@ -101,8 +101,8 @@ SharedSnapshot PolicyCache::load() const {
     try {
         return parsed(contents.str());
     } catch (const std::exception& error) {
-        log(LogLevel::Warning, "The cached policy " + path_.string() + " is of no use: " + error.what() +
-                                   ". Delete it, or start with the server.");
+        log(LogLevel::Warning, "The cached policy " + path_.string() + " cannot be used: " + error.what() +
+                                   ". Delete it, or start while the server is reachable.");
         return nullptr;
     }
 }

@@ -1,4 +1,4 @@
-/// Keeps the newest policy on disk, so that a client can start while the server is away.
+/// Caches the newest policy on disk, so that a client can start while the server is unreachable.
 #pragma once
 
 #include <filesystem>
@@ -11,16 +11,16 @@
 
 namespace rl4sys::client {
 
-/// One file for each client and policy: a line of JSON, then the weights as they travel. Python reads it too.
+/// One file per client and policy: a line of JSON, then the weights as on the wire. Python reads it too.
 class PolicyCache {
 public:
     PolicyCache(const std::filesystem::path& directory, const std::string& name, Clock clock);
 
-    /// The policy that was kept; null if there is none that checks out.
+    /// The cached policy; null if there is none or it is damaged.
     SharedSnapshot load() const;
-    /// Write this one, at once or with a later one.
+    /// Write this policy now, or a later one in a few seconds.
     void keep(const SharedSnapshot& snapshot);
-    /// Write what is not yet written. A disk that fails is told of, and decisions go on.
+    /// Write the newest policy if it is not written yet. A failing disk is logged; decisions continue.
     void save();
 
 private:

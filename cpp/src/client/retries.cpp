@@ -11,7 +11,7 @@ namespace {
 using wire::Code;
 using wire::FailureReason;
 
-// Seconds. The longest is short enough that a client has caught up within 5 s of a healed network.
+// Seconds. The longest is short enough for a client to catch up within 5 s after the network recovers.
 constexpr double first_pause = 0.1;
 constexpr double longest_pause = 3.0;
 constexpr double longest_asked = 60.0;

@@ -1,4 +1,4 @@
-/// Which failures pass by themselves, and how long to wait for it.
+/// Which failures are retried, and after what pause.
 #pragma once
 
 #include <functional>
@@ -11,32 +11,32 @@ namespace rl4sys::client {
 enum class Remedy {
     Wait,    ///< Try again later.
     Join,    ///< Join again, then repeat the call.
-    Repair,  ///< Tell the user, who has to do something about it; until then the same call fails again.
+    Repair,  ///< Report it to the user: the call fails again until the cause is repaired.
 };
 
-/// Seconds between two attempts of a client that is refused: whoever is responsible may have put it right.
+/// Seconds between two attempts of a refused client: the cause may have been repaired meanwhile.
 constexpr double refused_pause = 30.0;
 
-/// What helps against a failure, by the table in training.proto.
+/// What to do about a failure, by the table in training.proto.
 Remedy remedy(const wire::CallFailed& error);
 
-/// Seconds that the server asks to wait, as far as it is believed: a broken one must not keep a client away for days.
+/// The pause in seconds that the server asks for, within limits: a broken server must not silence a client for days.
 double asked_pause(std::uint32_t retry_after_ms);
 
-/// Numbers in [0, 1).
+/// Uniform random numbers in [0, 1).
 using RandomSource = std::function<double()>;
 
-/// A source of chance that starts from a seed.
+/// A random source with this seed.
 RandomSource random_source(std::uint64_t seed);
 
-/// Longer and longer pauses with chance in them, so that many clients do not come back at once.
+/// Exponential backoff with jitter, so that many clients do not reconnect at once.
 class Backoff {
 public:
     explicit Backoff(RandomSource rng) : rng_(std::move(rng)) {}
 
-    /// Start again with a short pause.
+    /// Begin the next failure with a short pause again.
     void succeeded() { failures_ = 0; }
-    /// Seconds to wait now; at least as long as the server asked for.
+    /// Seconds to wait after this failure; at least what the server asked for.
     double failed(double asked = 0.0);
 
 private:

@@ -16,7 +16,7 @@ std::string folded(std::string word) {
     return word;
 }
 
-/// Letters that two words have in common, in order: those of the longest common piece, and of what is on its sides.
+/// Letters that two words share in order: those of the longest common substring, and of the parts on either side of it.
 std::size_t common_letters(std::string_view a, std::string_view b) {
     std::size_t longest = 0;
     std::size_t at_a = 0;

@@ -1,4 +1,4 @@
-/// Reads typed values out of a part of a config file, and says clearly what is wrong with the others.
+/// Reads typed values from a section of a config file, with a clear error for every wrong one.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace rl4sys::client {
 
-/// Values by name, each of which must be asked for: `finish` refuses what nobody read.
+/// Values by name. `finish` refuses every name that was not read.
 class Section {
 public:
     /// @throws SettingsError unless `values` are names with values.
@@ -20,21 +20,21 @@ public:
 
     const std::string& where() const { return where_; }
     bool contains(const std::string& name) const { return values_.contains(name); }
-    /// The value as it is; null where it is absent.
+    /// The value, unchecked; null where it is absent.
     Json raw(const std::string& name);
-    /// A text that is not empty; empty where it is absent.
+    /// A string; empty where it is absent.
     std::string text(const std::string& name);
     /// A whole number, `least` or more.
     std::optional<std::int64_t> whole(const std::string& name, std::int64_t least = 0);
     /// A number, `least` or more.
     std::optional<double> number(const std::string& name, double least = 0.0);
-    /// One of a few words; `otherwise` where it is absent.
+    /// One of the allowed words; `otherwise` where it is absent.
     std::string choice(const std::string& name, const std::vector<std::string>& allowed, const std::string& otherwise);
-    /// The names and values below one name; empty where it is absent.
+    /// The section with this name; an empty one where it is absent.
     Section section(const std::string& name);
-    /// Everything that was not read yet, which counts as read from now on.
+    /// All values that were not read yet; they count as read from now on.
     Json rest();
-    /// Refuse names that nobody read.
+    /// Refuse names that were not read.
     void finish() const;
 
 private:
@@ -52,10 +52,10 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
 /// Words with a separator between them.
 std::string joined(const std::vector<std::string>& words, const std::string& separator = ", ");
 
-/// A number as people write it: 0.001, not 0.0010000000000000000208.
+/// A number in its shortest form: 0.001, not 0.0010000000000000000208.
 std::string shown(double number);
 
-/// A value for an error message, cut short when long.
+/// A value for an error message, shortened if it is long.
 std::string shown(const Json& value);
 
 }  // namespace rl4sys::client

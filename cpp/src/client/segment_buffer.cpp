@@ -27,13 +27,13 @@ SegmentBuffer::SegmentBuffer(std::shared_ptr<const wire::SegmentFormat> form, st
         extras_.push_back(place(spec.bytes(), length));
     }
     for (const ArraySpec& spec : form_->carry) {
-        // The memory is one piece, as the policy has it.
+        // The carry is contiguous, as in the policy.
         carry_.push_back({carry_.empty() ? size_ : carry_.back().offset + carry_.back().row_bytes, spec.bytes()});
     }
     if (!carry_.empty()) {
         size_ = carry_.back().offset + carry_.back().row_bytes;
     }
-    // Pages that are never written cost nothing: episodes may be far shorter than the columns.
+    // Pages that are never written cost nothing: episodes may be far shorter than the buffer.
     block_.reset(static_cast<std::byte*>(std::calloc(size_, 1)));
     if (!block_) {
         throw std::bad_alloc();
@@ -114,7 +114,7 @@ SegmentBufferList::SegmentBufferList(SegmentBufferList&& other) noexcept
       size_(std::exchange(other.size_, 0)) {}
 
 SegmentBufferList::~SegmentBufferList() {
-    // One by one: a long chain that let go of itself would recurse as deeply as it is long.
+    // One by one: destroying a long list recursively could exhaust the stack.
     while (!empty()) {
         pop_front();
     }

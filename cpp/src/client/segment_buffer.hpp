@@ -1,4 +1,4 @@
-/// Steps that were taken and not yet packed, in columns that are allocated once and used again and again.
+/// Records the steps of a segment until it is encoded; rewards can be added until it is sealed.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +13,9 @@
 
 namespace rl4sys::client {
 
-/// Columns for up to `length` steps of one version. Rewards can be added until it is sealed and left to the encoder.
+/// Columns for up to `length` steps of one policy version, allocated once and reused.
 ///
-/// Row `count` of the observations is what is being decided about, or what followed the last step.
+/// Row `count` of the observations is the present observation, or the final one after the last step.
 class SegmentBuffer {
 public:
     SegmentBuffer(std::shared_ptr<const wire::SegmentFormat> form, std::size_t length);
@@ -26,25 +26,25 @@ public:
     std::uint64_t lane = 0;
     std::uint64_t episode = 0;
     Ending ending = Ending::Continues;
-    std::unique_ptr<SegmentBuffer> next;  ///< In a chain of buffers.
+    std::unique_ptr<SegmentBuffer> next;  ///< The next buffer of a list.
 
     const std::shared_ptr<const wire::SegmentFormat>& form() const { return form_; }
     std::size_t length() const { return length_; }
-    /// Bytes that it takes in memory, about.
+    /// The approximate size in memory, in bytes.
     std::size_t cost() const;
     /// Index within the episode of the step after the last one.
     std::uint64_t end() const { return start + count; }
 
-    /// Forget everything; the format must be the same. `carry` is the policy memory before the first step.
+    /// Clear the buffer for a new segment of the same format. `carry` is the policy memory before the first step.
     void begin(SharedSnapshot with, std::uint64_t at, const std::vector<float>& carry);
     /// One row of the observation array at this place.
     std::byte* row(std::size_t place, std::size_t number) const;
-    /// Note what was decided about the present row.
+    /// Record the decision for the present row.
     void record(const Decision& decision);
     void add_reward(std::size_t step, float value) { reward()[step] += value; }
-    /// What followed the last step of the earlier buffer is what this one starts with.
+    /// Begin with the observation that followed the last step of an earlier buffer.
     void continue_from(const SegmentBuffer& earlier);
-    /// After a termination nobody asks for the value of what followed; the last observation stands in.
+    /// Use the last observation as the final one: after a termination its value does not matter.
     void repeat_last();
     /// The bytes of its steps, in the order of the format.
     wire::SegmentView view() const;
@@ -72,7 +72,7 @@ private:
     std::unique_ptr<std::byte, Free> block_;
 };
 
-/// Buffers one behind the other. Adding and removing allocates nothing.
+/// A linked list of buffers. Adding and removing allocates nothing.
 class SegmentBufferList {
 public:
     SegmentBufferList() = default;

@@ -1,4 +1,4 @@
-/// Turns sealed buffers into the bytes that are kept and sent, in a thread of its own.
+/// Encodes sealed segments into outbox payloads, in a background thread.
 #pragma once
 
 #include <memory>
@@ -8,17 +8,17 @@
 
 namespace rl4sys::client {
 
-/// Stands between acting threads, which must not wait for a disk, and the outbox, which may be on one.
+/// Moves segments from the queue into the outbox, so that acting threads never wait for a disk.
 class SegmentEncoder {
 public:
     SegmentEncoder(SegmentQueue& queue, Courier& courier, AgentStatus& status)
         : queue_(queue), courier_(courier), status_(status) {}
 
-    /// Pack until the queue is closed and empty.
+    /// Encode until the queue is closed and empty.
     void run();
 
 private:
-    void pack(const SegmentBuffer& buffer);
+    void encode(const SegmentBuffer& buffer);
 
     SegmentQueue& queue_;
     Courier& courier_;

@@ -108,7 +108,7 @@ void SegmentQueue::close() {
 }
 
 void SegmentQueue::keep(std::unique_ptr<SegmentBuffer> buffer) {
-    // As many as could wait at once; the first is always worth keeping.
+    // As many as could wait at once; the first is always kept.
     if (spare_.empty() || spare_bytes_ + buffer->cost() <= capacity_) {
         spare_bytes_ += buffer->cost();
         spare_.push_front(std::move(buffer));

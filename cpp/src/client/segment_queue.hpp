@@ -1,4 +1,4 @@
-/// Where sealed buffers wait until the encoder has time: acting threads leave them here and go on.
+/// The bounded queue of sealed segments between the threads that act and the thread that encodes.
 #pragma once
 
 #include <condition_variable>
@@ -11,26 +11,26 @@
 
 namespace rl4sys::client {
 
-/// A bounded queue between the threads that act and the one that packs, and the columns that can be used again.
-/// Its lock is never held for long, and leaving or taking a buffer allocates nothing.
+/// A bounded queue, so that acting threads never wait for encoding or for a disk; it also keeps spare buffers.
+/// Its lock is never held for long, and adding or taking a buffer allocates nothing.
 class SegmentQueue {
 public:
-    /// `linger` are the seconds that a first buffer waits for others, so that acting is disturbed less often.
+    /// `linger`: seconds that the first segment waits for others, so that encoding interrupts acting less often.
     SegmentQueue(std::size_t capacity_bytes, Overflow overflow, AgentStatus& status, double linger = 0.0);
 
-    /// Buffers here or in the encoder's hands.
+    /// Segments in the queue or being encoded.
     std::size_t waiting() const;
-    /// Columns to record into, used before if there are some of this format and length.
+    /// A buffer to record into, reused where one of this format and length is free.
     std::unique_ptr<SegmentBuffer> blank(const std::shared_ptr<const wire::SegmentFormat>& form, std::size_t length);
-    /// The contents are of no use any more; the columns may be.
+    /// Take back a buffer whose contents are no longer needed.
     void give_back(std::unique_ptr<SegmentBuffer> buffer);
-    /// Leave a buffer. Waits only if the overflow policy is to block and everything is full.
+    /// Add a segment. Waits only with `overflow: block`, while the queue is full.
     void post(std::unique_ptr<SegmentBuffer> buffer);
-    /// The next buffer; waits for one, and gives null once the queue is closed and empty.
+    /// Wait for the next segment; null once the queue is closed and empty.
     std::unique_ptr<SegmentBuffer> take();
-    /// Wait until everything was packed; false if it was not in time.
+    /// Wait until every segment is encoded; false if that takes longer than `timeout` seconds.
     bool drained(double timeout);
-    /// Nobody waits any more; what is here can still be taken.
+    /// Wake all waiting threads and accept nothing more; segments in the queue can still be taken.
     void close();
 
 private:

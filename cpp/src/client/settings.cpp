@@ -40,7 +40,7 @@ std::string require_name(const std::string& what, const std::string& name) {
     return name;
 }
 
-/// A client that has no name of its own is known by its machine.
+/// The host name, which names a client without a client_id.
 std::string host() {
     std::array<char, 256> name{};
     if (::gethostname(name.data(), name.size() - 1) != 0) {
@@ -129,7 +129,7 @@ bool stays_here(const std::string& server) {
     return starts("unix:") || starts("localhost:") || starts("127.") || starts("[::1]:");
 }
 
-/// gRPC takes a missing port for 443, and one that is too large for some other.
+/// gRPC would read a missing port as 443, and one that is too large as another.
 void require_address(const std::string& server) {
     constexpr std::size_t longest_port = 5;
     constexpr int largest_port = 65535;
@@ -236,7 +236,7 @@ ClientSettings parse_settings(std::string_view json, const path& directory) {
     try {
         values = Json::parse(json);
     } catch (const Json::parse_error& error) {
-        throw SettingsError(std::string("this is no JSON: ") + error.what() + ". Correct it.");
+        throw SettingsError(std::string("the file is not valid JSON: ") + error.what() + ". Correct it.");
     }
     return from_json(std::move(values), directory);
 }

@@ -14,12 +14,12 @@ using wire::ContractViolation;
 constexpr std::size_t least_message = std::size_t{64} << 10;
 constexpr std::size_t largest_message = std::size_t{4} << 20;
 constexpr std::size_t most_taken_weights = std::size_t{1} << 27;
-// Bytes of a message that are not a segment's values: names, numbers, and what the delivery keeps free.
+// Bytes of a message beyond the values of a segment: names, numbers, and the slack of `Delivery`.
 constexpr std::size_t message_slack = std::size_t{8} << 10;
 constexpr std::size_t per_array = 16;
 constexpr std::size_t otherwise_steps = std::size_t{1} << 16;
 
-/// In one request, which is all that is outstanding at a time; a limit of 0 was not set.
+/// Most segments of one request, the only one outstanding at a time; a limit of 0 is not set.
 std::size_t most_segments(const wire::Limits& limits) {
     const std::uint32_t pushed = limits.max_push_segments == 0 ? 1 : limits.max_push_segments;
     return std::min(pushed, limits.max_outstanding_segments == 0 ? pushed : limits.max_outstanding_segments);
@@ -30,7 +30,7 @@ std::size_t row_bytes(const std::vector<ArraySpec>& arrays) {
                            [](std::size_t sum, const ArraySpec& array) { return sum + array.bytes(); });
 }
 
-/// How many steps a segment may have so that a message can carry it: few where observations are images.
+/// How many steps of a segment fit into one message: few where observations are images.
 std::size_t steps_of_a_message(const wire::SegmentFormat& form, std::size_t message_bytes) {
     const std::size_t seen = row_bytes(form.observation);
     const std::size_t step = seen + form.action.bytes() + sizeof(float) + row_bytes(form.extras);
@@ -117,7 +117,7 @@ OpenSession::OpenSession(wire::JoinReply reply) {
             throw LayoutMismatch("it has " + std::to_string(weight_count) + " weights; at most " +
                                  std::to_string(most_taken_weights) + " can travel.");
         }
-        // What cannot be run is found here, once, and not by a decision.
+        // A policy that cannot be run is refused here, once, and not in a decision.
         const Policy trial(*reply.explore, std::make_shared<const Weights>(weight_count));
     } catch (const std::invalid_argument& error) {
         throw ContractViolation(std::string("The server's policy cannot be run here: ") + error.what());
@@ -144,7 +144,7 @@ std::shared_ptr<const OpenSession> SharedSession::open() {
     return opened_;
 }
 
-/// A policy for something else would fail or do harm in the middle of a decision. A mask may always be left out.
+/// Refuse a policy for other observations or actions, before it can act. A mask may always be left out.
 void SharedSession::require_wanted(const OpenSession& opened) const {
     const auto wanted = without_mask(request_.observation);
     const bool sees = wanted.empty() || wanted == without_mask(opened.spec->program.inputs);

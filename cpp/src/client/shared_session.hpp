@@ -1,4 +1,4 @@
-/// The session with the server, which both background threads need and either may open again.
+/// The session with the server, shared by the courier and the watcher; either may reopen it.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace rl4sys::client {
 
-/// An answer to Join, checked: the session, and the policy to act with.
+/// A validated reply to Join: the session, and the policy to act with.
 struct OpenSession {
     /// @throws CallFailed where the policy decides on the server, ContractViolation for one that cannot be run here.
     explicit OpenSession(wire::JoinReply reply);
@@ -26,18 +26,18 @@ struct OpenSession {
     std::size_t max_steps = 0;
     std::size_t weight_count = 0;
 
-    /// Whether weights that the client has belong to this policy.
+    /// Whether the weights of a snapshot belong to this policy.
     bool fits(const Snapshot& snapshot) const;
 };
 
-/// Joins when there is no session; one thread at a time, the other then finds it done.
+/// Joins when there is no session. One thread joins at a time; the other waits and uses the same session.
 class SharedSession {
 public:
     SharedSession(std::shared_ptr<wire::Transport> transport, const ClientSettings& settings);
 
     /// The session; joins if there is none. @throws CallFailed, ContractViolation
     std::shared_ptr<const OpenSession> open();
-    /// The server does not know this session any more.
+    /// Forget a session that the server no longer knows.
     void forget(const OpenSession& opened);
 
 private:

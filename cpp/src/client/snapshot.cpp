@@ -19,7 +19,7 @@ double Newest::since() const {
 void Newest::publish(SharedSnapshot snapshot, double now) {
     {
         const std::lock_guard lock(mutex_);
-        // The older snapshot goes with the argument, after the lock.
+        // The older snapshot is destroyed with the argument, after the lock is released.
         std::swap(snapshot_, snapshot);
         since_ = now;
         generation_.fetch_add(1, std::memory_order_release);

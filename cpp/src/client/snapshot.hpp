@@ -1,4 +1,4 @@
-/// A policy at one version: never changed, only replaced by reference.
+/// Immutable snapshots of a policy, and the newest one that all threads act with.
 #pragma once
 
 #include <atomic>
@@ -13,36 +13,36 @@
 
 namespace rl4sys::client {
 
-/// Everything that a decision needs. Two are the same only if they are one object.
+/// A policy at one version, with everything that a decision needs. Compared by identity.
 struct Snapshot {
-    std::shared_ptr<const PolicySpec> spec;           ///< One object for as long as the policy stays the same.
-    std::shared_ptr<const wire::SegmentFormat> form;  ///< One object for as long as the schema stays the same.
+    std::shared_ptr<const PolicySpec> spec;           ///< The same object for as long as the policy stays the same.
+    std::shared_ptr<const wire::SegmentFormat> form;  ///< The same object for as long as the schema stays the same.
     std::string schema_hash;
     std::string learner;
     std::uint64_t version = 0;
     SharedWeights weights;
-    std::size_t max_steps = 0;  ///< Of one segment, for the server to take it.
+    std::size_t max_steps = 0;  ///< Most steps of one segment that the server accepts.
 };
 
 using SharedSnapshot = std::shared_ptr<const Snapshot>;
 
-/// Holds the snapshot to act with; whoever publishes replaces it whole.
+/// Holds the snapshot to act with; publishing replaces it.
 ///
-/// A decision compares one number, and takes the lock, for the time of copying a pointer, only after it has changed.
+/// A decision compares one number; only if it has changed does it take the lock, to copy a pointer.
 class Newest {
 public:
-    /// Grows with every publication; 0 before the first.
+    /// Increases with every publication; 0 before the first.
     std::uint64_t generation() const noexcept { return generation_.load(std::memory_order_acquire); }
     /// The newest snapshot; null before the first.
     SharedSnapshot get() const;
-    /// When it was published, by the clock of the publisher.
+    /// When it was published, by the publisher's clock.
     double since() const;
 
-    /// Decisions that begin from now on use this one.
+    /// Replace the snapshot; later decisions use this one.
     void publish(SharedSnapshot snapshot, double now);
-    /// Let those who wait look again.
+    /// Wake all waiting threads.
     void wake();
-    /// Until something is published or `wake` is called.
+    /// Wait until something is published or `wake` is called.
     void wait(double seconds);
 
 private:

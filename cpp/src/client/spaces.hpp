@@ -1,4 +1,4 @@
-/// What a client sees and does, from a config file.
+/// Observation and action spaces from a config file.
 #pragma once
 
 #include <string>

@@ -10,10 +10,10 @@ using wire::CallFailed;
 using wire::Code;
 using wire::ContractViolation;
 
-// Bytes of a patch that may come along with the news; larger ones are pulled.
+// Largest patch in bytes that the server may include in a `NewVersion`; larger ones are pulled.
 constexpr std::uint32_t largest_pushed = 1U << 20;
 
-/// Why an update cannot be used; nothing if `work` used it. Failures of the connection pass through.
+/// Why a patch cannot be used; nothing if `work` used it. Failures of the connection pass through.
 template <typename Work>
 std::optional<std::string> unusable(const Work& work) {
     try {
@@ -51,7 +51,7 @@ void Watcher::run() {
             const auto problem = unusable([&] {
                 opened = shared_session_.open();
                 catch_up(opened);
-                follow(*opened);
+                watch(*opened);
             });
             if (problem) {
                 status_.failed(*problem);
@@ -59,7 +59,7 @@ void Watcher::run() {
             seconds = backoff_.failed();
         } catch (const CallFailed& error) {
             if (is_stopping()) {
-                // The connection was closed under this call, which is no loss.
+                // Closing the connection cancelled this call.
                 return;
             }
             seconds = backoff_.failed(recover(error, opened));
@@ -70,7 +70,7 @@ void Watcher::run() {
 
 double Watcher::recover(const CallFailed& error, const SharedOpenSession& opened) {
     const Remedy what = remedy(error);
-    // A version that is gone is asked for anew; an experiment that does not exist has to be made by somebody.
+    // NotFound for a version is solved by pulling again; for an experiment the user has to act.
     const bool is_refused = what == Remedy::Repair && (!opened || error.code != Code::NotFound);
     if ((is_refused || what == Remedy::Join) && opened) {
         shared_session_.forget(*opened);
@@ -108,7 +108,7 @@ void Watcher::pause(double seconds) {
 }
 
 void Watcher::catch_up(const SharedOpenSession& opened) {
-    // After joining the present weights may be old, or of a learner that is no more.
+    // After joining: pull if the present weights are old or belong to another learner.
     const SharedSnapshot snapshot = newest_.get();
     if (std::exchange(joined_, opened) != opened) {
         status_.succeeded(Caller::Watcher);
@@ -117,7 +117,7 @@ void Watcher::catch_up(const SharedOpenSession& opened) {
         if (status_.connected()) {
             return;
         }
-        // A watch that nothing happens in does not tell whether the server is back; this call does.
+        // A silent watch does not show whether the server is back; this call does.
         pull(*opened, snapshot);
     } else if (!snapshot || !opened->fits(*snapshot) || snapshot->version > opened->version) {
         pull(*opened, nullptr);
@@ -128,7 +128,7 @@ void Watcher::catch_up(const SharedOpenSession& opened) {
     status_.succeeded(Caller::Watcher);
 }
 
-void Watcher::follow(const OpenSession& opened) {
+void Watcher::watch(const OpenSession& opened) {
     const SharedSnapshot snapshot = newest_.get();
     if (!snapshot) {
         return;
@@ -142,7 +142,7 @@ void Watcher::follow(const OpenSession& opened) {
         }
         watching_ = watching;
     }
-    // Whatever ends it, nobody cancels a stream that is gone.
+    // However it ends, `stop` must not cancel a stream that is gone.
     struct Forget {
         Watcher& watcher;
         ~Forget() {
@@ -151,11 +151,11 @@ void Watcher::follow(const OpenSession& opened) {
         }
     } const forget{*this};
     while (auto news = watching->next()) {
-        hear(opened, std::move(*news));
+        receive(opened, std::move(*news));
     }
 }
 
-void Watcher::hear(const OpenSession& opened, wire::NewVersion news) {
+void Watcher::receive(const OpenSession& opened, wire::NewVersion news) {
     backoff_.succeeded();
     status_.succeeded(Caller::Watcher);
     const SharedSnapshot snapshot = newest_.get();
@@ -163,7 +163,7 @@ void Watcher::hear(const OpenSession& opened, wire::NewVersion news) {
         return;
     }
     if (news.version < snapshot->version || !news.patch) {
-        // Older news: either a pull has overtaken it, or the number at hand is one that the learner never gave and the
+        // An older version: either a pull was faster, or the present version is unknown to this learner, and the
         // server then sends the newest in full.
         pull(opened, snapshot);
         return;
@@ -209,7 +209,7 @@ void Watcher::apply(const OpenSession& opened, const SharedSnapshot& base, const
     const Patch patch = wire::decode_patch(next, opened.weight_count);
     if (patch.base && (!base || *patch.base != base->version)) {
         throw PatchMismatch("The patch starts from version " + std::to_string(*patch.base) +
-                            ", which is not at hand. Pull in full.");
+                            ", which this client does not have. Pull in full.");
     }
     if (target && patch.target != *target) {
         throw PatchMismatch("The patch leads to version " + std::to_string(patch.target) + "; " +

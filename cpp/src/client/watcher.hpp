@@ -1,4 +1,4 @@
-/// Brings new weights, in a thread of its own.
+/// Receives new weights in a background thread.
 #pragma once
 
 #include <condition_variable>
@@ -16,7 +16,7 @@
 
 namespace rl4sys::client {
 
-/// Publishes each version as it comes; what does not check out is pulled in full.
+/// Publishes each new version; a version whose patch fails verification is pulled in full.
 class Watcher {
 public:
     using OnPublish = std::function<void(const SharedSnapshot&)>;
@@ -25,7 +25,7 @@ public:
             RandomSource rng, Clock clock, AgentStatus& status, OnPublish on_publish,
             double refused_seconds = refused_pause);
 
-    /// Follow the learner until `stop`.
+    /// Watch for new versions until `stop` is called.
     void run();
     /// End `run` soon.
     void stop();
@@ -35,11 +35,11 @@ private:
 
     bool is_stopping() const;
     void pause(double seconds);
-    /// Tell of a failed call; the seconds to wait at least.
+    /// Report a failed call; returns the least seconds to wait.
     double recover(const wire::CallFailed& error, const SharedOpenSession& opened);
     void catch_up(const SharedOpenSession& opened);
-    void follow(const OpenSession& opened);
-    void hear(const OpenSession& opened, wire::NewVersion news);
+    void watch(const OpenSession& opened);
+    void receive(const OpenSession& opened, wire::NewVersion news);
     void pull(const OpenSession& opened, const SharedSnapshot& have);
     void apply(const OpenSession& opened, const SharedSnapshot& base, const wire::NextChunk& next,
                std::optional<std::uint64_t> target = std::nullopt);

@@ -11,7 +11,7 @@ struct Element {
     std::size_t size;
 };
 
-/// By number; there is none of number 0.
+/// By number; number 0 is unused.
 constexpr std::array<Element, 13> elements{{{"unknown", 0},
                                             {"bool", 1},
                                             {"uint8", 1},

@@ -1,5 +1,5 @@
 /// @file
-/// What compiling a program needs: registers with their places, tensors with theirs, and the checks of both.
+/// Compiles a program: gives registers and tensors their offsets, and checks both.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ inline constexpr std::size_t most_parts = std::size_t{1} << 14;
 /// The most normal numbers that a program reads in one decision.
 inline constexpr std::size_t most_noise = std::size_t{1} << 12;
 
-/// What one decision works on. Steps know their places in it.
+/// The memory of one decision. Steps know their offsets in it.
 struct DecisionFrame {
     const Kernels* kernels;
     const float* weights;
@@ -34,7 +34,7 @@ struct DecisionFrame {
 /// One op, compiled.
 using Step = std::function<void(DecisionFrame&)>;
 
-/// Where a decision goes: `choices` or `numbers`, whichever the action has.
+/// Where a decision is written: `choices` or `numbers`, as the action has.
 struct Answer {
     std::int64_t* choices;
     float* numbers;
@@ -44,7 +44,7 @@ struct Answer {
 /// The head, compiled: noise in, answer out.
 using Decide = std::function<Outcome(const DecisionFrame&, const float* noise, Answer&)>;
 
-/// Where a program finds normal numbers: as many as `values`, with this deviation.
+/// Fills the register of normal numbers that a program reads: `values` of them, with this deviation.
 struct FillNoise {
     std::size_t at, values;
     float deviation;
@@ -52,18 +52,18 @@ struct FillNoise {
     void operator()(float* registers, const float* noise) const noexcept;
 };
 
-/// A value of the program.
+/// A register of the program.
 struct Register {
     Shape shape;
     std::size_t values = 0;
-    /// Its place among the registers, as float32.
+    /// Its offset among the registers, in floats.
     std::size_t at = 0;
     ElementType type = ElementType::Float32;
-    /// Which input it is, if its values can be read as they came.
+    /// Which input it is, if its values can be read unconverted.
     std::optional<std::size_t> input;
 };
 
-/// Gives places to the registers of a program, and refuses what does not fit.
+/// Gives registers their offsets, and refuses invalid programs.
 class Compiler {
 public:
     Compiler(const PolicySpec& spec, const Layout& layout);
@@ -73,15 +73,15 @@ public:
     /// Which inputs some op reads as float32.
     const std::vector<bool>& read_as_floats() const noexcept { return read_as_floats_; }
 
-    /// A register that exists, for whoever reads it as it came.
+    /// An existing register, to be read unconverted.
     const Register& find(const std::string& name, const std::string& reader) const;
-    /// A register that exists, for whoever reads it as float32.
+    /// An existing register, to be read as float32.
     const Register& floats(const std::string& name, const std::string& reader);
-    /// Gives a new register its place. @throws BadPolicy if the name is taken.
+    /// Gives a new register its offset. @throws BadPolicy if the name is taken.
     const Register& assign(const std::string& name, Shape shape);
-    /// Another name for a register, with another shape of as many values.
+    /// Another name for a register, with another shape of the same size.
     void alias(const std::string& name, const Register& original, Shape shape);
-    /// A place for values that only one step knows.
+    /// Memory that only one step uses; returns its offset.
     std::size_t scratch(std::size_t values);
     /// The offset of a tensor, which must have this shape.
     std::size_t tensor(const std::string& name, const Shape& shape, const std::string& reader) const;
@@ -98,19 +98,19 @@ private:
     std::size_t end_ = 0;
 };
 
-/// A refusal that names who is at fault.
+/// Throws `BadPolicy` with the name of the part at fault.
 [[noreturn]] void refuse(const std::string& who, const std::string& problem);
 
 /// A setting that must be a finite number.
 double number(const Settings& settings, const std::string& name, const std::string& owner);
 
-/// Compiles one op and gives its outputs their places; `who` names it in errors.
+/// Compiles one op and gives its outputs their offsets; `who` names it in errors.
 Step compile_op(Compiler& compiler, const Op& op, const std::string& who);
 
-/// Gives the register of normal numbers its place, for a head that has one; fills it from noise.
+/// Gives the register of normal numbers its offset, for a head that has one.
 std::optional<FillNoise> compile_chance(Compiler& compiler);
 
-/// Compiles the head over registers that have their places.
+/// Compiles the head over registers that have their offsets.
 Decide compile_head(Compiler& compiler);
 
 }  // namespace rl4sys::detail

@@ -10,7 +10,7 @@
 namespace rl4sys::detail {
 namespace {
 
-/// An op on its way to a step: its registers and tensors by number, checked.
+/// Reads the registers and tensors of an op, with checks.
 class OpReader {
 public:
     OpReader(Compiler& compiler, const Op& op, std::string who) : compiler_(compiler), op_(op), who_(std::move(who)) {}
@@ -22,7 +22,7 @@ public:
              " tensors and " + std::to_string(op_.outputs.size()) + " outputs; expected " + std::to_string(inputs) +
              ", " + std::to_string(tensors) + " and " + std::to_string(outputs));
     }
-    /// A copy: registers that are assigned later leave it as it is.
+    /// A copy: later assignments do not change it.
     Register floats(std::size_t index) { return compiler_.floats(op_.inputs[index], who_); }
     Register vector(std::size_t index) {
         const Register x = floats(index);
@@ -345,7 +345,7 @@ Step compile_embed(OpReader& op) {
     const std::size_t rows = table[0], width = table[1], count = indices.values;
     return [=](DecisionFrame& f) {
         for (std::size_t i = 0; i < count; ++i) {
-            // What came as whole numbers is read as such: float32 has only 24 bits.
+            // Integers are read as integers: float32 has only 24 bits.
             const std::int64_t index = indices.input ? index_at(f.observation[*indices.input], indices.type, i)
                                                      : whole_part(f.registers[indices.at + i]);
             float* to = f.registers + out + i * width;

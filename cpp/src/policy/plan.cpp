@@ -43,7 +43,7 @@ std::size_t checked_size(const MultiDiscreteAction& action) {
 std::size_t checked_size(const BoxAction& action) {
     require_bounded("bounds", action.low.size());
     bool right = !action.low.empty() && action.low.size() == action.high.size();
-    // A NaN is never at most anything, so this refuses it too.
+    // NaN fails every comparison, so this refuses it too.
     for (std::size_t i = 0; right && i < action.low.size(); ++i) right = action.low[i] <= action.high[i];
     if (!right) {
         refuse("its action", "has " + std::to_string(action.low.size()) + " lower and " +
@@ -90,7 +90,7 @@ void Plan::compile() {
         Step step = compile_op(compiler, op, "op " + std::to_string(index) + " '" + op.kind + "'");
         if (step) steps_.push_back(std::move(step));
     }
-    // Before the memories: it may assign a register that one of them takes up.
+    // Before the carry: the head may assign a register that the carry reads.
     head_ = compile_head(compiler);
     std::size_t carry = 0;
     for (const Memory& memory : spec_.program.carry) {
@@ -108,7 +108,7 @@ void Plan::compile() {
         const ArraySpec& input = spec_.program.inputs[index];
         conversions_.push_back({index, input.values(), compiler.find(input.name, "it").at, input.type});
     }
-    // At least one, so that there is an address even for nothing.
+    // At least one, so that there is a valid address even without registers.
     registers_.resize(compiler.register_values() + 1);
     next_carry_.resize(carry);
     if (std::holds_alternative<BoxAction>(spec_.action)) {

@@ -8,7 +8,7 @@
 
 namespace rl4sys::detail {
 
-/// What `Policy` stands for, with the kernels as an argument so that tests can compare them.
+/// The implementation of `Policy`, with the kernels as an argument so that tests can compare them.
 class Plan {
 public:
     Plan(PolicySpec spec, SharedWeights weights, const Kernels& kernels);

@@ -17,7 +17,7 @@ using Json = nlohmann::json;
 
 constexpr int deepest = 16;
 
-/// JSON nested deeper than any spec would exhaust the stack of whoever walks it.
+/// JSON that is nested deeper than any spec could exhaust the stack.
 Json parsed(std::string_view text) {
     const auto shallow = [](int depth, Json::parse_event_t, Json&) {
         if (depth > deepest) throw BadPolicy("The policy's JSON is nested too deeply to be a spec.");
@@ -127,7 +127,7 @@ Head read_head(const Json& raw) {
     return head;
 }
 
-/// 1 and 1.0 are equal, so they read alike.
+/// 1 and 1.0 are equal, so they have the same text.
 Json plain(double value) {
     if (std::isnan(value)) throw BadPolicy("A number of the policy is NaN, which JSON cannot hold.");
     if (std::isinf(value)) return value > 0 ? "inf" : "-inf";

@@ -101,7 +101,7 @@ std::size_t noise_size(const PolicySpec& spec) noexcept {
             return 1;
         case HeadKind::EpsilonGreedy: return 2;
         case HeadKind::Gaussian: return 2 * box_size(spec.action);
-        // The last number says whether to take any action within the bounds.
+        // The last number decides whether to take a uniform action.
         case HeadKind::TanhGaussian: return 2 * box_size(spec.action) + spec.head.tensors.size();
         case HeadKind::Perturbed: return 2 * box_size(spec.action) + 1;
         case HeadKind::NoiseConditioned:

@@ -35,7 +35,7 @@ Outcome finite(const Answer& answer, std::size_t size) {
     return all ? Outcome::Decided : Outcome::NotFinite;
 }
 
-/// tanh of the values from this register on, stretched to the bounds.
+/// tanh of the values from this register on, scaled to the bounds.
 Decide squash(std::size_t value, Bounds bounds) {
     return [value, bounds = std::move(bounds)](const DecisionFrame& f, const float*, Answer& answer) {
         const std::size_t size = bounds.scale.size();
@@ -82,7 +82,7 @@ float softplus(float x) {
     return (x > 0.0F ? x : 0.0F) + std::log1p(std::exp(-std::abs(x)));
 }
 
-/// Which numbers of the noise make a uniform action, and which says whether to take it.
+/// Which noise numbers make a uniform action, and which one decides whether to take it.
 struct Places {
     std::size_t first, apart, last;
 
@@ -92,7 +92,7 @@ struct Places {
     static Places after(std::size_t drawn, std::size_t size) { return {2 * drawn, 1, 2 * drawn + size}; }
 };
 
-/// With probability epsilon anything within the bounds, each as likely as any other; else what the other head decides.
+/// With probability epsilon a uniform action within the bounds; else the action of the other head.
 Decide sometimes_uniform(Decide otherwise, const BoxAction& box, std::size_t epsilon, Places places, bool noted) {
     const std::size_t size = box.low.size();
     Bounds bounds = finite_bounds(box);
@@ -139,7 +139,7 @@ Decide compile_tanh_gaussian(Compiler& compiler, const BoxAction& box) {
                              true);
 }
 
-/// The memory of a head whose noise goes on from that of the last decision (an Ornstein-Uhlenbeck process).
+/// The memory of a head whose noise continues from the last decision (an Ornstein-Uhlenbeck process).
 struct Drift {
     std::size_t before, next;
     float keep;
@@ -157,7 +157,7 @@ std::optional<Drift> read_drift(Compiler& compiler, std::size_t size) {
     return Drift{before, compiler.assign(*next, {static_cast<std::uint32_t>(size)}).at, 1.0F - theta};
 }
 
-/// tanh(mean) plus noise, clipped to [-1, 1] and stretched to the bounds.
+/// tanh(mean) plus noise, clipped to [-1, 1] and scaled to the bounds.
 Decide compile_perturbed(Compiler& compiler, const BoxAction& box) {
     const Head& head = compiler.spec().head;
     expect_sizes(compiler.spec(), head.inputs.size() == 2 ? 2 : 1, 2);
@@ -181,7 +181,7 @@ Decide compile_perturbed(Compiler& compiler, const BoxAction& box) {
     return sometimes_uniform(std::move(sample), box, epsilon, Places::angles(size), false);
 }
 
-/// tanh of a value that the program made of chance, stretched to the bounds.
+/// tanh of a value that the program computed from noise, scaled to the bounds.
 Decide compile_noise_conditioned(Compiler& compiler, const BoxAction& box) {
     const Head& head = compiler.spec().head;
     expect_sizes(compiler.spec(), 1, head.tensors.empty() ? 0 : 1);

@@ -1,4 +1,4 @@
-/// Numbers in files: little-endian, whatever the machine.
+/// Numbers in files: little-endian on every machine.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ inline void put64(std::string& out, std::uint64_t value) {
     put(out, value, 8);
 }
 
-/// The number in `width` bytes from `at` on; the caller has checked that they are there.
+/// The number in `width` bytes from `at` on; the caller has checked the bounds.
 inline std::uint64_t get(std::string_view data, std::size_t at, int width) {
     std::uint64_t value = 0;
     for (int byte = 0; byte < width; ++byte) {

@@ -1,4 +1,4 @@
-/// The small file through which a writer tells other processes, cheaply, how far they may read.
+/// The small file through which a writer publishes how far other processes may read.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@ namespace rl4sys::records {
 
 /// Two numbers, each one past the last record that it covers.
 struct Ends {
-    std::uint64_t committed = 0;  ///< Followers may read every record below.
-    std::uint64_t durable = 0;  ///< Every record below is on the disk; what is missing of these was damaged, not torn.
+    std::uint64_t committed = 0;  ///< Readers may read every record below this number.
+    std::uint64_t durable = 0;    ///< Every record below is on the disk; a missing one is damage, not a torn tail.
 };
 
-/// The file as its writer holds it. It is written in place, so that followers can keep it open.
+/// The file as its writer has it. It is written in place, so that readers can keep it open.
 class CommittedEnd {
 public:
     explicit CommittedEnd(std::unique_ptr<File> file);
 
-    /// Tell followers. Never before the records themselves are as safe as they should be.
+    /// Publish the ends to readers, after the records themselves are written.
     void publish(const Ends& ends);
     void sync();
 
@@ -28,10 +28,10 @@ private:
     std::unique_ptr<File> file_;
 };
 
-/// What the last writer told its followers; nothing if that file is missing or damaged, which costs no record.
+/// The ends that the last writer published; nothing if the file is missing or damaged, which loses no record.
 std::optional<Ends> known_ends(const Path& directory, const Files& files);
 
-/// Publish the ends, in place even of damaged ones; a missing file is made anew, wholly or not at all.
+/// Publish the ends, replacing damaged ones; a missing file is created completely or not at all.
 CommittedEnd tell_ends(const Path& directory, Files& files, const Ends& ends);
 
 }  // namespace rl4sys::records

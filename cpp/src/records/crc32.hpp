@@ -6,7 +6,7 @@
 
 namespace rl4sys::records {
 
-/// The CRC of `data`; pass the CRC of what stands before it to continue one.
+/// The CRC of `data`; pass the CRC of the preceding bytes to continue it.
 std::uint32_t crc32(std::string_view data, std::uint32_t before = 0);
 
 }  // namespace rl4sys::records

@@ -54,7 +54,7 @@ Offer DiskOutbox::offer(std::string payload) {
     const ParcelKey key = offer.parcel->key;
     const std::size_t earlier = notes_.size();
     note_settled(offer.evicted);
-    // Evictions last: if a crash tears this append, nothing has made way for nothing.
+    // Evictions last: if a crash tears this append, no parcel was evicted in vain.
     std::vector<std::string> records(notes_.begin(), notes_.begin() + static_cast<std::ptrdiff_t>(earlier));
     records.push_back(encode(*offer.parcel));
     records.insert(records.end(), notes_.begin() + static_cast<std::ptrdiff_t>(earlier), notes_.end());
@@ -100,7 +100,7 @@ void DiskOutbox::settled(ParcelKey key) {
 }
 
 void DiskOutbox::note_settled(const std::vector<Parcel>& parcels) {
-    // Neighbours are noted together.
+    // Neighbouring parcels share a note.
     for (std::size_t first = 0; first < parcels.size();) {
         std::size_t last = first;
         const ParcelKey begin = parcels[first].key;
@@ -114,8 +114,8 @@ void DiskOutbox::note_settled(const std::vector<Parcel>& parcels) {
 }
 
 void DiskOutbox::tidy() {
-    // What a failing disk forgets here is sent once more after a restart, and ignored by the server as a repeat; the
-    // next offer tells of the failure.
+    // What a failing disk loses here is sent again after a restart and ignored by the server as a repeat; the
+    // next offer reports the failure.
     try {
         if (!notes_.empty()) {
             log_.append(notes_);
@@ -135,7 +135,7 @@ void DiskOutbox::tidy() {
 }
 
 void DiskOutbox::write_anew() {
-    // An old parcel keeps too many files: every unsettled one goes to the end of the log.
+    // An old parcel keeps too many files: every unsettled parcel is rewritten at the end of the log.
     const std::vector<Parcel> parcels = outbox_->unsettled();
     std::vector<std::string> records;
     std::transform(parcels.begin(), parcels.end(), std::back_inserter(records), encode);
@@ -153,7 +153,7 @@ std::vector<Parcel> DiskOutbox::fold() {
         const int kind = record.empty() ? 0 : static_cast<unsigned char>(record[0]);
         if (kind == is_parcel && record.size() >= parcel_bytes) {
             const ParcelKey key{get64(record, 1), get64(record, 9)};
-            // Written anew: the parcel keeps its turn, and its place is the new one, in the order of the places.
+            // Rewritten: the parcel keeps its turn, and its place is the new one, in the order of the places.
             places_.put(key, number);
             if (found.find(key) == found.end()) {
                 parcels.push_back({key, std::make_shared<const std::string>(record.substr(parcel_bytes))});

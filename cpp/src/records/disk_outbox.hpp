@@ -1,4 +1,4 @@
-/// An outbox that survives its client: every parcel and every settlement is a record in a log of its own.
+/// An outbox on disk that survives its client: every parcel and every settlement is a record in a log.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@
 
 namespace rl4sys::records {
 
-/// An epoch that no start of any client has had, also after its directory was lost: 63 random bits.
+/// A new epoch, unique even after the directory was lost: 63 random bits.
 std::uint64_t fresh_epoch();
 
-/// An `Outbox` whose unsettled parcels are there again after a kill, under their old names.
+/// An `Outbox` that recovers its unsettled parcels, with their keys, after the client was killed.
 ///
 /// It keeps them in memory as well, so the capacity bounds both; the files take at most about twice that. Parcels
-/// survive a kill of the client, not a power cut. A Python client can take the directory over, and the other way round.
+/// survive a killed client, not a power cut. A Python client can take over the directory, and vice versa.
 class DiskOutbox final : public AnyOutbox {
 public:
     /// @throws LogInUse, RecordsDamaged, FileError
@@ -39,7 +39,7 @@ public:
     bool acknowledge(ParcelKey key) override;
     bool refuse(ParcelKey key, const std::string& reason) override;
     void disconnected() override { outbox_->disconnected(); }
-    /// What is unsettled is there at the next start, so nothing is lost.
+    /// Unsettled parcels are recovered at the next start, so nothing is lost.
     std::size_t close() override;
 
     /// Bytes of the files now.

@@ -1,4 +1,4 @@
-/// What can go wrong with record files, each with what to do next.
+/// Errors of record files.
 #pragma once
 
 #include <cerrno>
@@ -8,17 +8,17 @@
 
 namespace rl4sys::records {
 
-/// Records that were acknowledged are unreadable or missing. Nothing after them is read as if they never were.
+/// Acknowledged records are unreadable or missing. Records after them are not read as if nothing were missing.
 struct RecordsDamaged : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// Another writer has the log open; two would write over each other.
+/// Another writer has the log open; two would overwrite each other.
 struct LogInUse : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// There is no space for these records. They were taken back; the next append may succeed without reopening.
+/// There is no space for these records. They were removed again; the next append may succeed without reopening.
 struct LogFull : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -28,11 +28,11 @@ struct LogBroken : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// The operating system refused; `code()` is its errno.
+/// A system call failed; `code()` is its errno.
 struct FileError : std::system_error {
     FileError(int number, const std::string& what) : std::system_error(number, std::generic_category(), what) {}
 
-    /// Whether it passes by itself once somebody makes room.
+    /// Whether it passes once space is freed.
     bool no_space() const { return code().value() == ENOSPC || code().value() == EDQUOT; }
     bool not_found() const { return code().value() == ENOENT; }
 };

@@ -65,7 +65,7 @@ public:
 
     void write(std::size_t offset, std::string_view data) override {
         std::size_t done = 0;
-        // A disk that fills up takes a part first and says why only when asked again.
+        // A disk that fills up writes a part first and reports the reason only at the next attempt.
         while (done < data.size()) {
             const ssize_t put = ::pwrite(descriptor_.number(), data.data() + done, data.size() - done,
                                          static_cast<off_t>(offset + done));
@@ -92,7 +92,7 @@ private:
     Descriptor descriptor_;
 };
 
-/// An flock: the kernel releases it when the process dies, however it dies.
+/// An flock: the kernel releases it when the process ends for any reason.
 class DiskLock : public Lock {
 public:
     explicit DiskLock(const Path& path) : descriptor_(path, O_RDWR | O_CREAT) {

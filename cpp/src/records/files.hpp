@@ -1,4 +1,4 @@
-/// The few file operations that records need, as a seam: the real disk here, simulated failures in the tests.
+/// The few file operations that records need: on the real disk here, with simulated failures in the tests.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace rl4sys::records {
 
 using Path = std::filesystem::path;
 
-/// One open file, addressed by byte offsets; letting it go syncs nothing. Every method throws `FileError`.
+/// One open file, addressed by byte offsets; closing it syncs nothing. Every method throws `FileError`.
 class File {
 public:
     virtual ~File() = default;
@@ -26,13 +26,13 @@ public:
     virtual void sync() = 0;
 };
 
-/// The right to write a log; it ends with this object or with the process.
+/// The lock of a log's writer; it ends with this object or with the process.
 class Lock {
 public:
     virtual ~Lock() = default;
 };
 
-/// A place where files live.
+/// A file system.
 class Files {
 public:
     virtual ~Files() = default;

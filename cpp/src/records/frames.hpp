@@ -1,4 +1,4 @@
-/// How records look in a file: a header, then one frame after another. FORMAT.md of the Python package specifies it.
+/// The format of record files: a header, then frames. FORMAT.md of the Python package specifies it.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ struct Frame {
 /// The name of the file whose first record has this number; names sort like numbers.
 std::string file_name(std::uint64_t first);
 
-/// The first record numbers of the record files among some names, in order; other names are somebody else's.
+/// The first record numbers of the record files among some names, in order; other names are ignored.
 std::vector<std::uint64_t> first_numbers(const std::vector<std::string>& names);
 
 /// The beginning of a file whose first record has this number.

@@ -35,7 +35,8 @@ Offer Outbox::offer(std::string payload) {
         if (limits_.overflow == Overflow::Block) {
             return {OfferOutcome::Full, std::nullopt, {}};
         }
-        // What is in flight stays, as it may have arrived; if that alone takes the room, evicting would be in vain.
+        // Parcels in flight stay, since they may have arrived; if they alone fill the outbox, evicting others is
+        // useless.
         if (limits_.overflow == Overflow::DropNewest || in_flight_bytes_ + cost > limits_.capacity_bytes) {
             return drop_new("overflow_newest");
         }

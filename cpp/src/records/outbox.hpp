@@ -1,4 +1,4 @@
-/// What a client still has to deliver: a bounded queue that resends until acknowledged. No I/O, no clock.
+/// The outbox of a client: a bounded queue that resends parcels until they are acknowledged. No I/O, no clock.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@
 
 namespace rl4sys::records {
 
-/// Bytes that a parcel takes beyond its payload, on the disk and about so in memory: tiny parcels are bounded too.
+/// Bytes that a parcel takes beyond its payload, on disk and roughly in memory, so that tiny parcels are bounded too.
 inline constexpr std::size_t parcel_overhead = 64;
 
-/// How much a client keeps and how much of it may be on its way.
+/// How much a client keeps and how many parcels may be in flight.
 struct OutboxLimits {
     std::size_t capacity_bytes = std::size_t{64} << 20;  ///< Payloads plus `parcel_overhead` each.
     Overflow overflow = Overflow::DropOldest;
-    std::size_t window = 64;  ///< Parcels sent and not yet acknowledged; all are sent again after a break.
+    std::size_t window = 64;  ///< Parcels sent and not yet acknowledged; all are sent again after a reconnect.
 };
 
-/// What an acknowledgement refers to.
+/// The key of a parcel, which acknowledgements refer to.
 struct ParcelKey {
     std::uint64_t epoch = 0;
     std::uint64_t sequence = 0;
@@ -39,7 +39,7 @@ struct ParcelKeyHash {
     }
 };
 
-/// A payload with its name for ever: (epoch, sequence) within its client.
+/// A payload with its permanent key: (epoch, sequence) within its client.
 struct Parcel {
     ParcelKey key;
     std::shared_ptr<const std::string> payload;
@@ -47,29 +47,29 @@ struct Parcel {
     std::size_t cost() const { return parcel_overhead + payload->size(); }
 };
 
-/// What became of an offered payload.
+/// What happened to an offered payload.
 enum class OfferOutcome {
     Accepted,
-    Dropped,  ///< It was counted in `drops` and will not be sent.
-    Full,     ///< Nothing happened: offer it again when something was settled.
+    Dropped,  ///< It is counted in `drops` and will not be sent.
+    Full,     ///< It was not accepted: offer it again after a settlement.
 };
 
-/// The answer to a payload.
+/// The result of offering a payload.
 struct Offer {
     OfferOutcome outcome = OfferOutcome::Accepted;
     std::optional<Parcel> parcel;
-    std::vector<Parcel> evicted;  ///< Older parcels that were dropped to make room.
+    std::vector<Parcel> evicted;  ///< Older parcels that were dropped for it.
 };
 
 using Drops = std::map<std::string, std::uint64_t>;
 
-/// An outbox in memory or on disk. Not for several threads at once.
+/// An outbox in memory or on disk. Not thread-safe.
 class AnyOutbox {
 public:
     virtual ~AnyOutbox() = default;
     /// Parcels not yet settled, in flight or not.
     virtual std::size_t backlog() const = 0;
-    /// What they count for; at most the capacity, unless an earlier start left more.
+    /// Their size against the capacity, which only the backlog of an earlier start may exceed.
     virtual std::size_t backlog_bytes() const = 0;
     /// Parcels sent and not yet settled.
     virtual std::size_t in_flight() const = 0;
@@ -77,26 +77,26 @@ public:
     virtual const Drops& drops() const = 0;
     /// Every parcel not yet settled, oldest first.
     virtual std::vector<Parcel> unsettled() const = 0;
-    /// Take a payload in, if there is room or room can be made.
+    /// Add a payload if it fits or older ones can be dropped for it.
     virtual Offer offer(std::string payload) = 0;
-    /// The next parcels to send, now in flight: in order, within the window, at least one if the window has room.
+    /// The next parcels to send, now in flight: in order, within the window, at least one unless the window is full.
     virtual std::vector<Parcel> take(std::size_t limit_bytes) = 0;
-    /// The server has this one for ever; whether it was still here. Late and repeated ones are harmless.
+    /// Note that the server has this one; returns whether it was still here. Late and repeated calls are harmless.
     virtual bool acknowledge(ParcelKey key) = 0;
-    /// The server will never take this one: drop it, counted under the reason; whether it was still here.
+    /// Drop a parcel that the server refuses permanently, counted under the reason; returns whether it was still here.
     virtual bool refuse(ParcelKey key, const std::string& reason) = 0;
-    /// What was in flight may be lost: send it again, first and in order.
+    /// Treat everything in flight as unsent: it is sent again, first and in order.
     virtual void disconnected() = 0;
-    /// Let go of files; returns how many parcels are lost with this object.
+    /// Close the files; returns how many parcels are lost with this object.
     virtual std::size_t close() = 0;
 };
 
 /// A pure state machine: a parcel waits, is in flight, and is settled (acknowledged or dropped) once.
 ///
-/// Parcels leave in the order they came. `epoch` must never have been used by this client before: draw it at random.
+/// Parcels are sent in the order in which they were offered. `epoch` must be new for this client: draw it at random.
 class Outbox final : public AnyOutbox {
 public:
-    /// `backlog` are parcels of earlier epochs, resent under their own names.
+    /// `backlog` are parcels of earlier epochs, resent with their own keys.
     /// @throws std::invalid_argument if one of them is of this epoch.
     explicit Outbox(std::uint64_t epoch, OutboxLimits limits = {}, const std::vector<Parcel>& backlog = {});
 

@@ -33,7 +33,7 @@ RecordLog::RecordLog(Path directory, std::size_t file_bytes, std::shared_ptr<Fil
 RecordLog::~RecordLog() {
     try {
         close();
-    } catch (const LogBroken&) {  // NOLINT(bugprone-empty-catch): whoever wants to know calls close().
+    } catch (const LogBroken&) {  // NOLINT(bugprone-empty-catch): call close() to see the error.
     }
 }
 
@@ -144,7 +144,7 @@ void RecordLog::close() {
 }
 
 void RecordLog::rotate() {
-    // The finished file is synced first, whatever the durability: only a last file can be torn.
+    // The finished file is synced first, with any durability: only the last file can be torn.
     try {
         file_->sync();
         durable_ = end_;
@@ -160,7 +160,7 @@ void RecordLog::rotate() {
         if (!error.no_space()) {
             break_with(error);
         }
-        // Nothing refers to the new file yet: the next attempt writes it anew from its first byte.
+        // Nothing refers to the new file yet: the next attempt rewrites it from its first byte.
         throw full();
     }
     finished_.push_back({file_first_, length_});

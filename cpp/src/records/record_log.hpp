@@ -1,4 +1,4 @@
-/// The writer: records appended to files that rotate, numbered for ever.
+/// The writer of a log: appends permanently numbered records to files that rotate.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@
 
 namespace rl4sys::records {
 
-/// A directory of record files with one writer. Not for several threads at once.
+/// A directory of record files with one writer. Not thread-safe.
 ///
-/// Opening settles what a crash left behind: a torn tail is cut, damage of acknowledged records throws
-/// `RecordsDamaged`. What `append` wrote is with the operating system: it survives a killed process, not a power cut.
+/// Opening repairs the log after a crash: a torn tail is cut, damage of acknowledged records throws
+/// `RecordsDamaged`. Appended records are with the operating system: they survive a killed process, not a power cut.
 class RecordLog {
 public:
     RecordLog(Path directory, std::size_t file_bytes, std::shared_ptr<Files> files);
@@ -30,12 +30,12 @@ public:
     std::uint64_t end() const { return end_; }
     /// Bytes of all record files.
     std::size_t size() const;
-    /// What broke the log; nothing while it works.
+    /// The error that broke the log; nothing while it works.
     const std::optional<std::string>& broken() const { return broken_; }
 
-    /// Write records behind the others, show them to readers, and return the number of the first.
+    /// Append records, publish them to readers, and return the number of the first.
     ///
-    /// With `LogFull` nothing was appended and the log goes on working; with `LogBroken` it is unknown what was.
+    /// After `LogFull` nothing was appended and the log still works; after `LogBroken` it is unknown what was appended.
     std::uint64_t append(const std::vector<std::string>& payloads);
 
     /// Remove the files that hold only records below `before`.
@@ -44,7 +44,7 @@ public:
     /// Call for every record, oldest first. Throws `RecordsDamaged` at the first that is not sound.
     void read_all(const std::function<void(std::uint64_t number, std::string_view payload)>& take) const;
 
-    /// Sync what followers are told, and let go; a broken log is only let go.
+    /// Sync the published ends and close; a broken log is only closed.
     void close();
 
 private:

@@ -12,7 +12,7 @@ namespace {
 constexpr const char* advice =
     " Bring it back from a copy; or set the directory aside and start a new log, without what this one held.";
 
-/// What is left of the newest file after its sound part is on the disk and the rest is gone.
+/// The newest file after its valid part was synced and the rest removed.
 struct Settled {
     std::size_t length = 0;
     std::uint64_t end = 0;

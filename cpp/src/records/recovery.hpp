@@ -1,4 +1,4 @@
-/// Opening a log that was closed, killed or unplugged: cut what was never acknowledged, refuse what is damaged.
+/// Opens a log after a clean end, a kill or a power cut: a torn tail is cut, damage is refused.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct FinishedFile {
     std::size_t bytes = 0;
 };
 
-/// A log ready for appending: everything in it is on the disk, and followers are told.
+/// A log ready for appending: everything in it is on the disk, and readers know its end.
 struct Recovered {
     std::deque<FinishedFile> finished;  ///< Oldest first.
     std::unique_ptr<File> file;
@@ -25,11 +25,11 @@ struct Recovered {
     std::size_t length = 0;
     std::uint64_t end = 0;
     std::size_t cut_bytes = 0;  ///< A torn tail that was removed: written at the time of the crash.
-    std::uint64_t lost = 0;     ///< Records of it that followers could already read.
+    std::uint64_t lost = 0;     ///< Its records that readers could already see.
     CommittedEnd ends;
 };
 
-/// Open the newest file, settle what a crash left behind, and create what a new log lacks.
+/// Open the newest file, repair it after a crash, and create the files of a new log.
 Recovered recover(const Path& directory, Files& files);
 
 /// A new file of records with its header, wholly there or not at all.

@@ -1,5 +1,5 @@
 /// @file
-/// Weights and arrays travel little-endian, as they lie in the memory of every machine that is supported.
+/// Weights and arrays are little-endian on the wire, as in the memory of every supported machine.
 #pragma once
 
 namespace rl4sys {

@@ -10,7 +10,7 @@ std::vector<std::uint8_t> decompress(const char* payload, std::size_t bytes, std
     const unsigned long long stated = ZSTD_getFrameContentSize(payload, bytes);
     if (stated == ZSTD_CONTENTSIZE_ERROR || stated == ZSTD_CONTENTSIZE_UNKNOWN) {
         throw CorruptPayload("the payload of " + std::to_string(bytes) +
-                             " bytes is no zstd frame that states its size");
+                             " bytes is not a zstd frame that states its size");
     }
     if (stated != size) {
         throw CorruptPayload("the payload states " + std::to_string(stated) + " bytes of content; expected " +

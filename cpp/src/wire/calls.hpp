@@ -1,4 +1,4 @@
-/// The calls that a client makes, whatever carries them: gRPC, or something in a test.
+/// The calls of a client and the transport that carries them: gRPC, or a fake in tests.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ enum class Code : std::uint8_t {
     Unauthenticated = 16,
 };
 
-/// A call did not end in OK: the code and the failure are for programs, the message is for people.
+/// A call failed: the code and the failure are for programs, the message is for people.
 class CallFailed : public std::runtime_error {
 public:
     CallFailed(Code call_code, const std::string& message, Failure details = {})
@@ -47,11 +47,11 @@ public:
     Failure failure;
 };
 
-/// Who wants to learn, and how.
+/// The request to join: client, policy, algorithm, spaces, and what this client can run.
 struct JoinRequest {
     std::string client;
     std::string policy_id;
-    std::string algorithm;  ///< Empty where an experiment is named, or nothing.
+    std::string algorithm;  ///< Empty if an experiment is named, or neither.
     std::string parameters_json;
     std::string experiment;
     std::vector<ArraySpec> observation;
@@ -61,7 +61,7 @@ struct JoinRequest {
     std::string software;
 };
 
-/// What the server takes; 0 where it did not say.
+/// The limits of the server; 0 where it did not set one.
 struct Limits {
     std::uint32_t max_message_bytes = 0;
     std::uint32_t max_segment_steps = 0;
@@ -76,7 +76,7 @@ struct JoinReply {
     std::string session;
     SegmentFormat schema;
     std::string schema_hash;
-    std::optional<PolicySpec> explore;  ///< Absent when the policy cannot travel.
+    std::optional<PolicySpec> explore;  ///< Absent when the policy runs only on the server.
     std::uint64_t version = 0;
     Limits limits;
 };
@@ -100,14 +100,14 @@ struct SequenceRange {
     std::uint64_t last = 0;
 };
 
-/// A segment that is refused for ever.
+/// A segment that is refused permanently.
 struct Refusal {
     std::uint64_t sequence = 0;
-    std::string reason;  ///< Such as "not_finite"; "refused" for one that this version does not know.
+    std::string reason;  ///< Such as "not_finite"; "refused" for a reason that this version does not know.
     std::string message;
 };
 
-/// What became of the segments of one Push. Those in neither list are sent again.
+/// The result of one Push. Segments in neither list are sent again.
 struct PushReply {
     std::vector<SequenceRange> acknowledged;
     std::vector<Refusal> refused;
@@ -126,7 +126,7 @@ struct WatchRequest {
     std::uint32_t max_patch_bytes = 0;
 };
 
-/// What a patch is, without its payload.
+/// A patch without its payload.
 struct PatchHeader {
     std::optional<std::uint64_t> base;
     std::uint64_t target = 0;
@@ -136,7 +136,7 @@ struct PatchHeader {
     std::uint64_t payload_bytes = 0;
 };
 
-/// A part of a patch; the first has the header.
+/// A chunk of a patch; the first has the header.
 struct PatchChunk {
     std::optional<PatchHeader> header;
     std::string payload;
@@ -153,24 +153,25 @@ template <typename Message>
 class Stream {
 public:
     virtual ~Stream() = default;
-    /// Wait for the next message; nothing at the end, or once cancelled. @throws CallFailed when the server is lost.
+    /// Wait for the next message; nothing at the end, or once cancelled. @throws CallFailed when the connection is
+    /// lost.
     virtual std::optional<Message> next() = 0;
     /// End the stream; any thread may do so.
     virtual void cancel() noexcept = 0;
 };
 
 /// Carries calls to a training service. Every method may be called from any thread and throws `CallFailed`, or
-/// `ContractViolation` for a strange answer.
+/// `ContractViolation` for an invalid reply.
 class Transport {
 public:
     virtual ~Transport() = default;
     virtual JoinReply join(const JoinRequest& request, double timeout) = 0;
     virtual PushReply push(const PushRequest& request, double timeout) = 0;
-    /// The patch to a newer version, in parts.
+    /// The patch to a newer version, in chunks.
     virtual std::unique_ptr<Stream<PatchChunk>> pull(const PullRequest& request, double timeout) = 0;
-    /// New versions as they are published. Keepalive, not a deadline, ends it when the server is gone.
+    /// New versions as they are published. Keepalive, not a deadline, ends the stream when the server is gone.
     virtual std::unique_ptr<Stream<NewVersion>> watch(const WatchRequest& request) = 0;
-    /// Let go of the connection; calls that are on their way fail as `Cancelled`, and so do later ones.
+    /// Close the connection; pending and later calls fail as `Cancelled`.
     virtual void close() noexcept = 0;
 };
 

@@ -1,16 +1,16 @@
-/// What can be wrong with a message.
+/// Errors of messages.
 #pragma once
 
 #include <stdexcept>
 
 namespace rl4sys::wire {
 
-/// A message, received or about to be sent, breaks the wire contract. Nothing of it was used.
+/// A message breaks the wire contract. Nothing of it was used.
 struct ContractViolation : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// A segment that can never be stored, whoever sends it again.
+/// A segment that can never be stored: sending it again is useless.
 struct SegmentRefused : std::runtime_error {
     using std::runtime_error::runtime_error;
 };

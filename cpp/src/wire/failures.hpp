@@ -1,4 +1,4 @@
-/// Why a call failed, for programs, and how that travels.
+/// Why a call failed, for programs, and its form on the wire.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace rl4sys::wire {
 
-/// What happened, for programs. The numbers are those of the proto.
+/// The reason of a failure. The numbers are those of the proto.
 enum class FailureReason : std::uint8_t {
     Unspecified = 0,
     UnknownSession = 1,
@@ -26,15 +26,15 @@ enum class FailureReason : std::uint8_t {
 /// Details of a failed call.
 struct Failure {
     FailureReason reason = FailureReason::Unspecified;
-    std::uint32_t retry_after_ms = 0;  ///< 0: as long as the client's own back-off says.
+    std::uint32_t retry_after_ms = 0;  ///< 0: the client's own backoff decides.
 };
 
-/// The details in the trailing metadata `rl4sys-failure-bin`; nothing specific where they cannot be read.
+/// The failure in the trailing metadata `rl4sys-failure-bin`; an unspecified one where it cannot be read.
 ///
-/// A client must cope with every failure, also with one that a proxy or a newer server made up.
+/// A client must handle every failure, even one that a proxy or a newer server invented.
 Failure failure_from_metadata(std::string_view value);
 
-/// The key of these metadata.
+/// The metadata key of a failure.
 inline constexpr const char* failure_metadata = "rl4sys-failure-bin";
 
 }  // namespace rl4sys::wire

@@ -14,7 +14,7 @@ v1::PushRequest to_message(const PushRequest& request);
 v1::PullRequest to_message(const PullRequest& request);
 v1::WatchRequest to_message(const WatchRequest& request);
 
-/// @throws ContractViolation for a policy or schema that is none.
+/// @throws ContractViolation for an invalid policy or schema.
 JoinReply from_message(const v1::JoinReply& message);
 PushReply from_message(const v1::PushReply& message);
 PatchChunk from_message(v1::PatchChunk&& message);

@@ -130,7 +130,7 @@ std::int64_t require_choices(std::uint64_t count) {
 BoxAction decode_box(const v1::BoxAction& message) {
     BoxAction box{{message.low().begin(), message.low().end()}, {message.high().begin(), message.high().end()}};
     require_few("bounds", std::max(message.low_size(), message.high_size()));
-    // A NaN is never at most anything, so this refuses it too.
+    // NaN fails every comparison, so this refuses it too.
     if (box.low.empty() || box.low.size() != box.high.size() ||
         !std::equal(box.low.begin(), box.low.end(), box.high.begin(), [](double a, double b) { return a <= b; })) {
         throw ContractViolation("A box action has " + std::to_string(box.low.size()) + " lower and " +

@@ -14,7 +14,7 @@ namespace rl4sys::wire {
 v1::ArraySpec encode_array(const ArraySpec& spec);
 /// @throws ContractViolation
 ArraySpec decode_array(const v1::ArraySpec& message);
-/// All descriptions of a group, whose names must differ. @throws ContractViolation
+/// The arrays of a group, whose names must differ. @throws ContractViolation
 std::vector<ArraySpec> decode_arrays(const std::string& group,
                                      const google::protobuf::RepeatedPtrField<v1::ArraySpec>& messages);
 
@@ -22,7 +22,7 @@ v1::ActionSpec encode_action(const ActionSpec& action);
 /// @throws ContractViolation
 ActionSpec decode_action(const v1::ActionSpec& message);
 
-/// The policy in a message. Whether its program can be run is seen when a `Policy` is made of it.
+/// The policy in a message. Its program is checked when a `Policy` is made of it.
 /// @throws ContractViolation
 PolicySpec decode_policy(const v1::PolicySpec& message);
 

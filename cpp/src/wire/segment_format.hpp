@@ -1,4 +1,4 @@
-/// How the segments of one learner travel: their arrays, and how many choices an action has.
+/// The wire format of one learner's segments: their arrays, and how many choices an action has.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@
 
 namespace rl4sys::wire {
 
-/// What client and server agree on at Join. Two drafts can be used in turn only if their format is one object.
+/// What client and server agree on at Join. A buffer is reused only for the same format object.
 struct SegmentFormat {
     std::vector<ArraySpec> observation;
     ArraySpec action;
     std::vector<ArraySpec> extras;
     std::vector<ArraySpec> carry;
-    std::vector<std::uint64_t> choices;  ///< Of each part of an action; empty where actions are real numbers.
+    std::vector<std::uint64_t> choices;  ///< Choices of each part of an action; empty for continuous actions.
 
     bool operator==(const SegmentFormat& other) const {
         return observation == other.observation && action == other.action && extras == other.extras &&
@@ -27,7 +27,7 @@ struct SegmentFormat {
 /// The format of the segments that this policy produces.
 SegmentFormat format_of(const PolicySpec& spec);
 
-/// Bytes in which one part of an action travels: 1, 2, 4 or 8, the least that holds every choice.
+/// Bytes of one part of an action on the wire: 1, 2, 4 or 8, the fewest that hold every choice.
 std::size_t choice_bytes(const std::vector<std::uint64_t>& choices);
 
 }  // namespace rl4sys::wire

@@ -56,7 +56,7 @@ std::string narrowed(const std::vector<std::uint64_t>& choices, std::string_view
     const std::size_t count = action.size() / sizeof(std::int64_t);
     std::string data(count * width, '\0');
     for (std::size_t part = 0; part < count; ++part) {
-        // Read as unsigned, a negative number is larger than every bound.
+        // As unsigned, a negative number is larger than every bound.
         std::uint64_t choice = 0;
         std::memcpy(&choice, action.data() + part * sizeof choice, sizeof choice);
         if (choice >= choices[part % choices.size()]) {

@@ -1,4 +1,4 @@
-/// Segments to the bytes in which they are kept, sent and logged.
+/// Encodes segments into the bytes in which they are stored and sent.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace rl4sys::wire {
 
-/// Consecutive steps of one episode, whose values lie somewhere else.
+/// A view of a segment: consecutive steps of one episode.
 struct SegmentView {
     std::string_view agent;
     std::uint64_t lane = 0;
@@ -28,8 +28,8 @@ struct SegmentView {
     std::vector<std::string_view> carry;  ///< One row each: the memory before the first step.
 };
 
-/// The bytes for PushedSegment. @throws SegmentRefused where the segment does not have the agreed arrays, where an
-/// action is none of the choices, or where a number is NaN or infinite.
+/// The bytes for PushedSegment. @throws SegmentRefused if the segment lacks the agreed arrays, if an
+/// action is not one of the choices, or if a number is NaN or infinite.
 std::string encode_segment(const SegmentFormat& form, const SegmentView& segment);
 
 }  // namespace rl4sys::wire

@@ -16,7 +16,7 @@ void record_one(Agent& agent) {
     episode.end(seen);
 }
 
-TEST(Agent, SaysWhoItIsAndWhatItCanRun) {
+TEST(Agent, JoinsWithItsNameAndWhatItCanRun) {
     const auto server = std::make_shared<FakeServer>();
     const Agent agent = connect_to(server);
     EXPECT_EQ(server->last_join.client, "tester");
@@ -28,7 +28,7 @@ TEST(Agent, SaysWhoItIsAndWhatItCanRun) {
     EXPECT_EQ(health.version, 0U);
 }
 
-TEST(Agent, WithoutAServerThereIsNoneUnlessSomethingStandsIn) {
+TEST(Agent, WithoutAServerConnectFailsUnlessThereIsAFallback) {
     const auto server = std::make_shared<FakeServer>();
     server->set_down(true);
     ClientSettings settings = quick_settings();
@@ -53,7 +53,7 @@ TEST(Agent, WithoutAServerThereIsNoneUnlessSomethingStandsIn) {
     EXPECT_EQ(later->segments()[0].start(), 1U) << "the fallback's decision is not recorded";
 }
 
-TEST(Agent, ALostAnswerIsAskedForAgainUnderTheSameName) {
+TEST(Agent, SegmentsOfALostReplyAreResentWithTheSameKey) {
     const auto server = std::make_shared<FakeServer>();
     Agent agent = connect_to(server);
     server->lose_next_answer = true;
@@ -64,7 +64,7 @@ TEST(Agent, ALostAnswerIsAskedForAgainUnderTheSameName) {
     EXPECT_EQ(agent.health().acknowledged, 1U);
 }
 
-TEST(Agent, GoesOnThroughAnOutageAndJoinsAgainAfterARestart) {
+TEST(Agent, ContinuesDuringAnOutageAndRejoinsAfterARestart) {
     const auto server = std::make_shared<FakeServer>();
     Agent agent = connect_to(server);
     server->set_down(true);
@@ -91,7 +91,7 @@ TEST(Agent, ADamagedPatchIsPulledInFull) {
     EXPECT_EQ(server->pulls, pulls + 1);
 }
 
-TEST(Agent, ClosingEndsWhatIsOpenAndSendsWhatThereIs) {
+TEST(Agent, ClosingTruncatesOpenEpisodesAndSendsTheBacklog) {
     const auto server = std::make_shared<FakeServer>();
     Agent agent = connect_to(server);
     Episode episode = agent.episode();
@@ -105,7 +105,7 @@ TEST(Agent, ClosingEndsWhatIsOpenAndSendsWhatThereIs) {
     agent.close();
 }
 
-TEST(Agent, WhatCouldNotBeSentIsCountedOrKeptOnDisk) {
+TEST(Agent, UnsentSegmentsAreCountedOrKeptOnDisk) {
     const TemporaryDirectory directory;
     for (const bool on_disk : {false, true}) {
         const auto server = std::make_shared<FakeServer>();
@@ -126,7 +126,7 @@ TEST(Agent, WhatCouldNotBeSentIsCountedOrKeptOnDisk) {
     EXPECT_TRUE(server->wait_for_segments(1)) << "the next start sends it";
 }
 
-TEST(Agent, ARefusalStopsTheSendingNotTheDecidingUntilItIsLifted) {
+TEST(Agent, ARefusalStopsSendingButNotDecisionsUntilItIsLifted) {
     class Refusing : public FakeServer {
     public:
         std::atomic<bool> refuses = true;
@@ -149,7 +149,7 @@ TEST(Agent, ARefusalStopsTheSendingNotTheDecidingUntilItIsLifted) {
     ASSERT_TRUE(eventually([&] { return agent.health().stopped.empty(); }));
 }
 
-TEST(Agent, AVersionThatTheLearnerNeverGaveDoesNotKeepItFromLaterOnes) {
+TEST(Agent, AnUnknownVersionDoesNotPreventLaterOnes) {
     const auto server = std::make_shared<FakeServer>();
     const Agent agent = connect_to(server);
     server->exaggerate_next = true;

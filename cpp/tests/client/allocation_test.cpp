@@ -6,7 +6,7 @@
 namespace rl4sys::testing {
 namespace {
 
-TEST(Allocation, DecidingRecordingAndRewardingAllocateNothingInSteadyState) {
+TEST(Allocation, ActingRecordingAndRewardingAllocateNothingInSteadyState) {
     const auto server = std::make_shared<FakeServer>(small_policy(true));
     ClientSettings settings = quick_settings();
     settings.max_segment_length = 16;
@@ -23,7 +23,7 @@ TEST(Allocation, DecidingRecordingAndRewardingAllocateNothingInSteadyState) {
         }
     };
     {
-        // As many columns as the busiest moment needs, whenever the encoder has time.
+        // Warm up until there are as many buffers as the largest burst needs.
         std::vector<Episode> busy;
         for (int number = 0; number < 20; ++number) {
             busy.push_back(agent.episode());

@@ -1,4 +1,4 @@
-/// A training service within the test: it stores what is pushed, publishes what it is told to, and fails on request.
+/// A fake training service: it stores pushed segments, publishes given weights, and fails on request.
 #pragma once
 
 #include <rl4sys/v1/experience.pb.h>
@@ -21,7 +21,7 @@
 
 namespace rl4sys::testing {
 
-/// Sees two numbers (and a mask), and chooses one of three by their weighted sums.
+/// Observes two numbers (and a mask) and chooses one of three by their weighted sums.
 inline PolicySpec small_policy(bool masked = false) {
     PolicySpec spec;
     spec.action = DiscreteAction{3, 0};
@@ -101,7 +101,7 @@ public:
         changed_.notify_all();
     }
 
-    /// Every weight is this from now on.
+    /// Publish a version whose weights are all this value.
     void publish(float value, bool damaged = false) {
         const std::lock_guard lock(mutex_);
         weights_.assign(weights_.size(), value);
@@ -116,7 +116,7 @@ public:
         changed_.notify_all();
     }
 
-    /// As after a restart: sessions are unknown.
+    /// Forget all sessions, as after a restart.
     void forget_sessions() {
         const std::lock_guard lock(mutex_);
         session_ += "'";
@@ -128,7 +128,7 @@ public:
         return changed_.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return stored.size() >= count; });
     }
 
-    /// What was stored, in the order of its names.
+    /// The stored segments, in the order of their keys.
     std::vector<v1::Segment> segments() {
         const std::lock_guard lock(mutex_);
         std::vector<v1::Segment> parsed;
@@ -142,7 +142,7 @@ public:
     std::map<std::pair<std::uint64_t, std::uint64_t>, std::string> stored;
     wire::JoinRequest last_join;
     bool lose_next_answer = false;
-    bool exaggerate_next = false;  ///< The next news has a number that nobody will reach.
+    bool exaggerate_next = false;  ///< The next version has a number that is never reached.
     int joins = 0;
     int pushes = 0;
     int pulls = 0;
@@ -239,7 +239,7 @@ private:
     bool closed_ = false;
 };
 
-/// Settings under which what is recorded is sent at once.
+/// Settings that send everything at once.
 inline ClientSettings quick_settings() {
     ClientSettings settings;
     settings.client_id = "tester";
@@ -258,7 +258,7 @@ inline Agent connect_to(const std::shared_ptr<FakeServer>& server, const ClientS
     return client::connect_over(settings, server, std::move(fallback), start);
 }
 
-/// Wait until something holds; false if it does not within ten seconds.
+/// Wait until a condition holds; false if it does not within ten seconds.
 inline bool eventually(const std::function<bool()>& holds) {
     for (int attempt = 0; attempt < 2000; ++attempt) {
         if (holds()) {

@@ -10,14 +10,14 @@ namespace {
 
 using testing::TemporaryDirectory;
 
-TEST(OriginalStyle, AFileThatDoesNotTellWhatCanBeDoneIsRefused) {
+TEST(OriginalAgent, AConfigWithoutActionsIsRefused) {
     const TemporaryDirectory directory;
     const auto file = directory.path() / "conf.json";
     std::ofstream(file) << R"({"algorithm_name": "PPO", "train_server_address": "127.0.0.1:1"})";
     EXPECT_THROW(RL4SysAgent(file.string()), SettingsError);
 }
 
-TEST(OriginalStyle, WithoutAServerItSaysWhereItLooked) {
+TEST(OriginalAgent, WithoutAServerTheErrorNamesTheAddress) {
     const TemporaryDirectory directory;
     const auto file = directory.path() / "conf.json";
     std::ofstream(file) << R"({"client_id": "a", "algorithm_name": "PPO", "timeout": 0.2,
@@ -30,7 +30,7 @@ TEST(OriginalStyle, WithoutAServerItSaysWhereItLooked) {
     }
 }
 
-TEST(OriginalStyle, AFileWithoutTheSizeOfObservationsConnectsAtTheFirstRequest) {
+TEST(OriginalAgent, AConfigWithoutInputSizeConnectsAtTheFirstRequest) {
     const TemporaryDirectory directory;
     const auto file = directory.path() / "conf.json";
     std::ofstream(file) << R"({"client_id": "a", "algorithm_name": "PPO", "timeout": 0.2,

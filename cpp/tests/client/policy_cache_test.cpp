@@ -10,7 +10,7 @@
 namespace rl4sys::testing {
 namespace {
 
-TEST(PolicyCache, AClientStartsFromItWhileTheServerIsAway) {
+TEST(PolicyCache, AClientStartsFromItWhileTheServerIsUnreachable) {
     const TemporaryDirectory directory;
     ClientSettings settings = quick_settings();
     settings.cache = directory.path() / "cache";
@@ -30,7 +30,7 @@ TEST(PolicyCache, AClientStartsFromItWhileTheServerIsAway) {
     EXPECT_TRUE(episode.act(std::vector<float>{1, 2}));
 }
 
-TEST(PolicyCache, ADamagedFileIsOfNoUse) {
+TEST(PolicyCache, ADamagedFileIsNotUsed) {
     const TemporaryDirectory directory;
     client::PolicyCache cache(directory.path(), "p", client::steady_seconds);
     EXPECT_EQ(cache.load(), nullptr);

@@ -13,7 +13,7 @@ const Rows first{1.0F, 2.0F};
 const Rows second{3.0F, 4.0F};
 const Rows third{5.0F, 6.0F};
 
-TEST(Recording, AnEpisodeIsStoredAsItWas) {
+TEST(Recording, AnEpisodeIsStoredCompletely) {
     const auto server = std::make_shared<FakeServer>();
     Agent agent = connect_to(server);
     Episode episode = agent.episode();
@@ -38,7 +38,7 @@ TEST(Recording, AnEpisodeIsStoredAsItWas) {
     EXPECT_LT(column<float>(segment, 3)[0], 0.0F) << "the log-probability";
 }
 
-TEST(Recording, AFullSegmentIsCutAndTheNextStartsWithWhatFollowed) {
+TEST(Recording, AFullSegmentIsCutAndTheNextStartsWithItsFinalObservation) {
     const auto server = std::make_shared<FakeServer>();
     ClientSettings settings = quick_settings();
     settings.max_segment_length = 2;
@@ -95,7 +95,7 @@ TEST(Recording, ATerminationNeedsNoLastObservationAndATruncationWithoutOneLosesO
     EXPECT_EQ(agent.health().drops.at("no_final_observation"), 1U);
 }
 
-TEST(Recording, OpenEpisodesHaveLanesOfTheirOwnThatAreUsedAgain) {
+TEST(Recording, OpenEpisodesHaveTheirOwnLanesWhichAreReused) {
     const auto server = std::make_shared<FakeServer>();
     Agent agent = connect_to(server);
     Episode one = agent.episode();
@@ -118,7 +118,7 @@ TEST(Recording, OpenEpisodesHaveLanesOfTheirOwnThatAreUsedAgain) {
     EXPECT_EQ(agent.health().open_episodes, 0U);
 }
 
-TEST(Recording, ABadObservationIsToldAndNothingOfItIsRecorded) {
+TEST(Recording, ABadObservationIsRefusedAndNotRecorded) {
     const auto server = std::make_shared<FakeServer>();
     Agent agent = connect_to(server);
     Episode episode = agent.episode();
@@ -153,7 +153,7 @@ TEST(Recording, AMaskForbidsChoicesAndIsRecorded) {
     EXPECT_EQ(std::vector<std::uint8_t>(masks.end() - 3, masks.end()), (std::vector<std::uint8_t>{1, 1, 1}));
 }
 
-TEST(Recording, APieceIsNoLongerThanAMessageCanCarry) {
+TEST(Recording, ASegmentFitsIntoOneMessage) {
     const auto server = std::make_shared<FakeServer>();
     server->limits = {64U << 10, 1U << 16, 64, 256};
     ClientSettings settings = quick_settings();
@@ -173,7 +173,7 @@ TEST(Recording, APieceIsNoLongerThanAMessageCanCarry) {
     EXPECT_EQ(steps, 6'000U);
 }
 
-TEST(Recording, AMaskThatForbidsAllLosesNothingThatCouldBeSent) {
+TEST(Recording, AMaskThatForbidsEverythingLosesNoCompleteSegment) {
     const auto server = std::make_shared<FakeServer>(small_policy(true));
     ClientSettings settings = quick_settings();
     settings.max_segment_length = 1;
@@ -190,7 +190,7 @@ TEST(Recording, AMaskThatForbidsAllLosesNothingThatCouldBeSent) {
     EXPECT_EQ(column<float>(segments[1], 0), (Rows{3, 4, 5, 6}));
 }
 
-TEST(Recording, AnotherPolicyAltogetherTruncatesWhatTheFirstRecorded) {
+TEST(Recording, APolicyWithAnotherSchemaTruncatesTheRecordedSteps) {
     const auto server = std::make_shared<FakeServer>();
     Agent agent = connect_to(server);
     Episode episode = agent.episode();

@@ -20,7 +20,7 @@ TEST(Remedy, FollowsTheTableOfTheService) {
     }
 }
 
-TEST(Backoff, GrowsUpToItsLongestAndStartsAgainAfterASuccess) {
+TEST(Backoff, GrowsToItsLimitAndRestartsAfterASuccess) {
     Backoff backoff([] { return 0.0; });
     EXPECT_DOUBLE_EQ(backoff.failed(), 0.05);
     EXPECT_DOUBLE_EQ(backoff.failed(), 0.1);

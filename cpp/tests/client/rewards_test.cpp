@@ -9,7 +9,7 @@ namespace {
 
 const std::vector<float> seen{1.0F, 2.0F};
 
-TEST(Rewards, ALateOneReachesItsDecisionWithinTheWindow) {
+TEST(Rewards, ALateRewardReachesItsDecisionWithinTheWindow) {
     const auto server = std::make_shared<FakeServer>();
     ClientSettings settings = quick_settings();
     settings.max_segment_length = 2;
@@ -31,7 +31,7 @@ TEST(Rewards, ALateOneReachesItsDecisionWithinTheWindow) {
     EXPECT_EQ(column<float>(server->segments()[0], 2), (std::vector<float>{0, 2.5F}));
 }
 
-TEST(Rewards, WhatCannotBeIsRefused) {
+TEST(Rewards, InvalidRewardsAreRefused) {
     const auto server = std::make_shared<FakeServer>();
     Agent agent = connect_to(server);
     Episode episode = agent.episode();
@@ -43,7 +43,7 @@ TEST(Rewards, WhatCannotBeIsRefused) {
     EXPECT_THROW(episode.end(seen, Ending::Continues), std::invalid_argument);
 }
 
-TEST(Rewards, OnesThatAddUpToInfinityAreDroppedHereAndCounted) {
+TEST(Rewards, RewardsThatAddUpToInfinityAreDroppedAndCounted) {
     const auto server = std::make_shared<FakeServer>();
     Agent agent = connect_to(server);
     Episode episode = agent.episode();

@@ -17,7 +17,7 @@ std::unique_ptr<SegmentBuffer> buffer(std::uint64_t episode) {
     return made;
 }
 
-TEST(SegmentQueue, DropsByItsPolicyAndCounts) {
+TEST(SegmentQueue, DropsByItsOverflowPolicyAndCounts) {
     AgentStatus status;
     SegmentQueue oldest(2 * buffer(0)->cost(), Overflow::DropOldest, status);
     for (std::uint64_t episode = 0; episode < 3; ++episode) {
@@ -34,7 +34,7 @@ TEST(SegmentQueue, DropsByItsPolicyAndCounts) {
     EXPECT_EQ(status.drops().at("overflow_newest"), 1U);
 }
 
-TEST(SegmentQueue, ABlockedThreadGoesOnWhenThereIsRoom) {
+TEST(SegmentQueue, ABlockedThreadContinuesWhenThereIsSpace) {
     AgentStatus status;
     SegmentQueue queue(buffer(0)->cost(), Overflow::Block, status);
     queue.post(buffer(0));
@@ -45,7 +45,7 @@ TEST(SegmentQueue, ABlockedThreadGoesOnWhenThereIsRoom) {
     EXPECT_TRUE(status.drops().empty());
 }
 
-TEST(SegmentQueue, ColumnsAreUsedAgainWhereTheyFit) {
+TEST(SegmentQueue, BuffersAreReusedWhereTheyFit) {
     AgentStatus status;
     SegmentQueue queue(1 << 20, Overflow::Block, status);
     std::unique_ptr<SegmentBuffer> used = queue.blank(form, 4);
@@ -62,7 +62,7 @@ TEST(SegmentQueue, ClosingEndsEveryWait) {
     queue.close();
     second.join();
     EXPECT_EQ(queue.take()->episode, 0U);
-    // The thread may have been let in before, or turned away.
+    // The thread may have posted before the queue was closed, or been refused.
     const auto late = queue.take();
     EXPECT_EQ(late == nullptr, status.drops().count("unsent_at_close") == 1);
 }

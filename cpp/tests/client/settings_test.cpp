@@ -13,7 +13,7 @@ namespace {
 using nlohmann::json;
 using testing::TemporaryDirectory;
 
-/// What the settings say is wrong with a text.
+/// The error for an invalid config.
 std::string fault(const std::string& text) {
     try {
         parse_settings(text);
@@ -27,7 +27,7 @@ bool mentions(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
 }
 
-// The flat form of the original, with the same names as its example and other values.
+// A flat original config, with the names of its example and other values.
 constexpr const char* flat = R"({
     "client_id": "lander-7",
     "algorithm_name": "PPO",
@@ -50,7 +50,7 @@ constexpr const char* sections = R"({
     "communication": {"server_address": "localhost:4001", "timeout": 5}
 })";
 
-TEST(Settings, ThePresentFormIsRead) {
+TEST(Settings, ThePresentConfigIsRead) {
     const ClientSettings settings = parse_settings(R"({
         "client_id": "cache-1", "server": "127.0.0.1:7", "algorithm": {"name": "ppo", "lr": 0.01},
         "network": {"actor": {"type": "mlp"}}, "observation": {"queue": 8, "image": {"dtype": "uint8", "shape": [4, 4]}},
@@ -70,7 +70,7 @@ TEST(Settings, ThePresentFormIsRead) {
     EXPECT_EQ(settings.send_interval, 0.0);
 }
 
-TEST(Settings, TheFlatFormOfTheOriginalIsRead) {
+TEST(Settings, TheFlatOriginalConfigIsRead) {
     const ClientSettings settings = parse_settings(flat);
     EXPECT_EQ(settings.client_id, "lander-7");
     EXPECT_EQ(settings.server, "localhost:4000");
@@ -94,7 +94,7 @@ TEST(Settings, TheFlatFormOfTheOriginalIsRead) {
     EXPECT_EQ(parameters["seed"], 3);
 }
 
-TEST(Settings, TheFormInSectionsIsRead) {
+TEST(Settings, TheOriginalConfigInSectionsIsRead) {
     const ClientSettings settings = parse_settings(sections);
     EXPECT_EQ(settings.server, "localhost:4001");
     EXPECT_EQ(settings.timeout, 5.0);
@@ -107,13 +107,13 @@ TEST(Settings, TheFormInSectionsIsRead) {
               (json{{"type", "mlp"}, {"hidden_dims", {32, 16}}, {"activation", "relu"}}));
 }
 
-TEST(Settings, AVectorOfActionsHasBoundsWhereTheAlgorithmWantsThem) {
+TEST(Settings, ContinuousAlgorithmsGetABoundedVectorOfActions) {
     const ClientSettings settings =
         parse_settings(R"({"algorithm_name": "SAC", "algorithm_parameters": {"act_dim": 2}, "act_limit": 2.5})");
     EXPECT_EQ(std::get<BoxAction>(*settings.action).low, (std::vector<double>{-2.5, -2.5}));
 }
 
-TEST(Settings, AMistypedNameIsAnsweredWithTheNearestOne) {
+TEST(Settings, TheNearestNameIsSuggestedForATypo) {
     EXPECT_TRUE(mentions(fault(R"({"client_id": "a", "overflwo": "block"})"), "did you mean 'overflow'?"));
     EXPECT_TRUE(mentions(fault(R"({"overflow": "drop_oldes"})"), "did you mean 'drop_oldest'?"));
     EXPECT_TRUE(mentions(fault(R"({"algorithm_name": "PPO", "algorithm_parameters": {"clip_ration": 0.2}})"),
@@ -128,7 +128,7 @@ TEST(Settings, WrongValuesAreNamedWithWhatWasExpected) {
     EXPECT_TRUE(mentions(fault(R"({"action": {"n": 3, "sizes": [2]}})"), "expected one of n, sizes, or low with high"));
     EXPECT_TRUE(mentions(fault(R"({"observation": {"queue": {"dtype": "float99", "shape": 1}}})"), "dtype 'float99'"));
     EXPECT_TRUE(mentions(fault(R"({"type": "offpolicy", "algorithm_name": "PPO"})"), "PPO is 'onpolicy'"));
-    EXPECT_TRUE(mentions(fault("{"), "this is no JSON"));
+    EXPECT_TRUE(mentions(fault("{"), "the file is not valid JSON"));
     EXPECT_TRUE(mentions(fault("[]"), "expected names with values"));
     EXPECT_TRUE(mentions(fault(R"({"algorithm": "ppo", "experiment": "x"})"), "both given"));
     EXPECT_TRUE(mentions(fault(R"({"network": {"a": 1}})"), "without an algorithm"));
@@ -140,7 +140,7 @@ TEST(Settings, WrongValuesAreNamedWithWhatWasExpected) {
     EXPECT_EQ(fault(R"({"server": "[::1]:50051"})"), "");
 }
 
-TEST(Settings, ATokenDoesNotTravelUnencryptedUnlessToldSo) {
+TEST(Settings, ATokenIsNotSentUnencryptedUnlessAllowed) {
     EXPECT_TRUE(mentions(fault(R"({"token": "t", "server": "example.org:1"})"), "unencrypted"));
     EXPECT_EQ(fault(R"({"token": "t", "server": "example.org:1", "insecure": true})"), "");
     EXPECT_EQ(fault(R"({"token": "t", "server": "example.org:1", "tls": {}})"), "");
@@ -158,7 +158,7 @@ TEST(Settings, PathsAndTokensAreRelativeToTheFile) {
     EXPECT_THROW(load_settings(directory.path() / "agent.yaml"), SettingsError);
 }
 
-TEST(Settings, AMaskIsOneMoreArray) {
+TEST(Settings, AMaskIsAnotherArray) {
     const ClientSettings settings =
         parse_settings(R"({"observation": 2, "action": {"sizes": [3, 2]}, "action_mask": true})");
     ASSERT_EQ(settings.observation.size(), 2U);

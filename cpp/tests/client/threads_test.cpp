@@ -10,7 +10,7 @@
 namespace rl4sys::testing {
 namespace {
 
-TEST(Threads, ManyShareAnAgentWhileVersionsArriveAndNothingIsLost) {
+TEST(Threads, ManyThreadsShareAnAgentAndNothingIsLost) {
     const auto server = std::make_shared<FakeServer>();
     ClientSettings settings = quick_settings();
     settings.max_segment_length = 7;
@@ -78,7 +78,7 @@ TEST(Threads, RewardsMayComeFromAnotherThread) {
     EXPECT_EQ(column<float>(server->segments()[0], 2)[0], 500.0F);
 }
 
-TEST(Threads, AForkedProcessIsToldAndItsParentGoesOn) {
+TEST(Threads, AForkedProcessIsRefusedAndItsParentContinues) {
     const auto server = std::make_shared<FakeServer>();
     Agent agent = connect_to(server);
     Episode episode = agent.episode();

@@ -1,4 +1,4 @@
-// What the tests in tests/cpp drive: parts of the client, and whole clients, from the command line.
+// Runs parts of the client, and whole clients, from the command line for tests/cpp.
 #include <rl4sys/v1/policy.pb.h>
 #include <unistd.h>
 
@@ -49,7 +49,7 @@ std::string standard_input() {
     return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
 }
 
-/// DIR EPOCH COUNT: offer payloads, have every second one acknowledged, and die without a farewell.
+/// DIR EPOCH COUNT: offer payloads, acknowledge every second one, and exit without closing.
 int fill_outbox(const Arguments& arguments) {
     const std::uint64_t epoch = std::stoull(arguments.at(1));
     rl4sys::records::DiskOutbox outbox(arguments.at(0), epoch, {}, 512);
@@ -62,7 +62,7 @@ int fill_outbox(const Arguments& arguments) {
     ::_exit(0);
 }
 
-/// DIR EPOCH: what is unsettled, one "epoch sequence payload" a line.
+/// DIR EPOCH: print the unsettled parcels, one "epoch sequence payload" per line.
 int list_outbox(const Arguments& arguments) {
     const rl4sys::records::DiskOutbox outbox(arguments.at(0), std::stoull(arguments.at(1)));
     for (const auto& parcel : outbox.unsettled()) {
@@ -71,7 +71,7 @@ int list_outbox(const Arguments& arguments) {
     return 0;
 }
 
-/// Standard input: a policy's spec and a segment's values; prints the bytes in which the segment travels.
+/// Standard input: a policy's spec and a segment's values; prints the encoded segment.
 int encode_segment(const Arguments&) {
     const json input = json::parse(standard_input());
     std::vector<std::string> kept;
@@ -152,11 +152,11 @@ void tell(const rl4sys::Health& health) {
               << std::endl;
 }
 
-/// CONFIG EPISODES VERSION SECONDS [FAREWELL]: act until so many episodes were played and this version decides, or time
+/// CONFIG EPISODES VERSION SECONDS [CLOSING]: act until this many episodes were played with this version, or time
 /// is up.
 ///
-/// The better choice is told by the sign of the first number observed. Prints a line when ready, health at the end.
-/// FAREWELL are the seconds that it then waits for the server.
+/// The sign of the first observed number gives the better choice. Prints a line when ready, health at the end.
+/// CLOSING is the time in seconds for flushing and closing.
 int run_agent(const Arguments& arguments) {
     rl4sys::log_to(rl4sys::standard_error());
     rl4sys::Agent agent = rl4sys::connect(std::filesystem::path(arguments.at(0)));
@@ -180,14 +180,14 @@ int run_agent(const Arguments& arguments) {
         ++played;
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
-    const double farewell = arguments.size() > 4 ? std::stod(arguments[4]) : 30.0;
-    const bool flushed = agent.flush(farewell);
+    const double closing = arguments.size() > 4 ? std::stod(arguments[4]) : 30.0;
+    const bool flushed = agent.flush(closing);
     tell(agent.health());
-    agent.close(farewell);
+    agent.close(closing);
     return flushed ? 0 : 2;
 }
 
-/// CONFIG EPISODES: the same in the original style.
+/// CONFIG EPISODES: the same with the original API.
 int run_original(const Arguments& arguments) {
     rl4sys::RL4SysAgent agent(arguments.at(0), true);
     for (int played = 0; played < std::stoi(arguments.at(1)); ++played) {

@@ -1,4 +1,4 @@
-// What a client's delivery core is told, and what it must answer: the same transcripts as in Python.
+// Replays the transcripts of a client's delivery core: the same as in Python.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -72,7 +72,7 @@ OutboxLimits limits_of(const json& limits) {
     return {limits["capacity_bytes"], words.at(limits["overflow"]), limits["window"]};
 }
 
-/// The core of one client, told the events of a transcript one after the other.
+/// The delivery core of one client, which gets the events of a transcript in order.
 class Replay {
 public:
     explicit Replay(const json& transcript)
@@ -206,7 +206,7 @@ void expect_equal(const json& event, const json& got) {
     }
 }
 
-TEST(Transcripts, EveryEventIsAnsweredAsWritten) {
+TEST(Transcripts, EveryEventHasTheGoldenAnswer) {
     std::ifstream file(RL4SYS_CONFORMANCE "/vectors/transcripts.json");
     ASSERT_TRUE(file) << "conformance/vectors/transcripts.json is missing";
     const json transcripts = json::parse(file)["transcripts"];

@@ -33,7 +33,7 @@ TEST_P(NoAllocationIn, PerDecision) {
     }
 }
 
-TEST(NoAllocation, TheCounterCounts) {
+TEST(NoAllocation, TheCounterCountsAllocations) {
     testing::count_allocations(true);
     const std::vector<int> taken(3);
     testing::count_allocations(false);

@@ -31,7 +31,7 @@ Decision decide(Policy& policy, std::array<float, 3> scores, std::array<std::uin
     return policy.decide(observation, &u);
 }
 
-TEST(Decisions, AMaskWithoutAChoiceIsTold) {
+TEST(Decisions, AMaskWithoutAChoiceIsReported) {
     for (const HeadKind kind : {HeadKind::Categorical, HeadKind::Deterministic}) {
         Policy policy = without_weights(masked(kind));
         EXPECT_EQ(decide(policy, {1, 2, 3}, {0, 0, 0}).outcome, Outcome::NothingAllowed);
@@ -39,7 +39,7 @@ TEST(Decisions, AMaskWithoutAChoiceIsTold) {
     }
 }
 
-TEST(Decisions, ScoresThatAreNotNumbersAreTold) {
+TEST(Decisions, ScoresThatAreNaNAreReported) {
     for (const HeadKind kind : {HeadKind::Categorical, HeadKind::Deterministic}) {
         Policy policy = without_weights(masked(kind));
         for (std::size_t place = 0; place < 3; ++place) {
@@ -51,7 +51,7 @@ TEST(Decisions, ScoresThatAreNotNumbersAreTold) {
     }
 }
 
-TEST(Decisions, ForbiddenChoicesAreNeverTaken) {
+TEST(Decisions, ForbiddenChoicesAreNeverChosen) {
     Policy policy = without_weights(masked(HeadKind::Categorical));
     for (const float u : {0.0F, 0.25F, 0.5F, 1.0F - 0x1p-24F}) {
         EXPECT_EQ(decide(policy, {50, 0, 50}, {0, 1, 0}, u).choices[0], 1);
@@ -59,7 +59,7 @@ TEST(Decisions, ForbiddenChoicesAreNeverTaken) {
     }
 }
 
-TEST(Decisions, NewWeightsCountFromTheNextDecision) {
+TEST(Decisions, NewWeightsAreUsedFromTheNextDecision) {
     PolicySpec spec = dense_policy(2, {}, 2);
     spec.head.kind = HeadKind::Deterministic;
     Policy policy(spec, std::make_shared<const Weights>(Weights{0, 0, 0, 0, 1, 0}));
@@ -107,7 +107,7 @@ Decision look_up(ElementType type, Index index) {
     return decision;
 }
 
-TEST(Decisions, AnIndexBeyondItsTableIsTold) {
+TEST(Decisions, AnIndexBeyondItsTableIsReported) {
     EXPECT_EQ(look_up(ElementType::Int64, std::int64_t{1}).log_prob, 20.0F);
     EXPECT_EQ(look_up(ElementType::UInt8, std::uint8_t{0}).log_prob, 10.0F);
     EXPECT_EQ(look_up(ElementType::Float32, 1.9F).log_prob, 20.0F);
@@ -119,7 +119,7 @@ TEST(Decisions, AnIndexBeyondItsTableIsTold) {
     EXPECT_EQ(look_up(ElementType::Float32, INFINITY).outcome, Outcome::IndexOutOfRange);
 }
 
-/// What an observation of one value becomes as float32.
+/// An observation of one value, converted to float32.
 template <typename Value>
 float as_float(ElementType type, Value value) {
     PolicySpec spec;
@@ -194,7 +194,7 @@ TEST(Kernels, ActivationsAreWithinAFewUnitsOfTheLibrary) {
     }
 }
 
-TEST(Kernels, NoNumberIsLostInTheTails) {
+TEST(Kernels, ActivationsAreExactInTheTails) {
     for (const detail::Kernels* kernels : {&detail::baseline_kernels(), &detail::best_kernels()}) {
         for (std::size_t outputs = 1; outputs < 70; ++outputs) {
             const std::size_t inputs = outputs % 19;

@@ -14,7 +14,7 @@ std::string refusal(const std::string& text) {
     return "";
 }
 
-TEST(PolicyJson, SettingsOfEveryKindComeBack) {
+TEST(PolicyJson, SettingsOfEveryKindRoundTrip) {
     PolicySpec spec = dense_policy(2, {3}, 2);
     spec.head.settings = {{"real", 0.1},
                           {"whole", std::int64_t{-3}},
@@ -27,14 +27,14 @@ TEST(PolicyJson, SettingsOfEveryKindComeBack) {
     EXPECT_EQ(policy_to_json(back), policy_to_json(spec));
 }
 
-TEST(PolicyJson, OneAndOnePointZeroReadAlike) {
+TEST(PolicyJson, OneAndOnePointZeroHaveTheSameText) {
     PolicySpec whole = dense_policy(2, {3}, 2), real = whole;
     whole.head.settings["clip"] = std::int64_t{10};
     real.head.settings["clip"] = 10.0;
     EXPECT_EQ(policy_to_json(whole), policy_to_json(real));
 }
 
-TEST(PolicyJson, WhatIsNoSpecIsRefused) {
+TEST(PolicyJson, InvalidTextIsRefused) {
     const std::string good = policy_to_json(dense_policy(2, {3}, 2));
     EXPECT_EQ(refusal(good), "");
     for (const std::string text : {"", "{", "[]", "null", "3", "{}", "\xff", R"({"action":{}})"}) {

@@ -9,14 +9,14 @@
 namespace rl4sys {
 namespace {
 
-/// What is said about a spec that was spoilt; empty if it was accepted.
+/// The error for a modified spec; empty if it was accepted.
 std::string refusal(const std::function<void(PolicySpec&)>& spoil, PolicySpec spec = dense_policy(4, {8}, 3)) {
     spoil(spec);
     SharedWeights weights = std::make_shared<const Weights>();
     try {
         weights = wavy_weights(spec);
     } catch (const std::invalid_argument&) {
-        // Then there are no weights that fit, and the policy must say why.
+        // Then no weights fit, and the policy must report why.
     }
     try {
         Policy policy(spec, weights);
@@ -39,7 +39,7 @@ PolicySpec box_policy(HeadKind kind) {
     return spec;
 }
 
-TEST(Malformed, TheUnspoiltPolicyIsAccepted) {
+TEST(Malformed, AValidPolicyIsAccepted) {
     EXPECT_EQ(refusal([](PolicySpec&) {}), "");
     EXPECT_EQ(refusal([](PolicySpec&) {}, box_policy(HeadKind::Deterministic)), "");
 }
@@ -55,7 +55,7 @@ TEST(Malformed, UnknownOpsAreNamed) {
     }
 }
 
-TEST(Malformed, NamesMustLeadSomewhere) {
+TEST(Malformed, NamesMustExist) {
     expect_refusal("'nowhere'", [](PolicySpec& s) { s.program.ops[0].inputs[0] = "nowhere"; });
     expect_refusal("'nowhere'", [](PolicySpec& s) { s.program.ops[0].tensors[0] = "nowhere"; });
     expect_refusal("'nowhere'", [](PolicySpec& s) { s.head.inputs[0] = "nowhere"; });
@@ -63,7 +63,7 @@ TEST(Malformed, NamesMustLeadSomewhere) {
     expect_refusal("'nowhere'", [](PolicySpec& s) { s.program.carry = {{"memory", {4}, "nowhere"}}; });
 }
 
-TEST(Malformed, CyclesAreReadsOfWhatDoesNotExistYet) {
+TEST(Malformed, CyclesAreRefused) {
     expect_refusal("does not exist by then", [](PolicySpec& s) { s.program.ops[0].inputs[0] = "layer0"; });
     expect_refusal("does not exist by then", [](PolicySpec& s) { s.program.ops[0].inputs[0] = "layer1"; });
     expect_refusal("does not exist by then", [](PolicySpec& s) { std::swap(s.program.ops[0], s.program.ops[1]); });
@@ -112,7 +112,7 @@ TEST(Malformed, GiantSizesAreRefusedBeforeAnythingIsAllocated) {
     });
 }
 
-TEST(Malformed, SettingsMustBeThereAndFinite) {
+TEST(Malformed, SettingsMustBePresentAndFinite) {
     const auto with = [](Settings settings) {
         return [settings](PolicySpec& s) {
             s.program.ops[1] = {"leaky_relu", {"layer0.tanh"}, {"layer0"}, {}, settings};
@@ -162,7 +162,7 @@ TEST(Malformed, ActionsMustFitTheirHead) {
         "mask", [](PolicySpec& s) { s.head.mask = "x"; }, box);
 }
 
-TEST(Malformed, NoiseWithAMemoryNeedsAllItsParts) {
+TEST(Malformed, CorrelatedNoiseNeedsAllItsParts) {
     PolicySpec whole = box_policy(HeadKind::Perturbed);
     whole.program.tensors.push_back({"std", {3}});
     whole.program.tensors.push_back({"epsilon", {1}});
@@ -187,7 +187,7 @@ TEST(Malformed, NoiseWithAMemoryNeedsAllItsParts) {
         "[4]", [](PolicySpec& s) { s.program.tensors[4].shape = {4}; }, whole);
 }
 
-TEST(Malformed, ChanceBeforeAProgramNeedsAPlaceASizeAndADeviation) {
+TEST(Malformed, NoiseBeforeAProgramNeedsARegisterASizeAndADeviation) {
     PolicySpec whole = box_policy(HeadKind::NoiseConditioned);
     whole.program.tensors.push_back({"epsilon", {1}});
     whole.head.tensors = {"epsilon"};
@@ -213,7 +213,7 @@ TEST(Malformed, ChanceBeforeAProgramNeedsAPlaceASizeAndADeviation) {
     EXPECT_EQ(noise_size(whole), 2 * 2);
 }
 
-TEST(Malformed, MasksAreTruthValuesOneForEachChoice) {
+TEST(Malformed, MasksAreBoolsOneForEachChoice) {
     const auto with = [](ElementType type, Shape shape) {
         return [=](PolicySpec& s) {
             s.program.inputs.push_back({"mask", type, shape});

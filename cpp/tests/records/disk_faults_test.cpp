@@ -62,7 +62,7 @@ private:
     Fault& fault_;
 };
 
-TEST(DiskFaults, AFullDiskDropsOneParcelAndTheNextIsTaken) {
+TEST(DiskFaults, AFullDiskDropsOneParcelAndTheNextIsAccepted) {
     const TemporaryDirectory directory;
     Fault fault;
     {
@@ -78,7 +78,7 @@ TEST(DiskFaults, AFullDiskDropsOneParcelAndTheNextIsTaken) {
     EXPECT_EQ(*again.unsettled()[1].payload, "three");
 }
 
-TEST(DiskFaults, ABrokenDiskSaysSoAndWhatIsInMemoryIsStillDelivered) {
+TEST(DiskFaults, ABrokenDiskIsReportedAndParcelsInMemoryAreStillDelivered) {
     const TemporaryDirectory directory;
     Fault fault;
     DiskOutbox outbox(directory.path(), 1, {}, 4096, std::make_shared<FaultyFiles>(fault));
@@ -91,7 +91,7 @@ TEST(DiskFaults, ABrokenDiskSaysSoAndWhatIsInMemoryIsStillDelivered) {
     EXPECT_TRUE(outbox.acknowledge({1, 0}));
 }
 
-TEST(DiskFaults, AtEveryCallTheStateIsTheOldOrTheNewOne) {
+TEST(DiskFaults, AFailureAtAnyCallLeavesTheOldOrTheNewState) {
     for (const int error : {ENOSPC, EIO}) {
         for (int call = 0; call < 24; ++call) {
             const TemporaryDirectory directory;
@@ -104,11 +104,11 @@ TEST(DiskFaults, AtEveryCallTheStateIsTheOldOrTheNewOne) {
                     accepted += outbox.offer(std::string(50, 'x')).outcome == OfferOutcome::Accepted ? 1 : 0;
                 }
             } catch (const LogBroken&) {
-                // A failed sync breaks the log, whatever its error: trying again could lie.
+                // Any failed sync breaks the log: a second attempt could succeed wrongly.
                 fault.calls_left = -1;
             }
             const DiskOutbox again(directory.path(), 2);
-            // A record whose publication failed was not accepted, and may be there.
+            // A record whose publication failed was not accepted but may be in the file.
             EXPECT_GE(again.backlog(), accepted) << "call " << call;
             EXPECT_LE(again.backlog(), accepted + 1) << "call " << call;
         }

@@ -20,7 +20,7 @@ std::vector<std::string> payloads(const AnyOutbox& outbox) {
     return found;
 }
 
-TEST(DiskOutbox, WhatIsUnsettledIsThereAtTheNextStartUnderItsOldName) {
+TEST(DiskOutbox, UnsettledParcelsAreRecoveredWithTheirKeys) {
     const TemporaryDirectory directory;
     {
         DiskOutbox outbox(directory.path() / "a" / "outbox", 1);
@@ -66,7 +66,7 @@ TEST(DiskOutbox, ATornTailIsCutAndTheRestIsKept) {
     EXPECT_EQ(payloads(DiskOutbox(directory.path(), 3)), (std::vector<std::string>{"whole", "next"}));
 }
 
-TEST(DiskOutbox, ItHasOneWriterAtATime) {
+TEST(DiskOutbox, ThereIsOneWriterAtATime) {
     const TemporaryDirectory directory;
     const DiskOutbox outbox(directory.path(), 1);
     EXPECT_THROW(DiskOutbox(directory.path(), 2), LogInUse);
@@ -95,7 +95,7 @@ TEST(DiskOutbox, RecordsOfAnotherKindAreRefused) {
     EXPECT_THROW(DiskOutbox(directory.path(), 1), RecordsDamaged);
 }
 
-TEST(DiskOutbox, EpochsAreNeverAlike) {
+TEST(DiskOutbox, EpochsAreUnique) {
     EXPECT_NE(fresh_epoch(), fresh_epoch());
     EXPECT_LT(fresh_epoch(), std::uint64_t{1} << 63);
 }

@@ -38,7 +38,7 @@ TEST(Frames, AHeaderNamesItsFirstRecordAndSaysWhatIsWrong) {
     EXPECT_NE(header_fault(header.substr(0, 10), 42).find("10 bytes"), std::string::npos);
 }
 
-TEST(Frames, OnlyNamesOfRecordFilesAreNumbers) {
+TEST(Frames, OnlyNamesOfRecordFilesAreParsed) {
     EXPECT_EQ(file_name(42), "00000000000000000042.records");
     const std::vector<std::string> names{file_name(42), "lock",       "committed",
                                          file_name(0),  "42.records", "99999999999999999999.records"};

@@ -21,7 +21,7 @@ std::string letters(const std::vector<Parcel>& parcels) {
     return text;
 }
 
-TEST(Outbox, ParcelsLeaveInTheOrderTheyCameAndAreSettledOnce) {
+TEST(Outbox, ParcelsAreSentInOrderAndSettledOnce) {
     Outbox outbox(1);
     outbox.offer(payload('a'));
     outbox.offer(payload('b'));
@@ -33,7 +33,7 @@ TEST(Outbox, ParcelsLeaveInTheOrderTheyCameAndAreSettledOnce) {
     EXPECT_EQ(outbox.backlog_bytes(), parcel_overhead + 10);
 }
 
-TEST(Outbox, WhatWasInFlightIsSentAgainFirst) {
+TEST(Outbox, ParcelsInFlightAreResentFirst) {
     Outbox outbox(1, limits(10, Overflow::Block, 2));
     for (const char letter : {'a', 'b', 'c'}) {
         outbox.offer(payload(letter));
@@ -55,7 +55,7 @@ TEST(Outbox, AMessageHasAtLeastOneParcelAndNoMoreThanFit) {
     EXPECT_EQ(letters(outbox.take(20)), "bc");
 }
 
-TEST(Outbox, TheOldestMakesWayUnlessItIsInFlight) {
+TEST(Outbox, TheOldestIsDroppedUnlessItIsInFlight) {
     Outbox outbox(1, limits(2, Overflow::DropOldest));
     outbox.offer(payload('a'));
     outbox.offer(payload('b'));
@@ -68,7 +68,7 @@ TEST(Outbox, TheOldestMakesWayUnlessItIsInFlight) {
     EXPECT_EQ(outbox.drops(), (Drops{{"overflow_newest", 1}, {"overflow_oldest", 1}}));
 }
 
-TEST(Outbox, AFullOneDropsTheNewestOrAsksToWait) {
+TEST(Outbox, AFullOutboxDropsTheNewestOrBlocks) {
     Outbox newest(1, limits(1, Overflow::DropNewest));
     newest.offer(payload('a'));
     EXPECT_EQ(newest.offer(payload('b')).outcome, OfferOutcome::Dropped);
@@ -88,7 +88,7 @@ TEST(Outbox, ARefusalIsCountedUnderItsReason) {
     EXPECT_EQ(outbox.drops(), (Drops{{"not_finite", 1}}));
 }
 
-TEST(Outbox, AnEarlierStartsParcelsKeepTheirNamesAndComeFirst) {
+TEST(Outbox, ParcelsOfAnEarlierStartKeepTheirKeysAndAreSentFirst) {
     const Parcel earlier{{5, 3}, std::make_shared<const std::string>(payload('z'))};
     Outbox outbox(6, {}, {earlier});
     outbox.offer(payload('a'));

@@ -41,7 +41,7 @@ TEST(RecordLog, FilesRotateAndArePrunedOldestFirst) {
     EXPECT_EQ(all(log).back(), std::string(60, '9'));
 }
 
-TEST(RecordLog, DamageOfAFinishedFileIsNotReadOver) {
+TEST(RecordLog, DamageOfAFinishedFileIsNotSkipped) {
     const TemporaryDirectory directory;
     const auto files = std::make_shared<DiskFiles>();
     {
@@ -54,20 +54,20 @@ TEST(RecordLog, DamageOfAFinishedFileIsNotReadOver) {
     EXPECT_THROW(all(log), RecordsDamaged);
 }
 
-TEST(RecordLog, RecordsThatWereOnTheDiskAreMissedWhenTheyAreGone) {
+TEST(RecordLog, MissingRecordsThatWereDurableAreReportedAsDamage) {
     const TemporaryDirectory directory;
     const auto files = std::make_shared<DiskFiles>();
     {
         RecordLog log(directory.path(), 1000, files);
         log.append({"a", "b", "c"});
     }
-    // Opening again makes what is there durable, and says so.
+    // Reopening makes the records durable and publishes that.
     { const RecordLog log(directory.path(), 1000, files); }
     flip(directory.path() / file_name(0), header_bytes + frame_bytes);
     EXPECT_THROW(RecordLog(directory.path(), 1000, files), RecordsDamaged);
 }
 
-TEST(RecordLog, AMissingOrDamagedCommittedEndCostsNoRecord) {
+TEST(RecordLog, AMissingOrDamagedCommittedEndLosesNoRecord) {
     const TemporaryDirectory directory;
     const auto files = std::make_shared<DiskFiles>();
     {
@@ -80,7 +80,7 @@ TEST(RecordLog, AMissingOrDamagedCommittedEndCostsNoRecord) {
     EXPECT_EQ(all(RecordLog(directory.path(), 1000, files)), (std::vector<std::string>{"a", "b"}));
 }
 
-TEST(RecordLog, HalfMadeFilesAreRemovedAndStrangersLeftAlone) {
+TEST(RecordLog, UnfinishedFilesAreRemovedAndUnknownFilesKept) {
     const TemporaryDirectory directory;
     std::ofstream(directory.path() / "00000000000000000007.records.tmp") << "half";
     std::ofstream(directory.path() / "notes.txt") << "mine";

@@ -29,7 +29,7 @@ TEST(Digest, IsSha256) {
     EXPECT_EQ(to_hex(sha256(Weights{})), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
-TEST(Weights, BrokenNumbersAreFound) {
+TEST(Weights, NaNAndInfinityAreFound) {
     EXPECT_TRUE(all_finite({1.0F, -3e38F, 0.0F}));
     EXPECT_FALSE(all_finite({1.0F, NAN}));
     EXPECT_FALSE(all_finite({-INFINITY}));

@@ -39,7 +39,7 @@ Weights base_weights() {
 
 class EveryPatch : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(EveryPatch, LeadsWhereItShouldOrIsRefused) {
+TEST_P(EveryPatch, GivesTheGoldenWeightsOrIsRefused) {
     const Case& golden = cases().at(GetParam());
     const Patch patch = patch_of(golden);
     const Weights base = base_weights();
@@ -85,13 +85,13 @@ TEST(Patches, AnUnknownEncodingIsRefused) {
     }
 }
 
-TEST(Patches, NoWeightsAreWeightsToo) {
+TEST(Patches, APatchOfNoWeightsIsValid) {
     Patch patch;
     patch.sha256 = sha256(Weights{});
     EXPECT_TRUE(apply_patch(nullptr, patch, 0)->empty());
 }
 
-TEST(Patches, DamageAnywhereIsNoticed) {
+TEST(Patches, DamageAnywhereIsDetected) {
     for (const char* name : {"planes", "xor"}) {
         const Patch whole = patch_of(cases().at(name));
         const Weights base = base_weights();

@@ -5,7 +5,7 @@
 namespace rl4sys::wire {
 namespace {
 
-TEST(Messages, FailuresAreReadFromMetadataWhateverTheyHold) {
+TEST(Messages, FailuresAreReadFromAnyMetadata) {
     v1::Failure message;
     message.set_reason(v1::FAILURE_REASON_INBOX_FULL);
     message.set_retry_after_ms(250);
@@ -18,7 +18,7 @@ TEST(Messages, FailuresAreReadFromMetadataWhateverTheyHold) {
     EXPECT_EQ(failure_from_metadata(message.SerializeAsString()).reason, FailureReason::Unspecified);
 }
 
-TEST(Messages, AnswersToAPushAreReadInFull) {
+TEST(Messages, ThePushReplyIsReadCompletely) {
     v1::PushReply message;
     auto* range = message.add_acknowledged();
     range->set_first(3);
@@ -34,7 +34,7 @@ TEST(Messages, AnswersToAPushAreReadInFull) {
     EXPECT_EQ(reply.refused[1].reason, "refused");
 }
 
-TEST(Messages, AJoinSaysWhoAndHow) {
+TEST(Messages, TheJoinRequestIsWrittenCompletely) {
     JoinRequest request;
     request.client = "cache-1";
     request.algorithm = "ppo";
@@ -52,7 +52,7 @@ TEST(Messages, AJoinSaysWhoAndHow) {
     EXPECT_EQ(message.heads(0), v1::HEAD_KIND_GAUSSIAN);
 }
 
-TEST(Messages, APatchWithoutABaseIsNotOneFromVersionZero) {
+TEST(Messages, APatchWithoutABaseDiffersFromOneWithBaseZero) {
     v1::PatchChunk message;
     message.mutable_header()->set_target(3);
     EXPECT_FALSE(from_message(v1::PatchChunk(message)).header->base);

@@ -30,7 +30,7 @@ Patch decode(std::deque<PatchChunk> chunks) {
         2);
 }
 
-TEST(Patches, PartsAreJoined) {
+TEST(Patches, ChunksAreJoined) {
     const Patch patch = decode({{header(), "abc"}, {std::nullopt, "defgh"}});
     EXPECT_EQ(patch.payload, "abcdefgh");
     EXPECT_EQ(patch.target, 5U);
@@ -38,7 +38,7 @@ TEST(Patches, PartsAreJoined) {
     EXPECT_EQ(patch.encoding, Encoding::Raw);
 }
 
-TEST(Patches, WhatBreaksTheContractIsRefused) {
+TEST(Patches, InvalidMessagesAreRefused) {
     EXPECT_THROW(decode({}), ContractViolation);
     EXPECT_THROW(decode({{std::nullopt, "abcdefgh"}}), ContractViolation);
     EXPECT_THROW(decode({{header(), "abc"}}), ContractViolation);

@@ -41,7 +41,7 @@ TEST(Policies, AMessageBecomesASpec) {
     EXPECT_FALSE(spec.head.mask);
 }
 
-TEST(Policies, WhatBreaksTheContractIsRefused) {
+TEST(Policies, InvalidMessagesAreRefused) {
     for (const auto& spoil : std::vector<void (*)(v1::PolicySpec&)>{
              [](v1::PolicySpec& m) { m.clear_action(); },
              [](v1::PolicySpec& m) { m.mutable_action()->mutable_discrete()->set_n(0); },
@@ -69,7 +69,7 @@ TEST(Policies, WhatBreaksTheContractIsRefused) {
     }
 }
 
-TEST(Policies, ActionsTravelBothWays) {
+TEST(Policies, ActionsRoundTrip) {
     const ActionSpec box = BoxAction{{-1, -std::numeric_limits<double>::infinity()}, {1, 2}};
     EXPECT_EQ(std::get<BoxAction>(decode_action(encode_action(box))).high, (std::vector<double>{1, 2}));
     const ActionSpec several = MultiDiscreteAction{{3, 2}};

@@ -42,7 +42,7 @@ struct Sample {
     }
 };
 
-TEST(Segments, ColumnsStandInTheAgreedOrderAndActionsAreNarrow) {
+TEST(Segments, ColumnsHaveTheAgreedOrderAndActionsAreNarrow) {
     const Sample sample;
     v1::Segment message;
     ASSERT_TRUE(message.ParseFromString(encode_segment(sample.form, sample.view())));
@@ -56,7 +56,7 @@ TEST(Segments, ColumnsStandInTheAgreedOrderAndActionsAreNarrow) {
     EXPECT_EQ(message.columns(3), bytes(sample.log_prob));
 }
 
-TEST(Segments, ChoicesTravelInTheSmallestTypeThatHoldsThem) {
+TEST(Segments, ChoicesAreEncodedInTheSmallestType) {
     EXPECT_EQ(choice_bytes({1}), 1U);
     EXPECT_EQ(choice_bytes({256, 3}), 1U);
     EXPECT_EQ(choice_bytes({257}), 2U);
@@ -64,7 +64,7 @@ TEST(Segments, ChoicesTravelInTheSmallestTypeThatHoldsThem) {
     EXPECT_EQ(choice_bytes({(std::uint64_t{1} << 32) + 1}), 8U);
 }
 
-TEST(Segments, WhatNobodyCanLearnFromIsRefused) {
+TEST(Segments, InvalidSegmentsAreRefused) {
     Sample sample;
     sample.reward[1] = std::numeric_limits<float>::infinity();
     EXPECT_THROW(encode_segment(sample.form, sample.view()), SegmentRefused);

@@ -1,4 +1,4 @@
-"""From registers to an action and what is noted about it: choices here, vectors in `vector_heads`."""
+"""Heads over choices, and the choice of the head for a policy; heads over vectors are in `vector_heads`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def noise_size(spec: PolicySpec) -> int:
 
 
 def head_outputs(spec: PolicySpec, rows: int) -> dict[str, Array]:
-    """The registers that the head assigns: the next noise of a head whose noise has a memory."""
+    """The registers that the head assigns: the next noise of a head with correlated noise."""
     shapes = {memory.next: memory.shape for memory in spec.program.carry}
     return {name: np.zeros((rows, *shapes[name]), np.float32) for name in spec.head.outputs}
 
@@ -127,7 +127,7 @@ def _categorical(logits: Array, mask: Array | None) -> Decide:
 
 
 def _categorical_for_one(logits: Array, mask: Array | None) -> Decide:
-    """The same for a single row: a decision inside a live system waits for nothing else."""
+    """The same for a single row, which is faster in plain Python."""
     row, allowed = logits[0], None if mask is None else mask[0]
     exp, log = math.exp, math.log
     chosen, noted = np.zeros(1, np.int64), np.zeros(1, np.float32)
@@ -144,7 +144,7 @@ def _categorical_for_one(logits: Array, mask: Array | None) -> Decide:
         for score in scores:
             total += exp(score - peak)
             cumulative.append(total)
-        # Weights or observations that overflow give NaN. It is less than nothing: the first choice, as in a batch.
+        # Weights or observations that overflow give NaN, which compares as false: the first choice, as in a batch.
         action = bisect_right(cumulative, total * noise.item()) if total == total else 0
         chosen[0] = action
         noted[0] = scores[action] - peak - log(total)
@@ -159,7 +159,7 @@ def _greedy(scores: Array, mask: Array | None) -> Decide:
 
 
 def _epsilon_greedy(scores: Array, mask: Array | None, epsilon: Array) -> Decide:
-    """With probability ε one of the allowed choices, each alike; else the best one."""
+    """With probability ε a uniformly random allowed choice; else the best one."""
     masked, choices = np.empty_like(scores), scores.shape[1]
 
     def decide(noise: Array) -> tuple[Array, Arrays]:

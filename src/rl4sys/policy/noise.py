@@ -1,4 +1,4 @@
-"""Chance as an argument: numbers keyed by seed, stream and step, the same in every language.
+"""Keyed noise: random numbers by seed, stream and step, the same in every language.
 
 Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011). The key is the first
 eight bytes, as two little-endian words, of SHA-256 over seed, client, agent and lane, joined by the unit
@@ -23,7 +23,7 @@ _ROUNDS = 10
 _AHEAD = 1024
 """Steps whose noise is drawn at once, so that one decision in a thousand pays for a vectorised draw."""
 _AT_ONCE = 4096
-"""Rows (streams × steps) of one draw at most, so that many streams cost no more memory than they save time."""
+"""Most rows (streams × steps) of one draw, so that many streams do not take much memory."""
 
 
 def philox(counter: Array, key: Array) -> Array:
@@ -57,7 +57,7 @@ class KeyedNoise:
         self._block = np.zeros((0, self._lanes, size), np.float32)
 
     def at(self, step: int) -> Array:
-        """The noise [streams, size] of one step, read-only. Any step may be asked for again."""
+        """The noise [streams, size] of one step, read-only. Steps may be read in any order, repeatedly."""
         index = step - self._first
         if not 0 <= index < self._ahead or self._first < 0:
             self._first = step - step % self._ahead

@@ -15,7 +15,7 @@ from rl4sys.policy.vector_heads import Decide, compile_chance
 from rl4sys.weights import Layout
 
 _PLANS = 16
-"""Batch sizes that stay compiled, so that callers whose batches vary do not fill the memory."""
+"""How many batch sizes stay compiled, so that varying batch sizes do not fill the memory."""
 
 
 class UnknownOp(ValueError):
@@ -23,7 +23,7 @@ class UnknownOp(ValueError):
 
 
 class Decision(NamedTuple):
-    """What a policy chose for each row, what it noted, and its memory afterwards.
+    """The actions of a policy for each row, what it recorded about them, and its carry afterwards.
 
     The arrays belong to the runtime and are valid until its next decision.
     """
@@ -39,10 +39,9 @@ def layout_of(program: Program) -> Layout:
 
 
 class NumpyPolicy:
-    """A policy that acts for a batch of rows. Not for two threads at once: give each its own.
+    """A policy that acts for a batch of rows. It is not thread-safe: give each thread its own.
 
-    The weights are a private copy, so `load` swaps in a new version between two decisions and never within
-    one.
+    The weights are a private copy, so `load` changes the version between two decisions and never within one.
     """
 
     def __init__(self, spec: PolicySpec, weights: Array | None = None) -> None:
@@ -69,19 +68,19 @@ class NumpyPolicy:
         np.copyto(self._weights, weights)
 
     def initial_carry(self, rows: int) -> dict[str, Array]:
-        """The memory of policies that have seen nothing yet."""
+        """The carry at the start of an episode: zeros."""
         carry = self.spec.program.carry
         return {memory.name: np.zeros((rows, *memory.shape), np.float32) for memory in carry}
 
     def act(self, observation: Arrays, noise: Array, carry: Arrays | None = None) -> Decision:
-        """Decide for every row of the observation arrays [N, …] with uniform noise [N, noise_size]."""
+        """Choose an action for every row of the observation arrays [N, …], with uniform noise [N, noise_size]."""
         plan = self._plans.get(noise.shape)
         if plan is None:
             plan = self._compile(noise.shape)
         return plan.run(observation, noise, carry)
 
     def act_on_row(self, columns: Arrays, row: int, noise: Array, carry: Arrays | None = None) -> Decision:
-        """Decide about one row of columns [N, …] that are as the program says, with noise [1, noise_size]."""
+        """Choose an action for one row of columns [N, …] of the program's dtypes, with noise [1, noise_size]."""
         plan = self._single
         if plan is None:
             plan = self._single = self._compile((1, self.noise_size))
@@ -120,7 +119,7 @@ class _Plan:
         self._next = {memory.name: registers[memory.next] for memory in program.carry}
         self._fill_noise = compile_chance(spec.head, registers)
         self._decide: Decide = compile_head(spec, registers, tensors)
-        # A shape is asked of its array once, not in every decision.
+        # Reading the shape of an array in every decision would be slow.
         self._inputs = [(name, buffer, buffer.shape) for name, buffer in inputs.items()]
         self._memory = [(name, buffer, buffer.shape) for name, buffer in memory.items()]
         self._first_rows = [(name, buffer[0, ...]) for name, buffer in inputs.items()] if rows else []
@@ -149,7 +148,7 @@ class _Plan:
         action, extras = self._decide(noise)
         decision = self._decision
         if action is not decision.action or extras is not decision.extras:
-            # Heads for one row assign to arrays of their own, so that the same decision can be handed out again.
+            # Heads for one row reuse their arrays, so that the same decision object can be returned again.
             decision = self._decision = Decision(action, extras, self._next)
         return decision
 

@@ -1,4 +1,4 @@
-"""The op set in numpy: each op becomes calls without arguments on buffers allocated once."""
+"""The ops in numpy: each op is compiled to calls without arguments on buffers that are allocated once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Thunk = Callable[[], object]
 class Compiled:
     """The output buffers of an op and the calls that fill them, in order.
 
-    For a single observation the calls themselves are most of the time: a `partial` of a numpy function costs no frame.
+    For a single observation the calls themselves take most of the time: a `partial` of a numpy function costs no frame.
     """
 
     outputs: tuple[Array, ...]
@@ -30,9 +30,9 @@ Compiler = Callable[[Op, list[Array], list[Array]], Compiled]
 
 
 def buffer(shape: tuple[int, ...]) -> Array:
-    """Float32 numbers to be overwritten. A single row is followed by a one in memory: see `_with_bias`."""
+    """An uninitialised float32 array. A single row is followed by a one in memory: see `_with_bias`."""
     if len(shape) == 2 and shape[0] == 1:
-        # Empty, not ones: memory that nobody writes to is not taken, however much of it a policy asks for.
+        # Empty, not ones: the system does not allocate pages that are never written, however many a policy declares.
         row = np.empty(shape[1] + 1, np.float32)
         row[-1] = 1.0
         return row[None, :-1]
@@ -58,9 +58,9 @@ def _linear(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
 
 
 def _with_bias(x: Array, weight: Array, bias: Array) -> tuple[Array, Array] | None:
-    """(x, 1) and the bias as one more row of the weights, so that one product does both; none if memory does not allow.
+    """(x, 1) and the bias as one more row of the weights, so that one product does both; None if they are not adjacent.
 
-    It does where the row came from `buffer` and the bias lies behind the weights, as in a policy's flat weights.
+    They are where the row came from `buffer` and the bias follows the weights, as in a policy's flat weights.
     """
     row, flat = x.base, weight.base
     inputs, outputs = weight.shape
@@ -185,7 +185,7 @@ def _conv2d(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
 
 
 def _channels_first(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
-    """[N, H, W, C] as float32 [N, C, H, W], copied: what follows may count on rows without gaps."""
+    """[N, H, W, C] as float32 [N, C, H, W], copied, so that its rows are contiguous."""
     turned = inputs[0].transpose(0, 3, 1, 2)
     out = np.empty(turned.shape, np.float32)
     return Compiled((out,), (partial(np.copyto, out, turned),))

@@ -1,4 +1,4 @@
-"""A policy as data: what it sees, what it does, and the program between."""
+"""A policy as data: observations, program, head and actions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Setting: TypeAlias = "float | int | str | bool | list[int] | list[float]"
 
 
 def number(settings: Mapping[str, Setting], name: str, owner: str) -> float:
-    """A setting that must be a number; `owner` is who needs it, for the error."""
+    """A setting that must be a number; `owner` names its op or head in the error."""
     value = settings.get(name)
     if isinstance(value, int | float):
         return value
@@ -56,7 +56,7 @@ ActionSpec: TypeAlias = DiscreteAction | MultiDiscreteAction | BoxAction
 
 
 def output_size(action: ActionSpec) -> int:
-    """How many numbers a network gives for a decision: one for each choice, or one for each part of a vector."""
+    """How many outputs a network needs: one for each choice, or one for each part of a vector."""
     match action:
         case DiscreteAction(n=n):
             return n
@@ -107,7 +107,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Ops over named inputs and tensors. The same text runs in torch, numpy and C++."""
+    """Ops over named inputs and tensors. The same program runs in torch, numpy and C++."""
 
     inputs: tuple[ArraySpec, ...]
     ops: tuple[Op, ...]
@@ -124,12 +124,12 @@ HEAD_KINDS: tuple[HeadKind, ...] = get_args(HeadKind)
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """How registers become an action.
+    """A head: turns registers into an action.
 
     categorical(logits) · epsilon_greedy(values; epsilon) · gaussian(mean; log_std) ·
     tanh_gaussian(mean, log_std[; epsilon]) · deterministic(scores or mean) ·
-    perturbed(mean[, noise]; std, epsilon) · noise_conditioned(value[; epsilon]). `mask` names the observation that says
-    which discrete choices are allowed.
+    perturbed(mean[, noise]; std, epsilon) · noise_conditioned(value[; epsilon]). `mask` names the observation that
+    marks allowed choices.
     """
 
     kind: HeadKind
@@ -140,7 +140,7 @@ class Head:
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """Registers that the head itself assigns, for memory to take up: the setting `next`, if there is one."""
+        """Registers that the head assigns for the carry: the setting `next`, if there is one."""
         following = self.settings.get("next")
         return (following,) if isinstance(following, str) else ()
 
@@ -160,7 +160,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class PolicySpec:
-    """Everything about a policy but its weights."""
+    """Everything about a policy except its weights."""
 
     action: ActionSpec
     program: Program
@@ -168,12 +168,12 @@ class PolicySpec:
 
     @property
     def observation(self) -> tuple[ArraySpec, ...]:
-        """The arrays that the policy must be shown."""
+        """The arrays that the policy observes."""
         return self.program.inputs
 
     @property
     def noted(self) -> tuple[ArraySpec, ...]:
-        """What the policy notes about each decision, for the learner."""
+        """What the policy records about each decision for the learner."""
         if self.head.kind in ("categorical", "gaussian", "tanh_gaussian"):
             return (ArraySpec("log_prob", "float32", ()),)
         return ()
@@ -184,7 +184,7 @@ class PolicySpec:
         return SegmentSchema(self.observation, action_array(self.action), self.noted, carry)
 
     def to_json(self) -> str:
-        """A canonical text: equal specs give equal text.
+        """The canonical text: equal specs have equal texts.
 
         Infinite bounds are the strings "inf" and "-inf", because JSON has no such numbers.
         """
@@ -224,11 +224,11 @@ def _action(raw: dict[str, Any]) -> ActionSpec:
 
 
 def _plain(value: Any) -> Any:
-    """Records as dictionaries, tuples as lists: what JSON can hold."""
+    """Records as dictionaries and tuples as lists, for JSON."""
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
     if isinstance(value, float):
-        # 1 and 1.0 are equal, so they must read alike.
+        # 1 and 1.0 are equal, so they must have the same text.
         return str(value) if not math.isfinite(value) else int(value) if value.is_integer() else value
     if isinstance(value, Mapping):
         return {name: _plain(item) for name, item in value.items()}

@@ -1,4 +1,4 @@
-"""A policy in one file, for any machine: a line of JSON that describes it, then its weights as they travel.
+"""A policy in one portable file: a line of JSON that describes it, then its weights as on the wire.
 
 The line is `{"sha256": …, "policy": {…}}`. The hash is that of the canonical JSON of `policy` (keys sorted, no spaces),
 a newline and the weights, so that nothing in the file can change unnoticed. `policy` holds `format`, `version`,
@@ -22,34 +22,34 @@ from rl4sys.policy.policy_spec import PolicySpec
 from rl4sys.weights.layout import FLOAT32, Flat
 
 SUFFIX = ".rl4sys"
-"""How the name of such a file ends."""
+"""The suffix of portable policy files."""
 _FORMAT = 1
 
 
 class PolicyFileDamaged(ValueError):
-    """A file is no policy, or not the one that was written."""
+    """A file is not a policy, or was changed after it was written."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PortablePolicy:
-    """All that acting needs: two policies over the same weights, and which version they are."""
+    """Everything that acting needs: the explore and exploit policies, their weights and their version."""
 
     explore: PolicySpec
     exploit: PolicySpec
     weights: Flat
     version: int
     steps: int
-    """Environment steps that the learner had seen."""
+    """Environment steps of training."""
     environment: Mapping[str, Any] | None = None
-    """What it was trained in, as the config of an experiment says it; None where nobody knows."""
+    """The environment it was trained in, as in the config of an experiment; None if unknown."""
 
     @property
     def sha256(self) -> str:
-        """The hash of the weights: equal weights have equal hashes, whatever file they come in."""
+        """The hash of the weights, which does not depend on the file."""
         return hashlib.sha256(self.weights.tobytes()).hexdigest()
 
     def write(self, path: Path) -> None:
-        """Put it into a file, wholly or not at all."""
+        """Write the file atomically."""
         about = {
             "format": _FORMAT,
             "version": self.version,
@@ -65,7 +65,7 @@ class PortablePolicy:
 
     @classmethod
     def read(cls, path: Path) -> PortablePolicy:
-        """The policy that `write` put there, or `PolicyFileDamaged`."""
+        """Read the policy that `write` wrote, or raise `PolicyFileDamaged`."""
         line, _, blob = path.read_bytes().partition(b"\n")
         try:
             sealed = json.loads(line)
@@ -73,7 +73,7 @@ class PortablePolicy:
             if about["format"] != _FORMAT:
                 raise _damaged(path, f"its format is {about['format']}, and this version reads {_FORMAT}")
             if sealed["sha256"] != _seal(about, blob):
-                raise _damaged(path, "its SHA-256 is another than it says")
+                raise _damaged(path, "its SHA-256 does not match")
             explore, exploit = (PolicySpec.from_json(about[name]) for name in ("explore", "exploit"))
             weights = np.frombuffer(blob, FLOAT32)
             policy = cls(explore, exploit, weights, about["version"], about["steps"], about["environment"])
@@ -95,5 +95,5 @@ def _seal(about: Any, blob: bytes) -> str:
 
 def _damaged(path: Path, reason: str) -> PolicyFileDamaged:
     return PolicyFileDamaged(
-        f"{path} is no whole policy file: {reason}. Write it again with: rl4sys policy export RUN --output {path}"
+        f"{path} is not a valid policy file: {reason}. Write it again with: rl4sys policy export RUN --output {path}"
     )

@@ -1,4 +1,4 @@
-"""Writes programs: keeps track of registers, their shapes and the tensors they need."""
+"""Builds programs: keeps track of registers, their shapes and their tensors."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from rl4sys.experience import ArraySpec
 from rl4sys.policy.policy_spec import Memory, Op, Program, Setting, Tensor
 
 MASK = "action_mask"
-"""The observation that says which choices are allowed. Heads read it; networks do not."""
+"""The observation that marks allowed choices. Heads read it; networks do not."""
 
 
 class ProgramBuilder:
-    """Adds one op after the other; each method returns the register that holds its result."""
+    """Adds ops in order; each method returns the register of its result."""
 
     def __init__(self, inputs: tuple[ArraySpec, ...]) -> None:
         self._inputs = inputs
@@ -31,12 +31,12 @@ class ProgramBuilder:
         return sum(map(math.prod, self._shapes.values()))
 
     def input(self, spec: ArraySpec) -> str:
-        """One more input, such as an action to be judged. Features that were made before do not contain it."""
+        """Add an input, such as the action of a critic. Features that were made before do not contain it."""
         self._inputs = (*self._inputs, spec)
         return self._declare(spec.name, spec.shape)
 
     def chance(self, name: str, size: int) -> str:
-        """A register of normal numbers, drawn before the program runs; the head says how (settings noise, size)."""
+        """A register of normal numbers, drawn before the program runs; the head's settings noise and size define it."""
         return self._declare(name, (size,))
 
     def tensor(self, name: str, *shape: int) -> str:
@@ -60,7 +60,7 @@ class ProgramBuilder:
         return register
 
     def linear(self, register: str, size: int, name: str) -> str:
-        """A matrix product and a bias; `name` leads the names of its two tensors."""
+        """A matrix product and a bias; `name` is the prefix of its two tensors."""
         (width,) = self.shape(register)
         tensors = self.tensor(f"{name}.weight", width, size), self.tensor(f"{name}.bias", size)
         return self.op("linear", (register,), (size,), tensors)
@@ -77,7 +77,7 @@ class ProgramBuilder:
         return self.op("layer_norm", (register,), self.shape(register), tensors, epsilon=1e-5)
 
     def gru(self, register: str, size: int, name: str) -> str:
-        """A gated recurrent unit whose memory travels in the carry."""
+        """A gated recurrent unit whose memory is part of the carry."""
         (width,) = self.shape(register)
         memory = self._declare(f"{name}.hidden", (size,))
         tensors = (
@@ -91,7 +91,7 @@ class ProgramBuilder:
         return result
 
     def lstm(self, register: str, size: int, name: str) -> str:
-        """A long short-term memory whose two memories travel in the carry."""
+        """A long short-term memory whose two memories are part of the carry."""
         (width,) = self.shape(register)
         hidden, cell = self._declare(f"{name}.hidden", (size,)), self._declare(f"{name}.cell", (size,))
         tensors = (
@@ -107,16 +107,16 @@ class ProgramBuilder:
         return result
 
     def conv2d(self, register: str, filters: int, kernel: int, name: str, *, stride: int = 1, padding: int = 0) -> str:
-        """Square kernels moved over a picture [channels, height, width], and a bias for each filter."""
+        """A convolution over an image [channels, height, width] with square kernels and a bias for each filter."""
         channels, height, width = self.shape(register)
         if kernel > min(height, width) + 2 * padding:
-            raise ValueError(f"A kernel of {kernel} × {kernel} does not fit into a picture of {height} × {width}.")
+            raise ValueError(f"A kernel of {kernel} × {kernel} does not fit into an image of {height} × {width}.")
         tensors = self.tensor(f"{name}.weight", filters, channels, kernel, kernel), self.tensor(f"{name}.bias", filters)
         rows, columns = ((length + 2 * padding - kernel) // stride + 1 for length in (height, width))
         return self.op("conv2d", (register,), (filters, rows, columns), tensors, stride=stride, padding=padding)
 
     def channels_first(self, register: str) -> str:
-        """A picture [height, width, channels] as [channels, height, width]."""
+        """An image [height, width, channels] as [channels, height, width]."""
         height, width, channels = self.shape(register)
         return self.op("channels_first", (register,), (channels, height, width))
 
@@ -126,12 +126,12 @@ class ProgramBuilder:
         return self.joined([self.flat(self.numbers(spec, standardize=standardize, clip=clip)) for spec in seen])
 
     def observations(self) -> tuple[ArraySpec, ...]:
-        """The inputs that a network looks at: all but the mask."""
+        """The inputs of a network: all but the mask."""
         seen = tuple(spec for spec in self._inputs if spec.name != MASK)
         if not seen:
             raise ValueError(
-                f"There is nothing to look at but {[spec.name for spec in self._inputs]}. "
-                f"Add an observation; a constant will do."
+                f"There are no observations but {[spec.name for spec in self._inputs]}. "
+                f"Add an observation; a constant is enough."
             )
         return seen
 
@@ -156,7 +156,7 @@ class ProgramBuilder:
         return register if len(shape) == 1 else self.op("flatten", (register,), (math.prod(shape),))
 
     def joined(self, vectors: Sequence[str]) -> str:
-        """Vectors one after the other, as one."""
+        """Concatenate vectors."""
         if len(vectors) == 1:
             return vectors[0]
         return self.op("concat", tuple(vectors), (sum(self.shape(vector)[0] for vector in vectors),))
@@ -166,7 +166,7 @@ class ProgramBuilder:
         return Program(self._inputs, tuple(self._ops), tuple(self._tensors.values()), tuple(self._carry))
 
     def _unused(self) -> str:
-        """A register name that no observation has; an observation may well be called r0."""
+        """An unused register name; an observation may be called r0."""
         name = f"r{len(self._ops)}"
         while name in self._shapes:
             name += "_"

@@ -1,4 +1,4 @@
-"""Heads over vectors of real numbers: with and without chance, within bounds or not."""
+"""Heads over vectors of real numbers: stochastic or deterministic, bounded or not."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from rl4sys.policy.ops import softplus
 from rl4sys.policy.policy_spec import BoxAction, Head, number
 
 Decide = Callable[[Array], tuple[Array, Arrays]]
-"""Noise in; action and notes out, in arrays that are fresh or reused: copy what must outlive the decision."""
+"""Takes noise, returns the action and what is recorded about it. Arrays may be reused by the next decision."""
 FillNoise = Callable[[Array], None]
-"""Noise in; fills the register of chance before a program runs."""
+"""Takes noise and fills the register of normal numbers before a program runs."""
 
 _HALF_LOG_TWO_PI = np.float32(0.5 * math.log(2.0 * math.pi))
 _ANGLES = slice(1, -1, 2)
-"""Where heads with a pair for each number of the action find uniform numbers: the second of each pair, an angle."""
+"""The uniform numbers of heads that use a pair for each part of the action: the second of each pair, an angle."""
 
 
 def vector_noise_size(head: Head, box: BoxAction) -> int:
@@ -39,7 +39,7 @@ def vector_noise_size(head: Head, box: BoxAction) -> int:
 def compile_vector_head(
     head: Head, box: BoxAction, registers: Mapping[str, Array], tensors: Mapping[str, Array]
 ) -> Decide | None:
-    """The function that turns noise into decisions over these registers; none if the head is for choices."""
+    """The function that turns noise into decisions over these registers; None for a head over choices."""
     inputs = [registers[name] for name in head.inputs]
     parameters = [tensors[name] for name in head.tensors]
     match head.kind:
@@ -64,7 +64,7 @@ def compile_vector_head(
 
 
 def compile_chance(head: Head, registers: Mapping[str, Array]) -> FillNoise | None:
-    """What to do with the noise before the program runs; none unless the program itself reads chance."""
+    """The function that fills the register of normal numbers; None unless the program reads one."""
     chance = head.chance
     if chance is None:
         return None
@@ -107,10 +107,10 @@ def _tanh_gaussian(mean: Array, log_std: Array, box: BoxAction, bounds: tuple[np
 
 
 def _perturbed(mean: Array, box: BoxAction, std: Array, memory: list[Array], theta: np.float32) -> Decide:
-    """tanh(mean) plus noise, clipped to [−1, 1] and stretched to the bounds.
+    """tanh(mean) plus noise, clipped to [−1, 1] and scaled to the bounds.
 
-    Without memory the noise is std · z; with it, the noise goes on from that of the last decision, pulled back to zero
-    by the share theta (an Ornstein–Uhlenbeck process).
+    Without memory the noise is std · z; with it, the noise continues from that of the last decision, pulled back to
+    zero by the fraction theta (an Ornstein–Uhlenbeck process).
     """
     scale, middle = _scale_and_middle(box)
     one, keep = np.float32(1.0), np.float32(1.0) - theta
@@ -127,9 +127,9 @@ def _perturbed(mean: Array, box: BoxAction, std: Array, memory: list[Array], the
 
 
 def _sometimes_uniform(otherwise: Decide, box: BoxAction, epsilon: Array, uniform: slice) -> Decide:
-    """With probability ε anything within the bounds, each as likely as any other; else what the other head decides.
+    """With probability ε a uniform action within the bounds; else the action of the other head.
 
-    The last number says which. Those of the slice make the uniform action, one each.
+    The last noise number decides which. Those of the slice make the uniform action, one each.
     """
     scale, middle = _scale_and_middle(box)
     log_prob, one, two = -np.log(np.float32(2.0) * scale).sum(dtype=np.float32), np.float32(1.0), np.float32(2.0)

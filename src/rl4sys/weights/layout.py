@@ -1,4 +1,4 @@
-"""Where each tensor lies within the flat weights."""
+"""The layout of tensors in the flat weights."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import numpy.typing as npt
 Flat: TypeAlias = npt.NDArray[np.float32]
 
 FLOAT32 = np.dtype("<f4")
-"""Little-endian on every machine: weights are hashed and shipped as they lie in memory."""
+"""Little-endian on every machine: weights are hashed and sent as they are in memory."""
 
 
 class LayoutMismatch(ValueError):
-    """Weights do not have the names, shapes or size that were agreed on."""
+    """Weights do not fit a layout."""
 
 
 def require_flat(flat: Flat, size: int) -> None:
@@ -39,7 +39,7 @@ class Layout:
     _spans: Mapping[str, slice] = field(repr=False, compare=False)
 
     def __init__(self, shapes: Iterable[tuple[str, Sequence[int]]]) -> None:
-        """Tensors lie in the order given."""
+        """Tensors are laid out in the given order."""
         ordered = tuple((name, tuple(shape)) for name, shape in shapes)
         spans: dict[str, slice] = {}
         end = 0
@@ -79,7 +79,7 @@ class Layout:
             if tensor.shape != view.shape:
                 raise LayoutMismatch(
                     f"Tensor '{name}' has shape {tensor.shape}; expected {view.shape}. "
-                    f"Reshape it, or build the layout anew."
+                    f"Reshape it, or build another layout."
                 )
             np.copyto(view, tensor, casting="same_kind")
         return flat

@@ -1,4 +1,4 @@
-"""Versions the weights, and makes the patches between versions."""
+"""The model store: keeps the newest versions of the weights and makes patches between them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ModelStore:
     """
 
     def __init__(self, first: Flat, keep: int = 16) -> None:
-        """`first` becomes version 0. Turning `keep` up spares slow policies full copies, and costs memory."""
+        """`first` becomes version 0. A larger `keep` spares slow clients full copies, and costs memory."""
         if keep < 1:
             raise ValueError(f"keep is {keep}; a store keeps at least the newest version, so pass 1 or more.")
         require_flat(first, first.size)
@@ -55,7 +55,7 @@ class ModelStore:
         return versions[number - oldest]
 
     def patch(self, have: int | None, want: int | None = None) -> Patch:
-        """What turns version `have` into `want` (default: the newest); a full copy if `have` is not kept."""
+        """The patch from version `have` to `want` (default: the newest); a full copy if `have` is not kept."""
         target = self.newest if want is None else self.get(want)
         return make_patch(_kept(self, have), target)
 
@@ -65,7 +65,7 @@ class ModelStore:
         return {"latest": newest.number, "blob": newest.blob}
 
     def restore(self, state: State) -> None:
-        """Go on as the store whose `state` this is."""
+        """Restore the store from its `state`."""
         require(state, "latest", "blob")
         latest, blob = state["latest"], state["blob"]
         if not isinstance(latest, int) or not isinstance(blob, np.ndarray):

@@ -1,4 +1,4 @@
-"""Makes weights small for the wire, and unpacks them without trusting what came over it."""
+"""Packs weights for the wire, and unpacks them without trusting them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import numpy as np
 import numpy.typing as npt
 import zstandard
 
-# Higher levels look for repetitions, of which weights have none: three times the work for the same size.
+# Higher levels search for repetitions, which weights do not have: three times the work for the same size.
 _LEVEL = 1
 
 
 class CorruptPayload(ValueError):
-    """Packed bytes cannot be what the sender meant."""
+    """A packed payload is damaged."""
 
 
 def compress(data: bytes) -> bytes:
@@ -27,7 +27,7 @@ def decompress(payload: bytes, size: int) -> bytes:
             raise CorruptPayload(f"the payload states {stated} bytes of content; expected {size}")
         return zstandard.ZstdDecompressor().decompress(payload, max_output_size=size, allow_extra_data=False)
     except zstandard.ZstdError as error:
-        raise CorruptPayload(f"the payload of {len(payload)} bytes is no zstd frame: {error}") from error
+        raise CorruptPayload(f"the payload of {len(payload)} bytes is not a zstd frame: {error}") from error
 
 
 def to_planes(words: npt.NDArray[np.uint32]) -> bytes:

@@ -1,4 +1,4 @@
-"""How weights travel: what turns the version a policy has into the version it wants."""
+"""Patches: turn one version of the weights into another."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rl4sys.weights.versions import Version, read_only_copy
 
 
 class PatchMismatch(ValueError):
-    """A patch does not lead from the weights at hand to the version it names."""
+    """A patch cannot be applied to the present weights, or does not give the version it names."""
 
 
 class Encoding(enum.IntEnum):
@@ -38,7 +38,7 @@ class Patch:
     encoding: Encoding
     payload: bytes
     sha256: bytes
-    """Of the resulting blob."""
+    """SHA-256 of the resulting blob."""
     size: int
     """How many floats the resulting blob has."""
 

@@ -1,4 +1,4 @@
-"""One published state of the weights."""
+"""Versions: immutable weights with a number."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from rl4sys.weights.layout import FLOAT32, Flat
 
 
 class VersionGone(LookupError):
-    """A version was asked for that is no longer, or not yet, kept."""
+    """A requested version is no longer, or not yet, in the store."""
 
 
 def read_only_copy(flat: Flat) -> Flat:
-    """Weights that nobody can change: they lie in `bytes`, which cannot be made writable."""
+    """An immutable copy of the weights: it is a view of `bytes`, which cannot be made writable."""
     return np.frombuffer(flat.tobytes(), FLOAT32)
 
 
@@ -30,5 +30,5 @@ class Version:
 
     @cached_property
     def sha256(self) -> bytes:
-        """The digest of the blob, computed when first asked for: most versions never leave the process."""
+        """The digest of the blob, computed at first use: most versions never leave the process."""
         return hashlib.sha256(self.blob.data).digest()
