@@ -1,11 +1,11 @@
-"""What a decision costs with the C++ client, beside the Python client and a bare loop, while a server trains.
+"""Cost of a decision with the C++ client, compared with the Python client and a bare loop, while a server trains.
 
-Run `make cpp` and `python benchmarks/cpp_client.py`. Each client in turn has a server and a learner of its own (PPO,
-8→64→64→4), decides, samples, records and rewards, and receives new versions.
+Run `make cpp` and `python benchmarks/cpp_client.py`. The clients run one after the other, each with its own server and
+learner (PPO, 8→64→64→4): they act, record actions and rewards, and receive new versions.
 
-- act: microseconds of `episode.act`, with about 20 µs of computation between two decisions; in C++ also what the
-  deciding thread allocates once it is warm;
-- loop: the bare computation of about 100 µs, as a share of the same with a decision after it, in alternating blocks.
+- act: microseconds of `episode.act`, with about 20 µs of computation between two decisions; in C++ also the
+  allocations of the acting thread after the warm-up;
+- loop: time of a computation of about 100 µs, as a share of the same with a decision after it, in alternating blocks.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ NAMES = {
     "max_us": "act: max µs",
     "allocations": "act: allocations",
     "loop_us": "loop: computation µs",
-    "loop_ratio": "loop: share of the bare one",
-    "versions": "versions that arrived",
+    "loop_ratio": "loop: share of bare speed",
+    "versions": "versions received",
     "drops": "reasons for drops",
 }
 
@@ -99,7 +99,7 @@ def _loop(agent: Agent, decisions: int, block: int = 100) -> dict[str, Any]:
 
 
 def _decider(agent: Agent) -> Callable[[], int]:
-    """Observe, decide and reward in an episode without end; the nanoseconds of `act` alone."""
+    """A function that acts and rewards in an endless episode and returns the nanoseconds of `act` alone."""
     episode = agent.episode()
     rows = [np.eye(4, 8, dtype=np.float32)[right] for right in range(4)]
     steps = 0
@@ -118,7 +118,7 @@ def _decider(agent: Agent) -> Callable[[], int]:
 
 
 def _work_of(seconds: float) -> Callable[[], int]:
-    # The quickest of several: in the others, somebody else had the processor.
+    # The fastest of several: other processes slow down the rest.
     quickest = min(_seconds_of(lambda: sum(range(100_000))) for _ in range(20))
     count = int(100_000 * seconds / quickest)
     return lambda: sum(range(count))
@@ -132,7 +132,7 @@ def _seconds_of(work: Callable[[], int]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--decisions", type=int, default=200_000, help="of each client")
+    parser.add_argument("--decisions", type=int, default=200_000, help="decisions of each client")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     options = parser.parse_args()
     results = {"C++": in_cpp(options.decisions), "Python": in_python(options.decisions)}

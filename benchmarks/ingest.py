@@ -1,14 +1,14 @@
-"""What the server costs and bears: processor time per step, steps per second, acknowledgements with 200 clients.
+"""Cost and capacity of a server: CPU time per step, steps per second, acknowledgements with 200 clients.
 
-Run `python benchmarks/ingest.py`. The server is a process of its own and syncs every acknowledgement to the disk; the
-learner only stores what it gets (its learning never starts), since it would compete for the same cores. Clients push
-prepared segments of a LunarLander-like schema, 41 bytes a step, over real connections.
+Run `python benchmarks/ingest.py`. The server is a separate process and syncs every acknowledged segment to the disk.
+The learner only stores segments and never updates, since it would compete for the same cores. Clients push prepared
+segments of a LunarLander-like schema, 41 bytes a step, over real connections.
 
-- four fast clients: each pushes 16 segments of 200 steps at a time, as an agent at full speed does, one push after
-  the other;
-- 200 clients: each has a connection of its own, watches for versions, and pushes one segment of 50 steps at moments of
-  its own, 600 pushes a second in all. Latency is counted from the moment at which a push was due, so that waiting for
-  the client's own turn counts too.
+- four fast clients: each pushes 16 segments of 200 steps at a time, like an agent at full speed, one push after the
+  other;
+- 200 clients: each has its own connection, watches for versions, and pushes one segment of 50 steps at random times,
+  600 pushes a second in total. Latency is measured from the time at which a push was due, so that a delay within the
+  client counts too.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def fast_clients(server: Serving, seconds: float, clients: int = 4) -> dict[str,
 
 
 async def _joined(stub: Any, name: str) -> training_pb2.JoinReply:
-    """As a client does: while the learner starts, those who come too many are told to try again."""
+    """Join as a client does: while the learner starts, the server may refuse, and the client tries again."""
     while True:
         try:
             return await stub.Join(request_of(name))
@@ -174,13 +174,13 @@ async def _many(server: Serving, seconds: float, clients: int, pushes: float) ->
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seconds", type=float, default=8.0, help="of each part")
+    parser.add_argument("--seconds", type=float, default=8.0, help="duration of each part")
     parser.add_argument("--clients", type=int, default=200)
-    parser.add_argument("--pushes", type=float, default=600.0, help="a second, of all those clients together")
+    parser.add_argument("--pushes", type=float, default=600.0, help="pushes per second of all clients together")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     options = parser.parse_args()
     with serving() as server:
-        # Not for long: they bring more than a learner takes in, and its inbox has an end.
+        # Short: they push more than a learner reads, and its inbox is bounded.
         results = {"four fast clients": fast_clients(server, min(3.0, options.seconds))}
     with serving() as server:
         many = asyncio.run(_many(server, options.seconds, options.clients, options.pushes))

@@ -1,16 +1,16 @@
-"""What learning costs a live system: a client in this process, a real server and its learner in others.
+"""Cost of learning for a live system: a client in this process, a real server and its learner in others.
 
-Run `python benchmarks/live.py`. LunarLander-v3, PPO with its usual settings (64×64), everything on this machine.
+Run `python benchmarks/live.py`. LunarLander-v3, PPO with its default settings (64×64), all on this machine.
 
-- loop: steps per second of the environment with the agent deciding and recording while the server trains, as a share of
+- loop: steps per second of the environment with the agent acting and recording while the server trains, as a share of
   the bare loop (`env.step(env.action_space.sample())`), the two alternating;
 - decision: microseconds of `episode.act` in that loop, then with the server hung (stopped), killed, and replaced by one
-  that answers garbage;
-- paced: what the agent adds to a system that computes for about a millisecond between two decisions, beside what the
-  products alone would add;
-- experience: the share of what was pushed that the learner used, and why the rest was not;
-- bytes: of a step on its way to the server, and of a model update on its way back, for two actors; resident memory of a
-  client without an environment.
+  that sends garbage;
+- paced: time that the agent adds to a system that computes for about a millisecond between two decisions, compared with
+  the matrix products alone;
+- experience: the share of pushed steps that the learner used, and why the rest was not used;
+- bytes: of a step sent to the server, and of a model update sent back, for two actors; resident memory of a client
+  without an environment.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ with rl4sys.connect(settings) as agent:
                 episode.reward(1.0)
             episode.end(row)
     agent.flush()
-    # Not getrusage: its peak is that of the parent, if that was higher.
+    # Not getrusage: its peak includes that of the parent.
     print(int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024)
 """
 
 
 class Counting(GrpcTransport):
-    """Counts the bytes of messages both ways."""
+    """Counts the bytes of messages in both directions."""
 
     pushed = 0
     updates: list[int]
@@ -95,7 +95,7 @@ class _CountedWatching:
 
 @contextmanager
 def connected(address: str, name: str, hidden: list[int] | None = None) -> Iterator[tuple[Agent, Counting]]:
-    """An agent that learns from scratch."""
+    """An agent with a new learner."""
     values: dict[str, Any] = {"client_id": name, "server": address, "algorithm": "PPO", "observation": 8, "action": 4}
     values["timeout"] = 60.0
     if hidden is not None:
@@ -110,7 +110,7 @@ def connected(address: str, name: str, hidden: list[int] | None = None) -> Itera
 
 
 def bare(env: gymnasium.Env[Any, Any], steps: int) -> float:
-    """Seconds of a loop that chooses at random."""
+    """Seconds of a loop with random actions."""
     begin = perf_counter()
     env.reset()
     for _ in range(steps):
@@ -121,7 +121,7 @@ def bare(env: gymnasium.Env[Any, Any], steps: int) -> float:
 
 
 def deciding(agent: Agent, env: gymnasium.Env[Any, Any], steps: int, times: list[int]) -> float:
-    """Seconds of the same loop with the agent; the time of each decision is noted."""
+    """Seconds of the same loop with the agent; appends the nanoseconds of each decision to `times`."""
     begin = perf_counter()
     observation, _ = env.reset()
     episode = agent.episode()
@@ -141,7 +141,11 @@ def deciding(agent: Agent, env: gymnasium.Env[Any, Any], steps: int, times: list
 
 def decision_times(times: list[int]) -> dict[str, float]:
     steady = np.array(times[len(times) // 10 :]) / 1000
-    return {"median µs": float(np.median(steady)), "p99 µs": float(np.percentile(steady, 99)), "max µs": steady.max()}
+    return {
+        "median µs": float(np.median(steady)),
+        "p99 µs": float(np.percentile(steady, 99)),
+        "max µs": float(steady.max()),
+    }
 
 
 def loops(agent: Agent, server: Serving, steps: int, rounds: int) -> dict[str, Any]:
@@ -173,10 +177,10 @@ def disturbed(agent: Agent, steps: int) -> dict[str, float]:
 
 
 def paced(agent: Agent, decisions: int) -> dict[str, float]:
-    """The same computation alone, before a decision, and before the products of one in bare numpy, in short blocks.
+    """The same computation alone, before a decision, and before the matrix products of one in numpy, in short blocks.
 
-    Blocks are short because the machine is shared: its speed changes by a half within a second, and neighbours see the
-    same of it. What threads behind the agent do falls into all kinds of blocks, so all of it is counted by its CPU.
+    Blocks are short because the machine is shared: its speed can change by half within a second, and adjacent blocks
+    see the same speed. Background threads run during all kinds of blocks, so all their CPU time is counted.
     """
     work, bare = _work_of(0.001), _bare_decision()
     observation = np.zeros(8, np.float32)
@@ -203,13 +207,13 @@ def paced(agent: Agent, decisions: int) -> dict[str, float]:
         "computation ms": spent["nothing"] / decisions * 1000,
         "added µs": added,
         "added by bare numpy µs": (spent["bare"] - spent["nothing"]) / decisions * 1e6,
-        "µs of threads behind it": behind / decisions * 1e6,
+        "µs of background threads": behind / decisions * 1e6,
         "% of a millisecond": (added + behind / decisions * 1e6) / 10,
     }
 
 
 def _bare_decision() -> Callable[[], object]:
-    """The products of 8→64→64→4 and a drawn choice, and nothing else: no checks, no recording, no versions."""
+    """The matrix products of 8→64→64→4 and a sampled action: no checks, no recording, no versions."""
     rng = np.random.default_rng(0)
     sizes = (8, 64, 64, 4)
     layers = [
@@ -245,7 +249,7 @@ def _work_of(seconds: float) -> Callable[[], int]:
 
 
 def used(agent: Agent, server: Serving) -> dict[str, Any]:
-    """The share of pushed steps that were learned from, once the learner has taken in all of them."""
+    """The share of pushed steps that were learned from, after the learner has read all of them."""
     agent.flush(60.0)
     transport = GrpcTransport(load_settings({"client_id": "status", "server": server.address}))
     try:
@@ -270,7 +274,7 @@ def used(agent: Agent, server: Serving) -> dict[str, Any]:
 
 @contextmanager
 def garbage_on(port: int) -> Iterator[None]:
-    """Whoever connects gets bytes that mean nothing."""
+    """Sends meaningless bytes to every connection."""
     listener = socket.create_server(("127.0.0.1", port))
     listener.settimeout(0.1)
     over = threading.Event()
@@ -299,7 +303,7 @@ def garbage_on(port: int) -> Iterator[None]:
 
 
 def update_bytes(server: Serving, hidden: list[int], versions: int = 8) -> float:
-    """The mean size of a new version, as it comes along with the news."""
+    """The mean size of a new version, as it arrives with its announcement."""
     env = gymnasium.make("LunarLander-v3")
     env.reset(seed=2)
     with connected(server.address, f"actor-{'-'.join(map(str, hidden))}", hidden) as (agent, transport):
@@ -345,7 +349,7 @@ def measure(steps: int, rounds: int) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--steps", type=int, default=20_000, help="of each loop")
+    parser.add_argument("--steps", type=int, default=20_000, help="steps of each loop")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     options = parser.parse_args()

@@ -1,6 +1,6 @@
-"""How long an acknowledged append takes with 1, 50 and 200 callers, beside the bare fdatasync in the same run.
+"""Latency of an acknowledged append with 1, 50 and 200 callers, compared with a bare fdatasync in the same run.
 
-Run `python benchmarks/records.py`; the log is written to the current disk and removed again.
+Run `python benchmarks/records.py`; the log is written to the current directory and removed afterwards.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def percentiles(seconds: list[float]) -> str:
 
 
 def bare(directory: Path, seconds: float) -> None:
-    """Write and fdatasync, as one caller without any of this would."""
+    """Write and fdatasync in a single thread, without a log."""
     file = os.open(directory / "bare", os.O_RDWR | os.O_CREAT)
     times = []
     begin = perf_counter()
@@ -73,8 +73,8 @@ def by_coroutines(log: DurableLog, callers: int, seconds: float) -> list[float]:
     return times
 
 
-def by_unhurried_coroutines(log: DurableLog, callers: int, seconds: float) -> list[float]:
-    """Each caller appends five times a second, as connected clients do; the others only as fast as they can."""
+def by_paced_coroutines(log: DurableLog, callers: int, seconds: float) -> list[float]:
+    """Each caller appends five times a second, as connected clients do; the other measurements run at full speed."""
     times: list[float] = []
 
     async def calls(delay: float) -> None:
@@ -126,8 +126,8 @@ def reading(directory: Path, payload_bytes: int, megabytes: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=2.0, help="for each measurement")
-    parser.add_argument("--directory", type=Path, default=Path(), help="on the disk to measure")
+    parser.add_argument("--seconds", type=float, default=2.0, help="duration of each measurement")
+    parser.add_argument("--directory", type=Path, default=Path(), help="a directory on the disk to measure")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=arguments.directory) as name:
         directory = Path(name)
@@ -136,7 +136,7 @@ def main() -> None:
             acknowledged(directory, "threads", by_threads, callers, arguments.seconds)
         for callers in (1, 50, 200):
             acknowledged(directory, "coroutines", by_coroutines, callers, arguments.seconds)
-        acknowledged(directory, "at 5 /s each", by_unhurried_coroutines, 200, arguments.seconds)
+        acknowledged(directory, "at 5 /s each", by_paced_coroutines, 200, arguments.seconds)
         bare(directory, arguments.seconds)
         for payload_bytes in (200, 2000, 20_000):
             reading(directory, payload_bytes, megabytes=50)

@@ -1,7 +1,7 @@
-"""How long replay takes to draw 256 of a million transitions, beside the bare `np.take` of the same columns.
+"""Time to draw 256 of a million transitions, compared with a bare `np.take` of the same columns.
 
-Run `python benchmarks/replay.py`; times are medians in microseconds. With goals, plain draws and draws in hindsight
-take turns, and the time that counts is that of the processor: their ratio depends little on who else is there.
+Run `python benchmarks/replay.py`; times are medians in microseconds. With goals, uniform and hindsight draws alternate
+and CPU time is measured, so that their ratio depends little on other processes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from rl4sys.replay.hindsight import Strategy
 BATCH = 256
 SEGMENT_STEPS = 10_000
 EPISODE_STEPS = 50
-"""With goals: as long as those of the usual robotic tasks."""
+"""With goals: the length of the usual robotic tasks."""
 GOAL = 3
 NEAR = DistanceReward(threshold=0.05)
 STRATEGIES: tuple[Strategy, ...] = ("future", "final", "episode")
@@ -106,7 +106,7 @@ def measure(features: int, capacity: int, repeats: int) -> list[float]:
 
 
 def compare_with_goals(features: int, capacity: int, repeats: int) -> list[float]:
-    """Processor time of a plain draw, and of one with each strategy."""
+    """Microseconds of CPU time of a uniform draw and of one with each strategy."""
     rng = np.random.default_rng(0)
     pace = Ratio(updates_per_step=1, warmup=0, batch_size=BATCH)
     buffers: list[UniformBuffer | HindsightBuffer] = [UniformBuffer(capacity, pace, rng)]
@@ -147,7 +147,7 @@ def main() -> None:
     for features in (4, 8, 17):
         take, uniform, windows, prioritized, annotate = measure(features, arguments.capacity, arguments.repeats)
         print(f"{features:6} {take:9.1f} {uniform:9.1f} {windows:9.1f} {prioritized:12.1f} {annotate:9.1f}")
-    print(f"with goals of {GOAL} floats and episodes of {EPISODE_STEPS} steps, processor time:")
+    print(f"with goals of {GOAL} floats and episodes of {EPISODE_STEPS} steps, CPU time:")
     print(f"{'floats':>6} {'uniform':>9}" + "".join(f"{strategy:>16}" for strategy in STRATEGIES))
     for features in (10, 25):
         plain, *others = compare_with_goals(features, arguments.capacity, arguments.repeats)

@@ -1,6 +1,6 @@
-"""Trains with stable-baselines3, or with sbx, its form in JAX, and prints its steps per second as JSON.
+"""Trains with stable-baselines3, or with its JAX version sbx, and prints its steps per second as JSON.
 
-Runs in the rivals' own venv.
+Runs in a separate venv with both.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from stable_baselines3.common.env_util import make_vec_env
 
 
 class Stopwatch(BaseCallback):
-    """Starts the clock once the warm-up is over, so that imports and first calls do not count."""
+    """Starts the clock after the warm-up, so that imports and first calls do not count."""
 
     def __init__(self, warmup: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Runs every benchmark, or those that are named, one after the other, and writes what they print to RESULTS.md."""
+"""Runs all benchmarks, or the named ones, one after the other and writes their output to RESULTS.md."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ RESULTS = HERE / "RESULTS.md"
 BENCHMARKS = {
     "training.py": "Training throughput against stable-baselines3 (ratio of medians, alternating processes)",
     "runtime.py": "One decision: numpy runtime, torch, stable-baselines3; importing the client core",
-    "replay.py": "Drawing 256 of 1M transitions, beside the bare gathers",
-    "checkpoint.py": "What a checkpoint costs",
-    "records.py": "What an acknowledgement costs: appending and syncing records",
-    "live.py": "What learning costs a live system: the Python client, beside the bare loop",
-    "ingest.py": "What a server costs and bears",
-    "laboratory.py": "What the index of runs costs",
-    "sweep.py": "Two jobs of a sweep at once, beside one after the other",
-    "cpp_client.py": "The C++ client beside the Python one, and its loop beside the bare loop",
+    "replay.py": "Drawing 256 of 1M transitions, compared with np.take",
+    "checkpoint.py": "Cost of a checkpoint",
+    "records.py": "Cost of an acknowledgement: appending and syncing records",
+    "live.py": "Cost of learning for a live system: the Python client, compared with the loop without it",
+    "ingest.py": "Cost and capacity of a server",
+    "laboratory.py": "Cost of the run index",
+    "sweep.py": "Two parallel jobs of a sweep, compared with one",
+    "cpp_client.py": "The C++ client compared with the Python client, and their loops with a loop without a client",
 }
 CPP = HERE.parent / "cpp" / "build" / "release"
 HEADER = """# Results
@@ -37,21 +37,23 @@ Written by `make bench`. Machines differ and this one is shared, so read the rat
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="run only these, such as live.py, and keep the others")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="run only these, such as live.py, and keep the other results"
+    )
     names = parser.parse_args().names or list(BENCHMARKS)
     if unknown := sorted(set(names) - BENCHMARKS.keys()):
-        raise SystemExit(f"There is no benchmark {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}.")
+        raise SystemExit(f"Unknown benchmark: {', '.join(unknown)}. Choose from {', '.join(BENCHMARKS)}.")
     sections = _kept()
     for name in names:
         if name == "cpp_client.py" and not CPP.is_dir():
-            print(f"== {name} is left out: run `make cpp` first.", flush=True)
+            print(f"== {name} is skipped: run `make cpp` first.", flush=True)
             continue
         sections[name] = f"`python benchmarks/{name}`, {datetime.date.today()}\n\n```text\n{_run(name)}\n```\n"
         _write(sections)
 
 
 def _kept() -> dict[str, str]:
-    """What the file says by now, by benchmark."""
+    """The present sections of RESULTS.md by benchmark."""
     text = RESULTS.read_text() if RESULTS.exists() else ""
     parts = {part.partition("\n\n")[0]: part.partition("\n\n")[2] for part in text.split("\n## ")[1:]}
     return {name: parts[title].rstrip("\n") + "\n" for name, title in BENCHMARKS.items() if title in parts}
@@ -66,7 +68,7 @@ def _run(name: str) -> str:
             print(line, end="", flush=True)
             lines.append(line)
     if process.returncode:
-        raise SystemExit(f"{name} failed with code {process.returncode}; its part of RESULTS.md was left as it is.")
+        raise SystemExit(f"{name} failed with code {process.returncode}; its section of RESULTS.md is unchanged.")
     return "".join(lines).rstrip()
 
 

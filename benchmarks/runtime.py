@@ -1,7 +1,7 @@
-"""How long one decision takes, beside torch and Stable-Baselines3, and what importing the client core costs.
+"""Time of one decision, compared with torch and Stable-Baselines3, and the cost of importing the client core.
 
-Run `python benchmarks/runtime.py`; times are microseconds of one call. The comparison with Stable-Baselines3 runs if
-there is a virtual environment with it in `benchmarks/.venv-sb3`.
+Run `python benchmarks/runtime.py`; times are microseconds of one call. The comparison with Stable-Baselines3 needs
+a virtual environment with it in `benchmarks/.venv-sb3`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ Times = dict[str, float]
 
 
 def timed(repeats: int, call: Callable[[int], object]) -> Times:
-    """Median and 99th percentile of a call that is told its number; the first tenth warms up."""
+    """Median and 99th percentile of `call`, which gets its number; the first tenth is a warm-up."""
     times = []
     for number in range(repeats):
         begin = perf_counter_ns()
@@ -102,8 +102,8 @@ def torch_times(rows: int, repeats: int) -> Times:
     return timed(repeats, act)
 
 
-def told(python: str, program: str, *arguments: str, environment: dict[str, str] | None = None) -> Times:
-    """What a program in a fresh process prints last."""
+def last_line_of(python: str, program: str, *arguments: str, environment: dict[str, str] | None = None) -> Times:
+    """The last line that a program prints in a new process, as JSON."""
     command, variables = [python, "-c", program, *arguments], os.environ | (environment or {})
     output = subprocess.run(command, capture_output=True, text=True, check=True, env=variables).stdout
     found: Times = json.loads(output.splitlines()[-1])
@@ -111,8 +111,8 @@ def told(python: str, program: str, *arguments: str, environment: dict[str, str]
 
 
 def import_cost() -> Times:
-    """The median of five, so that neither a cold disk nor a busy moment counts."""
-    costs = [told(sys.executable, IMPORTS) for _ in range(5)]
+    """The median of five, so that a cold disk or another process does not count."""
+    costs = [last_line_of(sys.executable, IMPORTS) for _ in range(5)]
     return {name: float(np.median([cost[name] for cost in costs])) for name in costs[0]}
 
 
@@ -122,7 +122,7 @@ def measure(repeats: int) -> dict[str, Times]:
         results[f"numpy, {rows} row(s)"] = numpy_times(rows, repeats)
         results[f"torch, {rows} row(s)"] = torch_times(rows, repeats // 4)
     if SB3_PYTHON.exists():
-        results["sb3 predict, 1 row(s)"] = told(str(SB3_PYTHON), SB3, str(repeats // 4), environment=ONE_THREAD)
+        results["sb3 predict, 1 row(s)"] = last_line_of(str(SB3_PYTHON), SB3, str(repeats // 4), environment=ONE_THREAD)
     return results
 
 

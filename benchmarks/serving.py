@@ -1,4 +1,4 @@
-"""A training server in a process of its own, for benchmarks that want a real one."""
+"""A real training server in a separate process, for benchmarks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """A server that takes calls on a port of this machine."""
+    """A server that listens on a port of this machine."""
 
     port: int
     process: subprocess.Popen[str]
@@ -27,14 +27,14 @@ class Serving:
         return f"127.0.0.1:{self.port}"
 
     def cpu_seconds(self) -> float:
-        """Processor time of the ingest process alone, its learners not included."""
+        """CPU time of the ingest process alone, without its learners."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
 @contextmanager
 def serving(*arguments: str) -> Iterator[Serving]:
-    """Serve on a free port, with data that goes afterwards."""
+    """Serve on a free port, with a temporary data directory."""
     with tempfile.TemporaryDirectory(prefix="rl4sys-bench-") as data:
         command = [sys.executable, "-m", "rl4sys.server", "--listen", "127.0.0.1:0", "--data", data, *arguments]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)

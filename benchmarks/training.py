@@ -1,8 +1,8 @@
-"""Training throughput against stable-baselines3 and sbx (JAX): the same work, on one machine, in alternating turns.
+"""Training throughput against stable-baselines3 and sbx (JAX): the same work, on one machine, alternating.
 
-Each contestant runs in a process of its own, one at a time; the figure is the ratio of the medians. The rival may
-use the number of threads that suits it best. For continuous control the matrix products of the updates alone, in the
-same run, say what is left to win: whoever computes the same gradients cannot be faster than they are.
+Every measurement is a separate process, one at a time; the result is the ratio of the medians. The other library may
+use the number of threads that suits it best. For continuous control, `products` measures the matrix products of the
+updates alone in the same run: an upper limit of the speed for any library that computes the same gradients.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ TARGETS = {
     "td3-halfcheetah": {"synchronous": {"sb3": 1.6}, "pipelined": {}},
     "ddpg-halfcheetah": {"synchronous": {"sb3": 1.6}, "pipelined": {}},
 }
-"""By case and by our way of collecting: the least ratio to each rival."""
+"""By case and by our collection mode: the lowest acceptable ratio to each rival."""
 CONTROL = ("sac", "td3", "ddpg")
 
 
@@ -66,7 +66,7 @@ def _warmup(case: dict) -> int:
 
 
 def run_ours(job: dict) -> None:
-    """Train as the job says and print the speed after the warm-up."""
+    """Train as the job specifies and print the speed after the warm-up."""
     from rl4sys.experiments import Run, load_experiment
 
     if job["algorithm"] == "ppo":
@@ -102,22 +102,21 @@ def run_ours(job: dict) -> None:
 
 
 def run_products(job: dict) -> None:
-    """Do nothing but the matrix products of as many updates, and print that speed."""
+    """Compute only the matrix products of updates and print their speed."""
     import torch
 
-    wide, seen, acting = 256, 17, 6
-    judged = seen + acting
+    width, observation, action = 256, 17, 6
     layers = {
-        "actor": [(seen, wide), (wide, wide), (wide, acting)],
-        "critic": [(judged, wide), (wide, wide), (wide, 1)],
+        "actor": [(observation, width), (width, width), (width, action)],
+        "critic": [(observation + action, width), (width, width), (width, 1)],
     }
     critics = 1 if job["algorithm"] == "ddpg" else 2
     # Passes as (network, products per layer, members, share of updates). A forward pass is one product per layer, a
-    # backward pass two; the critics that an actor climbs need only the gradient of their inputs.
-    climbed = critics if job["algorithm"] == "sac" else 1
-    climbs = 0.5 if job["algorithm"] == "td3" else 1.0
+    # backward pass two; in an actor step the critics need only the gradient of their inputs.
+    actor_critics = critics if job["algorithm"] == "sac" else 1
+    actor_steps = 0.5 if job["algorithm"] == "td3" else 1.0
     passes = [("actor", 1, 1, 1.0), ("critic", 1, critics, 1.0), ("critic", 3, critics, 1.0)]
-    passes += [("actor", 3, 1, climbs), ("critic", 2, climbed, climbs)]
+    passes += [("actor", 3, 1, actor_steps), ("critic", 2, actor_critics, actor_steps)]
     arrays = [
         (torch.randn(members, 256, inputs), torch.randn(members, inputs, outputs), products * share)
         for network, products, members, share in passes
@@ -135,7 +134,7 @@ def run_products(job: dict) -> None:
 def ensure_rival() -> None:
     if (RIVAL / ".ready").is_file():
         return
-    print("installing stable-baselines3 and sbx into a venv of its own …", flush=True)
+    print("installing stable-baselines3 and sbx into a separate venv …", flush=True)
     constraints = ["-c", str(HERE / "rival_constraints.txt")]
     subprocess.run([sys.executable, "-m", "venv", str(RIVAL)], check=True)
     pip = [str(RIVAL / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check", *constraints]
@@ -171,14 +170,14 @@ def compare(name: str, rounds: int) -> dict:
     }
 
 
-def _told(mode: str, ratio: dict, targets: dict) -> str:
+def _ratios(mode: str, ratio: dict, targets: dict) -> str:
     parts = (f"{r}× {who}" + (f" (target {targets[who]}×)" if who in targets else "") for who, r in ratio.items())
     return f"{mode} {' and '.join(parts)}"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("cases", nargs="*", help=f"any of {', '.join(CASES)}; all if none is named")
+    parser.add_argument("cases", nargs="*", help=f"any of {', '.join(CASES)}; default: all")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--ours", help=argparse.SUPPRESS)
@@ -198,7 +197,7 @@ def main() -> None:
         if not arguments.json:
             speeds = ", ".join(f"{who} {speed:,}" for who, speed in result["steps_per_second"].items())
             ratios = ", ".join(
-                _told(mode, ratio, result["target"].get(mode, {})) for mode, ratio in result["ratio"].items()
+                _ratios(mode, ratio, result["target"].get(mode, {})) for mode, ratio in result["ratio"].items()
             )
             print(f"{name}: {ratios}   [steps/s: {speeds}; sb3 on {result['sb3_threads']} thread(s)]", flush=True)
     if arguments.json:

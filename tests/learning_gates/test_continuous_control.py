@@ -1,4 +1,4 @@
-"""Does it learn? SAC, TD3 and DDPG against published scores (`make test-learning`)."""
+"""Learning gates for continuous control: SAC, TD3 and DDPG reach published scores (`make test-learning`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does soft Q-learning keep every way open? Four equal goals, all visited (`make test-learning`)."""
+"""Learning gate for soft Q-learning: the policy visits all of four equal goals (`make test-learning`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does it learn? Tuned configs against the published scores that two cores reach in minutes (`make test-learning`)."""
+"""Learning gates: tuned configs reach published scores, in minutes on two cores (`make test-learning`)."""
 
 from __future__ import annotations
 
