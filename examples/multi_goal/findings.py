@@ -86,7 +86,8 @@ def _grid(reach: float) -> Array:
 def _q(algorithm: Any, observation: Array, action: Array) -> Array:
     """[n]: the minimum over critics."""
     observations = {"observation": torch.from_numpy(observation)}
-    values: Array = algorithm.critics.judge(observations, torch.from_numpy(action)).values.amin(0).numpy()
+    with torch.no_grad():
+        values: Array = algorithm.critics(observations, torch.from_numpy(action)).amin(0).numpy()
     return values.copy()
 
 

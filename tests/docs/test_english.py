@@ -52,7 +52,6 @@ UNFINISHED: tuple[str, ...] = (
     "proto/",
     "configs/",
     "examples/own_algorithm/",
-    "examples/multi_goal/findings.py",
     "docs/algorithms/",
     "docs/own_algorithm.md",
     "docs/configuration.md",
