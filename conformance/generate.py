@@ -1,4 +1,4 @@
-"""Writes the golden vectors, or with --check says whether the written ones are current.
+"""Writes the golden vectors, or with --check reports whether the committed ones are current.
 
 Run `python conformance/generate.py` after a new op or head, and commit what changed.
 """

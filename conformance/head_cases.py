@@ -1,4 +1,4 @@
-"""One policy for each head and kind of action, its maths written once more, in torch and float64.
+"""One policy for each head and kind of action, with an independent implementation in torch and float64.
 
 The networks before the heads compute with small binary fractions, exactly in float32 whatever the order of
 summation. So every runtime sees the same scores to the bit, ties included, and must choose the same actions.
@@ -149,7 +149,7 @@ def _fractions(rng: np.random.RandomState, name: str, shape: tuple[int, ...]) ->
 
 
 def _scores(sensor: torch.Tensor, weights: dict[str, torch.Tensor], drawn: torch.Tensor | None) -> torch.Tensor:
-    """With chance among the inputs nothing is exact any more: then in float64."""
+    """Computed in float64 where noise is among the inputs, since nothing is exact then."""
     x = sensor.to(torch.float32) / 64.0 - 2.0
     if drawn is not None:
         x = torch.cat([x.double(), drawn], dim=1)

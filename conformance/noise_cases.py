@@ -33,7 +33,7 @@ SIZE = 6
 
 
 def noise_cases() -> dict[str, Any]:
-    """What noise.json holds."""
+    """The contents of noise.json."""
     for counter, key, words in PUBLISHED:
         if philox(counter, key) != words:
             raise ValueError(f"Philox of {counter} with {key} is {philox(counter, key)}, published is {words}.")

@@ -1,4 +1,4 @@
-"""One policy for each op: a deterministic head shows the op's result as the action."""
+"""One policy for each op: a deterministic head returns the result of the op as the action."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def _recurrent() -> Iterator[Case]:
 
 
 def _cell(cell: torch.nn.GRUCell | torch.nn.LSTMCell, weights: Tensors) -> Callable[..., torch.Tensor]:
-    """Torch's own cell with our weights, which lie [in, out]."""
+    """Torch's cell with weights that are stored [in, out]."""
     cell.weight_ih.copy_(weights["g.input_weight"].T)
     cell.weight_hh.copy_(weights["g.hidden_weight"].T)
     cell.bias_ih.copy_(weights["g.input_bias"])

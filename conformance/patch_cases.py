@@ -30,10 +30,10 @@ class PatchCase:
 
 
 def patch_cases() -> list[PatchCase]:
-    """Every encoding, then what a damaged or foreign patch can look like."""
+    """Every encoding, then damaged and foreign patches."""
     rng = np.random.RandomState(20_010)
     base = rng.standard_normal(SIZE).astype(np.float32)
-    # Signed zeros, subnormals, both ends of the range, and what is not a number: bits travel as they are.
+    # Signed zeros, subnormals, both ends of the range, and NaN: patches preserve every bit.
     base[:8] = (0.0, -0.0, 1e-45, -1e-40, 3e38, -3e38, np.inf, np.nan)
     result = base.copy()
     result[::3] += rng.standard_normal(SIZE // 3).astype(np.float32) * np.float32(1e-3)
@@ -75,7 +75,7 @@ def _frame(content: bytes) -> bytes:
 
 
 def write_patches(path: Path, cases: list[PatchCase]) -> None:
-    """Write `path`.json and `path`.bin. What is refused needs no base beside its payload."""
+    """Write `path`.json and `path`.bin. Refused patches need no base beside their payload."""
     data, lines = bytearray(), []
     for case in cases:
         arrays = {"payload": np.frombuffer(case.patch.payload, np.uint8)}
@@ -99,7 +99,7 @@ def _header(case: PatchCase) -> dict[str, Any]:
 
 
 def patch_differences(path: Path, expected: list[PatchCase]) -> Iterator[str]:
-    """What in the files is not as expected. Releases of zstd may pack differently, so payloads are applied instead."""
+    """Differences from the expected cases. Releases of zstd may pack differently, so payloads are applied instead."""
     index = json.loads(path.with_suffix(".json").read_text())
     data = path.with_name(index["file"]).read_bytes()
     if [entry["name"] for entry in index["cases"]] != [case.name for case in expected]:

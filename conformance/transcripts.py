@@ -1,4 +1,4 @@
-"""Transcripts of the client's delivery core: what it was told, and what it must answer (see README.md)."""
+"""Transcripts of the client's delivery core: events and expected answers (see README.md)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from rl4sys.wire.generated import training_pb2
 TRANSCRIPTS = 36
 EVENTS = 80
 TOLERANCE = 1e-9
-"""Seconds; everything else is equal or wrong."""
+"""Tolerance in seconds; everything else must be equal."""
 
 Event = dict[str, Any]
 
 
 class Chances(random.Random):
-    """Chance that is written down: multiples of 1/256, which every language reads alike."""
+    """Recorded random numbers: multiples of 1/256, which every language reads equally."""
 
     def __init__(self, draw: Callable[[], float]) -> None:
         super().__init__(0)
@@ -38,7 +38,7 @@ class Chances(random.Random):
 
 
 class Replay:
-    """An outbox and a delivery that do what a transcript says."""
+    """An outbox and a delivery that replay a transcript."""
 
     def __init__(self, setup: Mapping[str, Any], draw: Callable[[], float]) -> None:
         limits = setup["limits"]
@@ -53,7 +53,7 @@ class Replay:
         self.delivery = Delivery(self.outbox, self._pace, self.chances)
 
     def apply(self, event: Event) -> tuple[Any, dict[str, Any]]:
-        """Do one thing; the answer, and the counts afterwards."""
+        """Replay one event; returns the answer and the counts afterwards."""
         answer = getattr(self, "_" + event["do"])(event)
         box = self.outbox
         after = {"backlog": box.backlog, "backlog_bytes": box.backlog_bytes, "in_flight": box.in_flight}
@@ -105,12 +105,12 @@ class Replay:
 
 
 def transcripts() -> list[dict[str, Any]]:
-    """All of them, the same at every run."""
+    """All transcripts, the same at every run."""
     return [_transcript(seed) for seed in range(TRANSCRIPTS)]
 
 
 def write(path: Path) -> None:
-    """One event to a line."""
+    """One event per line."""
     parts = []
     for transcript in transcripts():
         head = json.dumps({name: value for name, value in transcript.items() if name != "events"})[:-1]
@@ -120,7 +120,7 @@ def write(path: Path) -> None:
 
 
 def differences(path: Path) -> Iterator[str]:
-    """Where the written transcripts are not what this version does, and whether they are all there."""
+    """Differences of the written transcripts from this version, and missing ones."""
     written = json.loads(path.read_text())["transcripts"]
     for transcript in written:
         for problem in replay(transcript):
@@ -130,7 +130,7 @@ def differences(path: Path) -> Iterator[str]:
 
 
 def replay(transcript: Mapping[str, Any]) -> Iterator[str]:
-    """Every event of a transcript that this version answers otherwise."""
+    """Every event of a transcript that this version answers differently."""
     pending: list[float] = []
     machine = Replay(transcript, lambda: pending.pop(0))
     for number, event in enumerate(transcript["events"]):
@@ -179,10 +179,10 @@ def _transcript(seed: int) -> dict[str, Any]:
 
 
 def _story(rng: random.Random, machine: Replay) -> Iterator[Event]:
-    """What happens to a client, drawn from chance and from what it did so far. Times are multiples of 1/64 s."""
+    """Random events of a client that depend on its state so far. Times are multiples of 1/64 s."""
     now, epoch = 0.0, 1
     for _ in range(EVENTS):
-        # Now and then the machine slept.
+        # Sometimes the machine was suspended.
         now += rng.randrange(32) / 64 if rng.random() < 0.97 else 4096.0
         kind = rng.random()
         if kind < 0.4:
@@ -204,14 +204,14 @@ def _story(rng: random.Random, machine: Replay) -> Iterator[Event]:
 
 
 def _outcome(rng: random.Random, now: float, sequences: list[int]) -> Event:
-    """An answer to a request, whole, in part or beside the point, or none."""
+    """A reply to a request: complete, partial, unrelated, or none."""
     kind = rng.random()
     if kind < 0.3:
         code = rng.choice(["UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "INVALID_ARGUMENT"])
         return {"do": "failed", "now": now, "code": code, "retry_after_ms": rng.choice([0, 0, 250])}
     refused = [sequence for sequence in sequences if rng.random() < 0.1]
-    told = [sequence for sequence in sequences if sequence not in refused and (kind < 0.8 or rng.random() < 0.5)]
-    acknowledged = [[sequence, sequence] for sequence in told]
+    covered = [sequence for sequence in sequences if sequence not in refused and (kind < 0.8 or rng.random() < 0.5)]
+    acknowledged = [[sequence, sequence] for sequence in covered]
     if kind > 0.9:
         acknowledged += [[1 << 40, 1 << 50]]
         refused += [1 << 40]

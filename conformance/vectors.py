@@ -22,7 +22,7 @@ _ALIGNMENT = 8
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One policy, what it is shown, and what it must answer."""
+    """One policy with its inputs and expected outputs."""
 
     name: str
     spec: PolicySpec
@@ -41,7 +41,7 @@ def write(path: Path, cases: Iterable[Case]) -> None:
 
 
 def array_entries(arrays: Mapping[str, Array], data: bytearray) -> list[dict[str, Any]]:
-    """Append arrays to `data`, and say where they lie."""
+    """Append arrays to `data`; returns their entries for the index."""
     entries = []
     for name, array in arrays.items():
         data += bytes(-len(data) % _ALIGNMENT)
@@ -76,7 +76,7 @@ def _array(data: bytes, entry: Mapping[str, Any]) -> Array:
 
 
 def differences(found: list[Case], expected: list[Case]) -> Iterator[str]:
-    """What in the first cases is not as in the second, in words."""
+    """Describes the differences between two lists of cases."""
     if [case.name for case in found] != [case.name for case in expected]:
         yield f"cases are {[case.name for case in found]}; expected {[case.name for case in expected]}"
         return
@@ -92,7 +92,7 @@ def differences(found: list[Case], expected: list[Case]) -> Iterator[str]:
 
 
 def agrees(found: Array, expected: Array) -> bool:
-    """Equal integers and truths; floats within the tolerance."""
+    """Whether integers and bools are equal and floats within the tolerance."""
     if found.shape != expected.shape or found.dtype != expected.dtype:
         return False
     tolerance = TOLERANCE if found.dtype.kind == "f" else 0.0

@@ -1,4 +1,4 @@
-"""Agents for tests: connected to a fake, with settings as a user writes them."""
+"""Agents for tests: connected to a fake server, with settings as a user writes them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def agent_on(transport: Transport, fallback: Fallback | None = None, **settings:
 
 
 def seen(step: int) -> Array:
-    """An observation that tells its step."""
+    """An observation whose value is its step."""
     return np.full(8, step, np.float32)
 
 

@@ -1,4 +1,4 @@
-"""A training service in memory that keeps every promise of the contract, and breaks calls when told to."""
+"""A fake training service in memory that follows the contract, and breaks calls on request."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class FakeServer:
         return version
 
     def restart(self) -> None:
-        """Sessions are lost; what is durable stays."""
+        """Lose all sessions and keep what is durable."""
         with self._lock:
             self._sessions.clear()
             self._lock.notify_all()

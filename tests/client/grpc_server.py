@@ -1,4 +1,4 @@
-"""The fake behind a real gRPC server on loopback."""
+"""The fake server behind a real gRPC server on loopback."""
 
 from __future__ import annotations
 

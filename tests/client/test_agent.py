@@ -31,7 +31,7 @@ from rl4sys.wire.generated import training_pb2, weights_pb2
 
 @contextmanager
 def hanging(server: FakeServer, *calls: str) -> Iterator[None]:
-    """Calls of these names do not return as long as this lasts."""
+    """Calls with these names hang while this context is active."""
     healed = threading.Event()
     server.before = lambda call: healed.wait(30) if call in calls else None  # type: ignore[func-returns-value]
     try:

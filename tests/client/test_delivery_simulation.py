@@ -20,23 +20,23 @@ Key = tuple[int, int]
 
 @dataclass
 class World:
-    """A server's memory, and what must never happen to it."""
+    """What the server stored, with the checks that must always hold."""
 
     rng: random.Random
     stored: dict[Key, bytes] = field(default_factory=dict)
     refused: set[Key] = field(default_factory=set)
-    told: set[Key] = field(default_factory=set)
-    """Whose acknowledgement or refusal reached the client."""
+    settled: set[Key] = field(default_factory=set)
+    """Parcels whose acknowledgement or refusal reached the client."""
 
     def push(self, request: training_pb2.PushRequest) -> training_pb2.PushReply:
-        """Answer, or fail before or after storing; sometimes with an answer to nothing that was asked."""
+        """Reply, or fail before or after storing; sometimes reply about parcels that were not sent."""
         kind = self.rng.random()
         if kind < 0.15:
             raise CallFailed(Code.UNAVAILABLE, "dropped")
         if kind < 0.2:
             raise CallFailed(Code.RESOURCE_EXHAUSTED, "full", Failure(FailureReason.INBOX_FULL, 200))
         keys = [(request.epoch, pushed.sequence) for pushed in request.segments]
-        assert not self.told & set(keys), "what was settled is not sent again"
+        assert not self.settled & set(keys), "settled parcels are not sent again"
         reply = training_pb2.PushReply()
         acknowledged = []
         for key, pushed in zip(keys, request.segments, strict=True):
@@ -53,7 +53,7 @@ class World:
         if kind < 0.45:
             reply.acknowledged.add(first=1 << 40, last=1 << 62)
             reply.refused.add(sequence=1 << 40, reason="REFUSAL_REASON_NOT_FINITE")
-        self.told |= set(acknowledged) | (self.refused & set(keys))
+        self.settled |= set(acknowledged) | (self.refused & set(keys))
         return reply
 
 

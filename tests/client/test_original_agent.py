@@ -17,14 +17,14 @@ from rl4sys.policy import DiscreteAction
 
 
 class Space:
-    """As much of a Gymnasium space as the client looks at."""
+    """The attributes of a Gymnasium space that the client reads."""
 
-    def __init__(self, **facts: Any) -> None:
-        self.__dict__ |= facts
+    def __init__(self, **attributes: Any) -> None:
+        self.__dict__ |= attributes
 
 
 class Corridor:
-    """Eight numbers to see, four choices, a few steps."""
+    """Eight observed numbers, four choices, a few steps."""
 
     observation_space = Space(shape=(8,), dtype=np.dtype(np.float32))
     action_space = Space(n=4, start=0, shape=(), dtype=np.dtype(np.int64))

@@ -214,7 +214,7 @@ def test_a_mask_that_forbids_everything_loses_no_complete_segment() -> None:
     with agent_on(server, max_segment_length=2, reward_window=0, action_mask=True) as agent, agent.episode() as episode:
         for step in range(2):
             episode.act(seen(step))
-        # The third observation fills the second row of the first piece, which can now be sent.
+        # The third observation completes the first segment, which can now be sent.
         with pytest.raises(NoAllowedAction):
             episode.act(seen(2), mask=[False] * 4)
         episode.act(seen(2))

@@ -9,9 +9,9 @@ from time import monotonic
 _pause = threading.Event()
 
 
-def until(fact: Callable[[], bool], seconds: float = 10.0) -> None:
-    """Return as soon as it is so; fail when it is not in time."""
+def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
+    """Return as soon as the condition holds; fail after `seconds`."""
     deadline = monotonic() + seconds
-    while not fact():
+    while not condition():
         assert monotonic() < deadline, "it did not happen in time"
         _pause.wait(0.002)

@@ -1,4 +1,4 @@
-"""Reads the golden vectors by the words of conformance/README.md alone."""
+"""Reads the golden vectors as conformance/README.md describes them."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ class Golden(NamedTuple):
 
 
 def strict_json(name: str) -> Any:
-    """What a parser without Python's NaN and Infinity would see."""
+    """Parse strictly: Python's NaN and Infinity are refused."""
 
     def refuse(constant: str) -> None:
         raise ValueError(f"{name} holds {constant}, which is not JSON.")

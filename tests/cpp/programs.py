@@ -1,4 +1,4 @@
-"""The programs of the C++ build that tests drive, and a server for them to talk to."""
+"""The programs of the C++ build that tests run, and a server for them."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ needs_cpp = pytest.mark.skipif(
 
 
 def attempt(*arguments: str | Path, given: str = "") -> subprocess.CompletedProcess[str]:
-    """Run the tool, whatever comes of it."""
+    """Run the tool without checking its exit code."""
     command = [str(find_tool()), *map(str, arguments)]
     return subprocess.run(command, input=given, capture_output=True, text=True, timeout=180, check=False)
 
 
 def tool(*arguments: str | Path, given: str = "") -> str:
-    """What the tool printed; fails with what it complained about."""
+    """The output of the tool; fails with its error output."""
     done = attempt(*arguments, given=given)
     assert done.returncode == 0, f"{done.args} ended with {done.returncode}: {done.stderr}"
     return done.stdout
@@ -50,7 +50,7 @@ def tool(*arguments: str | Path, given: str = "") -> str:
 
 @contextmanager
 def running(*arguments: str | Path) -> Iterator[subprocess.Popen[str]]:
-    """The tool in the background; it is gone afterwards."""
+    """Run the tool in the background, and end it afterwards."""
     command = [str(find_tool()), *map(str, arguments)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
@@ -61,7 +61,7 @@ def running(*arguments: str | Path) -> Iterator[subprocess.Popen[str]]:
 
 
 class Server:
-    """`rl4sys serve` on a port of loopback, the same after every start."""
+    """`rl4sys serve` on a loopback port that stays the same after a restart."""
 
     def __init__(self, place: Path, *options: str) -> None:
         self.data = place / "data"
@@ -86,14 +86,14 @@ class Server:
         self.port = int(line.split()[1])
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
-        """End it, gently or not, and wait until it is gone."""
+        """Stop or kill the server, and wait for its end."""
         process, self._process = self._process, None
         if process is not None:
             process.send_signal(how)
             process.wait(timeout=60)
 
     def entries(self) -> list[StoredSegment]:
-        """What is in the log of its only learner, in order."""
+        """The segments in the log of its only learner, in order."""
         (log,) = self.data.glob("learners/*/log")
         reader = RecordReader(log)
         try:

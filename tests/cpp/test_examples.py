@@ -1,4 +1,4 @@
-"""The examples of the C++ client, for a moment, against a real server."""
+"""The examples of the C++ client, run briefly against a real server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = [
 
 
 def quick_config(name: str, path: Path) -> Path:
-    """The example's own settings, but for updates that come sooner."""
+    """The settings of the example, with earlier updates."""
     settings = json.loads((ROOT / "cpp" / "examples" / name).read_text())
     settings["buffer"]["size"] = 512
     settings["algorithm"]["epochs"] = 1
@@ -34,7 +34,7 @@ def quick_config(name: str, path: Path) -> Path:
 
 
 def run(example: str, server: Server, *arguments: str | Path) -> str:
-    """What an example printed; fails with what it complained about."""
+    """The output of an example; fails with its error output."""
     command = [str(EXAMPLES / example), "--server", f"127.0.0.1:{server.port}", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
     assert done.returncode == 0, f"{command} ended with {done.returncode}: {done.stderr}"
@@ -42,7 +42,7 @@ def run(example: str, server: Server, *arguments: str | Path) -> str:
 
 
 def only_client(server: Server) -> dict[str, Any]:
-    """What the server says about its only client."""
+    """The server's status of its only client."""
     command = [sys.executable, "-m", "rl4sys.cli", "status", f"127.0.0.1:{server.port}", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     (client,) = json.loads(done.stdout)["clients"]
@@ -51,7 +51,7 @@ def only_client(server: Server) -> dict[str, Any]:
 
 
 def last_version(said: str) -> int:
-    """The version that decided at the end."""
+    """The version in use at the end."""
     (version,) = re.findall(r"safe on the server; version (\d+)\.$", said, re.MULTILINE)
     return int(version)
 

@@ -1,4 +1,4 @@
-"""C++ clients of a real server: alone, beside a Python client, through its restarts, and kept out by it."""
+"""C++ clients of a real server: alone, beside a Python client, during restarts, and with TLS and tokens."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ pytestmark = [needs_cpp, pytest.mark.slow]
 
 
 def last_line(text: str) -> dict[str, Any]:
-    """The health that the tool told at its end."""
+    """The health that the tool printed at its end."""
     health: dict[str, Any] = json.loads(text.strip().splitlines()[-1])
     return health
 
 
 def require_each_once(server: Server, acknowledged: dict[str, int]) -> None:
-    """Every acknowledged segment is in the log, under one name, once."""
+    """Every acknowledged segment is in the log exactly once."""
     names = Counter((entry.client, entry.epoch, entry.sequence) for entry in server.entries())
     assert max(names.values()) == 1
     assert Counter(client for client, _, _ in names) == acknowledged
@@ -132,7 +132,7 @@ def test_a_client_connects_with_mutual_tls_and_a_token(tmp_path: Path) -> None:
     subprocess.run([*make, *names, "-keyout", str(key), "-out", str(certificate)], check=True, capture_output=True)
     tokens.write_text("a-long-token-for-this-test-only cpp policies=shared\n")
     options = ["--tls-cert", str(certificate), "--tls-key", str(key), "--token-file", str(tokens)]
-    # It has signed itself, so it can vouch for clients as well.
+    # It is self-signed, so it can be the authority for clients as well.
     with Server(tmp_path, *options, "--tls-client-ca", str(certificate)) as server:
         tls = {"ca": "cert.pem", "cert": "cert.pem", "key": "key.pem"}
         (tmp_path / "token").write_text("a-long-token-for-this-test-only\n")
@@ -143,7 +143,7 @@ def test_a_client_connects_with_mutual_tls_and_a_token(tmp_path: Path) -> None:
         refused = attempt("run", config, "1", "0", "20")
         assert refused.returncode == 1
         assert "refuses client 'cpp'" in refused.stderr
-        # A server that the client does not trust, and a client that shows the server nothing.
+        # A server that the client does not trust, and a client without a certificate.
         for lacking in ({"cert": "cert.pem", "key": "key.pem"}, {"ca": "cert.pem"}):
             write_config(config, server, **(safe | {"timeout": 1, "tls": lacking}))
             unknown = attempt("run", config, "1", "0", "20")

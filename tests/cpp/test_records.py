@@ -1,4 +1,4 @@
-"""A directory of unsent experience, handed from a client in one language to a client in the other."""
+"""An outbox directory that a client in one language takes over from a client in the other."""
 
 from __future__ import annotations
 

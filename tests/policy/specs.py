@@ -20,7 +20,7 @@ from rl4sys.policy import (
 
 
 def direct(action: ActionSpec, width: int, head: Head) -> PolicySpec:
-    """A policy whose head reads the observation `scores` as it is, and `action_mask` if the head has a mask."""
+    """A policy whose head reads the observation `scores` directly, and `action_mask` if the head has a mask."""
     masks = () if head.mask is None else (ArraySpec(MASK, "bool", (width,)),)
     return PolicySpec(action, Program((ArraySpec("scores", "float32", (width,)), *masks), (), ()), head)
 

@@ -29,7 +29,7 @@ ALLOWED = np.array([True, False, False, True])
 
 
 def act(spec: PolicySpec, scores: Array, mask: Array | None = None, weights: Array | None = None) -> Decision:
-    """Decides for many rows that are all shown the same."""
+    """Decides for many rows with the same observation."""
     policy = NumpyPolicy(spec, weights)
     observation = {"scores": np.tile(np.asarray(scores, np.float32), (ROWS, 1))}
     if mask is not None:

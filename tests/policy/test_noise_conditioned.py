@@ -1,4 +1,4 @@
-"""Policies that read chance before their program runs."""
+"""Policies whose program reads noise."""
 
 from __future__ import annotations
 

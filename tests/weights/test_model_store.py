@@ -23,7 +23,7 @@ def weights(seed: int, size: int = 300) -> Flat:
 
 
 def trained_store(versions: int = 30, keep: int = 8) -> tuple[ModelStore, list[bytes]]:
-    """A store after some steps, and the bytes of everything that was ever published."""
+    """A store after some steps, and the bytes of every published version."""
     flat, store = weights(0), ModelStore(weights(0), keep)
     history = [flat.tobytes()]
     for seed in range(1, versions):
