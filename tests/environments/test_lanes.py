@@ -8,6 +8,7 @@ from gymnasium import spaces
 from rl4sys.environments import Grade, Lanes, UnsupportedSpace
 from rl4sys.environments.lanes import RewardMismatch
 from rl4sys.experience import ArraySpec, Ending
+from rl4sys.seeding import Seeds
 
 from .samples import SEEDS, Fixed, Walk, maker, play
 
@@ -141,3 +142,16 @@ def test_the_action_log_does_not_outgrow_the_running_episodes() -> None:
         lanes.step(np.zeros(1, np.int64))
     assert lanes._log is not None
     assert len(lanes._log._batches) < 1100
+
+
+def test_reseeded_lanes_repeat_what_new_lanes_with_these_seeds_do() -> None:
+    used = Lanes(maker("CartPole-v1"), 2, SEEDS, Grade.E1)
+    used.reset()
+    for _ in range(5):
+        used.step(np.array([0, 1]))
+    other = Seeds(SEEDS.integer("other"))
+    used.reseed(other)
+    first = {name: array.copy() for name, array in used.reset().items()}
+    new = Lanes(maker("CartPole-v1"), 2, other, Grade.E1)
+    np.testing.assert_equal(first, new.reset())
+    np.testing.assert_equal(used.step(np.array([1, 0])).observation, new.step(np.array([1, 0])).observation)

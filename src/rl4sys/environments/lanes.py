@@ -54,8 +54,9 @@ class Lanes:
             raise ValueError(f"{count} lanes were asked for; expected at least 1.")
         self.count, self.grade = count, grade
         self.inexact, self.restarted = [], []
-        self._make, self._seeds = make, seeds
-        self._describe(make())
+        self._make, self._seeds, self._is_seeded = make, seeds, False
+        self._sample: Environment | None = make()
+        self._describe(self._sample)
         self._environments: list[Environment] = []
         self._steps: list[Callable[[Any], Any]] = []
         self._origins: list[State] = [{}] * count
@@ -71,14 +72,18 @@ class Lanes:
 
     def reset(self) -> Arrays:
         """Begin an episode in every lane, dropping those that run; the first observations."""
-        first = not self._environments
-        if first:
-            self._install([self._make() for _ in range(self.count)])
+        if not self._environments:
+            self._install(self._new())
         for lane in range(self.count):
             self._statistics.forget(lane)
-            observation, info = self._begin_seeded(lane) if first else self._begin(lane)
+            observation, info = self._begin(lane) if self._is_seeded else self._begin_seeded(lane)
             self._observe.fill(self._rows[lane], [observation], [info])
+        self._is_seeded = True
         return self.observation
+
+    def reseed(self, seeds: Seeds) -> None:
+        """Let the next reset take new seeds, as the first reset of new lanes does."""
+        self._seeds, self._is_seeded = seeds, False
 
     def step(self, action: Array) -> Step:
         """Act once in every lane: int64 [N] or [N, k] choices from 0, or float32 [N, d], clipped here."""
@@ -116,6 +121,10 @@ class Lanes:
     def close(self) -> None:
         """Release what the environments hold."""
         self._install([])
+        self._is_seeded = False
+        if self._sample is not None:
+            self._sample.close()
+            self._sample = None
 
     def state(self) -> State:
         """Everything needed to go on from here, as far as the grade allows."""
@@ -140,7 +149,8 @@ class Lanes:
                 f"The saved state has {len(state['lanes'])} lanes of grade {state['grade']}; here are "
                 f"{self.count} of grade {self.grade.name}. Resume with what the run was saved with."
             )
-        self._install([self._make() for _ in range(self.count)])
+        self._install(self._new())
+        self._is_seeded = True
         self._statistics.restore(state["statistics"])
         self.inexact, self.restarted = [], []
         for name, array in self.observation.items():
@@ -152,14 +162,21 @@ class Lanes:
         return self.observation
 
     def _describe(self, sample: Environment) -> None:
-        """Learn spaces, and whether a mask comes in `info`, from an environment that is then thrown away."""
+        """Learn the spaces, and whether a mask comes in `info`."""
         action = action_spec(sample.action_space)
         _, info = sample.reset(seed=0)
         self._commands = action_converter(sample.action_space)
         mask = action_mask_spec(action) if MASK in info else None
         self._observe = ObservationConverter(sample.observation_space, mask)
         self.spec = EnvironmentSpec(self._observe.specs, action)
-        sample.close()
+
+    def _new(self) -> list[Environment]:
+        """An environment per lane; the one that was described is the first, unless only new ones can be replayed."""
+        sample, self._sample = self._sample, None
+        if sample is not None and self.grade is Grade.E2:
+            sample.close()
+            sample = None
+        return [*([sample] if sample else []), *(self._make() for _ in range(self.count - bool(sample)))]
 
     def _install(self, environments: list[Environment]) -> None:
         for old in self._environments:

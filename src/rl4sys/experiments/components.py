@@ -15,6 +15,8 @@ from rl4sys.collection import Collected, PipelinedSource, PipelineSetup, PooledS
 from rl4sys.environments import EnvironmentSpec, Grade, GymnasiumConfig
 from rl4sys.experience import ArraySpec
 from rl4sys.experiments.config import ExperimentConfig
+from rl4sys.experiments.evaluation_environments import EvaluationEnvironments
+from rl4sys.experiments.threads import one_thread
 from rl4sys.learning import (
     EnvironmentGoals,
     Evaluation,
@@ -79,7 +81,9 @@ class Components:
             seeds=Seeds(self.seeds.integer("algorithm")),
             standardize=config.environment.normalize_obs,
         )
-        return config.algorithm.build(problem)
+        # The number of threads changes the last bits of what is drawn, and it is chosen only when there is a network.
+        with one_thread():
+            return config.algorithm.build(problem)
 
     def buffer_context(self, observation: tuple[ArraySpec, ...], scratch: Path) -> BufferContext:
         """What the buffer may know of this experiment."""
@@ -94,9 +98,9 @@ class Components:
             )
         return EnvironmentGoals(environment.maker()())
 
-    def learner(self, scratch: Path = Path("scratch")) -> Learner:
-        """The learner around a fresh algorithm; a replay that is not to lie in memory lies in `scratch`."""
-        config, algorithm = self.config, self.algorithm()
+    def learner(self, scratch: Path = Path("scratch"), algorithm: Algorithm | None = None) -> Learner:
+        """The learner around an algorithm, a new one if none is given; a memory-mapped replay goes to `scratch`."""
+        config, algorithm = self.config, algorithm or self.algorithm()
         explore = algorithm.policies.explore
         cost = config.buffer.cost(explore.segment_schema(), config.training.total_timesteps)
         require_space(cost, AvailableSpace.at(scratch))
@@ -130,12 +134,17 @@ class Components:
             return PipelinedSource(setup) if processes == 1 else PooledSource(setup, processes)
         return SteppedSource(config.environment.lanes(Seeds(seed), lanes, self.grade), explore, steps, noise_seed)
 
-    def evaluate(self, learner: Learner, episodes: int, seeds: Seeds) -> Evaluation:
-        """How good the newest policy is when it does its best, in environments of its own."""
-        return evaluate(
-            learner.algorithm.policies.exploit,
-            learner.store.newest.blob,
-            lambda lane_seeds, count: self.config.environment.lanes(lane_seeds, count, Grade.E3),
-            episodes,
-            seeds,
-        )
+    def evaluation_environments(self) -> EvaluationEnvironments:
+        """Environments for all evaluations of a run."""
+        return EvaluationEnvironments(self.config.environment, self.grade)
+
+    def evaluate(
+        self, learner: Learner, episodes: int, seeds: Seeds, environments: EvaluationEnvironments | None = None
+    ) -> Evaluation:
+        """Fresh episodes of the newest exploit policy, in the given environments or in new ones."""
+        used = environments or self.evaluation_environments()
+        try:
+            return evaluate(learner.algorithm.policies.exploit, learner.store.newest.blob, used.lanes, episodes, seeds)
+        finally:
+            if environments is None:
+                used.close()

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from rl4sys.algorithms import ALGORITHMS
+from rl4sys.algorithms import ALGORITHMS, Algorithm
 from rl4sys.config import ConfigError
 from rl4sys.environments import Grade
 from rl4sys.experience import SegmentSchema
@@ -34,13 +34,14 @@ def fit_to_machine(config: ExperimentConfig, *, allow_fallback: bool) -> Experim
     return config.model_copy(update={"experiment": experiment, "logging": logging})
 
 
-def check_combination(config: ExperimentConfig) -> ExperimentConfig:
+def check_combination(config: ExperimentConfig, algorithm: Algorithm | None = None) -> ExperimentConfig:
     """Refuse parts that do not go together, an environment that cannot be made, and a replay that does not fit.
 
-    Returns the config, with a smaller replay if that was necessary and allowed.
+    Returns the config, with a smaller replay if that was necessary and allowed. A given algorithm must be that of the
+    config; otherwise one is built for the check.
     """
     components = Components(config, torch.device("cpu"), Grade.E3)
-    schema = components.algorithm().policies.explore.segment_schema()
+    schema = (algorithm or components.algorithm()).policies.explore.segment_schema()
     config = _with_replay_that_fits(config, schema)
     pace = config.algorithm.pace(config.buffer.size)
     context = components.buffer_context(schema.observation, Path(config.experiment.directory))

@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import torch
 
+from rl4sys.algorithms import Algorithm
 from rl4sys.checkpoints import Checkpoints, NoCheckpoint, ReplayRows
 from rl4sys.config import plugin_hashes
 from rl4sys.environments import ENVIRONMENTS, Grade
@@ -51,6 +52,7 @@ class Run:
         directory: RunDirectory,
         components: Components,
         facts: Mapping[str, Any],
+        algorithm: Algorithm | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.directory = directory
@@ -66,10 +68,12 @@ class Run:
         with ExitStack() as resources:
             resources.enter_context(directory.hold())
             self._checkpoints.tidy()
-            # Before the first weight is drawn: the number of threads changes the bits.
+            # Before anything is learned: the number of threads changes the bits.
             torch.set_num_threads(self.threads)
             act_with_one_thread()
-            self.learner = components.learner(directory.scratch)
+            self.learner = components.learner(directory.scratch, algorithm)
+            self._evaluation_environments = components.evaluation_environments()
+            resources.callback(self._evaluation_environments.close)
             self._metrics = MetricsFile(directory.metrics)
             resources.callback(self._metrics.close)
             self._hash_log = HashLog(directory.hash_log, self.learner)
@@ -84,13 +88,15 @@ class Run:
     def create(cls, config: ExperimentConfig, *, allow_fallback: bool = False) -> Run:
         """A new run in a directory of its own. What cannot work is refused before the directory is made."""
         config = fit_to_machine(config, allow_fallback=allow_fallback)
-        asked, config = config, check_combination(config)
+        device = torch.device(config.experiment.device)
+        algorithm = Components(config, device, Grade.E3).algorithm()
+        asked, config = config, check_combination(config, algorithm)
         grade = config.environment.grade(Seeds(Seeds(config.experiment.seed).integer("probe")))
-        components = Components(config, torch.device(config.experiment.device), grade)
+        components = Components(config, device, grade)
         facts = {
             "seed": config.experiment.seed,
             "device": config.experiment.device,
-            "threads": threads_for(config, components.algorithm().policies.exploit),
+            "threads": threads_for(config, algorithm.policies.exploit),
             "grade": grade.name,
             "grade_means": grade.value,
             "inexact": [],
@@ -101,7 +107,7 @@ class Run:
         }
         directory = RunDirectory.create(config, facts, datetime.datetime.now().astimezone())
         try:
-            return cls(directory, components, facts)
+            return cls(directory, components, facts, algorithm)
         except BaseException:
             shutil.rmtree(directory.path, ignore_errors=True)
             raise
@@ -293,7 +299,8 @@ class Run:
     def _evaluate(self) -> MetricRecord:
         """Evaluate, and take note of it."""
         seeds = Seeds(self.components.seeds.integer("evaluation", self.steps))
-        outcome = self.components.evaluate(self.learner, self.config.training.num_eval_episodes, seeds)
+        episodes = self.config.training.num_eval_episodes
+        outcome = self.components.evaluate(self.learner, episodes, seeds, self._evaluation_environments)
         self._statistics.note_evaluation(outcome, self.steps)
         return MetricRecord(self.steps, evaluation_metrics(outcome), self._timing())
 
