@@ -27,13 +27,13 @@ def test_a_run_is_found_by_path_and_by_the_beginning_of_its_name() -> None:
     assert find_run("elsewhere/dqn[").path == Path("elsewhere/dqn[2]-1")
 
 
-def test_a_whole_name_is_meant_before_the_beginning_of_others() -> None:
+def test_a_full_name_has_priority_over_the_beginning_of_others() -> None:
     make_run("runs/ppo-1")
     make_run("runs/ppo-1-2")
     assert find_run("ppo-1").path == Path("runs/ppo-1")
 
 
-def test_runs_of_sweeps_are_found_by_name_and_by_place() -> None:
+def test_runs_of_sweeps_are_found_by_name_and_by_path() -> None:
     make_run("runs/sweep/lr-1")
     make_run("runs/other/deep/lr-2")
     make_run("runs/other/lr-1")
@@ -53,7 +53,7 @@ def test_runs_of_sweeps_are_found_by_name_and_by_place() -> None:
         ("nothing-like-it", "`rl4sys list` shows"),
     ],
 )
-def test_what_is_not_one_run_is_told(text: str, message: str) -> None:
+def test_anything_but_one_run_is_an_error(text: str, message: str) -> None:
     make_run("runs/ppo-1")
     make_run("runs/ppo-2")
     Path("own").mkdir()

@@ -3,7 +3,7 @@
 Run `python gym_pipe.py COUNT SEED` with COUNT simulators. It answers with COUNT records, once at the start and then
 after every COUNT actions of one byte each; it ends when the input does. A record is 18 float32 in the machine's order:
 
-    reward, ending (0 goes on, 1 terminated, 2 truncated), 8 observed after the action, 8 to act on next
+    reward, ending (0 continues, 1 terminated, 2 truncated), 8 observed after the action, 8 to act on next
 
 The last two are the same unless an episode ended: then the second is the first observation of the next one.
 """
@@ -18,7 +18,7 @@ import numpy as np
 
 
 def main() -> None:
-    """Step all simulators in turn until nobody wants more."""
+    """Step all simulators in turn until the pipe is closed."""
     # Ctrl-C is for the program at the other end, which then closes the pipe.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     count, seed = int(sys.argv[1]), int(sys.argv[2])

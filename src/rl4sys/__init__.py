@@ -1,4 +1,4 @@
-"""Reinforcement learning inside live systems, and the laboratory to design it in."""
+"""Reinforcement learning inside live systems, and a laboratory for its algorithms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that are wholly there or not at all, whatever is killed or unplugged meanwhile."""
+"""Files and directories that are complete or absent after any crash or power cut."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rl4sys.failpoints import failpoint
 
 
 def write_durably(path: Path, data: bytes) -> None:
-    """Write a file and wait until it is on the disk. Not atomic: for files in a directory that nobody reads yet."""
+    """Write a file and sync it. Not atomic: for files in a directory that is not published yet."""
     failpoint("before file write")
     with path.open("wb") as file:
         file.write(data)
@@ -21,7 +21,7 @@ def write_durably(path: Path, data: bytes) -> None:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Put new contents under a name in one step: readers see the old ones or the new ones."""
+    """Replace the contents of a file atomically: readers see the old ones or the new ones."""
     aside = path.with_name(f".{path.name}.tmp")
     try:
         write_durably(aside, data)
@@ -29,14 +29,14 @@ def replace_file(path: Path, data: bytes) -> None:
         aside.replace(path)
         failpoint("after file rename")
     except BaseException:
-        # A half-written file would only take space that may be what is missing.
+        # An incomplete file would only take space, which may be what is missing.
         aside.unlink(missing_ok=True)
         raise
     sync_directory(path.parent)
 
 
 def replace_link(link: Path, target: str) -> None:
-    """Let a symbolic link point elsewhere in one step. Not waited for: after a power cut it may point as before."""
+    """Change the target of a symbolic link atomically. Not synced: after a power cut it may have the old target."""
     aside = link.with_name(f".{link.name}.tmp")
     aside.unlink(missing_ok=True)
     aside.symlink_to(target)
@@ -46,7 +46,7 @@ def replace_link(link: Path, target: str) -> None:
 
 
 def publish_directory(aside: Path, final: Path) -> None:
-    """Give a finished directory its final name, and wait until that is on the disk.
+    """Give a finished directory its final name, and sync that.
 
     A directory that already has the name makes way only now, and takes its place again if the new one cannot.
     """
@@ -68,7 +68,7 @@ def publish_directory(aside: Path, final: Path) -> None:
 
 
 def make_directory(path: Path, mode: int = 0o777) -> None:
-    """Create a directory with its parents, each on the disk under its name; one that exists is left as it is."""
+    """Create a directory with its parents, each synced; one that exists is left unchanged."""
     if path.is_dir():
         return
     make_directory(path.parent)
@@ -77,7 +77,7 @@ def make_directory(path: Path, mode: int = 0o777) -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """Wait until the names within a directory are on the disk."""
+    """Sync the names within a directory."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,6 +1,6 @@
-"""Named moments at which a test may end the process, to see what a kill right there leaves behind.
+"""Named points at which tests kill the process, to check what a kill right there leaves behind.
 
-A failpoint costs a look at one variable. What a log does to its files has points of its own, in `rl4sys.records`.
+Without a listener a failpoint costs one comparison. The files of a log have their own points, in `rl4sys.records`.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ FAILPOINTS = (
     "after parcel",
     "before settlement",
     "after settlement",
-    "before parcels anew",
-    "after parcels anew",
+    "before parcels rewritten",
+    "after parcels rewritten",
     "before outbox prune",
     "after outbox prune",
 )
@@ -51,12 +51,12 @@ _listener: Callable[[str], None] | None = None
 
 
 def failpoint(name: str) -> None:
-    """Say that the moment of this name has come; whoever listens may never return."""
+    """Report that this point is reached; a listener may end the process."""
     if _listener is not None:
         _listener(name)
 
 
 def listen(listener: Callable[[str], None] | None) -> None:
-    """Hear of every failpoint that this process reaches, from any of its threads; None to stop."""
+    """Call `listener` at every failpoint that this process reaches, in any of its threads; None removes it."""
     global _listener
     _listener = listener

@@ -25,7 +25,7 @@ PROCESS = "process.json"
 LABELS = "labels.json"
 """Tags and notes."""
 OUTPUT = "output.txt"
-"""What a run in a process of its own printed."""
+"""The output of a run in its own process."""
 CURVE = "learning_curve.png"
 CHECKPOINTS, REPLAY, POLICIES, VIDEOS = "checkpoints", "replay", "policies", "videos"
 TENSORBOARD, WANDB, MLFLOW, DEBUG, SCRATCH = "tensorboard", "wandb", "mlflow", "debug", "scratch"
@@ -36,7 +36,7 @@ RETURN = "evaluation/return"
 
 @dataclass(frozen=True, slots=True)
 class RunProgress:
-    """How far a run came, and how good its policy was."""
+    """The steps of a run, and the returns of its evaluations."""
 
     steps: int = 0
     best: float | None = None
@@ -45,14 +45,14 @@ class RunProgress:
     """Mean return of the last one."""
 
     def after(self, step: int, evaluation: float | None) -> RunProgress:
-        """The progress with one more record; an evaluation that is not a number counts for nothing."""
+        """The progress with one more record; an evaluation that is not finite is ignored."""
         if evaluation is None or not math.isfinite(evaluation):
             return RunProgress(step, self.best, self.last)
         return RunProgress(step, evaluation if self.best is None else max(self.best, evaluation), evaluation)
 
 
 def is_run(path: Path) -> bool:
-    """Whether a directory is a run, and not one that holds runs, something else, or what may not be looked into."""
+    """Whether a directory is a run; one that may not be read is none."""
     try:
         return (path / MANIFEST).is_file() and (path / CONFIG).is_file()
     except PermissionError:
@@ -100,7 +100,7 @@ def read_progress(run: Path) -> RunProgress:
 
 
 def read_result(run: Path) -> Mapping[str, Any]:
-    """How a run ended; nothing if it has not, or if the file is damaged: a run can always be concluded again."""
+    """The result of a run; empty if it has not ended or the file is damaged: a run can be concluded again."""
     try:
         result = read_json(run / RESULT)
     except ValueError:
@@ -109,7 +109,7 @@ def read_result(run: Path) -> Mapping[str, Any]:
 
 
 def is_resumable(run: Path) -> bool:
-    """Whether there is a checkpoint to go on from, or nothing yet that starting anew would lose."""
+    """Whether there is a checkpoint to resume from, or nothing yet that a new start would lose."""
     return any((run / CHECKPOINTS).glob(f"*/{MANIFEST}")) or not (run / METRICS).is_file()
 
 

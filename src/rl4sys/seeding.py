@@ -1,4 +1,4 @@
-"""One root seed, children by name: every purpose draws from a generator of its own."""
+"""One root seed, children by name: every purpose has its own generator."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class Seeds:
-    """The root of all chance in a run. The same root and the same name always give the same numbers."""
+    """The root of all randomness in a run. The same root and the same name always give the same numbers."""
 
     root: int
 

@@ -1,4 +1,4 @@
-"""What a component hands over to be saved: nested names with arrays and plain values at the leaves."""
+"""States of components for saving: nested names with arrays and plain values at the leaves."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import numpy as np
 import numpy.typing as npt
 
 State: TypeAlias = Mapping[str, Any]
-"""Leaves are arrays, texts, numbers, truth values, None, or lists of these; every other value is a `State` itself."""
+"""Leaves are arrays, strings, numbers, booleans, None, or lists of these; every other value is a `State` itself."""
 
 _ARRAY = "$array"
-"""Marks the place of an array among plain values."""
+"""Marks the position of an array among plain values."""
 
 
 class StateMismatch(ValueError):
-    """A saved state does not fit the component that should take it back."""
+    """A saved state does not fit the component that should restore it."""
 
 
 def require(state: State, *names: str) -> None:
-    """Fail loudly, with the names, if a part of a saved state is missing or nobody would read it."""
+    """Raise `StateMismatch`, with the names, if a saved state has missing or unknown parts."""
     missing, surplus = set(names) - state.keys(), state.keys() - set(names)
     if missing or surplus:
         raise StateMismatch(
@@ -38,12 +38,12 @@ def generator_state(rng: np.random.Generator) -> State:
 
 
 def restore_generator(rng: np.random.Generator, state: Any) -> None:
-    """Put a numpy generator back where `generator_state` found it."""
+    """Restore a numpy generator to a state from `generator_state`."""
     rng.bit_generator.state = state
 
 
 def split(state: State) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """Plain values that fit JSON, and the arrays by their path; in the former each array leaves its path behind."""
+    """Plain values that fit JSON, and the arrays by their path; in the former each array is replaced by its path."""
     arrays: dict[str, npt.NDArray[Any]] = {}
 
     def plain(value: Any, path: str) -> Any:
@@ -62,7 +62,7 @@ def split(state: State) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
 
 
 def join(tree: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> State:
-    """Put back together what `split` took apart; what was a tuple is a list now."""
+    """The inverse of `split`; tuples become lists."""
 
     def whole(value: Any) -> Any:
         if isinstance(value, Mapping):
@@ -75,7 +75,7 @@ def join(tree: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Sta
 
 
 def to_text(state: State) -> str:
-    """A state as one line of JSON, arrays in base64: for handing it to another process."""
+    """A state as one line of JSON, arrays in base64, to send it to another process."""
     tree, arrays = split(state)
     encoded = {
         path: [array.dtype.str, list(array.shape), base64.b64encode(array.tobytes()).decode()]
@@ -85,7 +85,7 @@ def to_text(state: State) -> str:
 
 
 def from_text(text: str) -> State:
-    """Read back what `to_text` wrote."""
+    """The inverse of `to_text`."""
     raw = json.loads(text)
     arrays = {
         path: np.frombuffer(bytearray(base64.b64decode(data)), dtype).reshape(shape)
@@ -106,7 +106,7 @@ def digest(state: State) -> str:
 
 
 def _name(name: object, path: str) -> str:
-    """The name itself; JSON would quietly turn any other key into text."""
+    """The name itself; JSON would silently turn any other key into a string."""
     if not isinstance(name, str) or name == _ARRAY:
         raise StateMismatch(f"The state at '{path or '/'}' has the name {name!r}; use other texts as names.")
     return name

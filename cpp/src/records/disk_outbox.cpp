@@ -123,7 +123,7 @@ void DiskOutbox::tidy() {
         }
         const std::size_t kept = std::max(outbox_->limits().capacity_bytes, backlog_bytes());
         if (log_.size() > 2 * kept + 2 * file_bytes_) {
-            write_anew();
+            rewrite();
         }
     } catch (const LogFull&) {    // NOLINT(bugprone-empty-catch): the notes are kept for the next attempt.
     } catch (const LogBroken&) {  // NOLINT(bugprone-empty-catch)
@@ -134,7 +134,7 @@ void DiskOutbox::tidy() {
     }
 }
 
-void DiskOutbox::write_anew() {
+void DiskOutbox::rewrite() {
     // An old parcel keeps too many files: every unsettled parcel is rewritten at the end of the log.
     const std::vector<Parcel> parcels = outbox_->unsettled();
     std::vector<std::string> records;

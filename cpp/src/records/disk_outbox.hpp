@@ -64,7 +64,7 @@ private:
     void note_settled(const std::vector<Parcel>& parcels);
     void settled(ParcelKey key);
     void tidy();
-    void write_anew();
+    void rewrite();
 
     std::size_t file_bytes_;
     RecordLog log_;

@@ -44,7 +44,7 @@ int main(void) {
     expect(rl4sys_reward_decision(episode, 1.0, 7) == RL4SYS_BAD_ARGUMENT, "there is no decision 7");
     expect(rl4sys_end(episode, NULL, 0, RL4SYS_TERMINATED) == RL4SYS_OK, "the episode ends");
     expect(rl4sys_act(episode, seen, 2, NULL, 0, &action) == RL4SYS_ENDED, "and is over");
-    expect(rl4sys_get_health(agent, &health) == RL4SYS_OK, "health is told");
+    expect(rl4sys_get_health(agent, &health) == RL4SYS_OK, "health is available");
     expect(health.version == -1 && health.fallback_decisions == 2 && !health.connected, "and true");
     expect(rl4sys_drops(agent, "overflow_oldest") == 0, "nothing was dropped");
     expect(rl4sys_flush(agent, 1.0) == RL4SYS_OK, "nothing is left to be sent");

@@ -1,5 +1,5 @@
 /* gRPC, Abseil and OpenSSL, as distributions build them, are not instrumented and synchronise in ways that
- * ThreadSanitizer cannot see. What they hand to memcpy and the like is not judged; the client itself is, everywhere. */
+ * ThreadSanitizer cannot see. Their calls of memcpy and similar are not checked; the client itself is, everywhere. */
 const char* __tsan_default_options(void) {
     return "ignore_noninstrumented_modules=1";
 }

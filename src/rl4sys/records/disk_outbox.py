@@ -176,10 +176,10 @@ class DiskOutbox:
 
     def _write_anew(self) -> None:
         """Put every unsettled parcel at the end of the log: an old one keeps too many files."""
-        failpoint("before parcels anew")
+        failpoint("before parcels rewritten")
         unsettled = self._outbox.unsettled()
         numbers = self._append([_encode(parcel) for parcel in unsettled])
-        failpoint("after parcels anew")
+        failpoint("after parcels rewritten")
         self._places = {parcel.key: number for parcel, number in zip(unsettled, numbers, strict=True)}
 
     def _append(self, payloads: list[bytes]) -> range:
