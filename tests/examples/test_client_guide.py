@@ -25,7 +25,7 @@ def quoted(section: str) -> set[str]:
     return {word for quote in re.findall(r"`([^`]+)`", part) for word in re.split(r"[.:\s]", quote)}
 
 
-def test_every_setting_is_explained() -> None:
+def test_every_setting_has_a_docstring() -> None:
     assert {field.name for field in dataclasses.fields(ClientSettings)} <= quoted("Settings")
 
 

@@ -20,7 +20,7 @@ from google.protobuf.message import DecodeError
 from tests.client.fake_server import small_policy
 from tests.hostile.mutations import field, varint
 
-from rl4sys.client.grpc_transport import _POLICY_BYTES, _read
+from rl4sys.client.grpc_transport import _read
 from rl4sys.experience import Ending, Segment, StreamKey
 from rl4sys.policy import Head, Op, PolicySpec, Program, Tensor
 from rl4sys.records import Durability
@@ -43,6 +43,7 @@ from rl4sys.wire import (
 )
 from rl4sys.wire.calls import CallFailed
 from rl4sys.wire.generated import experience_pb2, policy_pb2, training_pb2, weights_pb2
+from rl4sys.wire.message_sizes import JOIN_REPLY_BYTES
 
 MESSAGE = 4 << 20
 WEIGHTS = 1 << 20
@@ -209,7 +210,7 @@ def _join(parameters: str) -> SetOff:
 
 def _answer(data: bytes) -> SetOff:
     """What a server answers to Join, as it is read by a client."""
-    return lambda: _read(training_pb2.JoinReply, _POLICY_BYTES, data)
+    return lambda: _read(training_pb2.JoinReply, JOIN_REPLY_BYTES, data)
 
 
 def _deep_message() -> SetOff:

@@ -28,13 +28,13 @@ def test_without_a_file_everything_has_a_default() -> None:
     assert load_config(None, {}) == ServerConfig()
 
 
-def test_the_command_line_wins_over_the_file(tmp_path: Path) -> None:
+def test_the_command_line_overrides_the_file(tmp_path: Path) -> None:
     file = write(tmp_path / "server.yaml", {"listen": "127.0.0.1:1", "durability": "os", "limits": {"max_learners": 3}})
     config = load_config(file, {"listen": "127.0.0.1:2"})
     assert (config.listen, config.durability, config.limits.max_learners) == ("127.0.0.1:2", Durability.OS, 3)
 
 
-def test_paths_of_a_file_begin_at_the_file_and_those_of_the_command_line_do_not(tmp_path: Path) -> None:
+def test_paths_in_a_file_are_relative_to_it_and_those_of_the_command_line_are_not(tmp_path: Path) -> None:
     file = write(tmp_path / "server.yaml", {"data": "learners", "token_file": "/etc/tokens", "tls_cert": "a.pem"})
     config = load_config(file, {"tls_key": Path("here.pem")})
     assert (config.data, config.token_file) == (tmp_path / "learners", Path("/etc/tokens"))
@@ -60,20 +60,20 @@ def test_a_mistake_is_named_with_its_file(values: dict[str, Any], message: str, 
     assert "server.yaml" in str(failed.value)
 
 
-def test_a_file_keeps_other_machines_out_too(tmp_path: Path) -> None:
+def test_a_config_file_is_also_refused_if_it_opens_the_server_to_other_machines(tmp_path: Path) -> None:
     file = write(tmp_path / "server.yaml", {"listen": "0.0.0.0:1"})
     with pytest.raises(ImpossibleSetup, match="--insecure"):
         server_options(load_config(file, {}))
     server_options(load_config(file, {"insecure": True}))
 
 
-def test_the_shipped_config_can_be_named_and_offers_what_it_says() -> None:
+def test_the_packaged_config_is_found_by_name_and_offers_its_experiments() -> None:
     options = server_options(load_config(Path("lunar_lander.yaml"), {}))
     options.service.offers.require_sound("threads")
     assert options.service.offers.find("landing_dqn").algorithm == "dqn"
 
 
-def test_every_setting_is_explained() -> None:
+def test_every_setting_has_a_docstring() -> None:
     page = reference(ServerConfig, "The training server")
     for kind in (ServerConfig, ServiceLimits, Rates):
         for name, field in kind.model_fields.items():
@@ -83,7 +83,7 @@ def test_every_setting_is_explained() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("program", [["rl4sys.server"], ["rl4sys.cli", "serve"]])
-def test_both_commands_serve_a_file_in_a_process_without_torch(program: list[str], tmp_path: Path) -> None:
+def test_both_commands_serve_a_config_file_in_a_process_without_torch(program: list[str], tmp_path: Path) -> None:
     experiments = {"default": {"algorithm": {"name": "ppo"}, "network": {"actor": {"hidden_dims": [8]}}}}
     values = {"listen": "127.0.0.1:0", "data": "data", "experiments": experiments, "log_format": "json"}
     file = write(tmp_path / "server.yaml", values)

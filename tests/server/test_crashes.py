@@ -43,7 +43,7 @@ def absurd_segment(client: ScriptedClient, sequence: int) -> bytes:
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_a_learner_that_keeps_failing_is_given_up_and_the_others_go_on(serve: Serve) -> None:
+def test_a_learner_that_keeps_failing_is_given_up_and_the_others_continue(serve: Serve) -> None:
     transport = serve()
     bad, good = ScriptedClient(transport, join_request("bad")), ScriptedClient(transport, join_request("good"))
     # A few updates that are not finite are left out; as many as this in a row are not.
@@ -59,7 +59,7 @@ def test_a_learner_that_keeps_failing_is_given_up_and_the_others_go_on(serve: Se
     wait_for_version(good, 1)
 
 
-def test_a_killed_worker_is_replaced_and_the_weights_are_the_same(serve: Serve) -> None:
+def test_a_killed_worker_is_replaced_and_learns_the_same_weights(serve: Serve) -> None:
     expected = local_learner(PPO, 24).store.newest
     client = ScriptedClient(serve(PROCESSES), join_request("a"))
     client.push(range(10))
@@ -74,7 +74,7 @@ def test_a_killed_worker_is_replaced_and_the_weights_are_the_same(serve: Serve) 
 
 
 @pytest.mark.slow
-def test_a_storm_of_kills_changes_no_bit(serve: Serve) -> None:
+def test_repeated_kills_of_workers_change_no_bit_of_the_weights(serve: Serve) -> None:
     often = (DQN[0], DQN[1] | {"checkpoint_frequency": 16})
     total = 80
     expected = local_learner(often, total).store.newest
@@ -96,7 +96,7 @@ def test_a_storm_of_kills_changes_no_bit(serve: Serve) -> None:
     assert learner_status(client).restarts >= 3
 
 
-def test_the_ingest_side_imports_no_torch() -> None:
+def test_the_serving_process_imports_no_torch() -> None:
     code = "import sys, rl4sys.server; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -123,7 +123,7 @@ def server_process(data: Path) -> Iterator[tuple[subprocess.Popen[str], StubTran
 
 
 @pytest.mark.slow
-def test_kill_9_of_the_server_loses_nothing_acknowledged_and_trains_nothing_twice(tmp_path: Path) -> None:
+def test_kill_9_of_the_server_loses_nothing_acknowledged_and_learns_nothing_twice(tmp_path: Path) -> None:
     total, sent, told = 60, 0, set[int]()
     for end in (13, 45):
         with server_process(tmp_path) as (process, transport):
@@ -150,7 +150,7 @@ def test_kill_9_of_the_server_loses_nothing_acknowledged_and_trains_nothing_twic
 
 
 @pytest.mark.slow
-def test_sigterm_drains_in_time_and_a_second_server_is_kept_out(tmp_path: Path) -> None:
+def test_sigterm_drains_in_time_and_a_second_server_is_refused(tmp_path: Path) -> None:
     with server_process(tmp_path) as (process, transport):
         client = ScriptedClient(transport, join_request("a"))
         client.push(range(20))
@@ -161,7 +161,7 @@ def test_sigterm_drains_in_time_and_a_second_server_is_kept_out(tmp_path: Path) 
     assert len(list((tmp_path / "learners" / "a" / "checkpoints").glob("0*"))) == 1
 
 
-def test_parameters_are_not_compared_with_a_worker_that_has_ended(serve: Serve) -> None:
+def test_joining_while_the_worker_has_ended_asks_to_try_again(serve: Serve) -> None:
     transport = serve(ServiceOptions(workers="processes", restart_seconds=60.0))
     client = ScriptedClient(transport, join_request("a"))
     process = transport._service._learners.find("a")

@@ -58,7 +58,7 @@ def test_a_json_line_has_its_message_and_its_fields(written: Written) -> None:
     assert "ValueError: no" in second["exception"]
 
 
-def test_debug_lets_more_through_but_not_of_others(written: Written) -> None:
+def test_debug_shows_more_lines_of_rl4sys_but_not_of_libraries(written: Written) -> None:
     for debug in (False, True):
         with send_logs("json", debug=debug, directory=None):
             _log.debug("ours")
@@ -66,7 +66,7 @@ def test_debug_lets_more_through_but_not_of_others(written: Written) -> None:
     assert [line["message"] for line in written.lines()] == ["ours"]
 
 
-def test_the_file_has_the_same_lines_and_an_end(
+def test_the_log_file_has_the_same_lines_and_a_size_limit(
     written: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rl4sys.server.logs._FILE_BYTES", 2_000)
@@ -79,7 +79,7 @@ def test_the_file_has_the_same_lines_and_an_end(
     assert files[0].read_text().splitlines()[-1] == written.text.splitlines()[-1]
 
 
-def test_what_was_there_before_comes_back(written: Written) -> None:
+def test_earlier_handlers_are_restored(written: Written) -> None:
     handlers, level = logging.getLogger().handlers[:], logging.getLogger("rl4sys").level
     with send_logs("text", debug=True, directory=None):
         pass
@@ -87,7 +87,7 @@ def test_what_was_there_before_comes_back(written: Written) -> None:
     assert logging.getLogger("rl4sys").level == level
 
 
-def test_a_line_of_a_worker_looks_like_one_of_the_host_and_names_its_learner(written: Written) -> None:
+def test_a_worker_line_has_the_format_of_the_host_and_names_its_learner(written: Written) -> None:
     pipe = io.BytesIO()
     write_event(pipe, Logged(1.5, logging.WARNING, "rl4sys.server.workers.fold", "Odd.", "Traceback", {"version": 2}))
     pipe.seek(0)
@@ -118,7 +118,7 @@ def test_a_line_of_a_worker_looks_like_one_of_the_host_and_names_its_learner(wri
 
 
 @pytest.mark.parametrize("workers", ["threads", pytest.param("processes", marks=pytest.mark.slow)])
-def test_what_a_worker_logs_arrives_with_its_learner(written: Written, tmp_path: Path, workers: Any) -> None:
+def test_worker_lines_arrive_with_the_name_of_the_learner(written: Written, tmp_path: Path, workers: Any) -> None:
     with send_logs("json", debug=False, directory=None):
         for _ in range(2):
             with TrainingService(tmp_path, ServiceOptions(workers)) as service:

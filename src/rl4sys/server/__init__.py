@@ -1,4 +1,4 @@
-"""The training server: remote clients join, push segments and pull weights; learners fold the log."""
+"""The training server: clients join, push segments and pull weights; learners train on what the log holds."""
 
 from rl4sys.server.access.caller import ANYONE, Caller
 from rl4sys.server.options import ImpossibleSetup, ServiceLimits, ServiceOptions

@@ -26,28 +26,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = server_options(config)
         directory = None if config.durability is Durability.MEMORY else config.data
         with send_logs(config.log_format, debug=config.debug, directory=directory):
-            serve(options, _tell)
+            serve(options, _announce)
     except (ConfigError, ImpossibleSetup) as error:
         sys.stderr.write(f"{error}\n")
         return 2
     except OSError as error:
-        sys.stderr.write(f"{error}. Choose another --data, or make room and let this user write there.\n")
+        sys.stderr.write(f"{error}. Choose another --data, or free space there and let this user write to it.\n")
         return 2
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
-    """Every option that is not given is None, and leaves the word to the file."""
+    """An option that is not given is None, so that the config file decides."""
     parser = argparse.ArgumentParser(prog="python -m rl4sys.server", description="Train policies of remote clients.")
-    parser.add_argument("--config", type=Path, help="a YAML or JSON file; options given here win over it")
+    parser.add_argument("--config", type=Path, help="a YAML or JSON file; options given here override it")
     parser.add_argument("--listen", help=f"HOST:PORT or unix:PATH (default: {DEFAULT_LISTEN})")
-    parser.add_argument("--data", type=Path, help=f"where learners live (default: {DEFAULT_DATA})")
+    parser.add_argument(
+        "--data", type=Path, help=f"the data directory, with one directory for each learner (default: {DEFAULT_DATA})"
+    )
     parser.add_argument(
         "--token-file", type=Path, help="lines of: TOKEN [expires=DATE] [policies=PATTERN,…] CLIENT-ID-PATTERN…"
     )
     parser.add_argument("--tls-cert", type=Path, help="the server's certificate (PEM)")
     parser.add_argument("--tls-key", type=Path, help="its private key (PEM)")
-    parser.add_argument("--tls-client-ca", type=Path, help="clients must show a certificate of this authority (PEM)")
+    parser.add_argument("--tls-client-ca", type=Path, help="clients must present a certificate of this authority (PEM)")
     parser.add_argument(
         "--insecure", action="store_true", default=None, help="listen beyond this machine without TLS or tokens"
     )
@@ -58,13 +60,13 @@ def _parser() -> argparse.ArgumentParser:
         help="what an acknowledgement survives: a power cut, a kill, or nothing (default: fsync)",
     )
     parser.add_argument("--metrics-port", type=int, help="serve metrics for Prometheus on this port")
-    parser.add_argument("--log-format", choices=get_args(LogFormat), help="how log lines look (default: text)")
+    parser.add_argument("--log-format", choices=get_args(LogFormat), help="the format of log lines (default: text)")
     parser.add_argument("--debug", action="store_true", default=None, help="log more")
     return parser
 
 
-def _tell(server: GrpcServer) -> None:
-    """One line for whoever started this and waits for it."""
+def _announce(server: GrpcServer) -> None:
+    """Print one line for a parent process that waits until calls are taken."""
     sys.stdout.write(f"serving {server.port}\n")
     sys.stdout.flush()
 

@@ -1,4 +1,4 @@
-"""The ways in which calls fail, each in one line where it happens."""
+"""The errors of calls, with their codes."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ def invalid(message: str) -> CallFailed:
 
 
 def precondition(reason: FailureReason, message: str) -> CallFailed:
-    """Something must be done first; the reason says what."""
+    """The client must do something first; the reason says what."""
     return CallFailed(Code.FAILED_PRECONDITION, message, Failure(reason))
 
 
 def unavailable(message: str, reason: FailureReason = FailureReason.UNSPECIFIED, retry_after_ms: int = 0) -> CallFailed:
-    """Not now."""
+    """The call may succeed later."""
     return CallFailed(Code.UNAVAILABLE, message, Failure(reason, retry_after_ms))
 
 
 def exhausted(reason: FailureReason, message: str, retry_after_ms: int) -> CallFailed:
-    """Something is full."""
+    """A limit is reached; try again after the delay."""
     return CallFailed(Code.RESOURCE_EXHAUSTED, message, Failure(reason, retry_after_ms))
 
 
 def draining() -> CallFailed:
-    """The server shuts down."""
+    """The server is shutting down."""
     return unavailable(
-        "The server is shutting down. Keep what is not acknowledged and connect again.", FailureReason.DRAINING, 1_000
+        "The server is shutting down. Keep what is not acknowledged, and connect again.", FailureReason.DRAINING, 1_000
     )

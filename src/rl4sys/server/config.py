@@ -1,4 +1,4 @@
-"""What `rl4sys serve --config` reads, and how it becomes the options of a server."""
+"""The config of `rl4sys serve --config`, and the server options made from it."""
 
 from __future__ import annotations
 
@@ -20,46 +20,46 @@ _FILES = ("data", "token_file", "tls_cert", "tls_key", "tls_client_ca")
 
 
 class ServerConfig(Config):
-    """A training server, as YAML or JSON describes it. Relative paths begin at the file that is served."""
+    """A training server in YAML or JSON. Relative paths start at the directory of the config file."""
 
     listen: str = DEFAULT_LISTEN
     """HOST:PORT (port 0: any free one), or unix:PATH."""
     data: Path = DEFAULT_DATA
-    """Where learners live: their logs, checkpoints and curves, and the server's log."""
+    """The data directory: logs, checkpoints and curves of the learners, and the log of the server."""
     token_file: Path | None = None
-    """Lines of a token, options, and the client ids that may use it; null lets everybody in."""
+    """A file with one token per line, its options and the client ids that may use it; null lets every client in."""
     tls_cert: Path | None = None
     """The server's certificate (PEM); goes with `tls_key`."""
     tls_key: Path | None = None
     """Its private key (PEM)."""
     tls_client_ca: Path | None = None
-    """If given, clients must show a certificate of this authority (PEM)."""
+    """If given, clients must present a certificate of this authority (PEM)."""
     insecure: bool = False
-    """Listen beyond this machine without TLS or tokens, on purpose."""
+    """Accept connections from other machines without TLS or tokens, on purpose."""
     workers: WorkerKind = "processes"
     """Where learners run: each in a process of its own, or in threads of the server."""
     durability: Durability = Durability.FSYNC
     """What an acknowledgement survives: `fsync` a power cut, `os` a kill, `memory` nothing."""
     experiments: dict[str, dict[str, Any]] = {}
-    """Experiments that clients may ask for by name: `algorithm`, `network`, `buffer`, …, and where the server knows it
-    `observation` and `action`; or the path of a file with these. `default` is for clients that ask for none."""
+    """Experiments that clients may ask for by name: `algorithm`, `network`, `buffer`, …, and optionally `observation`
+    and `action`; or the path of a file with these. Clients that ask for none get `default`."""
     plugins: tuple[str, ...] = ()
-    """Your own Python files (beside this one) or modules, whose algorithms, networks and buffers learners may have."""
+    """Your own Python files (relative to this one) or modules with algorithms, networks and buffers for learners."""
     allow_client_algorithms: bool = True
-    """Whether clients may bring an algorithm with parameters of their own. If not, they must ask for an experiment."""
+    """Whether clients may choose an algorithm and its parameters. If not, they must ask for an experiment."""
     metrics_port: int | None = Field(None, ge=0, le=65_535)
-    """Serve metrics for Prometheus over HTTP on this port (0: any free one). They have neither TLS nor tokens, so they
-    are for this machine alone, unless the server is `insecure`."""
+    """Serve Prometheus metrics over HTTP on this port (0: any free one). There is neither TLS nor a token, so only this
+    machine can read them, unless the server is `insecure`."""
     log_format: LogFormat = "text"
-    """How log lines look; `json` is one object a line."""
+    """The format of log lines; `json` writes one object per line."""
     debug: bool = False
-    """Log more."""
+    """Log debug messages as well."""
     limits: ServiceLimits = ServiceLimits()
-    """Queues, quotas and waits."""
+    """Limits of queues, quotas and waiting times."""
 
 
 def load_config(path: Path | None, given: Mapping[str, Any]) -> ServerConfig:
-    """The config of a file and of the command line, which wins. Its paths begin where they are meant to."""
+    """The config of a file, overridden by the command line. Paths of the file are relative to it."""
     values: dict[str, Any] = {}
     if path is not None:
         loaded = read(path, (), (packaged_configs(), packaged_configs() / "servers"))
@@ -68,7 +68,7 @@ def load_config(path: Path | None, given: Mapping[str, Any]) -> ServerConfig:
 
 
 def server_options(config: ServerConfig) -> ServerOptions:
-    """What a server is made from. `ConfigError` and `ImpossibleSetup` say what is wrong with it."""
+    """The options of a server. Raises `ConfigError` or `ImpossibleSetup` if the config cannot be served."""
     offers = OfferedExperiments(
         read_offered_experiments(config.experiments), allow_client_algorithms=config.allow_client_algorithms
     )
@@ -92,7 +92,7 @@ def server_options(config: ServerConfig) -> ServerOptions:
 
 
 def _complete(values: dict[str, Any], directory: Path) -> dict[str, Any]:
-    """Paths from the root, and experiments with what they extend."""
+    """Values with absolute paths, and with experiments read from their files."""
     paths = {name: values[name] for name in _FILES if isinstance(values.get(name), str)}
     values |= {name: directory / Path(text).expanduser() for name, text in paths.items()}
     if isinstance(plugins := values.get("plugins"), list):
@@ -103,7 +103,7 @@ def _complete(values: dict[str, Any], directory: Path) -> dict[str, Any]:
 
 
 def _plugin(plugin: Any, directory: Path) -> Any:
-    """A file by its whole path: workers may start elsewhere."""
+    """A file by its absolute path: workers may run in another directory."""
     is_file = isinstance(plugin, str) and plugin.endswith(".py")
     return str((directory / Path(plugin).expanduser()).resolve()) if is_file else plugin
 

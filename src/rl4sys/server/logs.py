@@ -1,4 +1,4 @@
-"""Log lines of the server and its workers, for people or for programs: on standard error, and in the data directory."""
+"""Logging of the server and its workers, as text or JSON: to standard error and to files in the data directory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LogFormat = Literal["text", "json"]
 FILE = "server.log"
 _FILE_BYTES, _OLD_FILES = 8 << 20, 3
 _FIELDS = ("learner", "client", "version")
-"""What a line may carry besides its message: `_log.info(…, extra={"learner": name})`."""
+"""Fields that a line may have besides its message: `_log.info(…, extra={"learner": name})`."""
 _OURS = "rl4sys"
 _TEXT = "%(asctime)s %(levelname)s %(name)s%(tag)s: %(message)s"
 
@@ -29,7 +29,7 @@ _working_for: ContextVar[str] = ContextVar("learner")
 
 @contextmanager
 def send_logs(format: LogFormat, *, debug: bool, directory: Path | None) -> Iterator[None]:
-    """Send everything that is logged meanwhile to standard error, and to bounded files in a directory."""
+    """Log to standard error and to size-limited files in a directory, within the `with` block."""
     root, ours = logging.getLogger(), logging.getLogger(_OURS)
     before = root.handlers[:], root.level, ours.level
     handlers: list[logging.Handler] = [logging.StreamHandler(sys.stderr)]
@@ -54,7 +54,7 @@ def send_logs(format: LogFormat, *, debug: bool, directory: Path | None) -> Iter
 
 @contextmanager
 def working_for(learner: str) -> Iterator[None]:
-    """Tag what this thread logs with the name of a learner."""
+    """Tag what this thread logs with the name of a learner, within the `with` block."""
     token = _working_for.set(learner)
     try:
         yield
@@ -62,20 +62,20 @@ def working_for(learner: str) -> Iterator[None]:
         _working_for.reset(token)
 
 
-def send_logs_to_host(tell: Callable[[Logged], None], level: int) -> None:
-    """In a worker's process: let the host write the lines, in its form and to its files."""
-    logging.getLogger().handlers[:] = [_Telling(tell)]
+def send_logs_to_host(send: Callable[[Logged], None], level: int) -> None:
+    """In a worker process: let the host write the lines, in its format and to its files."""
+    logging.getLogger().handlers[:] = [_HostHandler(send)]
     logging.getLogger().setLevel(max(level, logging.INFO))
     logging.getLogger(_OURS).setLevel(level)
 
 
 def level() -> int:
-    """How much the server logs, for its workers to do the same."""
+    """The log level of the server, for its workers to use as well."""
     return logging.getLogger(_OURS).getEffectiveLevel()
 
 
 def log_again(line: Logged, learner: str) -> None:
-    """Log here what a worker's process logged there."""
+    """Log in the host what a worker process logged."""
     logger = logging.getLogger(line.logger)
     if logger.isEnabledFor(line.level):
         record = logging.LogRecord(line.logger, line.level, "", 0, line.message, None, None)
@@ -86,20 +86,20 @@ def log_again(line: Logged, learner: str) -> None:
             logger.handle(record)
 
 
-class _Telling(logging.Handler):
-    """Hands each line to the host."""
+class _HostHandler(logging.Handler):
+    """Sends each line to the host."""
 
-    def __init__(self, tell: Callable[[Logged], None]) -> None:
+    def __init__(self, send: Callable[[Logged], None]) -> None:
         super().__init__()
-        self._tell = tell
+        self._send = send
 
     def emit(self, record: logging.LogRecord) -> None:
         exception = logging.Formatter().formatException(record.exc_info) if record.exc_info else ""
-        self._tell(Logged(record.created, record.levelno, record.name, record.getMessage(), exception, _fields(record)))
+        self._send(Logged(record.created, record.levelno, record.name, record.getMessage(), exception, _fields(record)))
 
 
 def _tag(record: logging.LogRecord) -> bool:
-    """Add what this thread works for, and what the text of the line shows of it."""
+    """Add the learner that this thread works for, as a field and as a tag of the text."""
     if learner := _working_for.get(""):
         record.__dict__.setdefault("learner", learner)
         record.__dict__["tag"] = f" [learner {learner}]"
@@ -108,12 +108,12 @@ def _tag(record: logging.LogRecord) -> bool:
 
 
 class _Json(logging.Formatter):
-    """One object a line."""
+    """One JSON object per line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+        second = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
         line: dict[str, Any] = {
-            "time": f"{moment}.{int(record.msecs):03d}Z",
+            "time": f"{second}.{int(record.msecs):03d}Z",
             "level": record.levelname,
             "logger": record.name,
             "message": record.getMessage(),

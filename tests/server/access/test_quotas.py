@@ -63,7 +63,7 @@ def refused(client: ScriptedClient, sequence: int) -> CallFailed:
     return failed.value
 
 
-def test_a_bucket_lets_a_second_of_its_rate_through_at_once_and_then_the_rate() -> None:
+def test_a_bucket_allows_one_second_of_its_rate_at_once_and_then_the_rate() -> None:
     bucket = Bucket(10.0, now=0.0)
     assert bucket.wait(10.0, 10.0, now=0.0) == 0.0
     bucket.take(10.0)
@@ -72,26 +72,26 @@ def test_a_bucket_lets_a_second_of_its_rate_through_at_once_and_then_the_rate() 
     assert bucket.wait(5.0, 100.0, now=0.5) == pytest.approx(0.0), "a faster rate counts at once"
 
 
-def test_what_is_larger_than_a_bucket_is_taken_when_it_is_full_and_paid_for_afterwards() -> None:
+def test_an_amount_larger_than_the_bucket_passes_when_it_is_full_and_delays_the_next() -> None:
     bucket = Bucket(10.0, now=0.0)
     assert bucket.wait(50.0, 10.0, now=0.0) == 0.0
     bucket.take(50.0)
     assert bucket.wait(1.0, 10.0, now=0.0) == pytest.approx(4.1)
 
 
-def test_a_client_that_pushes_too_fast_waits_exactly_as_long_as_it_is_told(limited: Start, clock: Clock) -> None:
+def test_a_client_that_pushes_too_fast_succeeds_after_the_given_delay(limited: Start, clock: Clock) -> None:
     client = ScriptedClient(limited(client_rates={"steps_per_second": 16}), join_request("a"))
     client.push(range(2))
     failure = refused(client, 2)
     assert failure.failure.retry_after_ms == 500
-    assert "16 steps a second" in str(failure)
+    assert "16 steps per second" in str(failure)
     clock.now += 0.499
     refused(client, 2)
     clock.now += 0.001
     assert acknowledged(client.push([2])) == [2]
 
 
-def test_the_quota_of_one_client_is_not_that_of_another(limited: Start) -> None:
+def test_each_client_has_its_own_quota(limited: Start) -> None:
     transport = limited(client_rates={"bytes_per_second": 100})
     first, second = (ScriptedClient(transport, join_request(name)) for name in "ab")
     first.push([0])
@@ -103,7 +103,7 @@ def test_the_clients_of_a_token_share_its_rate(limited: Start) -> None:
     transport = limited(Caller(token="t"), token_rates={"bytes_per_second": 100})
     first, second = (ScriptedClient(transport, join_request(name)) for name in "ab")
     first.push([0])
-    assert "This token may push 100 bytes a second" in str(refused(second, 0))
+    assert "This token has used up its 100 bytes per second" in str(refused(second, 0))
 
 
 def test_a_push_that_one_quota_refuses_costs_the_other_nothing(limited: Start, clock: Clock) -> None:
@@ -127,7 +127,7 @@ def test_a_refusal_is_counted_and_junk_cannot_hide_its_bytes(limited: Start) -> 
     assert transport.status(status_pb2.StatusRequest(), 5.0).clients[0].delayed_pushes == 1
 
 
-def test_a_client_cannot_invent_epochs_without_end_and_nothing_is_forgotten(limited: Start) -> None:
+def test_the_epochs_of_a_client_are_limited_and_none_is_forgotten(limited: Start) -> None:
     transport = limited(max_epochs=3)
     client, other = (ScriptedClient(transport, join_request(name)) for name in "ab")
     for client.epoch in (7, 8, 9):
@@ -141,7 +141,7 @@ def test_a_client_cannot_invent_epochs_without_end_and_nothing_is_forgotten(limi
     assert acknowledged(other.push([0])) == [0]
 
 
-def test_epochs_are_counted_by_client_also_after_a_restart() -> None:
+def test_epochs_are_counted_by_client_even_after_a_restart() -> None:
     seen = Deduplication()
     for epoch in (1, 2, 2, 3):
         seen.add("a", epoch, 0)
@@ -154,14 +154,14 @@ def test_epochs_are_counted_by_client_also_after_a_restart() -> None:
         assert not each.knows_epoch("b", 3)
 
 
-def test_a_token_makes_no_more_learners_than_it_may_also_after_a_restart(tmp_path: Path) -> None:
+def test_the_learners_of_a_token_are_limited_even_after_a_restart(tmp_path: Path) -> None:
     options = ServiceOptions(workers="threads", limits=ServiceLimits(max_learners_per_token=2))
     for names in ("ab", "ab"):
         with TrainingService(tmp_path, options) as service:
             transport = InProcessTransport(service, Caller(token="t"))
             for name in names:
                 ScriptedClient(transport, join_request(name))
-            with pytest.raises(CallFailed, match="This token has made 2 learners") as failed:
+            with pytest.raises(CallFailed, match="This token has created 2 learners") as failed:
                 transport.join(join_request("c"), 10.0)
             assert failed.value.failure.reason is FailureReason.QUOTA
             if names == "ab":
@@ -170,7 +170,7 @@ def test_a_token_makes_no_more_learners_than_it_may_also_after_a_restart(tmp_pat
         ScriptedClient(InProcessTransport(service, Caller(token="u")), join_request("d"))
 
 
-def test_a_token_that_opens_sessions_without_end_ends_only_its_own(limited: Start) -> None:
+def test_a_token_with_too_many_sessions_loses_only_its_own(limited: Start) -> None:
     transport = limited(Caller(token="t"), max_sessions_per_token=2)
     modest = ScriptedClient(InProcessTransport(transport._service, Caller(token="u")), join_request("a"))
     greedy = [ScriptedClient(transport, join_request("b")) for _ in range(5)]
@@ -182,7 +182,7 @@ def test_a_token_that_opens_sessions_without_end_ends_only_its_own(limited: Star
         client.push([0])
 
 
-def test_a_rate_on_the_line_of_a_token_holds_over_a_socket(tmp_path: Path) -> None:
+def test_the_rate_of_a_token_holds_over_a_socket(tmp_path: Path) -> None:
     (tmp_path / "tokens").write_text(f"{'a' * 20} bytes_per_second=1e2 a\n{'b' * 20} b\n")
     options = ServerOptions("127.0.0.1:0", tmp_path / "data", tmp_path / "tokens", service=ServiceOptions("threads"))
     server = GrpcServer(options)

@@ -20,7 +20,7 @@ def caller(tmp_path: Path, line: str) -> Caller:
     return TokenFile(tmp_path / "tokens").authenticate([("authorization", f"Bearer {TOKEN}")], "peer")
 
 
-def test_a_line_says_who_may_call_for_whom_and_how_fast(tmp_path: Path) -> None:
+def test_a_line_grants_clients_policies_and_rates(tmp_path: Path) -> None:
     line = "expires=2999-01-01 lander-* policies=fleet,lander-* rover bytes_per_second=1e6 steps_per_second=50"
     found = caller(tmp_path, line)
     assert (found.patterns, found.policies) == (("lander-*", "rover"), ("fleet", "lander-*"))
@@ -30,7 +30,7 @@ def test_a_line_says_who_may_call_for_whom_and_how_fast(tmp_path: Path) -> None:
     assert found.token not in TOKEN
 
 
-def test_a_comment_behind_a_line_opens_nothing(tmp_path: Path) -> None:
+def test_a_comment_after_a_line_grants_nothing(tmp_path: Path) -> None:
     found = caller(tmp_path, "lander-* # and rover, policies=fleet, soon")
     assert (found.patterns, found.policies) == (("lander-*",), None)
 
@@ -69,14 +69,14 @@ def test_a_token_may_join_the_policies_that_it_names_or_that_its_clients_match(
         ("a steps_per_second=-1", "more than 0"),
     ],
 )
-def test_a_line_that_cannot_be_meant_is_named(line: str, problem: str, tmp_path: Path) -> None:
+def test_an_invalid_line_is_named(line: str, problem: str, tmp_path: Path) -> None:
     with pytest.raises(ImpossibleSetup, match=problem) as failed:
         caller(tmp_path, line)
     assert "tokens, line 3" in str(failed.value)
     assert TOKEN not in str(failed.value)
 
 
-def test_a_line_that_goes_wrong_later_lets_nobody_in_and_keeps_the_others(
+def test_a_line_that_becomes_invalid_grants_nothing_and_keeps_the_others(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "tokens"

@@ -114,7 +114,7 @@ def hold_back(service: TrainingService, name: str) -> None:
     learner.inbox.folded = lambda position: None  # type: ignore[method-assign]
 
 
-def test_a_full_inbox_asks_to_wait_and_keeps_what_fitted(tmp_path: Path) -> None:
+def test_a_full_inbox_asks_to_wait_and_keeps_what_fits(tmp_path: Path) -> None:
     with stalled(tmp_path, ServiceLimits(inbox_segments=3)) as service:
         client = ScriptedClient(InProcessTransport(service), join_request("a"))
         hold_back(service, "a")
@@ -141,7 +141,7 @@ def test_one_client_cannot_fill_the_inbox_of_all(tmp_path: Path) -> None:
         assert acknowledged(other.push([0])) == [0]
 
 
-def test_learning_makes_room_again(tmp_path: Path) -> None:
+def test_learning_frees_space_in_the_inbox(tmp_path: Path) -> None:
     with stalled(tmp_path, ServiceLimits(inbox_segments=4)) as service:
         client = ScriptedClient(InProcessTransport(service), join_request("a"))
         for first in range(0, 40, 4):

@@ -59,7 +59,7 @@ def test_a_server_with_many_learners_restores_a_few_at_a_time(learned: Path, mon
     with TrainingService(learned, ServiceOptions("threads", limits=limits)) as service:
         transport = InProcessTransport(service)
         assert gate.started == ["a", "b"]
-        for name, doing in (("a", "still being made or restored"), ("f", "waits until others have started")):
+        for name, doing in (("a", "still being created or restored"), ("f", "waits until others have started")):
             with pytest.raises(CallFailed, match=doing) as failed:
                 transport.join(join_request(name), 5.0)
             assert failed.value.code is Code.UNAVAILABLE
@@ -71,14 +71,14 @@ def test_a_server_with_many_learners_restores_a_few_at_a_time(learned: Path, mon
         assert ScriptedClient(transport, join_request("f")).push([0]).repeated_segments == 1
 
 
-def test_those_who_wait_for_a_learner_do_not_take_every_thread(learned: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_joins_do_not_take_every_thread(learned: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gate = Gate(monkeypatch)
     limits = ServiceLimits(max_waiting_joins=1, join_seconds=60.0)
     with TrainingService(learned, ServiceOptions("threads", limits=limits)) as service:
         transport = InProcessTransport(service)
         patient = threading.Thread(target=ScriptedClient, args=(transport, join_request("a")))
         patient.start()
-        eventually(lambda: service._learners.patience._value == 0)
+        eventually(lambda: service._learners.join_slots._value == 0)
         with pytest.raises(CallFailed, match="Join again"):
             transport.join(join_request("b"), 5.0)
         gate.open.set()
@@ -86,7 +86,7 @@ def test_those_who_wait_for_a_learner_do_not_take_every_thread(learned: Path, mo
         assert transport.join(join_request("a"), 5.0).learner == "a"
 
 
-def test_a_server_can_be_ended_while_learners_wait_in_line(learned: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_can_be_ended_while_learners_wait_to_start(learned: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gate = Gate(monkeypatch)
     service = TrainingService(learned, ServiceOptions("threads", limits=ServiceLimits(max_starting=1)))
     eventually(lambda: gate.started == ["a"])
@@ -100,7 +100,7 @@ def test_a_server_can_be_ended_while_learners_wait_in_line(learned: Path, monkey
         assert [each.stored_segments for each in again.report().learners] == [1] * 6
 
 
-def test_a_worker_that_cannot_even_start_is_tried_again(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_cannot_be_started_is_tried_again(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     failures = [OSError("no more processes")]
 
     class Unlucky(ThreadWorker):
@@ -117,7 +117,7 @@ def test_a_worker_that_cannot_even_start_is_tried_again(serve: Serve, monkeypatc
     assert ScriptedClient(transport, join_request("b")).joined.learner == "b"
 
 
-def test_a_damaged_checkpoint_is_passed_over_with_advice_that_suits_a_server(
+def test_a_damaged_checkpoint_is_skipped_with_advice_for_a_server(
     serve: Serve, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     ScriptedClient(serve(), join_request("a")).push(range(4))
@@ -131,7 +131,7 @@ def test_a_damaged_checkpoint_is_passed_over_with_advice_that_suits_a_server(
     assert "rl4sys train" not in caplog.text
 
 
-def test_a_learner_whose_checkpoints_are_gone_and_whose_log_is_pruned_says_what_to_do(tmp_path: Path) -> None:
+def test_a_pruned_log_without_checkpoints_fails_with_advice(tmp_path: Path) -> None:
     LearnerSetup("a", *PPO, OBSERVATION, ACTION, 100).write(tmp_path)
     log = RecordLog(tmp_path / "log", file_bytes=1_024)
     for _ in range(3):

@@ -33,7 +33,7 @@ def asking(client: str, experiment: str, **changes: Any) -> training_pb2.JoinReq
     return request
 
 
-def test_an_experiment_by_name_is_the_same_as_its_content(serve: Serve) -> None:
+def test_an_experiment_by_name_learns_as_its_settings_do(serve: Serve) -> None:
     transport = serve(offering(SMALL))
     by_name = ScriptedClient(transport, asking("a", "small"))
     in_full = ScriptedClient(transport, join_request("b"))
@@ -42,7 +42,7 @@ def test_an_experiment_by_name_is_the_same_as_its_content(serve: Serve) -> None:
     assert transport.join(asking("b", "small"), 10.0).learner == "b"
 
 
-def test_an_experiment_can_say_what_there_is_to_see_and_do(serve: Serve) -> None:
+def test_an_experiment_can_define_observation_and_action(serve: Serve) -> None:
     transport = serve(offering(OfferedExperiment("whole", *PPO, OBSERVATION, ACTION)))
     request = asking("a", "whole", observation=())
     request.ClearField("action")
@@ -52,14 +52,14 @@ def test_an_experiment_can_say_what_there_is_to_see_and_do(serve: Serve) -> None
 @pytest.mark.parametrize(
     "changes", [{"observation": [ArraySpec("queue", "float32", (9,))]}, {"action": DiscreteAction(7)}]
 )
-def test_a_client_that_differs_from_the_experiment_is_told_so(serve: Serve, changes: dict[str, Any]) -> None:
+def test_a_client_that_contradicts_the_experiment_is_refused(serve: Serve, changes: dict[str, Any]) -> None:
     transport = serve(offering(OfferedExperiment("whole", *PPO, OBSERVATION, ACTION)))
     with pytest.raises(CallFailed, match="The experiment 'whole'") as failed:
         transport.join(asking("a", "whole", **changes), 10.0)
     assert failed.value.failure.reason is FailureReason.OTHER_LEARNER
 
 
-def test_an_unknown_experiment_is_refused_with_those_that_there_are(serve: Serve) -> None:
+def test_an_unknown_experiment_is_refused_with_a_list_of_all(serve: Serve) -> None:
     transport = serve(offering(SMALL, OfferedExperiment("large", "ppo")))
     with pytest.raises(CallFailed, match=r"did you mean 'small'\? Ask for one of: large, small\.") as failed:
         transport.join(asking("a", "smal"), 10.0)
@@ -76,13 +76,13 @@ def test_a_client_that_asks_for_nothing_gets_the_default(serve: Serve) -> None:
         serve(offering(SMALL)).join(join_request("c", None), 10.0)
 
 
-def test_the_default_does_not_change_a_learner_that_there_is(serve: Serve) -> None:
+def test_the_default_experiment_does_not_change_an_existing_learner(serve: Serve) -> None:
     transport = serve(offering(OfferedExperiment("default", "dqn")))
     first = ScriptedClient(transport, join_request("a"))
     assert ScriptedClient(transport, join_request("a", None)).joined.schema_hash == first.joined.schema_hash
 
 
-def test_algorithms_of_clients_can_be_forbidden(serve: Serve) -> None:
+def test_client_algorithms_can_be_forbidden(serve: Serve) -> None:
     transport = serve(offering(SMALL, allow_client_algorithms=False))
     with pytest.raises(CallFailed, match="Ask for one of: small") as failed:
         transport.join(join_request("a"), 10.0)
@@ -92,7 +92,7 @@ def test_algorithms_of_clients_can_be_forbidden(serve: Serve) -> None:
     assert ScriptedClient(transport, join_request("a", None)).joined.learner == "a"
 
 
-def test_an_experiment_that_was_changed_says_what_its_old_learners_have(serve: Serve) -> None:
+def test_a_changed_experiment_is_refused_with_the_settings_of_its_old_learner(serve: Serve) -> None:
     ScriptedClient(serve(offering(SMALL)), asking("a", "small"))
     changed = OfferedExperiment("small", "PPO", PPO[1] | {"seed": 6})
     with pytest.raises(CallFailed, match=r"learns with \{'seed': 5\}; the experiment 'small' asked for \{'seed': 6\}"):
@@ -114,7 +114,7 @@ def test_an_experiment_that_was_changed_says_what_its_old_learners_have(serve: S
         ),
     ],
 )
-def test_a_server_refuses_to_start_with_an_experiment_that_cannot_be_made(
+def test_a_server_refuses_to_start_with_an_experiment_that_cannot_be_built(
     offer: OfferedExperiment, problem: str
 ) -> None:
     with pytest.raises(ConfigError, match=problem):
@@ -122,7 +122,7 @@ def test_a_server_refuses_to_start_with_an_experiment_that_cannot_be_made(
 
 
 @pytest.mark.slow
-def test_a_server_with_processes_asks_another_one() -> None:
+def test_a_server_with_worker_processes_checks_experiments_in_another_process() -> None:
     OfferedExperiments([SMALL]).require_sound("processes")
     with pytest.raises(ConfigError, match=r"experiments\.wrong: .* did you mean 'clip_ratio'"):
         OfferedExperiments([SMALL, OfferedExperiment("wrong", "ppo", {"algorithm": {"clip_ration": 1}})]).require_sound(
@@ -130,7 +130,7 @@ def test_a_server_with_processes_asks_another_one() -> None:
         )
 
 
-def test_offers_are_read_as_clients_write_them() -> None:
+def test_experiments_are_written_like_client_settings() -> None:
     values = {"algorithm": {"name": "ppo", "lr": 0.1}, "seed": 3, "observation": {"queue": 3}, "action": 2}
     offer = OfferedExperiment("x", "ppo", {"seed": 3, "algorithm": {"lr": 0.1}}, OBSERVATION, ACTION)
     assert read_offered_experiments({"x": values}) == (offer,)
@@ -141,7 +141,7 @@ def test_offers_are_read_as_clients_write_them() -> None:
         read_offered_experiments({"../x": {"algorithm": "ppo"}})
 
 
-def test_the_settings_of_a_client_can_name_an_experiment() -> None:
+def test_client_settings_can_name_an_experiment() -> None:
     request = request_of(parse_settings({"client_id": "a", "experiment": "small", "seed": 3}), "test")
     assert (request.WhichOneof("method"), request.experiment) == ("experiment", "small")
     with pytest.raises(SettingsError, match="both given"):
@@ -150,7 +150,7 @@ def test_the_settings_of_a_client_can_name_an_experiment() -> None:
         parse_settings({"client_id": "a", "experiment": "small", "network": {"type": "mlp"}})
 
 
-def test_a_client_that_names_an_experiment_joins_by_it(serve: Serve) -> None:
+def test_a_client_that_names_an_experiment_joins_its_learner(serve: Serve) -> None:
     transport = serve(offering(OfferedExperiment("whole", *PPO, OBSERVATION, ACTION)))
     settings = parse_settings({"client_id": "a", "experiment": "whole"})
     assert transport.join(request_of(settings, "test"), 10.0).learner == "a"

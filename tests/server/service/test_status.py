@@ -30,7 +30,7 @@ def status(transport: InProcessTransport) -> status_pb2.StatusReply:
     return transport.status(status_pb2.StatusRequest(), 5.0)
 
 
-def test_what_was_stored_is_counted_across_restarts_by_learner_and_by_client(serve: Serve) -> None:
+def test_stored_segments_are_counted_by_learner_and_client_across_restarts(serve: Serve) -> None:
     transport = serve()
     for name in "ab":
         ScriptedClient(transport, join_request(name, policy_id="fleet")).push(range(3))
@@ -47,7 +47,7 @@ def test_what_was_stored_is_counted_across_restarts_by_learner_and_by_client(ser
     assert [each.stored_bytes for each in after.clients] == [each.stored_bytes for each in before.clients]
 
 
-def test_a_client_that_has_not_called_yet_is_known_but_not_connected(serve: Serve) -> None:
+def test_a_client_that_has_not_called_since_the_start_is_listed_as_not_connected(serve: Serve) -> None:
     ScriptedClient(serve(), join_request("a")).push([0])
     transport = serve()
     remembered = status(transport)
@@ -59,7 +59,7 @@ def test_a_client_that_has_not_called_yet_is_known_but_not_connected(serve: Serv
     assert returned.learners[0].clients == 1
 
 
-def test_the_age_of_a_checkpoint_is_told_when_there_is_one_also_after_a_restart(serve: Serve) -> None:
+def test_the_age_of_a_checkpoint_is_reported_even_after_a_restart(serve: Serve) -> None:
     client = ScriptedClient(serve(), join_request("a"))
     client.push([0])
     assert not status(client.transport).learners[0].HasField("checkpoint_age_seconds")
@@ -80,7 +80,7 @@ def test_calls_are_counted_by_method_and_code(serve: Serve) -> None:
     assert counted == {("Join", "OK"): 1, ("Pull", "OK"): 1, ("Push", "FAILED_PRECONDITION"): 1}
 
 
-def test_a_learner_draws_its_curves(serve: Serve, tmp_path: Path) -> None:
+def test_a_learner_writes_tensorboard_curves(serve: Serve, tmp_path: Path) -> None:
     transport = serve()
     client = ScriptedClient(transport, join_request("a"))
     client.push(range(150))
@@ -110,7 +110,7 @@ def busy(server: GrpcServer) -> GrpcServer:
     return server
 
 
-def test_json_has_numbers_as_numbers_and_only_what_is_known(busy: GrpcServer) -> None:
+def test_json_has_numbers_as_numbers_and_only_known_ones(busy: GrpcServer) -> None:
     answer = CliRunner().invoke(app, ["status", f"127.0.0.1:{busy.port}", "--json"])
     found = json.loads(answer.stdout)
     assert found["server"]["state"] == "SERVER_STATE_SERVING"
@@ -133,7 +133,7 @@ def test_tables_show_rates_returns_load_and_failures(busy: GrpcServer) -> None:
     assert "1 malformed" in client
 
 
-def test_a_status_without_anything_in_it_can_be_shown() -> None:
+def test_an_empty_status_can_be_shown() -> None:
     empty = facts(status_pb2.StatusReply(server={}, learners=[{}], clients=[{}]))
     assert summary(empty)[0].startswith(", unspecified")
     for table in (learners(empty), clients(empty)):
@@ -175,14 +175,14 @@ def test_watching_through_a_pipe_prints_a_block_each_time(capsys: pytest.Capture
     assert "\x1b" not in out
 
 
-def test_watching_as_json_prints_an_object_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_watching_as_json_prints_one_object_per_line(capsys: pytest.CaptureFixture[str]) -> None:
     watch(as_json=True)
     captured = capsys.readouterr()
     assert [json.loads(line)["server"]["software"] for line in captured.out.splitlines()] == ["look 1", "look 3"]
     assert "no answer: gone" in captured.err
 
 
-def test_watching_in_a_terminal_writes_over_what_was_there(
+def test_watching_in_a_terminal_overwrites_the_last_output(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(output, "console", Console(highlight=False, force_terminal=True, width=200))
@@ -192,7 +192,7 @@ def test_watching_in_a_terminal_writes_over_what_was_there(
     assert "\x1b[1A" in out
 
 
-def test_a_token_sees_the_learners_and_clients_that_it_may_use_and_no_others(serve: Serve) -> None:
+def test_a_token_sees_only_the_learners_and_clients_that_it_may_use(serve: Serve) -> None:
     service = serve()._service
     mine, other = Caller(("mine-*",)), Caller(("other",), policies=("fleet",))
     for name, policy_id, caller in (("mine-1", "", mine), ("other", "fleet", other), ("other", "", other)):

@@ -38,7 +38,7 @@ def test_a_client_joins_pushes_and_pulls_what_was_learned(serve: Serve) -> None:
     assert not np.array_equal(first, client.weights())
 
 
-def test_watching_tells_of_new_versions_with_patches_that_lead_there(serve: Serve) -> None:
+def test_a_watch_sends_new_versions_with_their_patches(serve: Serve) -> None:
     client = ScriptedClient(serve(), join_request("a"))
     watching = client.transport.watch(
         training_pb2.WatchRequest(session=client.joined.session, have=0, max_patch_bytes=1 << 20)
@@ -51,7 +51,7 @@ def test_watching_tells_of_new_versions_with_patches_that_lead_there(serve: Serv
     assert list(watching) == []
 
 
-def test_who_claims_a_version_that_was_never_published_gets_the_newest_in_full(serve: Serve) -> None:
+def test_a_client_with_an_unpublished_version_gets_the_newest_in_full(serve: Serve) -> None:
     client = ScriptedClient(serve(), join_request("a"))
     session = client.joined.session
     pulled = list(client.transport.pull(training_pb2.PullRequest(session=session, have=2**60), 5.0))
@@ -62,7 +62,7 @@ def test_who_claims_a_version_that_was_never_published_gets_the_newest_in_full(s
         assert (header.target, header.HasField("base")) == (0, False)
 
 
-def test_what_was_acknowledged_is_in_the_log_exactly_as_it_was_pushed(serve: Serve, tmp_path: Path) -> None:
+def test_acknowledged_segments_are_in_the_log_with_their_exact_bytes(serve: Serve, tmp_path: Path) -> None:
     client = ScriptedClient(serve(), join_request("a"))
     data = client.encoded(7)
     client.push_bytes({7: data})
@@ -72,7 +72,7 @@ def test_what_was_acknowledged_is_in_the_log_exactly_as_it_was_pushed(serve: Ser
     assert [StoredSegment.decode(record.payload) for record in records] == [StoredSegment("a", 1, 7, 8, data)]
 
 
-def test_a_repeat_is_acknowledged_and_ignored_also_after_a_restart(serve: Serve) -> None:
+def test_a_repeat_is_acknowledged_and_ignored_even_after_a_restart(serve: Serve) -> None:
     client = ScriptedClient(serve(), join_request("a"))
     client.push(range(3))
     assert client.push(range(4)).repeated_segments == 3
@@ -97,7 +97,7 @@ def test_segments_that_cannot_be_learned_from_are_refused_one_by_one(serve: Serv
     }
 
 
-def test_a_poisoned_client_changes_nothing_for_another(serve: Serve) -> None:
+def test_bad_segments_of_one_client_do_not_affect_another(serve: Serve) -> None:
     transport = serve()
     good, bad = ScriptedClient(transport, join_request("good")), ScriptedClient(transport, join_request("bad"))
     for sequence in range(8):
@@ -132,7 +132,7 @@ def test_clients_that_name_the_same_policy_share_its_learner(serve: Serve) -> No
     ],
     ids=["algorithm", "parameters", "observation"],
 )
-def test_a_shared_learner_refuses_what_differs(serve: Serve, request_: training_pb2.JoinRequest) -> None:
+def test_a_shared_learner_refuses_a_different_setup(serve: Serve, request_: training_pb2.JoinRequest) -> None:
     transport = serve()
     ScriptedClient(transport, join_request("a", policy_id="fleet"))
     with pytest.raises(CallFailed, match="choose another policy_id") as failed:
@@ -140,14 +140,14 @@ def test_a_shared_learner_refuses_what_differs(serve: Serve, request_: training_
     assert failed.value.failure.reason is FailureReason.OTHER_LEARNER
 
 
-def test_defaults_that_are_spelled_out_are_the_same_algorithm(serve: Serve) -> None:
+def test_explicit_defaults_are_the_same_algorithm(serve: Serve) -> None:
     transport = serve()
     ScriptedClient(transport, join_request("a", policy_id="fleet"))
     spelled = PPO[1] | {"normalize_obs": False}
     assert transport.join(join_request("b", ("ppo", spelled), policy_id="fleet"), 10.0).learner == "shared~fleet"
 
 
-def test_an_unknown_parameter_is_refused_with_what_was_meant_and_leaves_nothing(serve: Serve, tmp_path: Path) -> None:
+def test_an_unknown_parameter_is_refused_with_a_suggestion_and_leaves_no_files(serve: Serve, tmp_path: Path) -> None:
     transport = serve()
     with pytest.raises(CallFailed, match="did you mean 'clip_ratio'") as failed:
         transport.join(join_request("a", ("PPO", {"algorithm": {"clip_ration": 0.1}})), 10.0)
@@ -156,7 +156,7 @@ def test_an_unknown_parameter_is_refused_with_what_was_meant_and_leaves_nothing(
     assert ScriptedClient(transport, join_request("a")).joined.learner == "a"
 
 
-def test_a_name_that_leads_out_of_the_data_directory_is_refused(serve: Serve) -> None:
+def test_a_client_name_that_escapes_the_data_directory_is_refused(serve: Serve) -> None:
     with pytest.raises(CallFailed) as failed:
         serve().join(join_request("../../etc"), 10.0)
     assert failed.value.code is Code.INVALID_ARGUMENT
@@ -170,7 +170,7 @@ def test_a_log_without_its_setup_is_never_overwritten(serve: Serve, tmp_path: Pa
     setup = tmp_path / "data" / "learners" / "a" / "setup.json"
     setup.write_text("{}")
     transport = serve()
-    with pytest.raises(CallFailed, match=r"setup\.json cannot be read.*Bring it back"):
+    with pytest.raises(CallFailed, match=r"setup\.json cannot be read.*Restore it"):
         transport.join(join_request("a"), 5.0)
     transport._service.drain()
     setup.unlink()
@@ -181,7 +181,7 @@ def test_a_log_without_its_setup_is_never_overwritten(serve: Serve, tmp_path: Pa
     assert any((tmp_path / "data" / "learners" / "a" / "log").iterdir())
 
 
-def test_an_unknown_session_is_told_to_join_again(serve: Serve) -> None:
+def test_an_unknown_session_has_to_join_again(serve: Serve) -> None:
     client = ScriptedClient(serve(), join_request("a"))
     client.joined.session = "forged"
     with pytest.raises(CallFailed, match="Join again") as failed:
@@ -215,7 +215,7 @@ def test_status_counts_what_happened(serve: Serve) -> None:
     assert reply.server.memory_bytes > 0
 
 
-def test_a_push_with_any_byte_changed_is_answered_or_refused_and_never_worse(serve: Serve) -> None:
+def test_a_push_with_a_changed_byte_is_answered_or_refused_and_never_fails_internally(serve: Serve) -> None:
     client = ScriptedClient(serve(), join_request("a"))
     pushed = [training_pb2.PushedSegment(sequence=n, segment=client.encoded(n)) for n in range(3)]
     whole = training_pb2.PushRequest(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rl4sys.server import ImpossibleSetup
-from rl4sys.server.transport.addresses import is_local, require_address, require_unowned, why_not
+from rl4sys.server.transport.addresses import is_local, listen_problem, require_address, require_unowned
 from rl4sys.server.transport.grpc_server import GrpcServer, ServerOptions
 
 
@@ -20,23 +20,23 @@ def test_an_address_has_a_host_and_a_port_or_is_a_path(listen: str) -> None:
 @pytest.mark.parametrize(
     "listen", ["127.0.0.1", "127.0.0.1:99999", ":50051", "host:", "host:http", "[::1]", "unix:", ""]
 )
-def test_what_is_no_address_is_refused_with_what_was_expected(listen: str) -> None:
+def test_an_invalid_address_is_refused_with_what_was_expected(listen: str) -> None:
     with pytest.raises(ImpossibleSetup, match="expected HOST:PORT"):
         ServerOptions(listen=listen)
 
 
-def test_this_machine_alone_is_told_from_the_others() -> None:
+def test_local_addresses_are_distinguished_from_public_ones() -> None:
     assert all(map(is_local, ["127.0.0.1:1", "[::1]:1", "localhost:1", "unix:/run/x"]))
     assert not any(map(is_local, ["0.0.0.0:1", "10.0.0.1:1", "example.org:1"]))
 
 
-def test_the_system_says_why_an_address_cannot_be_had(tmp_path: Path) -> None:
+def test_the_reason_why_an_address_cannot_be_used_is_given(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        assert "in use" in why_not(f"127.0.0.1:{taken.getsockname()[1]}")
-    assert "No such file" in why_not(f"unix:{tmp_path}/nowhere/socket")
+        assert "in use" in listen_problem(f"127.0.0.1:{taken.getsockname()[1]}")
+    assert "No such file" in listen_problem(f"unix:{tmp_path}/nowhere/socket")
 
 
-def test_a_socket_that_somebody_serves_is_not_taken_from_them(tmp_path: Path) -> None:
+def test_the_unix_socket_of_a_running_server_is_not_replaced(tmp_path: Path) -> None:
     path = tmp_path / "socket"
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(path))
@@ -47,9 +47,9 @@ def test_a_socket_that_somebody_serves_is_not_taken_from_them(tmp_path: Path) ->
     require_unowned(f"unix:{path}")
 
 
-def test_files_that_are_no_certificates_are_named(tmp_path: Path) -> None:
+def test_files_that_are_not_certificates_are_named(tmp_path: Path) -> None:
     junk = tmp_path / "junk.pem"
     junk.write_text("no certificate")
     options = ServerOptions(listen="127.0.0.1:0", data=tmp_path / "data", tls_cert=junk, tls_key=junk)
-    with pytest.raises(ImpossibleSetup, match=r"junk\.pem are no certificate"):
+    with pytest.raises(ImpossibleSetup, match=r"junk\.pem are not a certificate"):
         GrpcServer(options)

@@ -40,7 +40,7 @@ def listen(tmp_path: Path) -> Iterator[Callable[..., GrpcServer]]:
         server.drain()
 
 
-def test_everything_works_over_a_real_socket(listen: Callable[..., GrpcServer]) -> None:
+def test_a_client_learns_over_a_real_socket(listen: Callable[..., GrpcServer]) -> None:
     server = listen()
     transport = StubTransport(server.port)
     client = ScriptedClient(transport, join_request("a"))
@@ -54,7 +54,7 @@ def test_everything_works_over_a_real_socket(listen: Callable[..., GrpcServer]) 
     transport.close()
 
 
-def test_a_failure_travels_with_its_code_and_reason(listen: Callable[..., GrpcServer]) -> None:
+def test_a_failure_keeps_its_code_and_reason(listen: Callable[..., GrpcServer]) -> None:
     transport = StubTransport(listen().port)
     with pytest.raises(CallFailed, match="Join again") as failed:
         transport.push(training_pb2.PushRequest(session="forged"), 5.0)
@@ -63,7 +63,7 @@ def test_a_failure_travels_with_its_code_and_reason(listen: Callable[..., GrpcSe
     transport.close()
 
 
-def test_bytes_that_are_no_message_are_refused(listen: Callable[..., GrpcServer]) -> None:
+def test_bytes_that_are_not_a_message_are_refused(listen: Callable[..., GrpcServer]) -> None:
     with grpc.insecure_channel(f"127.0.0.1:{listen().port}") as channel:
         call = channel.unary_unary("/rl4sys.v1.Training/Push")
         with pytest.raises(grpc.RpcError) as failed:
@@ -110,7 +110,7 @@ def test_no_call_gets_through_without_the_right_token(listen: Callable[..., Grpc
 
 
 @pytest.mark.parametrize("listen_on", ["0.0.0.0:50051", "[::]:50051", "example.org:50051"])
-def test_other_machines_are_kept_out_unless_said_aloud(listen_on: str, tmp_path: Path) -> None:
+def test_listening_for_other_machines_needs_tls_and_tokens_or_insecure(listen_on: str, tmp_path: Path) -> None:
     with pytest.raises(ImpossibleSetup, match="--insecure"):
         ServerOptions(listen_on)
     with pytest.raises(ImpossibleSetup, match="--insecure"):
@@ -119,7 +119,7 @@ def test_other_machines_are_kept_out_unless_said_aloud(listen_on: str, tmp_path:
     ServerOptions(listen_on, token_file=tmp_path, tls_cert=tmp_path, tls_key=tmp_path)
 
 
-def test_a_draining_server_tells_those_who_watch_and_saves(tmp_path: Path) -> None:
+def test_a_draining_server_ends_its_watches_and_saves(tmp_path: Path) -> None:
     server = GrpcServer(ServerOptions("127.0.0.1:0", tmp_path, service=THREADS))
     client = ScriptedClient(StubTransport(server.port), join_request("a"))
     client.push(range(5))
@@ -132,7 +132,7 @@ def test_a_draining_server_tells_those_who_watch_and_saves(tmp_path: Path) -> No
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="makes its certificate with openssl")
-def test_tls_and_a_token_together_let_a_client_in(tmp_path: Path) -> None:
+def test_a_client_with_tls_and_a_token_is_let_in(tmp_path: Path) -> None:
     cert, key, tokens = tmp_path / "cert.pem", tmp_path / "key.pem", tmp_path / "tokens"
     command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj /CN=localhost"
     command += f" -addext subjectAltName=DNS:localhost -keyout {key} -out {cert}"
@@ -151,7 +151,7 @@ def test_tls_and_a_token_together_let_a_client_in(tmp_path: Path) -> None:
         server.drain()
 
 
-def test_an_open_stream_ends_with_the_token_that_opened_it(
+def test_an_open_stream_ends_when_its_token_is_revoked(
     listen: Callable[..., GrpcServer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(grpc_servicer, "_LOOK_SECONDS", 0.02)
@@ -212,7 +212,7 @@ def test_a_missing_package_names_the_extra(tmp_path: Path, monkeypatch: pytest.M
         pass
 
 
-def test_calls_are_counted_by_how_they_ended(listen: Callable[..., GrpcServer], tmp_path: Path) -> None:
+def test_refused_calls_are_counted_by_code(listen: Callable[..., GrpcServer], tmp_path: Path) -> None:
     (tmp_path / "tokens").write_text(f"{TOKEN} a\n")
     server = listen(tmp_path / "tokens")
     with grpc.insecure_channel(f"127.0.0.1:{server.port}") as channel:

@@ -202,14 +202,14 @@ def test_a_request_that_takes_too_long_is_cut_off(serve: Serve, monkeypatch: pyt
         assert slow.recv(1) == b""
 
 
-def test_a_port_that_is_taken_is_named() -> None:
+def test_a_metrics_port_in_use_is_named() -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(ImpossibleSetup, match=f"port {port}.*--metrics-port"):
             MetricsServer("127.0.0.1", port, status_pb2.StatusReply)
 
 
-def test_a_server_on_a_unix_socket_shows_metrics_to_this_machine_only(
+def test_a_server_on_a_unix_socket_serves_metrics_to_this_machine_only(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     options = ServerOptions(f"unix:{tmp_path}/socket", tmp_path, metrics_port=0)

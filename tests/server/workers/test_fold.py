@@ -52,7 +52,7 @@ def wait_for_version(client: ScriptedClient, version: int) -> None:
 
 
 @METHODS
-def test_the_service_learns_what_a_local_learner_does_to_the_bit(serve: Serve, method: Method) -> None:
+def test_the_service_learns_the_same_weights_as_a_local_learner(serve: Serve, method: Method) -> None:
     expected = local_learner(method, 20).store.newest
     client = ScriptedClient(serve(), join_request("a", method))
     client.push(range(3))
@@ -91,7 +91,7 @@ def test_a_learner_without_its_newest_checkpoint_folds_its_log_again(
     np.testing.assert_array_equal(client.weights(), expected.blob)
 
 
-def test_the_service_learns_from_pictures_what_a_local_learner_does(serve: Serve) -> None:
+def test_the_service_learns_the_same_from_images_as_a_local_learner(serve: Serve) -> None:
     network = {"type": "cnn", "filters": [4], "kernels": [4], "strides": [2], "hidden_dims": [8]}
     method = (SAC[0], SAC[1] | {"network": {"actor": network, "critic": network}})
     seen = (ArraySpec("pixels", "uint8", (8, 8, 3)), *OBSERVATION)
@@ -104,7 +104,7 @@ def test_the_service_learns_from_pictures_what_a_local_learner_does(serve: Serve
     np.testing.assert_array_equal(client.weights(), learner.store.newest.blob)
 
 
-def test_old_log_files_go_and_nothing_is_forgotten(serve: Serve, tmp_path: Path) -> None:
+def test_old_log_files_are_removed_and_no_segment_is_forgotten(serve: Serve, tmp_path: Path) -> None:
     frequent = (PPO[0], PPO[1] | {"checkpoint_frequency": 64})
     expected = local_learner(frequent, 40).store.newest
     client = ScriptedClient(serve(), join_request("a", frequent))
@@ -121,7 +121,7 @@ def test_old_log_files_go_and_nothing_is_forgotten(serve: Serve, tmp_path: Path)
     np.testing.assert_array_equal(again.weights(), expected.blob)
 
 
-def test_all_checkpoints_may_be_lost_while_the_log_is_whole(serve: Serve, tmp_path: Path) -> None:
+def test_without_checkpoints_a_learner_folds_its_whole_log(serve: Serve, tmp_path: Path) -> None:
     expected = local_learner(PPO, 12).store.newest
     client = ScriptedClient(serve(), join_request("a"))
     client.push(range(12))

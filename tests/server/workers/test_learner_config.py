@@ -17,7 +17,7 @@ Serve = Callable[..., InProcessTransport]
 
 
 @pytest.mark.parametrize("algorithm", list(ALGORITHMS))
-def test_a_learner_and_a_local_experiment_have_the_same_usual_buffer(algorithm: str) -> None:
+def test_a_learner_and_a_local_experiment_have_the_same_default_buffer(algorithm: str) -> None:
     local = load_experiment({"algorithm": {"name": algorithm}, "environment": {"name": "CartPole-v1"}})
     assert resolve(algorithm, {}).buffer == local.buffer
     sized = load_experiment(
@@ -26,13 +26,13 @@ def test_a_learner_and_a_local_experiment_have_the_same_usual_buffer(algorithm: 
     assert resolve(algorithm, {"buffer": {"size": 512}}).buffer == sized.buffer
 
 
-def test_a_learner_says_what_it_computes_on(serve: Serve) -> None:
+def test_a_learner_reports_its_device(serve: Serve) -> None:
     transport = serve()
     ScriptedClient(transport, join_request("a", ("PPO", PPO[1] | {"device": "cpu"})))
     assert transport._service.report().learners[0].device == "cpu"
 
 
-def test_a_device_that_is_not_there_is_replaced_and_the_log_says_so(
+def test_an_unavailable_device_is_replaced_with_a_log_line(
     serve: Serve, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
@@ -42,7 +42,7 @@ def test_a_device_that_is_not_there_is_replaced_and_the_log_says_so(
     assert "computing on 'cpu' instead of 'cuda:1'" in caplog.text
 
 
-def test_a_device_that_nobody_knows_is_refused(serve: Serve) -> None:
+def test_an_unknown_device_is_refused(serve: Serve) -> None:
     with pytest.raises(CallFailed, match="device: got 'gpu'") as failed:
         serve().join(join_request("a", ("PPO", {"device": "gpu"})), 10.0)
     assert failed.value.code is Code.INVALID_ARGUMENT

@@ -29,7 +29,7 @@ def write(directory: Path, **values: Any) -> Path:
 
 
 @pytest.mark.parametrize("workers", ["threads", pytest.param("processes", marks=pytest.mark.slow)])
-def test_an_own_algorithm_learns_behind_a_server(tmp_path: Path, workers: str) -> None:
+def test_an_algorithm_of_a_plugin_learns_on_a_server(tmp_path: Path, workers: str) -> None:
     # Named beside the config, and found from wherever the server is started.
     (tmp_path / "reinforce.py").symlink_to(EXAMPLE / "reinforce.py")
     config = load_config(write(tmp_path, plugins=["reinforce.py"], workers=workers, data="data"), {})
@@ -45,14 +45,14 @@ def test_an_own_algorithm_learns_behind_a_server(tmp_path: Path, workers: str) -
 
 
 @pytest.mark.parametrize("workers", ["threads", pytest.param("processes", marks=pytest.mark.slow)])
-def test_a_plugin_that_cannot_be_loaded_stops_the_server_before_it_starts(tmp_path: Path, workers: str) -> None:
+def test_a_plugin_that_cannot_be_loaded_is_refused_at_the_start(tmp_path: Path, workers: str) -> None:
     (tmp_path / "own.py").write_text("1 / 0")
     options = server_options(load_config(write(tmp_path, plugins=["own.py"], workers=workers), {}))
     with pytest.raises(ConfigError, match=r"plugins: The plug-in '.*own\.py' cannot be loaded: ZeroDivisionError"):
         TrainingService(tmp_path / "data", options.service)
 
 
-def test_installed_packages_bring_algorithms_to_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_load_algorithms_of_installed_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from rl4sys.server.workers.learner_config import load_learner_plugins, resolve
 
     (tmp_path / "installed_algorithm.py").write_text(

@@ -63,7 +63,7 @@ def wait_for_version(client: ScriptedClient, version: int) -> None:
 
 
 @pytest.mark.parametrize("storage", ["memory", "mmap"])
-def test_a_restarted_service_goes_on_with_goals_exactly(serve: Serve, storage: str) -> None:
+def test_a_restarted_service_resumes_hindsight_replay_exactly(serve: Serve, storage: str) -> None:
     expected = local(20, goal_reward=DISTANCE).store.newest
     for numbers in (range(7), range(7, 13), range(13, 20)):
         client = ScriptedClient(serve(), request(goal_reward=DISTANCE, storage=storage))
@@ -72,7 +72,7 @@ def test_a_restarted_service_goes_on_with_goals_exactly(serve: Serve, storage: s
     np.testing.assert_array_equal(client.weights(), expected.blob)
 
 
-def test_only_what_is_new_is_saved(serve: Serve, tmp_path: Path) -> None:
+def test_only_new_replay_rows_are_saved(serve: Serve, tmp_path: Path) -> None:
     for numbers in (range(3), range(3, 5)):
         client = ScriptedClient(serve(), request(goal_reward=DISTANCE))
         push(client, numbers)
@@ -90,17 +90,17 @@ def test_only_what_is_new_is_saved(serve: Serve, tmp_path: Path) -> None:
         ({"goal_reward": DISTANCE, "size": 10**13}, r"buffer\.size: the replay buffer does not fit: 10,000,000,000"),
     ],
 )
-def test_what_a_server_cannot_do_is_refused(serve: Serve, buffer: dict[str, Any], problem: str) -> None:
+def test_buffers_that_a_server_cannot_have_are_refused(serve: Serve, buffer: dict[str, Any], problem: str) -> None:
     with pytest.raises(CallFailed, match=problem) as failed:
         serve().join(request(**buffer), 10.0)
     assert failed.value.code is Code.INVALID_ARGUMENT
 
 
-def test_a_learner_that_exists_goes_on_though_memory_became_scarce(
+def test_an_existing_learner_continues_though_memory_is_short(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     client = ScriptedClient(serve(), request(goal_reward=DISTANCE))
     push(client, range(1))
     monkeypatch.setattr(AvailableSpace, "at", lambda directory: AvailableSpace(memory=10, disk=10**9))
     assert ScriptedClient(serve(), request(goal_reward=DISTANCE)).joined.learner == "a"
-    assert "It goes on nevertheless, since the learner exists already." in caplog.text
+    assert "It continues all the same, since the learner exists already." in caplog.text

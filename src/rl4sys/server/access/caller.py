@@ -1,4 +1,4 @@
-"""Who is calling, which client ids they may use, and which policies they may share."""
+"""A caller, with the client ids that it may use and the policies that it may join."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from rl4sys.wire.calls import CallFailed, Code
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Somebody whose right to call has been checked."""
+    """A caller that is allowed to call, and what its token permits."""
 
     patterns: tuple[str, ...] = ("*",)
-    """Client ids, with `*` and `?`, that they may use."""
+    """Client ids, with `*` and `?`, that it may use."""
     peer: str = ""
-    """Their network address; empty within one process."""
+    """Its network address; empty within one process."""
     policies: tuple[str, ...] | None = None
-    """Policy ids, with `*` and `?`, that they may join; None for those that their client patterns match."""
+    """Policy ids, with `*` and `?`, that it may join; None for those that its client patterns match."""
     token: str = ""
-    """Tells tokens apart, and is none; empty where nobody was asked for one."""
+    """An identifier of the token, not the token itself; empty where none is required."""
     rates: Rates | None = None
-    """Of their token; None for what the server grants to each."""
+    """The rates of its token; None for the default of the server."""
 
     def may_use(self, client: str) -> bool:
-        """Whether they may speak for a client."""
+        """Whether it may call as this client."""
         return _matches(client, self.patterns)
 
     def may_join(self, policy_id: str) -> bool:
-        """Whether they may share the learner of a policy. A client's own learner has no policy id."""
+        """Whether it may share the learner of a policy. A client's own learner has no policy id."""
         return not policy_id or _matches(policy_id, self.patterns if self.policies is None else self.policies)
 
     def require(self, client: str, policy_id: str) -> None:
-        """Raise PERMISSION_DENIED unless they may speak for the client and share the policy."""
+        """Raise PERMISSION_DENIED unless it may call as the client and join the policy."""
         if not self.may_use(client):
             raise CallFailed(
                 Code.PERMISSION_DENIED,
@@ -53,4 +53,4 @@ def _matches(name: str, patterns: tuple[str, ...]) -> bool:
 
 
 ANYONE = Caller()
-"""Within one process, or where the server asks for no token."""
+"""A caller within one process, or of a server that requires no token."""

@@ -1,4 +1,4 @@
-"""How fast clients and tokens may push, and how much they may make a learner remember."""
+"""Limits for pushes: rates of clients and tokens, and the number of epochs of a client."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _EPOCHS_RETRY_MS = 60_000
 
 
 class Bucket:
-    """A second's worth of a rate, which fills as time passes.
+    """A token bucket that holds one second of its rate.
 
-    What is larger than that is let through when the bucket is full, and is then paid for: in the long run nothing
-    exceeds the rate, and nothing has to be cut into pieces.
+    An amount larger than that passes when the bucket is full and leaves it in debt: in the long run the rate holds, and
+    no push has to be split.
     """
 
     def __init__(self, rate: float, now: float) -> None:
@@ -31,19 +31,19 @@ class Bucket:
         self._at = now
 
     def wait(self, amount: float, rate: float, now: float) -> float:
-        """Seconds until an amount may be taken, at a rate that may have changed."""
+        """Seconds until an amount may be taken; the rate may have changed since the last call."""
         self._rate = rate
         self._level = min(rate, self._level + (now - self._at) * rate)
         self._at = now
         return max(0.0, (min(amount, rate) - self._level) / rate)
 
     def take(self, amount: float) -> None:
-        """Take it, after `wait` said 0."""
+        """Take the amount, after `wait` returned 0."""
         self._level -= amount
 
 
 class Quotas:
-    """Looks at each push before anything else does. All rates of a push allow it, or it costs nothing."""
+    """Checks each push before anything else does. A push that one rate refuses costs the others nothing."""
 
     def __init__(self, limits: ServiceLimits, clock: Callable[[], float]) -> None:
         self._limits, self._clock = limits, clock
@@ -51,7 +51,7 @@ class Quotas:
         self._buckets: OrderedDict[tuple[str, str, str], Bucket] = OrderedDict()
 
     def charge(self, session: Session, request: training_pb2.PushRequest, caller: Caller) -> None:
-        """Take a push from its quotas, or raise RESOURCE_EXHAUSTED with the time until it fits."""
+        """Charge a push to its quotas, or raise RESOURCE_EXHAUSTED with the time until it fits."""
         self._require_epoch(session, int(request.epoch))
         demands = list(self._demands(session, request, caller))
         if not demands:
@@ -70,27 +70,27 @@ class Quotas:
         session.activity.delayed += 1
         raise exhausted(
             FailureReason.QUOTA,
-            f"This {whose} may push {rate:g} {unit} a second, and did. Send again in {seconds:.3f} s.",
+            f"This {whose} has used up its {rate:g} {unit} per second. Send again in {seconds:.3f} s.",
             math.ceil(seconds * 1_000),
         )
 
     def _require_epoch(self, session: Session, epoch: int) -> None:
-        """Nothing that was stored is ever forgotten, so a client that invents epochs without end must be stopped."""
+        """Refuse more epochs than the limit: each is remembered permanently, so they must be bounded."""
         known, most = session.learner.inbox.stored.deduplication, self._limits.max_epochs
         if known.epochs(session.client) >= most and not known.knows_epoch(session.client, epoch):
             session.activity.delayed += 1
             raise exhausted(
                 FailureReason.QUOTA,
                 f"The client '{session.client}' has pushed under {most} epochs, and the learner "
-                f"'{session.learner.name}' remembers no more of one client. Keep an epoch for the life of a process, "
-                f"or go on under another client name.",
+                f"'{session.learner.name}' remembers no more of one client. Keep an epoch as long as the process "
+                f"runs, or use another client name.",
                 _EPOCHS_RETRY_MS,
             )
 
     def _demands(
         self, session: Session, request: training_pb2.PushRequest, caller: Caller
     ) -> Iterator[tuple[tuple[str, str, str], float, float]]:
-        """What to take from which bucket, and how fast that fills."""
+        """The amounts to take: bucket, amount and rate."""
         granted = [("client", session.client, self._limits.client_rates)]
         if caller.token:
             granted.append(("token", caller.token, _rates(caller, self._limits)))
@@ -117,7 +117,7 @@ class Quotas:
 
 
 def _rates(caller: Caller, limits: ServiceLimits) -> Rates:
-    """What a token's line says, and what the server grants to each where it says nothing."""
+    """The rates of a token: those of its line in the token file, else the defaults of the server."""
     own, general = caller.rates, limits.token_rates
     if own is None:
         return general
@@ -125,7 +125,7 @@ def _rates(caller: Caller, limits: ServiceLimits) -> Rates:
 
 
 def _claimed_steps(segment: bytes) -> int:
-    """What a segment says of itself; one that says nothing legible will be refused soon enough."""
+    """The steps in the header of a segment; 0 if it cannot be parsed, which is refused later."""
     try:
         return int(experience_pb2.Segment.FromString(segment).steps)
     except DecodeError:

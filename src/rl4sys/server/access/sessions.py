@@ -1,4 +1,4 @@
-"""Who has joined: opaque names for a client on a learner."""
+"""Sessions: a client that joined a learner, under an opaque id."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from rl4sys.wire.calls import CallFailed, Code
 
 @dataclass(slots=True)
 class ClientActivity:
-    """What is known of a client since the server started; what is stored is counted with the log."""
+    """What a client has done since the server started; stored segments are counted with the log."""
 
     client: str
     learner: HostedLearner
     software: str = ""
     peer: str = ""
     heard: float | None = None
-    """When it last called; None if it has not since the server started."""
+    """Time of its last call; None if there was none since the server started."""
     version: int | None = None
     repeated: int = 0
     delayed: int = 0
@@ -40,9 +40,9 @@ class Session:
     activity: ClientActivity
     form: SegmentFormat
     policy_id: str = ""
-    """That of a shared learner."""
+    """The policy id of a shared learner; empty for the client's own."""
     token: str = ""
-    """Which token opened it."""
+    """The token that opened it, as `Caller.token` identifies it."""
 
     @property
     def client(self) -> str:
@@ -51,14 +51,14 @@ class Session:
 
     @property
     def learner(self) -> HostedLearner:
-        """The learner that it uses."""
+        """The learner that it trains."""
         return self.activity.learner
 
 
 class Sessions:
-    """The newest sessions; the longest unused give way, and their clients join again.
+    """A bounded number of sessions; the least recently used is dropped, and its client joins again.
 
-    A token that holds as many as it may gives up one of its own: it cannot end those of others.
+    A token at its own limit drops one of its own sessions: it cannot end those of others.
     """
 
     def __init__(self, most: int, most_of_a_token: int, clock: Callable[[], float]) -> None:
@@ -71,7 +71,7 @@ class Sessions:
     def open(
         self, client: str, learner: HostedLearner, form: SegmentFormat, software: str, caller: Caller, policy_id: str
     ) -> Session:
-        """A session for a client that may have others."""
+        """A new session for a client, which may have others."""
         with self._lock:
             key = (client, learner.name)
             activity = self._activities.get(key)
@@ -86,7 +86,7 @@ class Sessions:
             return session
 
     def get(self, id: str, caller: Caller) -> Session:
-        """The session of this name, if the caller may use it."""
+        """The session with this id, if the caller may use it."""
         with self._lock:
             session = self._sessions.get(id)
             if session is None:
@@ -94,7 +94,7 @@ class Sessions:
                     FailureReason.UNKNOWN_SESSION, "The session is unknown to this server. Join again, then repeat."
                 )
             if not (caller.may_use(session.client) and caller.may_join(session.policy_id)):
-                # Whose session it is, is nobody else's business.
+                # Without naming the client that it belongs to.
                 raise CallFailed(Code.PERMISSION_DENIED, "This token may not use this session. Join with it first.")
             self._sessions.move_to_end(id)
             if session.token:
@@ -120,6 +120,6 @@ class Sessions:
                 del self._of_token[token]
 
     def clients(self) -> list[ClientActivity]:
-        """All clients that were heard of, by name."""
+        """The activity of all clients that called, by name."""
         with self._lock:
             return sorted(self._activities.values(), key=lambda activity: (activity.client, activity.learner.name))

@@ -1,4 +1,4 @@
-"""Tokens: who may call, as which clients, for which policies, and how fast."""
+"""The token file: who may call, as which clients, for which policies, and how fast."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ class _Token:
     rates: Rates | None
 
     def caller(self, peer: str) -> Caller:
-        # A part of the digest tells tokens apart, and tells nobody the token.
+        # A part of the digest identifies the token without revealing it.
         return Caller(self.patterns, peer, self.policies, self.digest.hex()[:12], self.rates)
 
 
 class TokenFile:
-    """Lines of a token and the client ids (with `*` and `?`) that it may use, with options between them:
+    """Reads lines of a token, its options, and the client ids (with `*` and `?`) that it may use:
 
     `expires=2027-01-31`; `policies=lander-*,fleet` for the policy ids that its clients may join, which are otherwise
     those that the client patterns match; `bytes_per_second=1e6` and `steps_per_second=5000` for all its clients
     together, instead of what the server grants to each token.
 
-    Empty lines and what follows a ` #` are passed over. The file is read again when it changes, so that removing a line
-    revokes its token at once; a line that is then wrong is left out, and the server's log says so.
+    Empty lines and comments after ` #` are ignored. The file is read again when it changes, so that removing a line
+    revokes its token at once; a line that is then wrong is ignored, and the log of the server says so.
     """
 
     def __init__(self, path: Path, wall_clock: Callable[[], float] = time.time) -> None:
@@ -60,9 +60,9 @@ class TokenFile:
         """The caller that sent these metadata, or UNAUTHENTICATED."""
         given = [value for key, value in metadata if key.lower() == AUTHORIZATION]
         if len(given) != 1 or not isinstance(given[0], str) or not given[0].startswith("Bearer "):
-            raise _unauthenticated("no token came along, or not as 'authorization: Bearer TOKEN'")
+            raise _unauthenticated("the call has no token in the form 'authorization: Bearer TOKEN'")
         digest = _digest(given[0].removeprefix("Bearer "))
-        # All are compared, each in constant time: how long it takes tells nothing about them.
+        # All are compared, each in constant time, so that the time reveals nothing about them.
         matching = [token for token in self._current() if hmac.compare_digest(token.digest, digest)]
         if not matching:
             raise _unauthenticated("the token is unknown or revoked")
@@ -83,7 +83,7 @@ class TokenFile:
             try:
                 yield _token(self._path, number, words)
             except ImpossibleSetup as error:
-                # Nobody is let in by a line that cannot be read; the others go on.
+                # A line that cannot be read lets no caller in; the other lines stay valid.
                 _log.error("%s Until it is repaired, its token is refused.", error)
 
     def _look(self) -> tuple[int, int, int]:
@@ -96,7 +96,7 @@ class TokenFile:
 
 
 def _lines(path: Path) -> list[tuple[int, list[str]]]:
-    """The words of each line that has any before a `#`, with its number."""
+    """The words before a `#` of each line that has any, with its line number."""
     try:
         lines = path.read_text("utf-8", errors="replace").splitlines()
     except FileNotFoundError:
@@ -108,7 +108,7 @@ def _lines(path: Path) -> list[tuple[int, list[str]]]:
 
 
 def _words(line: str) -> list[str]:
-    """Without a comment, which begins with a word that begins with `#`: no client's name does."""
+    """The words of a line up to a comment, the first word with a leading `#`: no client name has one."""
     return list(takewhile(lambda word: not word.startswith("#"), line.split()))
 
 
@@ -128,7 +128,7 @@ def _token(path: Path, number: int, words: list[str]) -> _Token:
     rates = {name: options[name] for name in Rates.model_fields if name in options}
     try:
         expires = options.get("expires")
-        ends = None if expires is None else _moment(expires)
+        ends = None if expires is None else _timestamp(expires)
         return _Token(_digest(secret), patterns, policies, ends, parse(Rates, rates) if rates else None)
     except ConfigError as error:
         raise ImpossibleSetup(f"{place}: {error}.") from error
@@ -136,10 +136,10 @@ def _token(path: Path, number: int, words: list[str]) -> _Token:
         raise ImpossibleSetup(f"{place}: {error}. Write expires=2027-01-31.") from error
 
 
-def _moment(text: str) -> float:
-    """Seconds since 1970; in UTC, where it does not say otherwise."""
-    moment = datetime.fromisoformat(text)
-    return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
+def _timestamp(text: str) -> float:
+    """Seconds since 1970, in UTC unless the text has another time zone."""
+    expiry = datetime.fromisoformat(text)
+    return (expiry if expiry.tzinfo is not None else expiry.replace(tzinfo=UTC)).timestamp()
 
 
 def _digest(token: str) -> bytes:

@@ -1,4 +1,4 @@
-"""One learner as the service sees it: its inbox, its worker, its versions, and whether all is well."""
+"""One learner as the service sees it: its inbox, its worker, its versions and its condition."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _KEPT_PATCHES = 32
 
 
 class Condition(enum.Enum):
-    """How a learner is."""
+    """The condition of a learner."""
 
     STARTING = enum.auto()
     RUNNING = enum.auto()
@@ -51,7 +51,7 @@ class Condition(enum.Enum):
 
 
 class HostedLearner:
-    """Keeps a worker running over a log. Workers come and go; inbox, policy and versions stay."""
+    """Keeps a worker running over a log. Workers are replaced after failures; inbox, policy and versions stay."""
 
     def __init__(
         self,
@@ -65,14 +65,14 @@ class HostedLearner:
         self.inbox = Inbox(directory, options.limits, options.durability, self._nudge, clock, options.files)
         self.condition = Condition.STARTING
         self.problem = ""
-        """The cause of the last failure."""
+        """The cause of the last failure; empty if there was none."""
         self.restarts = RestartBackoff(first_seconds=options.restart_seconds)
         self.progress: LearnerProgress | None = None
         self.saved_at: float | None = None
         self.config = ""
-        """In canonical form, once the worker was ready."""
+        """The config in canonical form, once the worker was ready."""
         self.device = ""
-        """What the worker computes on, once it was ready."""
+        """The torch device of the worker, once it was ready."""
         self.noise_seed = 0
         self.policy: PolicySpec | None = None
         self.form: SegmentFormat | None = None
@@ -80,16 +80,16 @@ class HostedLearner:
         self._directory, self._workers, self._clock = directory, options.workers, clock
         self._plugins, self._fork_server = options.plugins, fork_server
         self._changed = threading.Condition()
-        self._told: dict[int, Callable[[], None]] = {}
-        self._tellings = itertools.count()
+        self._listeners: dict[int, Callable[[], None]] = {}
+        self._listener_ids = itertools.count()
         self._closing = False
         self._patching = threading.Lock()
         self._patches: OrderedDict[tuple[int | None, int], Patch] = OrderedDict()
         self._timer: threading.Timer | None = None
         self._worker: Worker | None = None
-        self._start_queue, self._has_turn = start_queue, False
+        self._start_queue, self._has_slot = start_queue, False
         self.is_in_line = True
-        """Whether its worker has to wait until others have started."""
+        """Whether its worker waits in the start queue."""
         start_queue.enter(self._start)
 
     @property
@@ -124,56 +124,56 @@ class HostedLearner:
 
     @property
     def is_closing(self) -> bool:
-        """Whether the server lets go of it."""
+        """Whether the server is closing it."""
         return self._closing
 
     def wait_until_known(self, timeout: float) -> bool:
-        """Wait for a policy and its first version, or for bad news; false when neither came in time."""
+        """Wait for the policy and its first version, or for a failure; false if neither came in time."""
         with self._changed:
-            return self._changed.wait_for(lambda: self.store is not None or self._is_hopeless(), timeout)
+            return self._changed.wait_for(lambda: self.store is not None or self._has_ended(), timeout)
 
-    def _is_hopeless(self) -> bool:
+    def _has_ended(self) -> bool:
         return self._closing or self.condition in (Condition.REFUSED, Condition.FAILED, Condition.STOPPED)
 
     def wait_for_change(self, is_over: Callable[[], bool], timeout: float) -> None:
-        """Wait until `is_over`, which is asked after every event."""
+        """Wait until `is_over`, which is called after every change."""
         with self._changed:
             self._changed.wait_for(is_over, timeout)
 
     def wake_waiting(self) -> None:
-        """Let the threads that wait look again."""
+        """Let waiting threads check their condition again."""
         with self._changed:
             self._changed.notify_all()
 
     def announce(self) -> None:
-        """Let all who wait look again, threads and those who asked to be told."""
+        """Notify waiting threads and all listeners of a change."""
         with self._changed:
             self._changed.notify_all()
-            told = list(self._told.values())
-        for changed in told:
+            listeners = list(self._listeners.values())
+        for changed in listeners:
             changed()
 
-    def tell(self, changed: Callable[[], None]) -> Callable[[], None]:
-        """Have `changed` called, by whatever thread, when those who wait are to look again; the result ends that."""
+    def listen(self, changed: Callable[[], None]) -> Callable[[], None]:
+        """Call `changed` after every change, from any thread, until the returned function is called."""
         with self._changed:
-            key = next(self._tellings)
-            self._told[key] = changed
+            key = next(self._listener_ids)
+            self._listeners[key] = changed
 
         def end() -> None:
             with self._changed:
-                del self._told[key]
+                del self._listeners[key]
 
         return end
 
     def resolve(self, algorithm: str, parameters: Mapping[str, Any]) -> Resolved:
-        """The canonical form of a config, by the learner's own worker."""
+        """The canonical form of a config, resolved by the learner's own worker."""
         worker = self._worker
         if worker is None:
             raise RuntimeError(f"The worker of learner '{self.name}' is not running. Try again.")
         return worker.resolve(algorithm, parameters)
 
     def begin_closing(self) -> None:
-        """Ask the worker to save and leave; nothing is started any more."""
+        """Ask the worker to save and exit; no other is started."""
         with self._changed:
             self._closing = True
             worker, timer = self._worker, self._timer
@@ -184,7 +184,7 @@ class HostedLearner:
             worker.stop()
 
     def close(self, timeout: float) -> None:
-        """End the worker and let go of the log."""
+        """End the worker and close the log."""
         self.begin_closing()
         worker = self._worker
         if worker is not None:
@@ -192,31 +192,31 @@ class HostedLearner:
         self.inbox.close()
 
     def _start(self) -> bool:
-        """Start a worker, whose turn lasts until it has told how that went; false if there is no use for it."""
+        """Start a worker, which holds its slot until it is ready or has failed; false if none was started."""
         with self._changed:
             self.is_in_line = False
             if self._closing:
                 return False
-            self._has_turn = True
+            self._has_slot = True
             try:
                 self._worker = self._new_worker()
                 return True
             except OSError as error:
-                self._has_turn = False
+                self._has_slot = False
                 problem = f"The worker could not be started: {error}"
-        # The turn is over with the answer, not by calling whoever is next from here: there may be hundreds in line.
+        # Returning false frees the slot; calling `done` here would recurse through hundreds of waiting learners.
         self._note_failure(Failed(problem))
         self.announce()
         return False
 
     def _new_worker(self) -> Worker:
         if self._workers == "threads":
-            return ThreadWorker(self._directory, self.inbox.files, self._hear, self._plugins)
-        return ProcessWorker(self._directory, self._fork_server, self._hear, self._plugins)
+            return ThreadWorker(self._directory, self.inbox.files, self._receive, self._plugins)
+        return ProcessWorker(self._directory, self._fork_server, self._receive, self._plugins)
 
-    def _end_turn(self) -> None:
+    def _free_slot(self) -> None:
         with self._changed:
-            had, self._has_turn = self._has_turn, False
+            had, self._has_slot = self._has_slot, False
         if had:
             self._start_queue.done()
 
@@ -225,12 +225,12 @@ class HostedLearner:
         if worker is not None:
             worker.nudge()
 
-    def _hear(self, event: Event) -> None:
-        """Called from the thread of the worker, or from the one that reads its pipe."""
+    def _receive(self, event: Event) -> None:
+        """Take an event, in the thread of the worker or in the one that reads its pipe."""
         match event:
             case Ready():
                 self._note_ready(event)
-                self._end_turn()
+                self._free_slot()
             case Published():
                 self._publish(event.version, event.blob)
                 _log.debug("Version %d.", event.version, extra={"learner": self.name, "version": event.version})
@@ -239,9 +239,9 @@ class HostedLearner:
                 self.restarts.note_progress(event.position)
                 self.inbox.folded(event.position)
                 if event.position < self.inbox.stored.position:
-                    # The nudge of what came meanwhile was held back while another was on its way.
+                    # A nudge for records that came meanwhile was held back while another was on its way.
                     self._nudge()
-                # Nobody waits for this, and waking hundreds who watch costs more than the push that caused it.
+                # No caller waits for this, and waking hundreds of watchers costs more than the push that caused it.
                 return
             case Saved():
                 self.saved_at = self._clock()
@@ -251,13 +251,13 @@ class HostedLearner:
                 return
             case Refused():
                 self.condition, self.problem = Condition.REFUSED, event.problem
-                self._end_turn()
+                self._free_slot()
             case Failed():
                 self._note_failure(event)
-                self._end_turn()
+                self._free_slot()
             case Stopped():
                 self.condition = Condition.STOPPED
-                self._end_turn()
+                self._free_slot()
         self.announce()
 
     def _note_ready(self, ready: Ready) -> None:
@@ -267,7 +267,7 @@ class HostedLearner:
         if ready.checkpoint_age is not None:
             self.saved_at = self._clock() - ready.checkpoint_age
         self.form = SegmentFormat.of(policy)
-        # The version first: how many more may come is judged by what is not folded yet.
+        # The version first: how many more may come is derived from the records that are not folded yet.
         self._publish(ready.version, ready.blob)
         self.restarts.note_progress(ready.position)
         self.inbox.folded(ready.position)
@@ -279,7 +279,7 @@ class HostedLearner:
         )
 
     def _publish(self, version: int, blob: bytes) -> None:
-        """Keep a version. A worker that folds its log again repeats versions, to the bit: these are known."""
+        """Store a version. A worker that folds its log again repeats versions, bit for bit, which are ignored."""
         failpoint("before version store")
         flat = np.frombuffer(blob, "<f4")
         store = self.store
@@ -301,22 +301,22 @@ class HostedLearner:
         if delay is None:
             self.condition = Condition.FAILED
             _log.error(
-                "Learner %s FAILED and is not started again: %s",
+                "Learner %s FAILED and is not restarted: %s",
                 *(self.name, failure.problem),
                 extra={"learner": self.name},
             )
             return
         self.condition = Condition.STARTING
         _log.warning(
-            "The worker of learner %s starts again in %.1f s: %s",
+            "The worker of learner %s restarts in %.1f s: %s",
             *(self.name, delay, failure.problem),
             extra={"learner": self.name},
         )
-        self._timer = threading.Timer(delay, self._start_again)
+        self._timer = threading.Timer(delay, self._restart)
         self._timer.daemon = True
         self._timer.start()
 
-    def _start_again(self) -> None:
+    def _restart(self) -> None:
         old = self._worker
         if old is not None:
             old.end(1.0)

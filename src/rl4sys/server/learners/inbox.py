@@ -1,4 +1,4 @@
-"""Where segments become durable: deduplicated for ever, bounded, acknowledged only after the group commit."""
+"""The inbox of a learner: segments become durable here, deduplicated, bounded, acknowledged after the group commit."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ _REOPEN_SECONDS = 1.0
 
 
 class StorageFailed(Exception):
-    """The log cannot be written now. Nothing of this offer is acknowledged; what was before is safe."""
+    """The log cannot be written now. Nothing of this push is acknowledged; earlier records are safe."""
 
 
 @dataclass(slots=True)
 class Offered:
-    """What became of some segments, and what there is to wait for before the first two lists may be acknowledged."""
+    """What became of pushed segments. Those stored and repeated may be acknowledged once `waiting` is done."""
 
     stored: list[int] = field(default_factory=list)
     repeated: list[int] = field(default_factory=list)
     full: FailureReason | None = None
-    """Why the others found no room."""
+    """Why the other segments were not stored."""
     waiting: list[Future[range]] = field(default_factory=list)
 
 
@@ -56,7 +56,7 @@ class _Queued(NamedTuple):
 
 
 class Inbox:
-    """The log of one learner, from the side that writes. Any thread may call any method."""
+    """The writing side of a learner's log. Any thread may call any method."""
 
     def __init__(
         self,
@@ -70,32 +70,32 @@ class Inbox:
     ) -> None:
         self.directory = directory
         self._limits, self._durability, self._file_bytes = limits, durability, file_bytes
-        self._tell_committed, self._clock = committed, clock
+        self._committed, self._clock = committed, clock
         self._lock = threading.RLock()
         self._reopening = threading.Lock()
         self._pruning = threading.Lock()
         self._pending: dict[tuple[str, int, int], Future[range]] = {}
         self._queue: deque[_Queued] = deque()
         self._reserved: Counter[str] = Counter()
-        """Bytes by client that are on their way to the log, or in it and not folded."""
+        """Bytes by client that are being written to the log, or in it and not folded."""
         self._folded = 0
         self.problem = ""
-        """Why nothing is stored at the moment."""
+        """Why nothing can be stored at present; empty while it can."""
         self._tried = clock()
         self._open(files)
 
     @property
     def files(self) -> Files:
-        """Where the log lives; a reader in this process needs it when that is memory."""
+        """The files of the log; a reader in this process needs them if they are in memory."""
         return self._records.files
 
     def knows(self, client: str, epoch: int, sequence: int) -> bool:
-        """Whether a segment is in the log already, so that it needs no second look."""
+        """Whether a segment is in the log already, so that it need not be validated again."""
         with self._lock:
             return (client, epoch, sequence) in self.stored.deduplication
 
     def offer(self, entries: Sequence[StoredSegment]) -> Offered:
-        """Append those that are new and fit. `StorageFailed` when the log is out of order: `repair` it first."""
+        """Append the segments that are new and fit. Raises `StorageFailed` if the log is broken: `repair` it first."""
         broken = self._records.broken
         if broken is not None:
             raise StorageFailed(self.problem or str(broken))
@@ -109,7 +109,7 @@ class Inbox:
                 elif (future := self._pending.get(key)) is not None:
                     offered.repeated.append(entry.sequence)
                     offered.waiting.append(future)
-                elif (full := self._without_room(entry, len(fresh))) is not None:
+                elif (full := self._overflow(entry, len(fresh))) is not None:
                     offered.full = full
                     break
                 else:
@@ -125,17 +125,17 @@ class Inbox:
         return self._records.broken is not None
 
     def repair(self) -> None:
-        """After a failed sync only opening the log again tells what is on the disk, which may take a while.
+        """Reopen a broken log, which may take a while: after a failed sync only that shows what is on the disk.
 
-        Raises `StorageFailed` if that fails, or did a moment ago.
+        Raises `StorageFailed` if that fails, or did within the last second.
         """
         if self.is_broken:
-            # One thread at a time; the others find it repaired, or that it was tried a moment ago.
+            # One thread at a time; the others find it repaired, or just tried.
             with self._reopening:
                 self._reopen()
 
     def folded(self, position: int) -> None:
-        """The learner has taken in every record below `position`: they take no room any more."""
+        """The learner has folded every record below `position`: they no longer count against the limits."""
         with self._lock:
             self._folded = max(self._folded, position)
             while self._queue and self._queue[0].number < position:
@@ -143,36 +143,36 @@ class Inbox:
                 self._reserve(queued.client, -queued.length)
 
     def prune(self, before: int) -> None:
-        """Remove old files; what must outlive them is on the disk first. Others push meanwhile."""
+        """Remove old log files, after the identities of their segments are on the disk. Pushes continue meanwhile."""
         with self._pruning:
             with self._lock:
                 encoded, position, log = self.stored.encode(), self.stored.position, self._log
             try:
                 StoredSegments.write(self.directory, encoded)
-                # A fast worker may be ahead of what was noted here.
+                # A fast worker may be ahead of the records noted here.
                 log.prune(min(before, position))
             except (OSError, LogBroken, LogClosed) as error:
                 # Old files only take space; the next checkpoint tries again.
                 _log.warning("Old records in %s could not be removed: %s", self.directory, error)
 
     def queued(self) -> tuple[int, int]:
-        """Segments that are stored and not folded, and their bytes."""
+        """How many segments are stored and not folded, and their bytes."""
         with self._lock:
             return len(self._queue), sum(queued.length for queued in self._queue)
 
     @property
     def unfolded(self) -> int:
-        """Records that the learner has not taken in."""
+        """How many records the learner has not folded."""
         with self._lock:
             return max(0, self.stored.position - self._folded)
 
     @property
     def log_bytes(self) -> int:
-        """What the log takes."""
+        """Size of the log."""
         return self._records.size
 
     def close(self) -> None:
-        """Commit what waits and let go of the files."""
+        """Commit pending records and close the files."""
         self._log.close()
 
     def _append(self, fresh: list[StoredSegment], offered: Offered) -> None:
@@ -206,10 +206,10 @@ class Inbox:
             self._note_problem("")
             for number, entry in zip(future.result(), fresh, strict=True):
                 self._note(number, entry)
-        self._tell_committed()
+        self._committed()
 
     def _note_problem(self, problem: str) -> None:
-        """Remember why nothing is stored, and tell whoever reads the log when that begins and ends."""
+        """Remember why nothing is stored, and log when that begins and ends."""
         before, self.problem = self.problem, problem
         if problem and not before:
             _log.error("Nothing is acknowledged for %s: %s", self.directory.name, problem, extra=self._named)
@@ -228,8 +228,8 @@ class Inbox:
         else:
             self._reserve(entry.client, -length)
 
-    def _without_room(self, entry: StoredSegment, ahead: int) -> FailureReason | None:
-        """Why an entry does not fit; `ahead` others of its offer do. One alone always fits, however large."""
+    def _overflow(self, entry: StoredSegment, ahead: int) -> FailureReason | None:
+        """Why an entry does not fit after `ahead` others of its push. One alone always fits, however large."""
         total, length = self._reserved.total(), len(entry.segment)
         is_crowded = len(self._queue) + len(self._pending) + ahead >= self._limits.inbox_segments
         if total and (total + length > self._limits.inbox_bytes or is_crowded):
@@ -243,7 +243,7 @@ class Inbox:
             del self._reserved[client]
 
     def _open(self, files: Files | None) -> None:
-        """Open the log and fold it into names, counts and queue."""
+        """Open the log and fold it into identities, counts and queue."""
         records = RecordLog(
             self.directory / "log", durability=self._durability, file_bytes=self._file_bytes, files=files
         )

@@ -1,4 +1,4 @@
-"""What makes a learner: written once beside its log, and never changed."""
+"""The setup of a learner: written once next to its log, and never changed."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _NAME = "setup.json"
 
 
 class SetupDamaged(ValueError):
-    """What makes a learner cannot be read."""
+    """The setup of a learner cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class LearnerSetup:
-    """Together with the log this decides every version of the learner, to the bit."""
+    """What a learner is made of. Together with the log it determines every version, bit for bit."""
 
     learner: str
     algorithm: str
@@ -38,10 +38,10 @@ class LearnerSetup:
     action: ActionSpec
     max_segment_steps: int
     owner: str = ""
-    """Which token had it made, as `Caller.token` names it; empty for none. It decides nothing about versions."""
+    """The token that created it, as `Caller.token` identifies it; empty for none. It does not affect versions."""
 
     def write(self, directory: Path) -> None:
-        """Put it on the disk, wholly or not at all."""
+        """Write the file atomically."""
         raw = {
             "format": _FORMAT,
             "learner": self.learner,
@@ -56,7 +56,7 @@ class LearnerSetup:
 
     @classmethod
     def read(cls, directory: Path) -> LearnerSetup:
-        """What `write` left there; `SetupDamaged` if that cannot be read."""
+        """Read the file; `SetupDamaged` if that is not possible."""
         path = directory / _NAME
         try:
             raw = json.loads(path.read_bytes())
@@ -70,16 +70,16 @@ class LearnerSetup:
                 decode_arrays("observation", observation),
                 decode_action(ParseDict(raw["action"], policy_pb2.ActionSpec())),
                 raw["max_segment_steps"],
-                # Learners of older servers have none.
+                # Learners of older servers have no owner.
                 raw.get("owner", ""),
             )
         except (ValueError, KeyError, TypeError, AttributeError, ParseError) as error:
             raise SetupDamaged(
-                f"{path} cannot be read: {type(error).__name__}: {error}. Bring it back from a copy, serve it with the "
-                f"version that wrote it, or move {directory} away to begin anew."
+                f"{path} cannot be read: {type(error).__name__}: {error}. Restore it from a backup, serve it with the "
+                f"version that wrote it, or move {directory} away to start over."
             ) from error
 
 
 def is_learner(directory: Path) -> bool:
-    """Whether a directory is that of a learner that was wholly made."""
+    """Whether a directory holds a learner that was completely created."""
     return (directory / _NAME).is_file()

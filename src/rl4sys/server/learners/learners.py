@@ -1,4 +1,4 @@
-"""All learners of a server: found in its data directory, made when a client asks for one."""
+"""All learners of a server: found in its data directory, or created when a client asks for one."""
 
 from __future__ import annotations
 
@@ -27,45 +27,45 @@ _SHARED = "shared~"
 
 
 def learner_name(client: str, policy_id: str) -> str:
-    """Which learner a client trains: that of its policy_id, or its own. No client's name contains a tilde."""
+    """The learner that a client trains: that of its policy_id, or its own. No client name contains a tilde."""
     return f"{_SHARED}{policy_id}" if policy_id else client
 
 
 def shared_policy(learner: str) -> str | None:
-    """The policy_id that a learner was made for; None where it belongs to one client."""
+    """The policy_id that a learner was created for; None if it belongs to one client."""
     return learner.removeprefix(_SHARED) if learner.startswith(_SHARED) else None
 
 
 class Learners:
-    """Learners by name, each in a directory of that name. Every one that is there is continued at once."""
+    """Learners by name, each in a directory of that name. Those that exist are resumed at the start."""
 
     def __init__(self, data: Path | None, options: ServiceOptions, clock: Callable[[], float]) -> None:
         self._options, self._clock = options, clock
         self._start_queue = StartQueue(options.limits.max_starting)
         self._fork_server = ForkServer()
-        self.patience = threading.BoundedSemaphore(options.limits.max_waiting_joins)
-        """For those who wait until a learner has started."""
+        self.join_slots = threading.BoundedSemaphore(options.limits.max_waiting_joins)
+        """Held by joins that wait until a learner has started."""
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         if data is None or options.durability is Durability.MEMORY:
-            # What the log forgets with the process, checkpoints must forget too.
+            # The log ends with the process, so checkpoints must not outlive it.
             self._temporary = tempfile.TemporaryDirectory(prefix="rl4sys-")
             data = Path(self._temporary.name)
         self.data = data
-        self._place = data / "learners"
-        # Observations of live systems are nobody else's business.
+        self._directory = data / "learners"
+        # Observations of live systems may be confidential.
         make_directory(data, mode=0o700)
-        make_directory(self._place)
+        make_directory(self._directory)
         self._lock_file = _hold(data / "lock")
         self._lock = threading.Lock()
         self._learners: dict[str, HostedLearner] = {}
         self.problems: dict[str, str] = {}
-        """Learners that could not even be opened, and why; the others go on."""
-        for directory in sorted(self._place.iterdir()):
+        """Learners that could not be opened, and why; they do not affect the others."""
+        for directory in sorted(self._directory.iterdir()):
             if is_learner(directory):
-                self._continue(directory)
+                self._resume(directory)
             elif (directory / "log").is_dir():
                 self.problems[directory.name] = (
-                    f"{directory} holds a log, and its setup.json is missing. Bring that back from a copy, or move the "
+                    f"{directory} holds a log, but its setup.json is missing. Restore that from a backup, or move the "
                     f"directory away."
                 )
 
@@ -80,32 +80,32 @@ class Learners:
             return self._learners.get(name)
 
     def find_or_make(self, setup: LearnerSetup) -> HostedLearner:
-        """The learner of the setup's name; a new one if there is none."""
+        """The learner with the name of the setup; a new one if there is none."""
         with self._lock:
             known = self._learners.get(setup.learner)
             if known is not None:
                 return known
-            self._require_room(setup.owner)
+            self._require_quota(setup.owner)
             try:
-                return self._host(self._make(setup))
+                return self._host(self._create(setup))
             except (OSError, LogFull, LogBroken) as error:
                 raise unavailable(
-                    f"The learner '{setup.learner}' cannot be stored: {error}. Make room on the server's disk.",
+                    f"The learner '{setup.learner}' cannot be stored: {error}. Free space on the disk of the server.",
                     FailureReason.STORAGE,
                     _STORAGE_RETRY_MS,
                 ) from error
 
     def forget(self, learner: HostedLearner) -> None:
-        """Remove a learner that could not be made; nothing was ever stored for it."""
+        """Remove a learner that could not be created; nothing was ever stored for it."""
         with self._lock:
             if self._learners.get(learner.name) is not learner or learner.inbox.stored.position:
                 return
             del self._learners[learner.name]
             learner.close(1.0)
-            shutil.rmtree(self._place / learner.name, ignore_errors=True)
+            shutil.rmtree(self._directory / learner.name, ignore_errors=True)
 
     def close(self, timeout: float) -> None:
-        """End all workers at once, and let go of the directory."""
+        """End all workers at once, and release the directory."""
         learners = self.all()
         for learner in learners:
             learner.begin_closing()
@@ -114,19 +114,19 @@ class Learners:
             try:
                 learner.close(max(0.0, deadline - self._clock()))
             except (OSError, LogBroken, LogFull) as error:
-                # What was acknowledged is safe; the others still have to be closed.
+                # Acknowledged records are safe, and the other learners still have to be closed.
                 _log.warning("Learner %s could not be closed properly: %s", learner.name, error)
         self._fork_server.kill()
         self._lock_file.release()
         if self._temporary is not None:
             self._temporary.cleanup()
 
-    def _require_room(self, owner: str) -> None:
+    def _require_quota(self, owner: str) -> None:
         limits = self._options.limits
         owned = sum(learner.setup.owner == owner for learner in self._learners.values()) if owner else 0
         for whose, count, most in (
             ("The server has", len(self._learners), limits.max_learners),
-            ("This token has made", owned, limits.max_learners_per_token),
+            ("This token has created", owned, limits.max_learners_per_token),
         ):
             if count >= most:
                 raise exhausted(
@@ -135,24 +135,24 @@ class Learners:
                     60_000,
                 )
 
-    def _make(self, setup: LearnerSetup) -> Path:
-        directory = self._place / setup.learner
-        # Without a setup and a log it is what a crash left of a learner that was never told of.
+    def _create(self, setup: LearnerSetup) -> Path:
+        directory = self._directory / setup.learner
+        # Without a setup and a log it is what a crash left of a learner that was never used.
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir()
         setup.write(directory)
-        sync_directory(self._place)
-        _log.info("Learner %s is made: %s.", setup.learner, setup.algorithm, extra={"learner": setup.learner})
+        sync_directory(self._directory)
+        _log.info("Learner %s is created: %s.", setup.learner, setup.algorithm, extra={"learner": setup.learner})
         return directory
 
-    def _continue(self, directory: Path) -> None:
+    def _resume(self, directory: Path) -> None:
         try:
             self._host(directory)
         except (SetupDamaged, RecordsDamaged) as error:
-            _log.error("Learner %s cannot be continued: %s", directory.name, error, extra={"learner": directory.name})
+            _log.error("Learner %s cannot be resumed: %s", directory.name, error, extra={"learner": directory.name})
             self.problems[directory.name] = str(error)
-        except Exception as error:  # one learner's damage must not keep the others from going on
-            _log.exception("Learner %s cannot be continued.", directory.name)
+        except Exception as error:  # one damaged learner must not stop the others
+            _log.exception("Learner %s cannot be resumed.", directory.name)
             self.problems[directory.name] = f"{type(error).__name__}: {error}"
 
     def _host(self, directory: Path) -> HostedLearner:

@@ -1,4 +1,4 @@
-"""Decisions on the server, for clients without a runtime of their own."""
+"""The Act call: decisions on the server, for clients without a runtime of their own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rl4sys.wire.generated import training_pb2
 
 
 class _Runtime:
-    """A policy with the weights of one version."""
+    """A policy and the version whose weights it holds."""
 
     def __init__(self, policy: NumpyPolicy) -> None:
         self.policy = policy
@@ -32,7 +32,7 @@ class _Runtime:
 
 
 class PolicyRuntimes:
-    """Answers questions with the newest version of a learner's exploring policy."""
+    """Decides with the newest version of a learner's explore policy."""
 
     def __init__(self, max_rows: int) -> None:
         self._max_rows = max_rows
@@ -40,13 +40,13 @@ class PolicyRuntimes:
         self._runtimes: WeakKeyDictionary[HostedLearner, _Runtime] = WeakKeyDictionary()
 
     def act(self, session: Session, request: training_pb2.ActRequest) -> training_pb2.ActReply:
-        """Decide for every row. Asking again gives the same answer from the same version."""
+        """Decide for every row. The same request gets the same decisions from the same version."""
         learner, form = session.learner, session.form
         if learner.condition is Condition.FAILED:
             raise precondition(FailureReason.LEARNER_FAILED, f"The learner '{learner.name}' FAILED: {learner.problem}")
         if request.schema_hash != form.hash:
             raise precondition(
-                FailureReason.SCHEMA, "The question follows another schema than the learner's. Join again."
+                FailureReason.SCHEMA, "The request follows another schema than the learner's. Join again."
             )
         if learner.policy is None or learner.store is None:
             raise unavailable(f"The learner '{learner.name}' has no version yet. Try again.")
@@ -69,7 +69,7 @@ class PolicyRuntimes:
             except NoAllowedAction as error:
                 raise invalid(str(error)) from error
             if not all(np.isfinite(array).all() for array in _numbers(decision)):
-                raise invalid("The observation is so large that the policy's numbers overflow. Scale it.")
+                raise invalid("The values of the observation are so large that the policy overflows. Scale them.")
             return encode_decision(form, decision, version.number)
 
 

@@ -21,7 +21,7 @@ from rl4sys.wire.generated import training_pb2
 
 
 def problems(requests: Iterable[bytes], plugins: tuple[str, ...]) -> dict[str, str]:
-    """What is wrong with each experiment that is not right."""
+    """The problem of each experiment that cannot be built, by name."""
     try:
         load_learner_plugins(plugins)
     except ConfigError as error:
@@ -30,14 +30,14 @@ def problems(requests: Iterable[bytes], plugins: tuple[str, ...]) -> dict[str, s
     for data in requests:
         request = training_pb2.JoinRequest.FromString(data)
         try:
-            _try(request)
+            _build(request)
         except (ConfigError, UnsuitableActions, UnsuitableBuffer, UnsuitableNetwork) as error:
             found[request.client] = str(error)
     return found
 
 
-def _try(request: training_pb2.JoinRequest) -> None:
-    """Make the learner as far as it is described."""
+def _build(request: training_pb2.JoinRequest) -> None:
+    """Build the learner as far as the request describes it."""
     name, parameters = request.algorithm.name, json.loads(request.algorithm.parameters_json)
     config = resolve(name, parameters)
     if request.observation and request.HasField("action"):

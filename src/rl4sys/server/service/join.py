@@ -1,4 +1,4 @@
-"""From a JoinRequest to a learner that fits it."""
+"""The Join call: finds or creates the learner that a request asks for."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ _STARTING_RETRY_MS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What a client asks for, in its own words or by the name of an experiment."""
+    """What a client asks for, directly or by the name of an experiment."""
 
     algorithm: str
-    """Empty to learn as the learner does already, or as the server does by default."""
+    """Empty for the algorithm of the existing learner, or for the default experiment."""
     parameters: Mapping[str, Any]
     observation: tuple[ArraySpec, ...]
     action: ActionSpec | None
     experiment: str = ""
 
     @property
-    def whose(self) -> str:
-        """Who wants it, for messages."""
+    def source(self) -> str:
+        """Where it comes from, for messages."""
         return f"the experiment '{self.experiment}'" if self.experiment else "the client"
 
 
 def find_learner(
     request: training_pb2.JoinRequest, learners: Learners, options: ServiceOptions, caller: Caller
 ) -> HostedLearner:
-    """The learner for a client: found and compared, or made. It is known by then what its policy is."""
+    """The learner for a client: found and compared, or created. Its policy is known when this returns."""
     wanted = _wanted(request, options)
     name = learner_name(request.client, request.policy_id)
     learner = learners.find(name)
@@ -57,8 +57,8 @@ def find_learner(
     return learner
 
 
-def travelling_policy(request: training_pb2.JoinRequest, policy: PolicySpec) -> policy_pb2.PolicySpec | None:
-    """The policy for the client's runtime; None if it has no runtime and will ask the server."""
+def policy_for_client(request: training_pb2.JoinRequest, policy: PolicySpec) -> policy_pb2.PolicySpec | None:
+    """The policy for the client's runtime; None if it has no runtime and will call Act."""
     if not request.ops:
         return None
     message = encode_policy(policy)
@@ -69,7 +69,7 @@ def travelling_policy(request: training_pb2.JoinRequest, policy: PolicySpec) -> 
         raise precondition(
             FailureReason.MISSING_OPS,
             f"The policy needs {', '.join(missing)}, which this client lacks. Upgrade the client, choose another "
-            f"network, or join without ops and decide with Act.",
+            f"network, or join without ops and call Act.",
         )
     return message
 
@@ -105,7 +105,7 @@ def _wanted(request: training_pb2.JoinRequest, options: ServiceOptions) -> _Want
 
 
 def _offered(offer: OfferedExperiment, observation: tuple[ArraySpec, ...], action: ActionSpec | None) -> _Wanted:
-    """An experiment, completed by what the client says where the experiment says nothing."""
+    """An experiment, completed with what the client specifies and the experiment leaves open."""
     for verb, has, said in (
         ("observes", _words(offer.observation), _words(observation)),
         ("does", offer.action, action),
@@ -128,13 +128,15 @@ def _words(observation: tuple[ArraySpec, ...]) -> list[str]:
 def _parameters(request: training_pb2.JoinRequest, limits: ServiceLimits) -> Mapping[str, Any]:
     text = request.algorithm.parameters_json
     if len(text.encode()) > limits.parameters_bytes:
-        raise invalid(f"The parameters have {len(text)} characters; at most {limits.parameters_bytes} bytes are taken.")
+        raise invalid(
+            f"The parameters have {len(text)} characters; at most {limits.parameters_bytes} bytes are accepted."
+        )
     if not text:
         return {}
     try:
         parameters = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise invalid(f"The parameters are no JSON: {error}. Send the text of one JSON object.") from error
+        raise invalid(f"The parameters are not JSON: {error}. Send the text of one JSON object.") from error
     if not isinstance(parameters, dict):
         raise invalid(f"The parameters are a {type(parameters).__name__}; expected one JSON object.")
     return parameters
@@ -149,7 +151,7 @@ def _new_setup(name: str, wanted: _Wanted, options: ServiceOptions, caller: Call
             f"Name one, such as PPO."
         )
     if not wanted.observation or wanted.action is None:
-        raise invalid(f"There is no learner '{name}' yet. To make it, say what the client observes and can do.")
+        raise invalid(f"There is no learner '{name}' yet. To create it, describe the observation and the action.")
     return LearnerSetup(
         name,
         wanted.algorithm,
@@ -163,17 +165,17 @@ def _new_setup(name: str, wanted: _Wanted, options: ServiceOptions, caller: Call
 
 def _await_policy(learner: HostedLearner, learners: Learners, limits: ServiceLimits) -> None:
     known = learner.wait_until_known(0.0)
-    if not known and learners.patience.acquire(blocking=False):
+    if not known and learners.join_slots.acquire(blocking=False):
         try:
             known = learner.wait_until_known(limits.join_seconds)
         finally:
-            learners.patience.release()
+            learners.join_slots.release()
     if learner.is_closing:
         raise draining()
     match learner.condition:
         case Condition.REFUSED:
             learners.forget(learner)
-            raise invalid(f"The learner '{learner.name}' cannot be made: {learner.problem}")
+            raise invalid(f"The learner '{learner.name}' cannot be created: {learner.problem}")
         case Condition.FAILED:
             raise precondition(
                 FailureReason.LEARNER_FAILED,
@@ -181,7 +183,7 @@ def _await_policy(learner: HostedLearner, learners: Learners, limits: ServiceLim
                 f"the server, or choose another policy_id.",
             )
     if not known:
-        doing = "waits until others have started" if learner.is_in_line else "is still being made or restored"
+        doing = "waits until others have started" if learner.is_in_line else "is still being created or restored"
         raise unavailable(f"The learner '{learner.name}' {doing}. Join again.", retry_after_ms=_STARTING_RETRY_MS)
 
 
@@ -197,7 +199,7 @@ def _require_same(learner: HostedLearner, wanted: _Wanted) -> None:
         return
     if learner.condition is not Condition.RUNNING:
         raise unavailable(
-            f"The learner '{learner.name}' is being restored, and only then can parameters be compared. Join again.",
+            f"The learner '{learner.name}' is being restored, and parameters can be compared only then. Join again.",
             retry_after_ms=_STARTING_RETRY_MS,
         )
     try:
@@ -214,7 +216,7 @@ def _require_same(learner: HostedLearner, wanted: _Wanted) -> None:
 def _other(learner: HostedLearner, verb: str, has: object, asked: object, wanted: _Wanted) -> CallFailed:
     return precondition(
         FailureReason.OTHER_LEARNER,
-        f"The learner '{learner.name}' {verb} {has}; {wanted.whose} asked for {asked}. "
+        f"The learner '{learner.name}' {verb} {has}; {wanted.source} asked for {asked}. "
         f"Make them equal, or choose another policy_id (or client name) for another learner.",
     )
 

@@ -1,4 +1,4 @@
-"""Experiments that a server offers by name, so that clients need not say how to learn."""
+"""Experiments that a server offers by name, so that clients need not configure the learning."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ _CHECK_SECONDS = 300.0
 
 @dataclass(frozen=True, slots=True)
 class OfferedExperiment:
-    """What a client would send to describe the same learner."""
+    """An experiment: what a client would send to describe the same learner."""
 
     name: str
     algorithm: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
     observation: tuple[ArraySpec, ...] = ()
-    """Empty where each client says what it observes."""
+    """Empty if each client describes its own."""
     action: ActionSpec | None = None
-    """None where each client says what it can do."""
+    """None if each client describes its own."""
 
     def to_request(self) -> training_pb2.JoinRequest:
-        """The same as a message."""
+        """The experiment as a message."""
         return training_pb2.JoinRequest(
             client=self.name,
             algorithm=training_pb2.Algorithm(name=self.algorithm, parameters_json=json.dumps(self.parameters)),
@@ -49,7 +49,7 @@ class OfferedExperiment:
 
 
 class OfferedExperiments:
-    """Experiments by name, and whether a client may bring an algorithm of its own instead."""
+    """Experiments by name, and whether a client may choose its own algorithm instead."""
 
     def __init__(self, offers: Iterable[OfferedExperiment] = (), *, allow_client_algorithms: bool = True) -> None:
         self._offers = {offer.name: offer for offer in offers}
@@ -64,7 +64,7 @@ class OfferedExperiments:
         return self._offers.get(DEFAULT)
 
     def find(self, name: str) -> OfferedExperiment:
-        """The experiment of this name, or NOT_FOUND with those that there are."""
+        """The experiment of this name, or NOT_FOUND with a list of all."""
         offer = self._offers.get(name)
         if offer is None:
             asked = name[:128]
@@ -76,19 +76,19 @@ class OfferedExperiments:
         return offer
 
     def refuse_algorithm(self, name: str) -> CallFailed:
-        """What a client hears that brings an algorithm where it may not."""
+        """The error for a client that names an algorithm where it may not."""
         advice = self._listed() if self else "It offers none yet: ask its operator for one."
         return CallFailed(
             Code.PERMISSION_DENIED,
-            f"This server takes no algorithm from clients (got '{name[:128]}'), only the experiments that it offers. "
+            f"This server accepts no algorithm from clients (got '{name[:128]}'), only the experiments that it offers. "
             f"{advice}",
             Failure(FailureReason.ALGORITHM_FORBIDDEN),
         )
 
     def require_sound(self, workers: WorkerKind, plugins: tuple[str, ...] = ()) -> None:
-        """Raise `ConfigError` for a plug-in that cannot be loaded, or the first experiment that makes no learner.
+        """Raise `ConfigError` for a plug-in that cannot be loaded, or the first experiment that cannot be built.
 
-        That takes the algorithms, and so torch: with worker processes it is asked of a process of its own.
+        The check needs torch: with worker processes it runs in a process of its own.
         """
         if not self and not plugins:
             return
@@ -99,7 +99,7 @@ class OfferedExperiments:
 
             found = problems(requests, plugins)
         else:
-            found = _ask_another_process(requests, plugins)
+            found = _problems_in_subprocess(requests, plugins)
         for name, problem in found.items():
             raise ConfigError(f"experiments.{name}: {problem}" if name else f"plugins: {problem}")
 
@@ -108,7 +108,7 @@ class OfferedExperiments:
 
 
 def read_offered_experiments(experiments: Mapping[str, Mapping[str, Any]]) -> tuple[OfferedExperiment, ...]:
-    """The offers of a server's config."""
+    """The experiments of a server's config."""
     offers = []
     for name, values in experiments.items():
         try:
@@ -136,7 +136,7 @@ def _offer(name: str, values: Mapping[str, Any]) -> OfferedExperiment:
     return OfferedExperiment(name, algorithm, parameters, observation, action)
 
 
-def _ask_another_process(requests: list[bytes], plugins: tuple[str, ...]) -> dict[str, str]:
+def _problems_in_subprocess(requests: list[bytes], plugins: tuple[str, ...]) -> dict[str, str]:
     answer = subprocess.run(
         [sys.executable, "-m", "rl4sys.server.service.experiment_check"],
         input=json.dumps({"requests": [request.hex() for request in requests], "plugins": plugins}),

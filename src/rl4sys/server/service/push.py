@@ -1,4 +1,4 @@
-"""From pushed segments to acknowledgements: each is looked at by itself, and its neighbours never suffer for it."""
+"""The Push call: each segment is validated, stored and acknowledged independently of the others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STORAGE_RETRY_MS = 1_000
 
 
 def repair(inbox: Inbox) -> None:
-    """Bring a broken log back before anything is pushed; it may take a while."""
+    """Repair a broken log before anything is pushed; it may take a while."""
     try:
         inbox.repair()
     except StorageFailed as error:
@@ -31,10 +31,10 @@ def repair(inbox: Inbox) -> None:
 
 
 class Push:
-    """Segments on their way to the disk. Wait until they are safe, by thread or coroutine, then ask for the reply."""
+    """A push under way. Wait until its segments are safe, in a thread or coroutine, then get the reply."""
 
     def __init__(self, session: Session, request: training_pb2.PushRequest, limits: ServiceLimits) -> None:
-        """Look at each segment, and hand what can be stored to the log."""
+        """Validate each segment, and hand the good ones to the log."""
         self._session, self._limits = session, limits
         _require_contract(request, limits)
         session.activity.received_bytes += sum(len(pushed.segment) for pushed in request.segments)
@@ -45,20 +45,20 @@ class Push:
             raise _not_stored(error) from error
 
     def wait(self) -> None:
-        """Return when everything is safe, or late."""
+        """Wait until everything is safe, or the commit is late."""
         wait(self._offered.waiting, self._limits.commit_seconds)
 
     async def settled(self) -> None:
-        """As `wait`, for a coroutine. One that is cancelled leaves the log alone: the segments may be safe already."""
+        """As `wait`, for a coroutine. Cancelling it does not affect the log: the segments may be safe already."""
         loop = asyncio.get_running_loop()
-        told = [loop.create_future() for _ in self._offered.waiting]
-        for stored, waiter in zip(self._offered.waiting, told, strict=True):
-            stored.add_done_callback(partial(_tell, loop, waiter))
-        if told:
-            await asyncio.wait(told, timeout=self._limits.commit_seconds)
+        waiters = [loop.create_future() for _ in self._offered.waiting]
+        for stored, waiter in zip(self._offered.waiting, waiters, strict=True):
+            stored.add_done_callback(partial(_wake, loop, waiter))
+        if waiters:
+            await asyncio.wait(waiters, timeout=self._limits.commit_seconds)
 
     def reply(self) -> training_pb2.PushReply:
-        """What became of each segment; raises what befell the log."""
+        """What became of each segment; raises if the log failed."""
         self._require_stored()
         offered, activity, limits = self._offered, self._session.activity, self._limits
         acknowledged = [*self._known, *offered.repeated, *offered.stored]
@@ -71,7 +71,7 @@ class Push:
             if not acknowledged and not self._refused:
                 raise exhausted(
                     offered.full,
-                    f"The learner '{self._session.learner.name}' has as much waiting as it may have. Send again later.",
+                    f"The inbox of learner '{self._session.learner.name}' is full. Send again later.",
                     limits.retry_ms,
                 )
         return training_pb2.PushReply(
@@ -100,7 +100,7 @@ def _require_contract(request: training_pb2.PushRequest, limits: ServiceLimits) 
     if not 1 <= count <= limits.max_push_segments:
         raise invalid(f"A push has {count} segments; expected 1 to {limits.max_push_segments}.")
     if request.ByteSize() > limits.max_message_bytes:
-        raise invalid(f"A push has {request.ByteSize()} bytes; at most {limits.max_message_bytes} are taken.")
+        raise invalid(f"A push has {request.ByteSize()} bytes; at most {limits.max_message_bytes} are accepted.")
     if max(request.epoch, *(pushed.sequence for pushed in request.segments)) > _LARGEST:
         raise invalid(f"Epoch or sequence is larger than {_LARGEST}.")
 
@@ -108,7 +108,7 @@ def _require_contract(request: training_pb2.PushRequest, limits: ServiceLimits) 
 def _examine(
     session: Session, request: training_pb2.PushRequest, limits: ServiceLimits
 ) -> tuple[list[StoredSegment], list[int], list[training_pb2.Refusal]]:
-    """Segments to store, those that are stored already, and those that never can be."""
+    """The segments to store, those already stored, and those refused permanently."""
     inbox, client, epoch = session.learner.inbox, session.client, int(request.epoch)
     is_known_schema = request.schema_hash == session.form.hash
     accepted: dict[int, StoredSegment] = {}
@@ -144,7 +144,7 @@ def _validated(session: Session, pushed: training_pb2.PushedSegment, limits: Ser
         sequence=int(pushed.sequence),
         max_steps=learner.setup.max_segment_steps,
     )
-    # Each record that waits may still bring a version: a worker that folds its log again repeats old ones.
+    # Each unfolded record may still produce a version: a worker that folds its log again repeats old ones.
     newest = learner.version + learner.inbox.unfolded
     if segment.policy_version > newest:
         raise SegmentRefused(
@@ -154,9 +154,9 @@ def _validated(session: Session, pushed: training_pb2.PushedSegment, limits: Ser
     return segment.steps
 
 
-def _tell(loop: asyncio.AbstractEventLoop, waiter: asyncio.Future[None], _: object) -> None:
+def _wake(loop: asyncio.AbstractEventLoop, waiter: asyncio.Future[None], _: object) -> None:
     """Called by the thread that commits."""
-    with suppress(RuntimeError):  # the loop has ended with the server, and nobody waits there any more
+    with suppress(RuntimeError):  # the loop has ended with the server, and no caller waits there
         loop.call_soon_threadsafe(_finish, waiter)
 
 

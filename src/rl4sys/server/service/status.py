@@ -1,4 +1,4 @@
-"""What the server tells about itself."""
+"""The Status call: the state of the server, its learners and its clients."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rl4sys.wire.generated import status_pb2
 _SOFTWARE = f"rl4sys/{__version__}"
 _CONNECTED_SECONDS = 60.0
 _MOST_CLIENTS = 10_000
-"""In one reply, which must fit a message."""
+"""Clients in one reply, which must fit a message."""
 _STATES = {
     Condition.STARTING: status_pb2.LEARNER_STATE_STARTING,
     Condition.REFUSED: status_pb2.LEARNER_STATE_FAILED,
@@ -33,7 +33,7 @@ _STATES = {
 
 
 class StatusReporter:
-    """Puts learners and clients into a status."""
+    """Builds the status of learners and clients."""
 
     def __init__(
         self, learners: Learners, sessions: Sessions, durability: Durability, clock: Callable[[], float]
@@ -50,7 +50,7 @@ class StatusReporter:
         *,
         is_draining: bool,
     ) -> status_pb2.StatusReply:
-        """All of the server, or what concerns one learner; of both, what is the caller's business."""
+        """The whole server or one learner, restricted to what the caller may see."""
         seen = [each for each in self._learners.all() if _may_see(caller, each.name)]
         learners = [each for each in seen if learner in ("", each.name)]
         problems = self._learners.problems.items()
@@ -98,7 +98,7 @@ class StatusReporter:
     def _clients(
         self, learners: list[HostedLearner], heard: list[ClientActivity], caller: Caller
     ) -> tuple[list[status_pb2.ClientStatus], int]:
-        """By name; and how many are left out. Those that have been heard of come before those that are remembered."""
+        """Clients by name, and how many are left out: those that called since the start take precedence."""
         known = {(activity.client, activity.learner.name) for activity in heard}
         silent = [
             ClientActivity(client, learner)
@@ -170,7 +170,7 @@ class StatusReporter:
 
 
 def _may_see(caller: Caller, learner: str) -> bool:
-    """A learner of its own is named after its client."""
+    """Whether the caller may see a learner. A client's own learner has the name of the client."""
     policy_id = shared_policy(learner)
     return caller.may_use(learner) if policy_id is None else caller.may_join(policy_id)
 
@@ -186,6 +186,6 @@ def _size(directory: Path) -> int:
             try:
                 total += os.lstat(os.path.join(place, name)).st_size
             except OSError:
-                # Files come and go while this looks.
+                # Files may be removed meanwhile.
                 continue
     return total

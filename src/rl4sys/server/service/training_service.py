@@ -1,4 +1,4 @@
-"""The training service: a plain class on messages, whatever carries them. It imports no torch."""
+"""The training service: its calls as methods on messages, independent of the transport. It imports no torch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rl4sys.server.call_errors import draining, exhausted, unavailable
 from rl4sys.server.learners.learners import Learners
 from rl4sys.server.options import ServiceOptions
 from rl4sys.server.service.act import PolicyRuntimes
-from rl4sys.server.service.join import agreed_protocol, find_learner, travelling_policy
+from rl4sys.server.service.join import agreed_protocol, find_learner, policy_for_client
 from rl4sys.server.service.push import Push, repair
 from rl4sys.server.service.status import StatusReporter
 from rl4sys.server.service.watch import VersionWatch, pull
@@ -32,7 +32,7 @@ _OK = "OK"
 
 
 class TrainingService:
-    """Lets clients join, push, pull, watch, decide and look. Any thread may call any method; all raise `CallFailed`."""
+    """The calls join, push, pull, watch, act and status. Any thread may call any method; all raise `CallFailed`."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class TrainingService:
         options: ServiceOptions | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Continue every learner in `data`; None keeps everything in a place that goes with the service."""
+        """Resume every learner in `data`; None uses a temporary directory that is removed with the service."""
         self.options = options or ServiceOptions()
         self._limits = self.options.limits
         self.options.offers.require_sound(self.options.workers, self.options.plugins)
@@ -56,17 +56,17 @@ class TrainingService:
         self._idle = threading.Condition(self._lock)
         self._draining = False
         self.calls: Counter[tuple[str, str]] = Counter()
-        """Calls that ended, by method and the name of the code; a Watch counts when it begins."""
+        """Calls that ended, by method and the name of the code; a Watch counts when it starts."""
 
     def join(self, request: training_pb2.JoinRequest, caller: Caller = ANYONE) -> training_pb2.JoinReply:
-        """Find or make the learner of a client."""
+        """Find or create the learner of a client."""
         with self._call("Join"):
             protocol = agreed_protocol(request)
             caller.require(request.client, request.policy_id)
             learner = find_learner(request, self._learners, self.options, caller)
             if learner.policy is None or learner.form is None:
                 raise unavailable(f"The learner '{learner.name}' has no policy yet. Join again.")
-            explore = travelling_policy(request, learner.policy)
+            explore = policy_for_client(request, learner.policy)
             software = request.software[:_LONGEST_SOFTWARE]
             session = self._sessions.open(request.client, learner, learner.form, software, caller, request.policy_id)
             _log.info(
@@ -86,7 +86,7 @@ class TrainingService:
             )
 
     def push(self, request: training_pb2.PushRequest, caller: Caller = ANYONE) -> training_pb2.PushReply:
-        """Store segments; what the reply acknowledges is durable."""
+        """Store segments; those that the reply acknowledges are durable."""
         with self._call("Push"):
             session = self._sessions.get(request.session, caller)
             repair(session.learner.inbox)
@@ -94,8 +94,8 @@ class TrainingService:
             push.wait()
             return push.reply()
 
-    async def push_soon(self, request: training_pb2.PushRequest, caller: Caller = ANYONE) -> training_pb2.PushReply:
-        """As `push`, for an event loop: other calls go on while the disk works."""
+    async def push_async(self, request: training_pb2.PushRequest, caller: Caller = ANYONE) -> training_pb2.PushReply:
+        """As `push`, for an event loop: other calls continue while the disk works."""
         with self._call("Push"):
             session = self._sessions.get(request.session, caller)
             if session.learner.inbox.is_broken:
@@ -105,7 +105,7 @@ class TrainingService:
             return push.reply()
 
     def pull(self, request: training_pb2.PullRequest, caller: Caller = ANYONE) -> Iterator[weights_pb2.PatchChunk]:
-        """The patch to a newer version, in parts."""
+        """The patch to a newer version, in chunks."""
         with self._call("Pull"):
             yield from pull(self._sessions.get(request.session, caller), request)
 
@@ -118,13 +118,13 @@ class TrainingService:
                 is_full = self._watchers.total() >= limits.max_watchers
                 if is_full or (token and self._watchers[token] >= limits.max_watchers_per_token):
                     raise exhausted(
-                        FailureReason.QUOTA, "As many clients watch as may at the same time. Pull instead.", 10_000
+                        FailureReason.QUOTA, "The limit of watching clients is reached. Pull instead.", 10_000
                     )
                 self._watchers[token] += 1
             return VersionWatch(session, request, lambda: self._draining, lambda: self._watcher_left(token))
 
     def require_watching(self, request: training_pb2.WatchRequest, caller: Caller) -> None:
-        """Raise unless the caller may still watch: tokens are revoked, and expire, while streams are open."""
+        """Raise unless the caller may still watch: tokens may be revoked or expire while streams are open."""
         self._sessions.get(request.session, caller)
 
     def act(self, request: training_pb2.ActRequest, caller: Caller = ANYONE) -> training_pb2.ActReply:
@@ -133,7 +133,7 @@ class TrainingService:
             return self._runtimes.act(self._sessions.get(request.session, caller), request)
 
     def status(self, request: status_pb2.StatusRequest, caller: Caller = ANYONE) -> status_pb2.StatusReply:
-        """What the server is doing; also while it drains."""
+        """The status of the server; also while it drains."""
         try:
             reply = self.report(request.learner, caller)
         except CallFailed as error:
@@ -143,18 +143,18 @@ class TrainingService:
         return reply
 
     def report(self, learner: str = "", caller: Caller = ANYONE) -> status_pb2.StatusReply:
-        """The same, not counted as a call: all of the server, or what concerns one learner."""
+        """The same, not counted as a call: of the whole server, or of one learner."""
         with self._lock:
             calls = self.calls.copy()
         return self._reporter.status(learner, calls, caller, is_draining=self._draining)
 
     def count(self, method: str, code: str) -> None:
-        """A call ended; those that never reached the service are counted by whoever refused them."""
+        """Count a call that ended; the transport counts those that it refused itself."""
         with self._lock:
             self.calls[method, code] += 1
 
     def drain(self, timeout: float = 10.0) -> None:
-        """Take no more calls, finish those under way, checkpoint every learner, and let go. Again does nothing."""
+        """Refuse new calls, finish those under way, checkpoint every learner and close. A second call does nothing."""
         with self._lock:
             if self._draining:
                 return
@@ -219,7 +219,7 @@ class _Call:
 
 
 def _code(error: BaseException | None) -> str:
-    """How a call ended; who breaks off, a generator or a coroutine, raises what is no `Exception`."""
+    """The code of a call that ended; a cancelled generator or coroutine raises what is not an `Exception`."""
     if error is None:
         return _OK
     if isinstance(error, CallFailed):

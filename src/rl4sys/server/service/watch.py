@@ -1,4 +1,4 @@
-"""Versions on their way to clients: asked for one by one, or told of as they appear."""
+"""The Pull and Watch calls: versions on request, or as they are published."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LOOK_SECONDS = 30.0
 
 
 def pull(session: Session, request: training_pb2.PullRequest) -> Iterator[weights_pb2.PatchChunk]:
-    """The parts of a patch; none when the client has the newest version already."""
+    """The chunks of a patch; none if the client has the newest version already."""
     learner = session.learner
     have = int(request.have) if request.HasField("have") else None
     want = int(request.want) if request.HasField("want") else None
@@ -35,7 +35,7 @@ def pull(session: Session, request: training_pb2.PullRequest) -> Iterator[weight
 
 
 class VersionWatch:
-    """New versions of one learner, until cancelled. Versions that were replaced meanwhile are skipped."""
+    """New versions of one learner, until cancelled. Versions that were superseded meanwhile are skipped."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class VersionWatch:
         self._session, self._is_draining, self._left = session, is_draining, left
         self._have = int(request.have) if request.HasField("have") else None
         if self._have is not None and self._have > session.learner.version:
-            # No learner gave it this number: what it has is worth nothing.
+            # This learner never published that number: the client's weights are of no use as a base.
             self._have = None
         self._sent = self._have
         self._max_patch_bytes = min(request.max_patch_bytes, INLINE_PATCH_BYTES)
@@ -63,12 +63,12 @@ class VersionWatch:
         finally:
             self.cancel()
 
-    def tell(self, changed: Callable[[], None]) -> Callable[[], None]:
-        """Have `changed` called by another thread whenever `has_news` is worth asking; call the result to end that."""
-        return self._session.learner.tell(changed)
+    def listen(self, changed: Callable[[], None]) -> Callable[[], None]:
+        """Call `changed` from another thread whenever `has_news` may have changed; call the result to stop that."""
+        return self._session.learner.listen(changed)
 
     def has_news(self) -> bool:
-        """Whether there is something to send; raises what ends the stream."""
+        """Whether there is a version to send; raises if the stream has to end."""
         if self._is_draining():
             raise draining()
         learner = self._session.learner
@@ -77,7 +77,7 @@ class VersionWatch:
         return self._sent is None or learner.version > self._sent
 
     def news(self) -> training_pb2.NewVersion:
-        """The newest version, with its patch if that is small enough; it takes as long as packing one does."""
+        """The newest version, with its patch if that is small enough; packing it may take a while."""
         newest = self._sent = self._session.learner.version
         news = training_pb2.NewVersion(version=newest)
         if self._max_patch_bytes:

@@ -1,4 +1,4 @@
-"""Where a server can listen: which addresses are none, which stay on this machine, and why one cannot be had."""
+"""Addresses that a server listens on: which are valid, which are local, and why one is not available."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _UNIX = "unix:"
 
 
 def require_address(listen: str) -> None:
-    """Refuse what is neither HOST:PORT nor unix:PATH."""
+    """Refuse an address that is neither HOST:PORT nor unix:PATH."""
     if not (listen.startswith(_UNIX) and len(listen) > len(_UNIX)) and host_and_port(listen) is None:
         raise ImpossibleSetup(
             f"listen: got '{listen}'; expected HOST:PORT with a port up to 65535 (0: any free one), such as "
@@ -28,7 +28,7 @@ def host_of(listen: str) -> str:
 
 
 def is_local(listen: str) -> bool:
-    """Whether only this machine can reach it."""
+    """Whether only this machine can connect to it."""
     if listen.startswith(_UNIX):
         return True
     host = host_of(listen)
@@ -39,7 +39,7 @@ def is_local(listen: str) -> bool:
 
 
 def require_unowned(listen: str) -> None:
-    """Refuse a socket at which somebody answers: gRPC would put its own there, and that one gets no more calls."""
+    """Refuse a Unix socket that another server uses: gRPC would replace it, and that server would get no more calls."""
     if not listen.startswith(_UNIX):
         return
     path = listen.removeprefix(_UNIX)
@@ -47,23 +47,23 @@ def require_unowned(listen: str) -> None:
         try:
             attempt.connect(path)
         except OSError:
-            # Nobody is there; what a killed server left behind is replaced.
+            # No server answers; the socket that a killed one left behind is replaced.
             return
     raise ImpossibleSetup(f"Cannot listen on {listen}: another server does. End that one, or choose another --listen.")
 
 
-def why_not(listen: str) -> str:
-    """What the system says to an attempt to listen there, with advice: gRPC keeps it to itself."""
+def listen_problem(listen: str) -> str:
+    """Why the system does not allow listening there, with advice: gRPC does not say."""
     try:
         if listen.startswith(_UNIX):
-            # Nothing is bound here: that would leave a socket behind.
+            # Binding would leave a socket behind.
             os.stat(os.path.dirname(listen.removeprefix(_UNIX)) or ".")
-            return "its directory is there, but no socket can be made in it. Choose another --listen."
+            return "its directory exists, but no socket can be created in it. Choose another --listen."
         _bind(host_of(listen), int(listen.rpartition(":")[2]))
     except OSError as error:
-        advice = "End who has it, or choose" if error.errno == errno.EADDRINUSE else "Choose"
+        advice = "End the process that uses it, or choose" if error.errno == errno.EADDRINUSE else "Choose"
         return f"{error.strerror or error}. {advice} another --listen."
-    return "it was taken a moment ago. Try again."
+    return "it is free again. Try once more."
 
 
 def _bind(host: str, port: int) -> None:

@@ -1,4 +1,4 @@
-"""A server on a network address, from start to drain."""
+"""The gRPC server: it listens on an address, from start to drain."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import grpc.aio
 from rl4sys.server.access.tokens import TokenFile
 from rl4sys.server.options import DEFAULT_DATA, ImpossibleSetup, ServiceOptions
 from rl4sys.server.service.training_service import TrainingService
-from rl4sys.server.transport.addresses import host_of, is_local, require_address, require_unowned, why_not
+from rl4sys.server.transport.addresses import host_of, is_local, listen_problem, require_address, require_unowned
 from rl4sys.server.transport.grpc_servicer import TrainingServicer
 
 if TYPE_CHECKING:
@@ -32,18 +32,18 @@ DEFAULT_LISTEN = "127.0.0.1:50051"
 DRAIN_SECONDS = 10.0
 _SIGNAL_SECONDS = 0.5
 _CALL_THREADS = 16
-"""For joining, deciding and telling the status; pushing and watching need none."""
+"""Threads for Join, Act and Status; Push and Watch need none."""
 _PACKERS = 4
-"""For making patches, which takes a while for a large model."""
+"""Threads that make patches, which takes a while for a large model."""
 _CALLS = 1_024
-"""At once, besides those who watch; more are told to come again."""
+"""Concurrent calls besides watches; more are refused with RESOURCE_EXHAUSTED."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
-    """How a server is reached, and by whom."""
+    """Where a server listens, and who may connect."""
 
     listen: str = DEFAULT_LISTEN
     """HOST:PORT (port 0: any free one), or unix:PATH."""
@@ -52,12 +52,12 @@ class ServerOptions:
     tls_cert: Path | None = None
     tls_key: Path | None = None
     tls_client_ca: Path | None = None
-    """If set, clients must show a certificate of this authority."""
+    """If set, clients must present a certificate of this authority."""
     insecure: bool = False
-    """Listen beyond this machine without TLS or tokens, on purpose."""
+    """Accept connections from other machines without TLS or tokens, on purpose."""
     service: ServiceOptions = field(default_factory=ServiceOptions)
     metrics_port: int | None = None
-    """Where `serve` shows metrics over HTTP, on this machine alone unless `insecure` (0: any free port)."""
+    """The port of metrics over HTTP, for this machine only unless `insecure` (0: any free port)."""
 
     def __post_init__(self) -> None:
         require_address(self.listen)
@@ -67,12 +67,12 @@ class ServerOptions:
         if not (is_closed or self.insecure or is_local(self.listen)):
             raise ImpossibleSetup(
                 f"{self.listen} can be reached from other machines. Give --tls-cert, --tls-key and --token-file, "
-                f"listen on 127.0.0.1, or say --insecure if everybody there may train and read."
+                f"listen on 127.0.0.1, or give --insecure if every client in that network may train and read."
             )
 
 
 class GrpcServer:
-    """A service that listens. It takes calls as soon as it is made, in an event loop in a thread of its own."""
+    """A service that takes gRPC calls once it is created, in an event loop in a thread of its own."""
 
     def __init__(self, options: ServerOptions) -> None:
         self._tokens = TokenFile(_existing(options.token_file)) if options.token_file is not None else None
@@ -90,7 +90,7 @@ class GrpcServer:
         except RuntimeError as error:
             self._close_loop()
             self.service.drain()
-            raise ImpossibleSetup(f"Cannot listen on {options.listen}: {why_not(options.listen)}") from error
+            raise ImpossibleSetup(f"Cannot listen on {options.listen}: {listen_problem(options.listen)}") from error
 
     def drain(self, timeout: float = DRAIN_SECONDS) -> None:
         """Refuse new calls with UNAVAILABLE, finish those under way, checkpoint all learners, then close the port."""
@@ -141,7 +141,7 @@ def serve(options: ServerOptions, ready: Callable[[GrpcServer], None] | None = N
                 if ready is not None:
                     ready(server)
                 while not asked.wait(_SIGNAL_SECONDS):
-                    # The kernel may hand a signal to a thread of some library, which does not wake this one.
+                    # The kernel may deliver a signal to a thread of a library, which does not wake this one.
                     continue
         finally:
             _log.info("Draining.")
@@ -153,7 +153,7 @@ def serve(options: ServerOptions, ready: Callable[[GrpcServer], None] | None = N
 
 @contextmanager
 def _metrics(options: ServerOptions, service: TrainingService) -> Iterator[None]:
-    """Show metrics meanwhile, if that is wanted; beyond this machine only where everything is open on purpose."""
+    """Serve metrics within the `with` block if a port is set; to other machines only if the server is insecure."""
     if options.metrics_port is None:
         yield
         return
@@ -166,7 +166,7 @@ def _metrics(options: ServerOptions, service: TrainingService) -> Iterator[None]
     metrics = MetricsServer(host, options.metrics_port, service.report)
     _log.info("Metrics on http://%s:%d/metrics.", f"[{host}]" if ":" in host else host, metrics.port)
     if is_shared:
-        _log.warning("Metrics can be read from other machines, as all else with --insecure.")
+        _log.warning("Metrics can be read from other machines, like everything with --insecure.")
     try:
         yield
     finally:
@@ -191,12 +191,12 @@ def _channel_options(max_message_bytes: int) -> list[tuple[str, int]]:
     return [
         ("grpc.max_receive_message_length", max_message_bytes),
         ("grpc.max_send_message_length", max_message_bytes),
-        # A dead client is noticed, and living ones may ask as often: the client sets the same.
+        # Dead connections are detected; clients may ping as often, and set the same times.
         ("grpc.keepalive_time_ms", 20_000),
         ("grpc.keepalive_timeout_ms", 10_000),
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.min_recv_ping_interval_without_data_ms", 10_000),
-        # Two servers on one port would share the clients between them.
+        # Two servers on one port would each get a part of the clients.
         ("grpc.so_reuseport", 0),
     ]
 
@@ -211,28 +211,28 @@ def _credentials(options: ServerOptions) -> grpc.ServerCredentials | None:
 
 
 def _require_pair(certificate: Path, key: Path, authority: Path | None) -> None:
-    """Try the files: gRPC would only say that it cannot listen."""
+    """Load the files once: gRPC would only report that it cannot listen."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
-        # Without a terminal nobody can be asked for the password of a key.
+        # A server has no terminal to ask for the password of a key.
         context.load_cert_chain(certificate, key, password="")
     except (ssl.SSLError, OSError) as error:
         raise ImpossibleSetup(
-            f"{certificate} and {key} are no certificate with its private key, both as PEM and without a password: "
-            f"{_words(error)}."
+            f"{certificate} and {key} are not a certificate and its private key, both as PEM and without a password: "
+            f"{_reason(error)}."
         ) from error
     if authority is not None:
         try:
             context.load_verify_locations(_existing(authority))
         except (ssl.SSLError, OSError) as error:
-            raise ImpossibleSetup(f"{authority} is no certificate of an authority (PEM): {_words(error)}.") from error
+            raise ImpossibleSetup(f"{authority} is no PEM certificate of an authority: {_reason(error)}.") from error
 
 
-def _words(error: OSError) -> str:
+def _reason(error: OSError) -> str:
     return getattr(error, "reason", None) or error.strerror or str(error)
 
 
 def _existing(path: Path) -> Path:
     if not path.is_file():
-        raise ImpossibleSetup(f"{path} does not exist, or is no file.")
+        raise ImpossibleSetup(f"{path} does not exist, or is not a file.")
     return path

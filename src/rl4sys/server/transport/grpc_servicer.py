@@ -1,7 +1,7 @@
-"""The service behind gRPC: bytes into messages, tokens into callers, failures into status codes. Nothing else.
+"""The gRPC servicer: converts bytes to messages, tokens to callers and failures to status codes, and nothing else.
 
-What hundreds of clients do all the time, pushing and watching, runs as coroutines on one event loop; what may take a
-while runs in threads beside it.
+Push and Watch, which hundreds of clients use all the time, run as coroutines on one event loop; calls that may take a
+while run in threads.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 _LONGEST_DETAILS = 3_000
 """Status messages travel in headers, which gRPC keeps below 8 KiB."""
 _LOOK_SECONDS = 5.0
-"""After which a token is looked at again that holds a stream open."""
+"""How often the token of an open stream is checked again."""
 
 M = TypeVar("M", bound=Message)
 T = TypeVar("T")
@@ -44,14 +44,14 @@ class TrainingServicer:
     def __init__(
         self, service: TrainingService, tokens: TokenFile | None, threads: Executor, packers: Executor
     ) -> None:
-        """`threads` are for what may take a while, `packers` for making patches, which others must not wait for."""
+        """`threads` run calls that may take a while, `packers` make patches, which other calls must not wait for."""
         self._service, self._tokens, self._threads, self._packers = service, tokens, threads, packers
         limits = service.options.limits
         self._most_bytes = limits.max_message_bytes
         self._most_segments = limits.max_push_segments
 
     def handler(self) -> grpc.GenericRpcHandler:
-        """What to add to a server."""
+        """The handler to add to a server."""
         return grpc.method_handlers_generic_handler(
             "rl4sys.v1.Training",
             {
@@ -69,10 +69,10 @@ class TrainingServicer:
         return await _in(self._threads, self._service.join, request, caller)
 
     async def _push(self, data: bytes, context: Context) -> training_pb2.PushReply:
-        # A few more than are taken, so that the service can say how many they were.
+        # A few more than are accepted, so that the service can report how many there were.
         bounds = (self._most_bytes, 2 * self._most_segments + 16)
         caller, request = self._received("Push", training_pb2.PushRequest, data, context, *bounds)
-        return await self._service.push_soon(request, caller)
+        return await self._service.push_async(request, caller)
 
     async def _act(self, data: bytes, context: Context) -> training_pb2.ActReply:
         caller, request = self._received("Act", training_pb2.ActRequest, data, context, self._most_bytes)
@@ -93,10 +93,10 @@ class TrainingServicer:
         watching = self._service.watch(request, caller)
         loop, changed = asyncio.get_running_loop(), asyncio.Event()
 
-        def tell() -> None:
+        def wake() -> None:
             loop.call_soon_threadsafe(changed.set)
 
-        end_telling = watching.tell(tell)
+        stop_listening = watching.listen(wake)
         try:
             while True:
                 changed.clear()
@@ -109,7 +109,7 @@ class TrainingServicer:
                 else:
                     await _either(changed, _LOOK_SECONDS)
         finally:
-            end_telling()
+            stop_listening()
             watching.cancel()
 
     def _received(
@@ -121,7 +121,7 @@ class TrainingServicer:
         most_bytes: int = REQUEST_BYTES,
         most_fields: int = REQUEST_FIELDS,
     ) -> tuple[Caller, M]:
-        """Who calls, and what they say. First of all who: whoever may not call learns nothing else."""
+        """The caller and its request. The caller is checked first: one without permission learns nothing else."""
         caller = self._caller(method, context)
         try:
             return caller, parse(kind, data, most_bytes=most_bytes, most_fields=most_fields)
@@ -176,8 +176,8 @@ def _stream(answer: Callable[[bytes, Context], AsyncGenerator[Message, None]]) -
 
 async def _abort(context: Context, error: Exception) -> NoReturn:
     if not isinstance(error, CallFailed):
-        _log.error("A call failed in an unexpected way.", exc_info=error)
-        error = CallFailed(Code.INTERNAL, "The server has a fault; its log says more. Report it.", Failure())
+        _log.error("A call failed unexpectedly.", exc_info=error)
+        error = CallFailed(Code.INTERNAL, "Internal error of the server; see its log, and report it.", Failure())
     await context.abort(
         grpc.StatusCode[error.code.value], str(error)[:_LONGEST_DETAILS], (error.failure.to_metadata(),)
     )

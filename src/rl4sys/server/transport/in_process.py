@@ -1,4 +1,4 @@
-"""Calls to a service in the same process: for tests, simulation and `inproc` users."""
+"""Calls to a service in the same process, for tests, simulations and embedded use."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from rl4sys.wire.generated import status_pb2, training_pb2, weights_pb2
 
 
 class InProcessTransport:
-    """Carries calls without a network. Deadlines are those of the service: there is nobody else to be late."""
+    """A transport without a network. Timeouts are those of the service."""
 
     def __init__(self, service: TrainingService, caller: Caller = ANYONE) -> None:
         self._service, self._caller = service, caller
 
     def join(self, request: training_pb2.JoinRequest, timeout: float) -> training_pb2.JoinReply:
-        """Find or make the learner of a client."""
+        """Find or create the learner of a client."""
         return self._service.join(request, self._caller)
 
     def push(self, request: training_pb2.PushRequest, timeout: float) -> training_pb2.PushReply:
@@ -25,7 +25,7 @@ class InProcessTransport:
         return self._service.push(request, self._caller)
 
     def pull(self, request: training_pb2.PullRequest, timeout: float) -> Iterator[weights_pb2.PatchChunk]:
-        """The patch to a newer version, in parts."""
+        """The patch to a newer version, in chunks."""
         return self._service.pull(request, self._caller)
 
     def watch(self, request: training_pb2.WatchRequest) -> Watching:
@@ -37,8 +37,8 @@ class InProcessTransport:
         return self._service.act(request, self._caller)
 
     def status(self, request: status_pb2.StatusRequest, timeout: float) -> status_pb2.StatusReply:
-        """What the server is doing."""
+        """The status of the server."""
         return self._service.status(request, self._caller)
 
     def close(self) -> None:
-        """Nothing to let go of; the service belongs to whoever made it."""
+        """Do nothing: the service stays open for its owner."""

@@ -1,4 +1,4 @@
-"""TensorBoard files of one learner. An accessory: it may be missing or fail, and learning goes on."""
+"""TensorBoard files of one learner. They are optional: if they fail, learning continues."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _log = logging.getLogger(__name__)
 
 
 class Curves:
-    """Scalars over steps; quiet after the first failure."""
+    """Writes scalars over steps; stops at the first failure."""
 
     def __init__(self, directory: Path, step: int, clock: Callable[[], float] = time.time) -> None:
         self._works = True
@@ -23,10 +23,10 @@ class Curves:
 
             self._event, self._summary = Event, Summary
             self._writer = EventFileWriter(str(directory))
-            # TensorBoard forgets what was logged at this step or later: the log is folded again from here.
+            # TensorBoard drops points of this step and later: the log is folded again from here.
             start = SessionLog(status=SessionLog.START)
             self._writer.add_event(Event(step=step + 1, wall_time=clock(), session_log=start))
-        except Exception as error:  # whatever it is, learning is worth more
+        except Exception as error:  # learning must not fail with its curves
             self._give_up(error)
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
@@ -41,7 +41,7 @@ class Curves:
             self._give_up(error)
 
     def close(self) -> None:
-        """Write what is left."""
+        """Write buffered scalars and close the files."""
         if not self._works:
             return
         try:
@@ -51,4 +51,4 @@ class Curves:
 
     def _give_up(self, error: Exception) -> None:
         self._works = False
-        _log.warning("TensorBoard is left out from now on: %s", error)
+        _log.warning("No more TensorBoard curves are written: %s", error)

@@ -1,4 +1,4 @@
-"""What a learner's worker tells its host, within a process or through a pipe: a line of JSON, then raw bytes."""
+"""Events that a worker sends to its host, within a process or through a pipe: a line of JSON, then raw bytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The learner is made or restored; what follows was learned after `position`."""
+    """The learner is created or restored, and has folded every record below `position`."""
 
     policy: str
     """The exploring policy, as `PolicySpec.to_json` writes it."""
@@ -21,14 +21,14 @@ class Ready:
     position: int
     blob: bytes = b""
     device: str = ""
-    """What it computes on."""
+    """The torch device."""
     checkpoint_age: float | None = None
-    """Seconds since the checkpoint was written that it was restored from; None without one."""
+    """Age in seconds of the checkpoint that it was restored from; None without one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A version."""
+    """A new version of the weights."""
 
     version: int
     blob: bytes = b""
@@ -36,7 +36,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class LearnerProgress:
-    """Every record below `position` has been folded in."""
+    """How far the learner is: every record below `position` is folded."""
 
     position: int
     steps: int
@@ -49,7 +49,7 @@ class LearnerProgress:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """There is a checkpoint; no kept one needs records below `oldest`."""
+    """A checkpoint was written; no checkpoint needs records below `oldest`."""
 
     position: int
     oldest: int
@@ -57,14 +57,14 @@ class Saved:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The learner cannot be made from its setup, however often one tries."""
+    """The learner cannot be created from its setup; trying again would not help."""
 
     problem: str
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The worker ended, and not because it was asked to."""
+    """The worker ended because of an error."""
 
     problem: str
     position: int = 0
@@ -86,7 +86,7 @@ class Resolved:
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """A line for the host's log, with the time (in seconds since 1970) and the level of its making."""
+    """A line for the host's log, with its time (in seconds since 1970) and level."""
 
     time: float
     level: int
@@ -105,7 +105,7 @@ _KINDS: dict[str, type[Event]] = {
 
 
 def write_event(file: BinaryIO, event: Event) -> None:
-    """Send an event, weights after its line."""
+    """Write an event: its line, then the weights."""
     values = {part.name: getattr(event, part.name) for part in fields(event) if part.name != "blob"}
     blob = event.blob if isinstance(event, Ready | Published) else b""
     file.write(json.dumps([type(event).__name__, len(blob), values]).encode() + b"\n" + blob)
@@ -113,7 +113,7 @@ def write_event(file: BinaryIO, event: Event) -> None:
 
 
 def read_event(file: BinaryIO) -> Event | None:
-    """The next event; None when the sender is gone, also within an event."""
+    """The next event; None if the sender is gone, even in the middle of an event."""
     line = file.readline()
     if not line.endswith(b"\n"):
         return None

@@ -1,4 +1,4 @@
-"""A learner as a fold over its log: the same records in the same order give the same weights, whatever crashed."""
+"""A learner as a fold over its log: equal records in equal order give equal weights, also after crashes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from rl4sys.wire import SegmentFormat, decode_checked_segment
 _log = logging.getLogger(__name__)
 
 _KEPT_CHECKPOINTS = 2
-_ADVICE = "An older one is tried, then the log from its beginning. To keep this one, bring it back from a copy."
+_ADVICE = "An older one is tried, then the log from its beginning. To use this one, restore it from a backup."
 _CURVE_STEPS = 1_000
 """Steps between two points of a curve."""
 _RECENT_EPISODES = 100
@@ -35,16 +35,16 @@ _MAX_OPEN_EPISODES = 10_000
 
 
 class Fold:
-    """Takes records one by one. How many come at once never changes the result, only their order does."""
+    """Learns from records one by one. Only their order affects the result, not how they are batched."""
 
     def __init__(
         self,
         directory: Path,
         committed: int,
-        tell: Callable[[Event], None],
+        send: Callable[[Event], None],
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
-        """Make the learner, or restore it from the newest good checkpoint that lies within the log."""
+        """Create the learner, or restore it from the newest good checkpoint within the log."""
         self._setup = LearnerSetup.read(directory)
         self._config = resolve(self._setup.algorithm, self._setup.parameters)
         self._device = choose_device(self._config.device, allow_fallback=True)
@@ -52,8 +52,8 @@ class Fold:
             self._config, self._setup, self._device, directory / "scratch", is_new=not committed
         )
         self.position = 0
-        """The number of the next record to take."""
-        self._tell, self._wall_clock = tell, wall_clock
+        """The number of the next record."""
+        self._send, self._wall_clock = send, wall_clock
         self._form = SegmentFormat.of(self.learner.algorithm.policies.explore)
         self._episodes = EpisodeReturns()
         self._unknown_version = 0
@@ -65,7 +65,7 @@ class Fold:
         self._curves = Curves(directory / "tensorboard", self.learner.steps)
 
     def ready(self) -> Ready:
-        """What the host needs to know before anything else."""
+        """The first event for the host."""
         newest = self.learner.store.newest
         return Ready(
             policy=self.learner.algorithm.policies.explore.to_json(),
@@ -80,17 +80,17 @@ class Fold:
 
     @property
     def threads(self) -> int:
-        """Threads that torch is to compute with."""
+        """Number of torch threads."""
         return self._config.threads
 
     def take(self, record: Record) -> None:
-        """Learn from one record, publish what comes of it, and save when it is time."""
+        """Learn from one record, publish a new version if there is one, and save when it is due."""
         stored = StoredSegment.decode(record.payload)
         # The serving process accepted it, and the log has checked its CRC.
         segment = decode_checked_segment(self._form, stored.segment, client=stored.client)
         before = self.learner.steps
         if segment.policy_version > self.learner.store.latest:
-            # The host lets it in while versions of an unfolded part of the log may still come.
+            # The host accepts it while unfolded records may still produce versions.
             self._unknown_version += segment.steps
         else:
             self._learn(segment)
@@ -102,11 +102,11 @@ class Fold:
             try:
                 self.save()
             except OSError as error:
-                # The log holds everything that it would: a full disk only makes the next start slower.
-                _log.warning("Learner %s could not be saved, and goes on: %s", self._setup.learner, error)
+                # The log has everything a checkpoint would have: without one, only the next start is slower.
+                _log.warning("Learner %s could not be saved, and continues: %s", self._setup.learner, error)
 
     def progress(self) -> LearnerProgress:
-        """How far it is."""
+        """The present progress."""
         counts = self.learner.buffer.counts
         unused = {"too_old": counts.get("too_old", 0), "unknown_version": self._unknown_version}
         return LearnerProgress(
@@ -120,7 +120,7 @@ class Fold:
         )
 
     def save(self) -> None:
-        """Write a checkpoint, unless there is one of this very position."""
+        """Write a checkpoint, unless there is one of this position."""
         if self._saved_at == self.position:
             return
         state = {
@@ -133,10 +133,10 @@ class Fold:
         self._checkpoints.save(self.position, state, self._replay())
         failpoint("after save")
         self._saved_at = self.position
-        self._tell(Saved(self.position, self._checkpoints.steps()[0]))
+        self._send(Saved(self.position, self._checkpoints.steps()[0]))
 
     def close(self) -> None:
-        """Let go of the curves."""
+        """Close the curves."""
         self._curves.close()
 
     def _learn(self, segment: Segment) -> None:
@@ -149,17 +149,17 @@ class Fold:
             self._metrics = {name: float(value) for name, value in metrics.items() if math.isfinite(value)}
         newest = self.learner.store.newest
         if newest.number > version:
-            self._tell(Published(newest.number, newest.blob.tobytes()))
+            self._send(Published(newest.number, newest.blob.tobytes()))
             failpoint("after version")
 
     def _restore(self, committed: int) -> None:
         self._checkpoints.tidy()
-        # After a power cut a log without fsync may end before the newest checkpoint.
+        # After a power cut, a log without fsync may end before the newest checkpoint.
         for step in [step for step in self._checkpoints.steps()[::-1] if step <= committed]:
             try:
                 loaded = self._checkpoints.load(step)
             except NoCheckpoint as error:
-                _log.warning("Learner %s passes over a damaged checkpoint: %s", self._setup.learner, error)
+                _log.warning("Learner %s skips a damaged checkpoint: %s", self._setup.learner, error)
                 continue
             require(loaded.state, "position", "learner", "episodes", "unknown_version")
             failpoint("before restore")

@@ -1,4 +1,4 @@
-"""From what a client asked for to a learner. Only workers import this: it needs torch."""
+"""The config of a server's learner, and the learner built from it. Only workers import this: it needs torch."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ from rl4sys.wire.policy_check import MAX_REGISTER_BYTES, MAX_WEIGHTS
 _log = logging.getLogger(__name__)
 
 _CPU = torch.device("cpu")
-_MOST_OPS = 1024
-_MOST_NUMBERS = MAX_REGISTER_BYTES // 4
-"""In the registers of one decision: what clients take at most."""
+_MAX_OPS = 1024
+_MAX_NUMBERS = MAX_REGISTER_BYTES // 4
+"""Numbers in the registers of one decision: the limit of clients."""
 
 
 class LearnerConfig(Config):
@@ -54,22 +54,22 @@ class LearnerConfig(Config):
     algorithm: Annotated[AlgorithmConfig, ALGORITHMS]
     """The algorithm and its hyperparameters."""
     network: NetworksConfig = NetworksConfig()
-    """What the policy and the critic are made of."""
+    """The networks of the policy and the critic."""
     buffer: Annotated[BufferConfig, BUFFERS] = TrajectoryConfig()
-    """Where experience waits; the algorithm's usual one if not given."""
+    """Where experience is kept; the algorithm's usual buffer if not given."""
     seed: int = Field(0, ge=0)
-    """The root of all chance of the learner."""
+    """The root of all randomness of the learner."""
     normalize_obs: bool = False
-    """Standardize observations with statistics that travel with the weights."""
+    """Standardize observations with statistics that are part of the weights."""
     normalize_reward: bool = False
-    """Divide rewards by the deviation of the discounted return."""
+    """Divide rewards by the standard deviation of the discounted return."""
     checkpoint_frequency: int = Field(20_000, ge=1)
-    """Steps between two checkpoints. More write less, and take longer to catch up after a crash."""
+    """Steps between two checkpoints. A higher number writes less, and takes longer to catch up after a crash."""
     device: str = Field("auto", pattern=r"^(auto|cpu|cuda(:\d{1,3})?)$")
-    """`auto` (a GPU if the server has one), `cpu`, `cuda` or `cuda:1`. Another one changes the last bits of the
-    weights. Where it is not there, what is there is taken, and the server's log says so."""
+    """`auto` (a GPU if the server has one), `cpu`, `cuda` or `cuda:1`. Another device changes the last bits of the
+    weights. If it is not available, another one is used, and the log of the server says so."""
     threads: int = Field(1, ge=1, le=256)
-    """Threads that torch computes with. Another number changes the last bits of the weights."""
+    """Number of torch threads. Another number changes the last bits of the weights."""
 
     @model_validator(mode="before")
     @classmethod
@@ -78,7 +78,7 @@ class LearnerConfig(Config):
 
 
 def resolve(algorithm: str, parameters: Mapping[str, Any]) -> LearnerConfig:
-    """The typed config of an algorithm and its parameters, or `ConfigError` with what was meant."""
+    """The typed config of an algorithm and its parameters, or `ConfigError` with suggestions."""
     chosen = parameters.get("algorithm", {})
     if not isinstance(chosen, Mapping):
         raise ConfigError(f"algorithm: got {chosen!r}; expected a mapping of hyperparameters, such as {{'lr': 0.001}}")
@@ -89,14 +89,14 @@ def resolve(algorithm: str, parameters: Mapping[str, Any]) -> LearnerConfig:
 
 
 def load_learner_plugins(plugins: tuple[str, ...]) -> None:
-    """Run the plug-ins of a server's config, and let installed packages add components, or raise `ConfigError`."""
+    """Load the plug-ins of a server's config and of installed packages, or raise `ConfigError`."""
     load_plugins(plugins, relative_to=Path.cwd())
     for registry in (ALGORITHMS, NETWORKS, BUFFERS, GOAL_REWARDS):
         registry.load_entry_points(f"rl4sys.{registry.kind}s")
 
 
 def canonical(config: LearnerConfig) -> str:
-    """A text with every default spelled out: equal configs give equal text."""
+    """The config as text with all defaults: equal configs give equal text."""
     return json.dumps(config.model_dump(mode="json"), sort_keys=True)
 
 
@@ -108,9 +108,9 @@ def build_learner(
     *,
     is_new: bool = True,
 ) -> Learner:
-    """The learner with fresh weights, from the seeds that a local experiment would use.
+    """A learner with initial weights, from the seeds that a local experiment would use.
 
-    A replay that is not to lie in memory lies in `scratch`. One that does not fit is refused if the learner `is_new`.
+    A replay buffer on disk is kept in `scratch`. One that does not fit is refused if the learner `is_new`.
     """
     _require_affordable(config, setup)
     seeds = Seeds(config.seed)
@@ -136,11 +136,11 @@ def build_learner(
 
 
 def _check_replay(config: LearnerConfig, cost: ReplayCost | None, scratch: Path, *, is_new: bool) -> None:
-    """Refuse a replay that does not fit. One that is in use already goes on, since only the room around it changed."""
+    """Refuse a replay buffer that does not fit. An existing one is kept: only the free space has changed."""
     if isinstance(config.buffer, ReplayConfig) and config.buffer.on_low_memory == "shrink":
         raise ConfigError(
-            "buffer.on_low_memory: got shrink; a learner of a server is made of its setup and its log alone, and so "
-            "its replay cannot depend on the memory at hand. Leave it out, and choose a buffer.size that fits."
+            "buffer.on_low_memory: got shrink; a learner of a server depends on its setup and its log only, so its "
+            "replay cannot depend on the available memory. Leave it out, and choose a buffer.size that fits."
         )
     if cost is None:
         return
@@ -150,11 +150,11 @@ def _check_replay(config: LearnerConfig, cost: ReplayCost | None, scratch: Path,
     except ReplayTooLarge as error:
         if is_new:
             raise
-        _log.warning("%s It goes on nevertheless, since the learner exists already.", error)
+        _log.warning("%s It continues all the same, since the learner exists already.", error)
 
 
 def _require_affordable(config: LearnerConfig, setup: LearnerSetup) -> None:
-    """Clients may ask for anything: a network that would take the machine is refused before it takes any memory."""
+    """Refuse a network that is too large, before it is allocated: clients may ask for anything."""
     for name, network in (("actor", config.network.actor), ("critic", config.network.critic)):
         builder = ProgramBuilder(setup.observation)
         features = network.features(builder, name, standardize=config.normalize_obs)
@@ -162,13 +162,13 @@ def _require_affordable(config: LearnerConfig, setup: LearnerSetup) -> None:
         builder.linear(body, output_size(setup.action), f"{name}.last")
         program = builder.program()
         weights = layout_of(program).size
-        if weights > MAX_WEIGHTS or len(program.ops) > _MOST_OPS:
+        if weights > MAX_WEIGHTS or len(program.ops) > _MAX_OPS:
             raise ConfigError(
                 f"network.{name}: got a network of {weights} weights in {len(program.ops)} ops; a server trains up to "
-                f"{MAX_WEIGHTS} weights in {_MOST_OPS} ops. Choose a smaller one, or observe less."
+                f"{MAX_WEIGHTS} weights in {_MAX_OPS} ops. Choose a smaller one, or observe less."
             )
-        if builder.size() > _MOST_NUMBERS:
+        if builder.size() > _MAX_NUMBERS:
             raise ConfigError(
                 f"network.{name}: got a network that keeps {builder.size()} numbers during a decision; clients keep up "
-                f"to {_MOST_NUMBERS}. Choose fewer filters or longer strides, or observe less."
+                f"to {_MAX_NUMBERS}. Choose fewer filters or longer strides, or observe less."
             )

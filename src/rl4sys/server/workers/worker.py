@@ -186,7 +186,7 @@ class ProcessWorker:
             self._listen(Failed(f"The worker's process {problem}.", 0))
 
     def _receive_all(self, events: Any) -> tuple[Event | None, str]:
-        """Pass its events on until it has ended; its last event, and how it ended."""
+        """Pass its events on until it has ended; returns the last event, and how it ended."""
         last: Event | None = None
         with events:
             try:
