@@ -43,7 +43,7 @@ rl4sys_status guarded(const Work& work) noexcept {
     } catch (const std::exception& error) {
         return failed(RL4SYS_FAILED, error.what());
     } catch (...) {
-        return failed(RL4SYS_FAILED, "Something was thrown that is no std::exception.");
+        return failed(RL4SYS_FAILED, "Something was thrown that is not a std::exception.");
     }
 }
 

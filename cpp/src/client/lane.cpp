@@ -48,7 +48,7 @@ Action Lane::act(std::uint64_t episode, const Observation& observation, ArrayVie
     } catch (const std::exception& error) {
         return failed(Problem::Failed, error.what());
     } catch (...) {
-        return failed(Problem::Failed, "The fallback threw something that is no std::exception.");
+        return failed(Problem::Failed, "The fallback threw something that is not a std::exception.");
     }
 }
 

@@ -106,7 +106,7 @@ std::string explain(const ArraySpec& spec, const ArrayView& array, Copied result
 }
 
 std::string wrong_size(const ArraySpec& spec, std::size_t got) {
-    return "Got '" + spec.name + "' of " + std::to_string(got) + " values; this policy sees " + to_string(spec) +
+    return "Got '" + spec.name + "' of " + std::to_string(got) + " values; this policy observes " + to_string(spec) +
            ". Pass as many, or change `observation` in the config and choose another policy_id.";
 }
 
@@ -125,7 +125,7 @@ std::string ObservationReader::write(const SegmentBuffer& buffer, std::size_t ro
             return problem;
         }
     } else if (seen_.size() != 1) {
-        return "Got one array; this policy sees " + expected() + ". Pass them by name.";
+        return "Got one array; this policy observes " + expected() + ". Pass them by name.";
     } else {
         const Seen& only = seen_.front();
         const ArrayView& array = observation[0].array;
@@ -158,7 +158,7 @@ std::string ObservationReader::write_named(const SegmentBuffer& buffer, std::siz
             found = given.name == seen.spec.name ? &given : found;
         }
         if (found == nullptr || arrays != seen_.size()) {
-            return "Got " + std::to_string(arrays) + " arrays; this policy sees " + expected() +
+            return "Got " + std::to_string(arrays) + " arrays; this policy observes " + expected() +
                    ". Pass each once, by its name.";
         }
         if (found->array.size() != seen.values) {

@@ -59,7 +59,7 @@ SharedSnapshot parsed(const std::string& contents) {
     snapshot->spec = std::make_shared<const PolicySpec>(std::move(spec));
     snapshot->schema_hash = bytes_of(head.at("schema_hash").get<std::string>());
     if (snapshot->schema_hash.size() != std::tuple_size_v<Digest>) {
-        throw std::runtime_error("its schema has no name");
+        throw std::runtime_error("its schema hash is missing");
     }
     snapshot->learner = head.at("learner").get<std::string>();
     snapshot->version = head.at("version").get<std::uint64_t>();

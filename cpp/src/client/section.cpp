@@ -46,7 +46,7 @@ std::size_t common_letters(std::string_view a, std::string_view b) {
 Section::Section(Json values, std::string where) : where_(std::move(where)), values_(std::move(values)) {
     if (!values_.is_object()) {
         throw SettingsError((where_.empty() ? "The settings" : where_) + ": got " + shown(values_) +
-                            "; expected names with values.");
+                            "; expected a mapping of names to values.");
     }
 }
 
@@ -62,7 +62,7 @@ std::string Section::text(const std::string& name) {
         return "";
     }
     if (!value.is_string() || value.get_ref<const std::string&>().empty()) {
-        wrong(name, value, "a text");
+        wrong(name, value, "a string");
     }
     return value.get<std::string>();
 }

@@ -15,7 +15,7 @@ namespace rl4sys::client {
 /// Values by name. `finish` refuses every name that was not read.
 class Section {
 public:
-    /// @throws SettingsError unless `values` are names with values.
+    /// @throws SettingsError unless `values` is an object.
     explicit Section(Json values, std::string where = "");
 
     const std::string& where() const { return where_; }

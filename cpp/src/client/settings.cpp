@@ -159,7 +159,7 @@ void require_consistent(const ClientSettings& settings) {
     require_address(settings.server);
     const bool has_token = !settings.token.empty() || settings.token_file;
     if (has_token && !settings.tls && !settings.insecure && !stays_here(settings.server)) {
-        throw SettingsError("server: the token would travel to " + settings.server +
+        throw SettingsError("server: the token would be sent to " + settings.server +
                             " unencrypted. Add `tls: {ca: FILE}`, or `insecure: true` if the network itself is safe.");
     }
 }

@@ -39,7 +39,7 @@ std::size_t steps_of_a_message(const wire::SegmentFormat& form, std::size_t mess
     if (message_bytes < besides + step) {
         throw CallFailed(Code::InvalidArgument,
                          "One step takes " + std::to_string(step + besides) +
-                             " bytes with what was observed before and after it, and a message takes " +
+                             " bytes with the observations before and after it; a message holds " +
                              std::to_string(message_bytes) + ". Observe less, or in a smaller type such as uint8.");
     }
     return (message_bytes - besides) / step;
@@ -93,9 +93,10 @@ OpenSession::OpenSession(wire::JoinReply reply) {
                          {wire::FailureReason::Protocol, 0});
     }
     if (!reply.explore) {
-        throw CallFailed(Code::Unimplemented, "The policy of learner '" + reply.learner +
-                                                  "' decides on the server, and this client decides by itself. Choose "
-                                                  "an algorithm whose policy can travel, such as PPO or DQN.");
+        throw CallFailed(Code::Unimplemented,
+                         "The policy of learner '" + reply.learner +
+                             "' acts only on the server, and this client acts by itself. Choose an "
+                             "algorithm whose policy runs in clients, such as PPO or DQN.");
     }
     const std::size_t message_bytes =
         std::clamp<std::size_t>(reply.limits.max_message_bytes, least_message, largest_message);
@@ -107,15 +108,15 @@ OpenSession::OpenSession(wire::JoinReply reply) {
                               steps_of_a_message(reply.schema, message_bytes));
     if (!(reply.schema == wire::format_of(*reply.explore)) || schema_hash.size() != hash_bytes) {
         throw ContractViolation(
-            "The server wants other arrays than its policy produces, or its schema has no name of " +
-            std::to_string(hash_bytes) + " bytes. Compare the versions of client and server.");
+            "The schema of learner '" + session.learner +
+            "' is not that of its policy. Compare the versions of client and server, and report it.");
     }
     try {
         spec_text = policy_to_json(*reply.explore);
         weight_count = Layout(reply.explore->program.tensors).size();
         if (weight_count > most_taken_weights) {
             throw LayoutMismatch("it has " + std::to_string(weight_count) + " weights; at most " +
-                                 std::to_string(most_taken_weights) + " can travel.");
+                                 std::to_string(most_taken_weights) + " are allowed.");
         }
         // A policy that cannot be run is refused here, once, and not in a decision.
         const Policy trial(*reply.explore, std::make_shared<const Weights>(weight_count));
@@ -150,7 +151,7 @@ void SharedSession::require_wanted(const OpenSession& opened) const {
     const bool sees = wanted.empty() || wanted == without_mask(opened.spec->program.inputs);
     if (!sees || (request_.action && !is_same(*request_.action, opened.spec->action))) {
         throw ContractViolation("The learner '" + opened.session.learner +
-                                "' answers with a policy that observes or does something else than this client asked "
+                                "' replied with a policy for other observations or actions than this client asked "
                                 "for. Compare the versions of client and server, and report it.");
     }
 }

@@ -72,7 +72,7 @@ ActionSpec box_from(const Json& low, const Json& high) {
     if (box.low.empty() || box.low.size() != box.high.size() ||
         !std::equal(box.low.begin(), box.low.end(), box.high.begin(), [](double a, double b) { return a <= b; })) {
         throw SettingsError("action: got bounds " + shown(low) + " to " + shown(high) +
-                            "; expected as many low as high ones.");
+                            "; expected one low and one high bound for each number, low at most high.");
     }
     return box;
 }

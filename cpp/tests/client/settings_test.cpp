@@ -129,7 +129,7 @@ TEST(Settings, WrongValuesAreNamedWithWhatWasExpected) {
     EXPECT_TRUE(mentions(fault(R"({"observation": {"queue": {"dtype": "float99", "shape": 1}}})"), "dtype 'float99'"));
     EXPECT_TRUE(mentions(fault(R"({"type": "offpolicy", "algorithm_name": "PPO"})"), "PPO is 'onpolicy'"));
     EXPECT_TRUE(mentions(fault("{"), "the file is not valid JSON"));
-    EXPECT_TRUE(mentions(fault("[]"), "expected names with values"));
+    EXPECT_TRUE(mentions(fault("[]"), "expected a mapping of names to values"));
     EXPECT_TRUE(mentions(fault(R"({"algorithm": "ppo", "experiment": "x"})"), "both given"));
     EXPECT_TRUE(mentions(fault(R"({"network": {"a": 1}})"), "without an algorithm"));
     EXPECT_TRUE(mentions(fault(R"({"server": "inproc://x"})"), "Python clients"));

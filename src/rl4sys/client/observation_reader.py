@@ -54,7 +54,7 @@ class ObservationReader:
             _copy(only, columns[only.name][row : row + 1], as_array(observation))
         else:
             raise BadObservation(
-                f"Got one {type(observation).__name__}; this policy sees {_listed(self._seen)}. Pass them by name."
+                f"Got one {type(observation).__name__}; this policy observes {_listed(self._seen)}. Pass them by name."
             )
         if self._mask is not None:
             column = columns[MASK]
@@ -73,7 +73,7 @@ class ObservationReader:
         given = dict(observation)
         named_mask = given.pop(MASK, None)
         if given.keys() != {spec.name for spec in self._seen}:
-            raise BadObservation(f"Got the arrays {sorted(given)}; this policy sees {_listed(self._seen)}.")
+            raise BadObservation(f"Got the arrays {sorted(given)}; this policy observes {_listed(self._seen)}.")
         for spec in self._seen:
             _copy(spec, columns[spec.name][row : row + 1], as_array(given[spec.name]))
         if mask is not None and named_mask is not None:
@@ -97,7 +97,7 @@ def _copy(spec: ArraySpec, row: Array, array: Array) -> None:
     # Shapes must be equal: broadcasting would hide a mistake.
     if array.shape != spec.shape:
         raise BadObservation(
-            f"Got '{spec.name}' of shape {array.shape}; this policy sees {spec}. Reshape it, or change "
+            f"Got '{spec.name}' of shape {array.shape}; this policy observes {spec}. Reshape it, or change "
             f"`observation` in the config and choose another policy_id."
         )
     try:

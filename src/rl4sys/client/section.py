@@ -18,7 +18,9 @@ class Section:
     def __init__(self, values: Any, where: str = "") -> None:
         self.where = where
         if not isinstance(values, Mapping) or not all(isinstance(key, str) for key in values):
-            raise SettingsError(f"{where or 'The settings'}: got {shown(values)}; expected names with values.")
+            raise SettingsError(
+                f"{where or 'The settings'}: got {shown(values)}; expected a mapping of names to values."
+            )
         self._values = dict(values)
         self._read: set[str] = set()
 
@@ -35,7 +37,7 @@ class Section:
         """A string that is not empty."""
         value = self.raw(name, default)
         if value is not None and (not isinstance(value, str) or not value):
-            raise self._wrong(name, value, "a text")
+            raise self._wrong(name, value, "a string")
         return value
 
     def whole(self, name: str, default: int | None = None, least: int = 0) -> int | None:

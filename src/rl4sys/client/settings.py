@@ -141,7 +141,7 @@ def parse_settings(values: Mapping[str, Any], directory: Path = Path()) -> Clien
     has_token = bool(settings.token) or settings.token_file is not None
     if has_token and settings.tls is None and not settings.insecure and not _is_local(settings.server):
         raise SettingsError(
-            f"server: the token would travel to {settings.server} unencrypted. Add `tls: {{ca: FILE}}`, or "
+            f"server: the token would be sent to {settings.server} unencrypted. Add `tls: {{ca: FILE}}`, or "
             f"`insecure: true` if the network itself is safe."
         )
     return settings
@@ -199,7 +199,7 @@ def _read(path: Path) -> Mapping[str, Any]:
             f"the file is not valid JSON: {error}. Correct it, or name the file .yaml if it is YAML."
         ) from error
     if not isinstance(values, Mapping):
-        raise SettingsError(f"got {shown(values)}; expected names with values.")
+        raise SettingsError(f"got {shown(values)}; expected a mapping of names to values.")
     return values
 
 

@@ -77,8 +77,8 @@ class OpenSession:
         if not reply.HasField("explore"):
             raise CallFailed(
                 Code.UNIMPLEMENTED,
-                f"The policy of learner '{reply.learner}' decides on the server, and this client decides by itself. "
-                f"Choose an algorithm whose policy can travel, such as PPO or DQN.",
+                f"The policy of learner '{reply.learner}' acts only on the server, and this client acts by itself. "
+                f"Choose an algorithm whose policy runs in clients, such as PPO or DQN.",
             )
         self.session = DeliverySession(
             reply.session,
@@ -109,8 +109,8 @@ class OpenSession:
         if steps < 1:
             raise CallFailed(
                 Code.INVALID_ARGUMENT,
-                f"One step takes {step + besides} bytes with what was observed before and after it, and a message "
-                f"takes {self.session.max_message_bytes}. Observe less, or in a smaller type such as uint8.",
+                f"One step takes {step + besides} bytes with the observations before and after it; a message holds "
+                f"{self.session.max_message_bytes}. Observe less, or in a smaller type such as uint8.",
             )
         return steps
 
@@ -129,9 +129,9 @@ def _require_wanted(opened: OpenSession, settings: ClientSettings) -> None:
     wanted, seen = ([one for one in group if one.name != MASK] for group in (settings.observation, spec.observation))
     if (wanted and seen != wanted) or settings.action not in (None, spec.action):
         raise ContractViolation(
-            f"The learner '{opened.session.learner}' answers with a policy that observes "
-            f"{', '.join(map(str, spec.observation))} and does {spec.action}, which is not what this client asked for. "
-            f"Compare the versions of client and server, and report it."
+            f"The learner '{opened.session.learner}' replied with a policy that observes "
+            f"{', '.join(map(str, spec.observation))} and acts with {spec.action}, which is not what this client "
+            f"asked for. Compare the versions of client and server, and report it."
         )
 
 

@@ -105,7 +105,10 @@ def _box(low: Any, high: Any, where: str) -> BoxAction:
     except (TypeError, ValueError) as error:
         raise SettingsError(f"{where}: got bounds {shown(low)} and {shown(high)}; expected two lists.") from error
     if not box.low or len(box.low) != len(box.high) or not all(map(float.__le__, box.low, box.high)):
-        raise SettingsError(f"{where}: got bounds {shown(low)} to {shown(high)}; expected as many low as high ones.")
+        raise SettingsError(
+            f"{where}: got bounds {shown(low)} to {shown(high)}; expected one low and one high bound for each number, "
+            f"low at most high."
+        )
     return box
 
 
