@@ -25,7 +25,7 @@ PROCESS = "process.json"
 LABELS = "labels.json"
 """Tags and notes."""
 OUTPUT = "output.txt"
-"""The output of a run in its own process."""
+"""What a run in a process of its own printed."""
 CURVE = "learning_curve.png"
 CHECKPOINTS, REPLAY, POLICIES, VIDEOS = "checkpoints", "replay", "policies", "videos"
 TENSORBOARD, WANDB, MLFLOW, DEBUG, SCRATCH = "tensorboard", "wandb", "mlflow", "debug", "scratch"
@@ -36,7 +36,7 @@ RETURN = "evaluation/return"
 
 @dataclass(frozen=True, slots=True)
 class RunProgress:
-    """The steps of a run, and the returns of its evaluations."""
+    """The steps and evaluation returns of a run."""
 
     steps: int = 0
     best: float | None = None
@@ -45,14 +45,14 @@ class RunProgress:
     """Mean return of the last one."""
 
     def after(self, step: int, evaluation: float | None) -> RunProgress:
-        """The progress with one more record; an evaluation that is not finite is ignored."""
+        """The progress after one more record; evaluations that are not finite are ignored."""
         if evaluation is None or not math.isfinite(evaluation):
             return RunProgress(step, self.best, self.last)
         return RunProgress(step, evaluation if self.best is None else max(self.best, evaluation), evaluation)
 
 
 def is_run(path: Path) -> bool:
-    """Whether a directory is a run; one that may not be read is none."""
+    """Whether a directory is a run; false if it may not be read."""
     try:
         return (path / MANIFEST).is_file() and (path / CONFIG).is_file()
     except PermissionError:
@@ -60,18 +60,18 @@ def is_run(path: Path) -> bool:
 
 
 def read_json(path: Path) -> Mapping[str, Any]:
-    """A file with one JSON object; nothing if there is no such file."""
+    """Read a file with one JSON object; empty if there is no such file."""
     try:
         values = json.loads(path.read_bytes())
     except FileNotFoundError:
         return {}
     if not isinstance(values, dict):
-        raise ValueError(f"{path} holds {type(values).__name__}; expected names with values")
+        raise ValueError(f"{path} holds {type(values).__name__}; expected an object")
     return values
 
 
 def read_config(run: Path) -> Mapping[str, Any]:
-    """The resolved config of a run as plain values, not checked again."""
+    """The resolved config of a run as plain values, without validation."""
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -80,12 +80,12 @@ def read_config(run: Path) -> Mapping[str, Any]:
     except yaml.YAMLError as error:
         raise ValueError(f"{CONFIG} is damaged: {str(error).splitlines()[0]}") from error
     if not isinstance(values, dict):
-        raise ValueError(f"{CONFIG} is damaged: it holds no settings")
+        raise ValueError(f"{CONFIG} is damaged: it has no settings")
     return values
 
 
 def read_progress(run: Path) -> RunProgress:
-    """Steps and returns as the metrics tell them, or the result where there are no metrics."""
+    """The progress of a run from its metrics, or from its result where there are no metrics."""
     progress = RunProgress()
     line = b""
     for line in _whole_lines(run / METRICS):
@@ -100,7 +100,7 @@ def read_progress(run: Path) -> RunProgress:
 
 
 def read_result(run: Path) -> Mapping[str, Any]:
-    """The result of a run; empty if it has not ended or the file is damaged: a run can be concluded again."""
+    """How a run ended; empty if it has not ended, or if the file is damaged."""
     try:
         result = read_json(run / RESULT)
     except ValueError:
@@ -109,12 +109,12 @@ def read_result(run: Path) -> Mapping[str, Any]:
 
 
 def is_resumable(run: Path) -> bool:
-    """Whether there is a checkpoint to resume from, or nothing yet that a new start would lose."""
+    """Whether there is a checkpoint to resume from, or no metrics yet that a restart would lose."""
     return any((run / CHECKPOINTS).glob(f"*/{MANIFEST}")) or not (run / METRICS).is_file()
 
 
 def read_records(run: Path) -> Iterator[Mapping[str, Any]]:
-    """The records of a run; lines that a kill or a bad disk spoilt are passed over."""
+    """The metric records of a run; damaged lines are skipped."""
     for line in _whole_lines(run / METRICS):
         if record := _parsed(line):
             yield record
@@ -129,7 +129,7 @@ def final_metrics(run: Path) -> dict[str, float]:
 
 
 def size_of(path: Path) -> int:
-    """Bytes in a file, or in all files below a directory; links count for nothing."""
+    """Bytes in a file, or in all files below a directory; links are not counted."""
     if path.is_symlink():
         return 0
     if not path.is_dir():

@@ -39,7 +39,7 @@ def test_diff_shows_what_differs_and_fails_like_diff(rl4sys: Here, mine: Path, t
     assert code == 1
     assert [line.split()[0] for line in out.splitlines()] == ["key", "algorithm.lr", "buffer.size"]
     assert json.loads(rl4sys("config", "diff", "mine.yaml", "other.yaml", "--json").out)["algorithm.lr"] == [1e-3, 2e-3]
-    assert rl4sys("config", "diff", "mine.yaml", "mine.yaml") == (0, "", "they are the same\n")
+    assert rl4sys("config", "diff", "mine.yaml", "mine.yaml") == (0, "", "the configs are equal\n")
 
 
 def test_diff_has_a_dash_where_only_one_has_a_key(rl4sys: Here) -> None:
@@ -67,7 +67,7 @@ def test_the_schema_knows_plugins(rl4sys: Here, tmp_path: Path) -> None:
 
 def test_a_current_file_needs_no_migration(rl4sys: Here, mine: Path) -> None:
     text = mine.read_text()
-    assert rl4sys("config", "migrate", "mine.yaml").out == "mine.yaml is of version 1 already\n"
+    assert rl4sys("config", "migrate", "mine.yaml").out == "mine.yaml already has version 1\n"
     assert mine.read_text() == text
 
 
@@ -80,7 +80,7 @@ def test_an_old_file_is_rewritten_with_a_backup(rl4sys: Here, mine: Path, monkey
     assert "total_timesteps: 5" in rl4sys("config", "migrate", "mine.yaml", "--dry-run").out
     assert mine.read_text() == text
     out = rl4sys("config", "migrate", "mine.yaml").out
-    assert out == "mine.yaml is of version 2 now; what it was is in mine.yaml.v1\n"
+    assert out == "mine.yaml now has version 2; the old file is mine.yaml.v1\n"
     assert mine.with_name("mine.yaml.v1").read_text() == text
     assert yaml.safe_load(mine.read_text())["config_version"] == 2
 

@@ -21,7 +21,7 @@ COMMANDS = (
         "compare",
         "export",
     ),
-    *("cleanup", "tag", "note", "reindex", "replay-update"),
+    *("cleanup", "tag", "note", "replay-update"),
 )
 
 
@@ -42,7 +42,7 @@ def test_every_command_explains_itself_with_examples(
 
 def test_training_explains_overrides(rl4sys: Here) -> None:
     text = " ".join(rl4sys("train", "--help").out.split())
-    assert "KEY=VALUE changes one setting: the key is its place in the config" in text
+    assert "KEY=VALUE overrides a setting: the key is its path in the config" in text
     assert "algorithm.lr=1e-3" in text
     assert '"network.actor.hidden_dims=[128, 128]"' in text
 
@@ -50,7 +50,7 @@ def test_training_explains_overrides(rl4sys: Here) -> None:
 def test_the_bare_command_shows_help(rl4sys: Here) -> None:
     _, out, err = rl4sys()
     assert all(command in out + err for command in COMMANDS)
-    assert "Exit codes 0: done. 1: done, and the answer is no;" in " ".join((out + err).split())
+    assert "Exit codes 0: success. 1: the answer is no," in " ".join((out + err).split())
     assert "Traceback" not in err
 
 

@@ -57,7 +57,7 @@ def test_evaluating_passes_over_a_damaged_best_checkpoint(rl4sys: Here, interrup
     flip(best / "arrays.safetensors")
     code, out, err = rl4sys("evaluate", str(interrupted.path), "--episodes", "1", "--json")
     assert code == 0
-    assert f"passed over a damaged checkpoint ({best.name}" in err
+    assert f"skipped a damaged checkpoint ({best.name}" in err
     assert '"skipped": [\n' in out
 
 

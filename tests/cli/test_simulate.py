@@ -66,7 +66,7 @@ def test_a_file_of_a_policy_knows_its_environment_and_can_be_given_another(rl4sy
     replace(trained_policy, environment=None).write(Path("b.rl4sys"))
     command = ("--episodes", "1", "--max-length", "2", "--json")
     assert json.loads(rl4sys("simulate", "a.rl4sys", *command).out)["environment"] == "CartPole-v1"
-    assert "Name one: --env CartPole-v1" in rl4sys("simulate", "b.rl4sys", *command).err
+    assert "Give one: --env CartPole-v1" in rl4sys("simulate", "b.rl4sys", *command).err
     given = rl4sys("simulate", "b.rl4sys", "--env", "gym/CartPole/v1", *command)
     assert json.loads(given.out)["environment"] == "CartPole-v1"
 
@@ -76,14 +76,14 @@ def test_a_damaged_checkpoint_is_passed_over_aloud(rl4sys: Here) -> None:
     (run.checkpoints / f"{256:012d}" / "state.json").write_bytes(b"{}")
     code, out, err = rl4sys("simulate", "ppo", "--latest", "--episodes", "1", "--max-length", "2")
     assert code == 0
-    assert "warning: passed over a damaged checkpoint" in err
+    assert "warning: skipped a damaged checkpoint" in err
     assert "step 256" not in out
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--render", "--video", "a.mp4"), "--render and --video: an environment draws for one of them at a time"),
+        (("--render", "--video", "a.mp4"), "--render and --video: an environment can render for one of them only"),
         (("--video", "a.gif"), "'a.gif' is no name for a video; let it end in .mp4"),
         (("--render",), "There is no screen to render on"),
         (("--env", "Pendulum-v1"), "The policy does not fit 'Pendulum-v1'"),

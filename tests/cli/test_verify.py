@@ -19,8 +19,8 @@ def test_an_equal_run_is_told_in_two_lines(rl4sys: Here, run: Path) -> None:
     code, out, _ = rl4sys("verify", "ppo-Cart")
     assert code == 0
     assert out.splitlines() == [
-        "equal     to the bit from step 0 to step 256",
-        "compared  9 hashes of trajectory and weights, 10 records of metrics",
+        "equal     bit for bit from step 0 to step 256",
+        "compared  9 entries of the hash log and 10 metric records",
     ]
 
 
@@ -33,7 +33,7 @@ def test_a_difference_is_told_with_a_cause_and_fails(rl4sys: Here, run: Path) ->
     (run / "hashes.jsonl").write_text("".join(lines))
     code, out, _ = rl4sys("verify", str(run))
     assert code == 1
-    assert "different after step 32, at step 64 at the latest" in out
+    assert "different after step 32, at the latest at step 64" in out
     assert "algorithm     adam/first_moment" in out
     assert "likely cause  torch was 1.0, now" in out
 
@@ -48,7 +48,7 @@ def test_exact_resume_is_proved(rl4sys: Here, run: Path) -> None:
     code, out, _ = rl4sys("verify", "--resume", str(run), "--steps", "96")
     assert code == 0
     # The turn after the checkpoint of step 96 ended with one of its own.
-    assert out.startswith("exact     killed, resumed at step 128, equal to the bit at step 192")
+    assert out.startswith("exact     killed, resumed at step 128, equal bit for bit at step 192")
 
 
 def test_resume_and_from_exclude_each_other(rl4sys: Here, run: Path) -> None:

@@ -13,7 +13,7 @@ TRAIN = ("train", "small.yaml")
 MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
     "no config at all": (("train",), "Give a config file, or both --algorithm and --env"),
     "half a choice": (("train", "--algorithm", "ppo"), "both --algorithm and --env"),
-    "two configs": (("train", "small.yaml", "b.yaml"), "one at a time"),
+    "two configs": (("train", "small.yaml", "b.yaml"), "give one"),
     "missing file": (("train", "smal.yaml"), "Did you mean 'small.yaml'?"),
     "missing shipped file": (("train", "ppo_cartpol.yaml"), "Did you mean 'ppo_cartpole.yaml'?"),
     "malformed file": (("train", "broken.yaml"), "broken.yaml, line 3, column"),
@@ -29,7 +29,7 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "wrong buffer": ((*TRAIN, "buffer.type=uniform"), "ppo cannot learn from a 'uniform' buffer"),
     "no device": ((*TRAIN, "device=gpu"), "use auto, cpu, cuda or cuda:1"),
-    "no number": ((*TRAIN, "--seed", "1,b"), "expected whole numbers separated by commas"),
+    "no number": ((*TRAIN, "--seed", "1,b"), "expected integers separated by commas"),
     "seed given twice": ((*TRAIN, "--seed", "1,1"), "a seed is given twice"),
     "resume of nothing": (("resume", "nothing"), "There is no run 'nothing'"),
     "resume of a config": (("resume", "small.yaml"), "is not a run"),

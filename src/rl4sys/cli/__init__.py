@@ -1,1 +1,1 @@
-"""Turns commands into calls on what is below."""
+"""The command line: turns commands into calls on the packages below."""

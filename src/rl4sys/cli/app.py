@@ -1,4 +1,4 @@
-"""All commands in one, for what looks at them as a whole, such as tests and tools that write documentation."""
+"""The app with all commands, for tests and for tools that write documentation."""
 
 from __future__ import annotations
 

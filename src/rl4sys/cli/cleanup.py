@@ -1,4 +1,4 @@
-"""`rl4sys cleanup`: make room, and keep what tells how runs went."""
+"""`rl4sys cleanup`: free disk space, and keep configs, metrics and results."""
 
 from __future__ import annotations
 
@@ -8,33 +8,35 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rl4sys.cli.runs_option import Debug, Json, Runs
+from rl4sys.cli.options import Debug, Json, Runs
 
 if TYPE_CHECKING:
-    from rl4sys.laboratory.run_index.cleanup import Waste
+    from rl4sys.laboratory.run_index.cleanup import Removal
 
 
-class NotAsked(ValueError):
-    """Something would be removed that nobody agreed to."""
+class NotConfirmed(ValueError):
+    """Something would be removed without confirmation."""
 
 
 def cleanup(
     conditions: Annotated[
         list[str] | None,
-        typer.Argument(metavar="CONDITION", show_default=False, help="Only runs that fit, as for `list`."),
+        typer.Argument(metavar="CONDITION", show_default=False, help="Only runs that match, as for `list`."),
     ] = None,
-    keep_best: Annotated[int, typer.Option(min=0, help="The best runs of each environment stay whole.")] = 10,
-    keep_recent: Annotated[int, typer.Option(min=0, help="The newest runs stay whole.")] = 30,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be removed, and remove nothing.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    keep_best: Annotated[
+        int, typer.Option(min=0, help="Keep so many of the best runs of each environment complete.")
+    ] = 10,
+    keep_recent: Annotated[int, typer.Option(min=0, help="Keep so many of the newest runs complete.")] = 30,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be removed.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Remove without asking for confirmation.")] = False,
     runs: Runs = Path("runs"),
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Remove checkpoints, replay, policies, videos and event files of runs that are neither good nor new.
+    """Remove checkpoints, replay, policies, videos and event files of runs that are neither among the best nor new.
 
-    Configs, manifests, results, metrics, tags and notes stay, so these runs can still be listed, shown and compared,
-    but not resumed or evaluated. Runs that are running, and runs with the tag 'keep', are never touched.
+    Configs, manifests, results, metrics, tags and notes are kept, so these runs can still be listed, shown and
+    compared, but not resumed or evaluated. Running runs, and runs with the tag 'keep', are never touched.
 
     [bold]Examples[/]
 
@@ -43,57 +45,57 @@ def cleanup(
       rl4sys cleanup status=failed --keep-recent 0 --yes
     """
     from rl4sys.cli.exit_codes import NO
-    from rl4sys.cli.output import print_json, show, tell
+    from rl4sys.cli.output import print_json, report, show
     from rl4sys.laboratory.formatting import format_size
-    from rl4sys.laboratory.run_index.cleanup import find_waste
+    from rl4sys.laboratory.run_index.cleanup import plan_removals
     from rl4sys.laboratory.run_index.filters import parse_filters
     from rl4sys.laboratory.run_index.index import Query, open_index
 
     condition = parse_filters(conditions or ())
-    with open_index(runs, tell) as index:
-        fitting = {record.id for record in index.select(Query(condition))}
-        found = find_waste(runs, index.select(), keep_best, keep_recent)
-        found = [waste for waste in found if waste.record.id in fitting]
+    with open_index(runs, report) as index:
+        matching = {record.id for record in index.select(Query(condition))}
+        found = plan_removals(runs, index.select(), keep_best, keep_recent)
+        found = [removal for removal in found if removal.record.id in matching]
     if json and not (dry_run or yes):
-        raise NotAsked("With --json nobody can be asked: give --dry-run to see what would be removed, or --yes.")
+        raise NotConfirmed("--json cannot ask for confirmation: give --dry-run to see what would be removed, or --yes.")
     if not json:
         _show(found, runs)
     if found and not (dry_run or yes):
         typer.confirm("Remove this?", abort=True, err=True)
-    done = found if dry_run else [waste for waste in found if _is_removed(waste)]
+    done = found if dry_run else [removal for removal in found if _is_removed(removal)]
     if json:
-        facts = [{"run": str(waste.directory), "parts": waste.parts, "bytes": waste.size} for waste in done]
-        print_json({"runs": facts, "bytes": sum(waste.size for waste in done), "removed": not dry_run})
+        removed = [{"run": str(removal.directory), "parts": removal.parts, "bytes": removal.size} for removal in done]
+        print_json({"runs": removed, "bytes": sum(removal.size for removal in done), "removed": not dry_run})
     elif dry_run:
-        tell("nothing was removed: this is a dry run")
+        report("dry run: nothing was removed")
     elif done:
-        show(f"removed {format_size(sum(waste.size for waste in done))} from {len(done)} run(s)")
+        show(f"removed {format_size(sum(removal.size for removal in done))} from {len(done)} run(s)")
     if len(done) < len(found):
         raise typer.Exit(NO)
 
 
-def _is_removed(waste: Waste) -> bool:
-    """Remove what is in one run; what is in the way there does not keep the others."""
+def _is_removed(removal: Removal) -> bool:
+    """Remove from one run; an error there does not affect the others."""
     from rl4sys.cli.main import explain
-    from rl4sys.cli.output import tell
-    from rl4sys.laboratory.run_index.cleanup import Busy, remove
+    from rl4sys.cli.output import report
+    from rl4sys.laboratory.run_index.cleanup import RunInTraining, remove
 
     try:
-        remove(waste)
-    except (Busy, OSError) as error:
-        tell(f"left alone: {waste.record.id}: {explain(error)}")
+        remove(removal)
+    except (RunInTraining, OSError) as error:
+        report(f"skipped: {removal.record.id}: {explain(error)}")
         return False
     return True
 
 
-def _show(found: Sequence[Waste], root: Path) -> None:
-    from rl4sys.cli.output import print_table, tell
+def _show(found: Sequence[Removal], root: Path) -> None:
+    from rl4sys.cli.output import print_table, report
     from rl4sys.laboratory.formatting import format_size
 
     if not found:
-        tell(f"nothing to remove in {root}")
+        report(f"nothing to remove in {root}")
         return
-    rows = [[waste.record.id, ", ".join(waste.parts), format_size(waste.size)] for waste in found]
-    print_table(("run", "to be removed", "size"), rows)
-    total = sum(waste.size for waste in found)
-    tell(f"{len(found)} run(s), {format_size(total)} to be removed; configs and metrics stay")
+    rows = [[removal.record.id, ", ".join(removal.parts), format_size(removal.size)] for removal in found]
+    print_table(("run", "to remove", "size"), rows)
+    total = sum(removal.size for removal in found)
+    report(f"{len(found)} run(s), {format_size(total)} can be removed; configs and metrics are kept")

@@ -1,4 +1,4 @@
-"""The commands there are. Only the one that is called is built: whoever lists runs need not wait for the others."""
+"""The commands of `rl4sys`. Only the one that is called is imported, so that each starts fast."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ COMMANDS = {
     "cleanup": "cleanup.cleanup",
     "tag": "tag.tag",
     "note": "note.note",
-    "reindex": "reindex.reindex",
     "sweep": "sweep.sweep",
     "tune": "tune.tune",
     "serve": "serve.serve",
@@ -35,15 +34,15 @@ COMMANDS = {
     "replay-update": "replay_update.replay_update",
     "doctor": "doctor.doctor",
 }
-"""Where each is: a module of this package, and the function or the group of commands in it."""
+"""The module of each command in this package, and the function or group in it."""
 _SETTINGS = {
-    # No short options here, so that -bad can be a tag to remove.
+    # No short options, so that -bad can be a tag to remove.
     "tag": {"ignore_unknown_options": True, "help_option_names": ["--help"]},
 }
 
 
 def build(names: Iterable[str] = tuple(COMMANDS)) -> typer.Typer:
-    """The command line with some of its commands."""
+    """The app with some of its commands."""
     app = typer.Typer(
         name="rl4sys",
         no_args_is_help=True,
@@ -52,14 +51,14 @@ def build(names: Iterable[str] = tuple(COMMANDS)) -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback(help=_flowing(_options))(_options)
+    app.callback(help=_unwrapped(_options))(_options)
     for name in names:
         _add(app, name)
     return app
 
 
 def build_for(arguments: list[str]) -> typer.Typer:
-    """The command line with what some arguments need: one command, none, or all to choose from."""
+    """The app with the commands that some arguments need: one, none, or all for the help."""
     first = arguments[0] if arguments else ""
     if first in COMMANDS:
         return build([first])
@@ -71,14 +70,14 @@ def _add(app: typer.Typer, name: str) -> None:
     found: Any = getattr(import_module(f"rl4sys.cli.{module}"), attribute)
     if isinstance(found, typer.Typer):
         for command in found.registered_commands:
-            command.help = _flowing(command.callback)
+            command.help = _unwrapped(command.callback)
         app.add_typer(found)
     else:
-        app.command(name=name, help=_flowing(found), context_settings=_SETTINGS.get(name))(found)
+        app.command(name=name, help=_unwrapped(found), context_settings=_SETTINGS.get(name))(found)
 
 
-def _flowing(function: Callable[..., Any] | None) -> str:
-    """A docstring whose paragraphs are as wide as the terminal, and not as wide as the source; examples stay lines."""
+def _unwrapped(function: Callable[..., Any] | None) -> str:
+    """A docstring whose paragraphs are unwrapped, to be wrapped by the terminal; example lines stay."""
     paragraphs = (inspect.getdoc(function) or "").split("\n\n")
     return "\n\n".join(text if text.startswith(" ") else " ".join(text.splitlines()) for text in paragraphs)
 
@@ -92,10 +91,10 @@ def _show_version(wanted: bool) -> None:
 def _options(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and leave."),
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
-    """Reinforcement learning inside live systems, and the laboratory to design it in.
+    """Reinforcement learning inside live systems, and a laboratory for experiments.
 
     [bold]Examples[/]
 
@@ -105,6 +104,6 @@ def _options(
 
     [bold]Exit codes[/]
 
-    0: done. 1: done, and the answer is no; something differs, or some of several runs failed. 2: it could not be
-    done. 3: an alert stopped the run. 130: interrupted.
+    0: success. 1: the answer is no, such as a difference, or some of several runs failed. 2: an error. 3: an alert
+    stopped the run. 130: interrupted.
     """

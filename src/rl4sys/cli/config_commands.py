@@ -1,4 +1,4 @@
-"""`rl4sys config`: look at configs, compare them, describe them to an editor, bring old ones up to date."""
+"""`rl4sys config`: show and compare configs, write their JSON schema, migrate old ones."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rl4sys.cli.runs_option import Debug, Json
+from rl4sys.cli.options import Debug, Json
 
 if TYPE_CHECKING:
     from rl4sys.config import Config
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 config = typer.Typer(
     name="config",
     no_args_is_help=True,
-    help="Show a resolved config, compare two, write the schema, bring old files up to date.",
+    help="Show or compare resolved configs, write their JSON schema, or migrate old files.",
     rich_markup_mode="rich",
 )
 
 Source = Annotated[
-    str, typer.Argument(metavar="CONFIG|RUN", help="A config file, the name of a shipped one, or a run.")
+    str, typer.Argument(metavar="CONFIG|RUN", help="A config file, the name of one that ships with RL4Sys, or a run.")
 ]
 Overrides = Annotated[
-    list[str] | None, typer.Argument(metavar="KEY=VALUE", show_default=False, help="Values to change in it.")
+    list[str] | None, typer.Argument(metavar="KEY=VALUE", show_default=False, help="Settings to override.")
 ]
 
 
@@ -31,11 +31,11 @@ Overrides = Annotated[
 def show(
     source: Source,
     overrides: Overrides = None,
-    given: Annotated[bool, typer.Option("--given", help="Leave out what is only a default.")] = False,
+    given: Annotated[bool, typer.Option("--given", help="Leave out defaults.")] = False,
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Show every value of a config as `train` would use it, and where it came from.
+    """Show every setting of a config as `train` would use it, and where it comes from.
 
     [bold]Examples[/]
 
@@ -65,9 +65,9 @@ def show(
 
 @config.command()
 def diff(first: Source, second: Source, json: Json = False, debug: Debug = False) -> None:
-    """Show in which values two configs or runs differ, defaults included.
+    """Show the settings that differ between two configs or runs, including defaults.
 
-    The exit code is 0 if they are the same, 1 if they differ, and 2 if one of them cannot be read.
+    The exit code is 0 if they are equal, 1 if they differ, and 2 if one of them cannot be read.
 
     [bold]Examples[/]
 
@@ -76,7 +76,7 @@ def diff(first: Source, second: Source, json: Json = False, debug: Debug = False
       rl4sys config diff ppo-CartPole-v1-seed0 ppo-CartPole-v1-seed1 --json
     """
     from rl4sys.cli.exit_codes import NO
-    from rl4sys.cli.output import print_json, print_table, tell
+    from rl4sys.cli.output import print_json, print_table, report
     from rl4sys.config import flat
     from rl4sys.experiments import load_experiment
 
@@ -90,7 +90,7 @@ def diff(first: Source, second: Source, json: Json = False, debug: Debug = False
     elif keys:
         print_table(("key", first, second), [[key, *_shown_pair(sides, key)] for key in keys])
     else:
-        tell("they are the same")
+        report("the configs are equal")
     if keys:
         raise typer.Exit(NO)
 
@@ -99,12 +99,14 @@ def diff(first: Source, second: Source, json: Json = False, debug: Debug = False
 def schema(
     kind: Annotated[str, typer.Option(help="experiment, server, sweep or tuning.")] = "experiment",
     plugins: Annotated[
-        list[str] | None, typer.Option("--plugin", help="A file or module whose components belong into it.")
+        list[str] | None, typer.Option("--plugin", help="A file or module whose components to include.")
     ] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="A file to write instead.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write to this file instead of standard output.")
+    ] = None,
     debug: Debug = False,
 ) -> None:
-    """Write the JSON schema of configs, with which editors complete and check keys while one types.
+    """Write the JSON schema of configs, which editors use to complete and check keys.
 
     [bold]Examples[/]
 
@@ -134,13 +136,13 @@ def schema(
 @config.command()
 def migrate(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Config files of experiments.")],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be written, and write nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be written.")] = False,
     debug: Debug = False,
 ) -> None:
-    """Rewrite old config files in today's format. The old file stays beside the new one, comments and all.
+    """Rewrite old config files in the current format. The old file is kept beside the new one, with its comments.
 
-    Old files load without this: they are migrated each time they are read. Each file is migrated by itself, with its
-    `extends` as it is.
+    Old files also load without this: they are migrated each time they are read. Each file is migrated by itself; files
+    that it `extends` are not changed.
 
     [bold]Examples[/]
 
@@ -154,16 +156,16 @@ def migrate(
     for file in files:
         change = migrated(file)
         if not change.is_needed:
-            say(f"{file} is of version {change.version} already")
+            say(f"{file} already has version {change.version}")
         elif dry_run:
             typer.echo(change.text, nl=False)
         else:
             backup = rewrite(change)
-            say(f"{file} is of version {change.version} now; what it was is in {backup}")
+            say(f"{file} now has version {change.version}; the old file is {backup}")
 
 
 def _found(source: str) -> Path:
-    """The config that is meant: a file, the name of a shipped one, or that of a run."""
+    """The config of a file, of the name of a shipped one, or of a run."""
     from rl4sys.config import ConfigError, packaged_configs
     from rl4sys.experiments import RunNotFound, find_run
 
@@ -172,7 +174,7 @@ def _found(source: str) -> Path:
     if path.is_file() or any((place / path).is_file() for place in (shipped, shipped / "experiments")):
         return path
     if path.suffix in (".yaml", ".yml", ".json"):
-        # Loading it says where it looked, and what was probably meant.
+        # Loading it reports where it was searched for, with a suggestion.
         return path
     try:
         return find_run(source).config
@@ -205,14 +207,14 @@ def _differs(sides: list[dict[str, Any]], key: str) -> bool:
 
 
 def _shown_pair(sides: list[dict[str, Any]], key: str) -> list[str]:
-    """Both values as one writes them, a dash where there is no such key."""
+    """Both values as in YAML, a dash where there is no such key."""
     from rl4sys.config.errors import shown
 
     return [shown(side[key]) if key in side else "–" for side in sides]
 
 
 def _short(origin: str) -> str:
-    """A path as one would write it here; a shipped config by its place among them."""
+    """A path relative to the working directory or to the shipped configs."""
     from rl4sys.config import packaged_configs
 
     path = Path(origin)

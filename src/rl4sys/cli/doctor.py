@@ -1,19 +1,16 @@
-"""`rl4sys doctor`: what is here, what is missing, and how to get it."""
+"""`rl4sys doctor`: what is installed, what is missing, and how to install it."""
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from rl4sys.cli.inventory import inventory, machine
+from rl4sys.cli.options import Debug, Json
 
 
 def doctor(
-    json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Verbose logs and full tracebacks.")] = False,
+    json: Json = False,
+    debug: Debug = False,
 ) -> None:
-    """Show what is installed, which devices there are, what is missing and how to get it.
+    """Show which packages and devices are available, which are missing, and how to install them.
 
     [bold]Examples[/]
 
@@ -23,14 +20,14 @@ def doctor(
     """
     from rl4sys.cli.output import print_json, print_table, show
 
-    facts = inventory()
+    found = inventory()
     if json:
-        print_json(facts)
+        print_json(found)
         return
     rows = [
         [part["name"], part["version"] or "missing", part["purpose"], "" if part["version"] else part["install"]]
-        for part in facts["parts"]
+        for part in found["parts"]
     ]
-    print_table((f"rl4sys {facts['rl4sys']}", "version", "for", "how to get it"), rows)
-    for line in machine(facts):
+    print_table((f"rl4sys {found['rl4sys']}", "version", "used for", "install with"), rows)
+    for line in machine(found):
         show(line)

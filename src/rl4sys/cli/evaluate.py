@@ -1,4 +1,4 @@
-"""`rl4sys evaluate`: how good a trained policy is."""
+"""`rl4sys evaluate`: evaluate a trained policy."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ from typing import Annotated
 
 import typer
 
+from rl4sys.cli.options import Best, Debug, Json, OneRun
+
 
 def evaluate(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run directory, or the beginning of its name.")],
+    run: OneRun,
     episodes: Annotated[int, typer.Option(min=1, help="Episodes to run.")] = 20,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the environments.")] = 0,
-    best: Annotated[bool, typer.Option("--best/--latest", help="Which checkpoint to evaluate.")] = True,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Verbose logs and full tracebacks.")] = False,
+    best: Best = True,
+    json: Json = False,
+    debug: Debug = False,
 ) -> None:
-    """Run a trained policy, doing its best, in fresh environments.
+    """Evaluate a trained policy: run episodes with the exploit policy in fresh environments.
 
     [bold]Examples[/]
 
@@ -23,14 +25,14 @@ def evaluate(
 
       rl4sys evaluate ppo-CartPole --episodes 100 --json
     """
-    from rl4sys.cli.output import print_json, print_table, tell
+    from rl4sys.cli.output import print_json, print_table, report
     from rl4sys.experiments import evaluate_run, find_run
 
     directory = find_run(run)
     step, outcome, skipped = evaluate_run(directory, episodes, seed, best=best)
     for reason in skipped:
-        tell(f"warning: passed over a damaged checkpoint ({reason}); using the one of step {step:,}.")
-    facts = {
+        report(f"warning: skipped a damaged checkpoint ({reason}); using that of step {step:,}.")
+    summary = {
         "run": str(directory.path),
         "step": step,
         "episodes": episodes,
@@ -41,8 +43,8 @@ def evaluate(
         "mean_length": sum(outcome.lengths) / len(outcome.lengths),
     }
     if json:
-        print_json({**facts, "returns": outcome.returns, "lengths": outcome.lengths, "skipped": skipped})
+        print_json({**summary, "returns": outcome.returns, "lengths": outcome.lengths, "skipped": skipped})
         return
     columns = ("checkpoint", "episodes", "mean return", "deviation", "min", "max", "mean length")
-    numbers = [f"{facts[name]:.2f}" for name in ("mean", "deviation", "min", "max", "mean_length")]
+    numbers = [f"{summary[name]:.2f}" for name in ("mean", "deviation", "min", "max", "mean_length")]
     print_table(columns, [[f"step {step:,}", str(episodes), *numbers]])

@@ -1,15 +1,15 @@
-"""How commands end, in numbers: the same for all of them. 0 is: done, and the answer is yes."""
+"""The exit codes of all commands; 0 is success."""
 
 from __future__ import annotations
 
 NO = 1
-"""Done, and the answer is no: something differs, or some of several runs failed."""
-TROUBLE = 2
-"""It could not be done: an error, or a command that makes no sense."""
+"""The answer is no, such as a difference, or some of several runs failed."""
+ERROR = 2
+"""An error, or wrong arguments."""
 STOPPED = 3
 """An alert stopped the run; it can be resumed."""
 INTERRUPTED = 130
-"""Ctrl-C, or SIGTERM; what was begun can be resumed."""
+"""Ctrl-C or SIGTERM; unfinished runs can be resumed."""
 
 
 class SomeFailed(RuntimeError):

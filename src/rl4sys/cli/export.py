@@ -1,4 +1,4 @@
-"""`rl4sys export`: runs for a paper, a page or a spreadsheet."""
+"""`rl4sys export`: runs as tables for papers, web pages and spreadsheets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rl4sys.cli.runs_option import Debug, ManyRuns, Runs
+from rl4sys.cli.options import Debug, ManyRuns, Runs
 
 if TYPE_CHECKING:
     from rl4sys.laboratory.comparison.comparison import Comparison
@@ -18,14 +18,15 @@ if TYPE_CHECKING:
 def export(
     runs_wanted: ManyRuns,
     format_: Annotated[str, typer.Option("--format", help="latex, markdown, csv, json or html.")] = "markdown",
-    metrics: Annotated[str, typer.Option(help="What the tables tell, separated by commas.")] = "return",
+    metrics: Annotated[str, typer.Option(help="Metrics of the tables, separated by commas.")] = "return",
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", show_default=False, help="The file to write; else it is printed.")
+        Path | None,
+        typer.Option("--output", "-o", show_default=False, help="The file to write; by default standard output."),
     ] = None,
     runs: Runs = Path("runs"),
     debug: Debug = False,
 ) -> None:
-    """Write runs as tables (latex, markdown, html with curves), one row each (csv), or with all there is (json).
+    """Export runs as tables (latex, markdown, html with learning curves), one row per run (csv), or in full (json).
 
     [bold]Examples[/]
 
@@ -34,26 +35,26 @@ def export(
       rl4sys export ppo-CartPole --format csv > runs.csv
     """
     from rl4sys.atomic_files import replace_file
-    from rl4sys.cli.output import show, tell
+    from rl4sys.cli.output import report, show
     from rl4sys.config import ConfigError
     from rl4sys.laboratory.comparison.comparison import compare
-    from rl4sys.laboratory.comparison.export import Format, as_csv
+    from rl4sys.laboratory.comparison.export import ExportFormat, as_csv
     from rl4sys.laboratory.comparison.export import export as text_of
     from rl4sys.laboratory.run_index.index import open_index
 
-    if format_ not in tuple(Format):
-        raise ConfigError(f"--format {format_}: expected one of {', '.join(Format)}.")
-    with open_index(runs, tell) as index:
+    if format_ not in tuple(ExportFormat):
+        raise ConfigError(f"--format {format_}: expected one of {', '.join(ExportFormat)}.")
+    with open_index(runs, report) as index:
         chosen = index.find_all(runs_wanted)
-    if format_ == Format.CSV:
-        # One row per run says all there is of it: nothing is compared.
+    if format_ == ExportFormat.CSV:
+        # One row per run: nothing is compared.
         text = as_csv(chosen)
     else:
         comparison = compare(chosen, [name.strip() for name in metrics.split(",")])
         for remark in comparison.remarks:
-            tell(f"note: {remark}")
-        picture = _picture(comparison) if format_ == Format.HTML else None
-        text = text_of(chosen, comparison, Format(format_), picture)
+            report(f"note: {remark}")
+        plot = _plot(comparison) if format_ == ExportFormat.HTML else None
+        text = text_of(chosen, comparison, ExportFormat(format_), plot)
     if output is None:
         sys.stdout.write(text)
         return
@@ -62,8 +63,8 @@ def export(
     show(f"wrote {output}")
 
 
-def _picture(comparison: Comparison) -> bytes:
-    from rl4sys.laboratory.comparison.learning_curves import draw
+def _plot(comparison: Comparison) -> bytes:
+    from rl4sys.laboratory.comparison.learning_curves import plot_curves
 
     with tempfile.TemporaryDirectory() as directory:
-        return draw(comparison.groups, comparison.metrics, Path(directory) / "curves.png").read_bytes()
+        return plot_curves(comparison.groups, comparison.metrics, Path(directory) / "curves.png").read_bytes()

@@ -1,4 +1,4 @@
-"""What is installed here, found with the standard library alone: it must work where nothing else does."""
+"""The installed packages and devices, found with the standard library alone, so that it works without any extra."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rl4sys.cores import usable_cores
 
 _PARTS = (
     ("numpy", "numpy", "the client core", "pip install rl4sys"),
-    ("grpc", "grpcio", "talking to a training server", "pip install rl4sys"),
+    ("grpc", "grpcio", "connecting to a training server", "pip install rl4sys"),
     ("zstandard", "zstandard", "model patches", "pip install rl4sys"),
     ("torch", "torch", "training", "pip install 'rl4sys[train]'"),
     ("gymnasium", "gymnasium", "environments", "pip install 'rl4sys[train]'"),
@@ -34,7 +34,7 @@ _PARTS = (
 
 
 def inventory() -> dict[str, Any]:
-    """Parts with versions, purposes and how to get them; Python, cores and devices."""
+    """Packages with versions, purposes and install commands; Python, cores and devices."""
     parts = [
         {"name": package, "version": _version(module, package), "purpose": purpose, "install": install}
         for module, package, purpose, install in _PARTS
@@ -68,19 +68,19 @@ def _version(module: str, package: str) -> str | None:
         return "installed"
 
 
-def lines(facts: dict[str, Any]) -> list[str]:
+def lines(found: dict[str, Any]) -> list[str]:
     """The inventory as plain text."""
     parts = [
         f"{part['name']:<14} {part['version'] or 'missing':<14} {part['purpose']}"
         + ("" if part["version"] else f": {part['install']}")
-        for part in facts["parts"]
+        for part in found["parts"]
     ]
-    return [f"rl4sys {facts['rl4sys']}", *parts, *machine(facts)]
+    return [f"rl4sys {found['rl4sys']}", *parts, *machine(found)]
 
 
-def machine(facts: dict[str, Any]) -> list[str]:
+def machine(found: dict[str, Any]) -> list[str]:
     """Python, cores and devices in two lines."""
     return [
-        f"python {facts['python']} on {facts['platform']}, {facts['cores']} core(s)",
-        f"devices: {', '.join(facts['gpus']) or 'no CUDA GPU'}; `device: auto` chooses {facts['device']}",
+        f"python {found['python']} on {found['platform']}, {found['cores']} core(s)",
+        f"devices: {', '.join(found['gpus']) or 'no CUDA GPU'}; `device: auto` chooses {found['device']}",
     ]

@@ -1,4 +1,4 @@
-"""`rl4sys list`: the runs there are."""
+"""`rl4sys list`: list runs."""
 
 from __future__ import annotations
 
@@ -10,44 +10,52 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rl4sys.cli.runs_option import Debug, Json, Runs
+from rl4sys.cli.options import Debug, Json, Runs
 
 if TYPE_CHECKING:
     from rl4sys.laboratory.run_index.records import RunRecord
 
 _SHOWN = 50
-"""Runs that a terminal shows unless more are asked for."""
+"""Runs that are shown on a terminal by default."""
 _HINTS = 3
-_COLUMNS = ("run", "status", "algorithm", "environment", "seed", "steps", "return", "best", "begun", "tags")
-_LESS_NEEDED = ("begun", "seed", "environment", "algorithm", "tags", "steps")
-"""Columns that a narrow terminal does without, first those that most names tell as well."""
+_COLUMNS = ("run", "status", "algorithm", "environment", "seed", "steps", "return", "best", "started", "tags")
+_DROPPED_FIRST = ("started", "seed", "environment", "algorithm", "tags", "steps")
+"""Columns that are dropped on a narrow terminal, first those that most names contain."""
 
 
 def list_runs(
     conditions: Annotated[
         list[str] | None,
-        typer.Argument(metavar="CONDITION", show_default=False, help="More conditions, as after --filter."),
+        typer.Argument(
+            metavar="CONDITION", show_default=False, help="Only runs that meet the condition; the same as --filter."
+        ),
     ] = None,
     filter_: Annotated[
         list[str] | None,
-        typer.Option("--filter", "-f", metavar="CONDITION", show_default=False, help="Only runs that fit."),
+        typer.Option(
+            "--filter", "-f", metavar="CONDITION", show_default=False, help="Only runs that meet the condition."
+        ),
     ] = None,
     sort: Annotated[
-        str, typer.Option(metavar="FIELD", help="return (or reward), best, steps, time, name, seed, status, …")
+        str, typer.Option(metavar="FIELD", help="Sort by return (or reward), best, steps, time, name, seed, status, …")
     ] = "time",
     limit: Annotated[
         int | None,
-        typer.Option(min=0, show_default=False, help=f"How many; {_SHOWN} on a terminal, else all. 0: all."),
+        typer.Option(
+            min=0,
+            show_default=False,
+            help=f"Show at most so many runs, 0 for all; by default {_SHOWN} on a terminal, otherwise all.",
+        ),
     ] = None,
     runs: Runs = Path("runs"),
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """List runs with how they are and how good they became.
+    """List runs with their status and returns.
 
-    A CONDITION is a field, a sign and a value: algorithm=ppo, env=CartPole*, 'return>400', seed!=0, tag=good,
-    status=interrupted. All must hold. Fields are algorithm, env, name, id, status, return (of the last evaluation),
-    best, steps, seed, tag, note, host, git and config.
+    A CONDITION is a field, an operator and a value: algorithm=ppo, env=CartPole*, 'return>400', seed!=0, tag=good,
+    status=interrupted. A run must meet all of them. Fields are algorithm, env, name, id, status, return (of the last
+    evaluation), best, steps, seed, tag, note, host, git and config.
 
     [bold]Examples[/]
 
@@ -57,51 +65,51 @@ def list_runs(
 
       rl4sys list status=interrupted --json
     """
-    from rl4sys.cli.output import is_terminal, tell
+    from rl4sys.cli.output import is_terminal, report
     from rl4sys.laboratory.run_index.filters import parse_filters, parse_order
     from rl4sys.laboratory.run_index.index import Query, open_index
 
     shown = (_SHOWN if is_terminal() and not json else 0) if limit is None else limit
     query = Query(parse_filters([*(filter_ or ()), *(conditions or ())]), parse_order(sort), shown or -1)
-    with open_index(runs, tell) as index:
+    with open_index(runs, report) as index:
         if json:
             _print_lines(index.json_lines(query))
             return
         records, total = index.select(query), index.count(query)
     _show(records, runs)
     if total > len(records):
-        tell(f"{len(records)} of {total:,} runs; --limit 0 shows all")
+        report(f"{len(records)} of {total:,} runs; --limit 0 shows all")
 
 
 def _print_lines(objects: Iterable[str]) -> None:
-    """One JSON document with a line per run: quicker to write than a deep one, and to search."""
+    """One JSON document with a line per run, which is faster to write and easy to search."""
     lines = ",\n".join(objects)
     sys.stdout.write(f"[\n{lines}\n]\n" if lines else "[]\n")
 
 
 def _show(records: Sequence[RunRecord], root: Path) -> None:
-    from rl4sys.cli.output import print_table, tell
+    from rl4sys.cli.output import print_table, report
 
     if not records:
-        tell(f"no such runs in {root}")
+        report(f"no matching runs in {root}")
         return
     print_table(*_fitting([_row(record) for record in records]))
     commands = [command for record in records if (command := record.resume_command(root))]
     for command in commands[:_HINTS]:
-        tell(f"go on with: {command}")
+        report(f"resume with: {command}")
     if len(commands) > _HINTS:
-        tell(f"and {len(commands) - _HINTS} more that can be resumed: rl4sys show RUN tells how")
+        report(f"{len(commands) - _HINTS} more can be resumed; `rl4sys show RUN` prints the command")
 
 
 def _fitting(rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
-    """The columns and rows that a terminal has room for: a broken name is hard to read and to copy."""
+    """The columns and rows that fit the terminal: a wrapped name is hard to read and to copy."""
     from rl4sys.cli.output import is_terminal, width
 
     is_narrow = is_terminal()
     widths = {column: max(len(row[place]) for row in (_COLUMNS, *rows)) for place, column in enumerate(_COLUMNS)}
     if is_narrow and not any(row[-1] for row in rows):
         del widths["tags"]
-    for column in _LESS_NEEDED if is_narrow else ():
+    for column in _DROPPED_FIRST if is_narrow else ():
         if sum(widths.values()) + 3 * len(widths) + 1 <= width():
             break
         widths.pop(column, None)

@@ -1,4 +1,4 @@
-"""The command `rl4sys`: starts a command, and tells in one line what goes wrong."""
+"""The program `rl4sys`: runs a command, and prints errors in one line."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import sys
 import traceback
 from typing import NoReturn
 
-from rl4sys.cli.exit_codes import NO, TROUBLE, SomeFailed
+from rl4sys.cli.exit_codes import ERROR, NO, SomeFailed
 
 
 def main() -> NoReturn:
-    """Run a command; what goes wrong is told in one line, and in full with --debug."""
+    """Run a command; an error is printed in one line, with --debug as a traceback."""
     debug = "--debug" in sys.argv
     try:
-        # Here and not above: without the extra the command must still be able to name it.
+        # Imported here, so that a missing extra can be reported.
         from rl4sys.cli.commands import build_for
         from rl4sys.cli.output import send_logs
 
@@ -23,9 +23,9 @@ def main() -> NoReturn:
         build_for(sys.argv[1:])()
     except ModuleNotFoundError as error:
         if sys.argv[1:] == ["--version"] or sys.argv[1:2] == ["doctor"]:
-            _serve_plainly()
+            _run_without_extras()
         _fail(error, debug=debug)
-    except Exception as error:  # the last resort of a program: whatever it is, say it and fail
+    except Exception as error:  # the last resort of the program: print any error and fail
         _fail(error, debug=debug)
     raise SystemExit(0)
 
@@ -35,26 +35,26 @@ def _fail(error: Exception, *, debug: bool) -> NoReturn:
         traceback.print_exception(error)
     else:
         sys.stderr.write(f"error: {explain(error)}\n")
-    raise SystemExit(NO if isinstance(error, SomeFailed) else TROUBLE) from None
+    raise SystemExit(NO if isinstance(error, SomeFailed) else ERROR) from None
 
 
-def _serve_plainly() -> NoReturn:
-    """What must work without any extra: the version, and the list of what is missing."""
-    # Here and not above: looking for packages takes longer than many a command.
+def _run_without_extras() -> NoReturn:
+    """Print what must work without any extra: the version, or the inventory."""
+    # Imported here: searching for packages takes longer than many commands.
     from rl4sys.cli.inventory import inventory, lines
 
-    facts = inventory()
+    found = inventory()
     if sys.argv[1] == "--version":
-        sys.stdout.write(f"rl4sys {facts['rl4sys']}\n")
+        sys.stdout.write(f"rl4sys {found['rl4sys']}\n")
     elif "--json" in sys.argv:
-        sys.stdout.write(json.dumps(facts, indent=1) + "\n")
+        sys.stdout.write(json.dumps(found, indent=1) + "\n")
     else:
-        sys.stdout.write("\n".join(lines(facts)) + "\n")
+        sys.stdout.write("\n".join(lines(found)) + "\n")
     raise SystemExit(0)
 
 
 def explain(error: Exception) -> str:
-    """What went wrong and how to go on, as short as it can be said."""
+    """An error in one line, with what to do next."""
     text = str(error) or type(error).__name__
     if type(error).__module__.startswith("rl4sys."):
         return text

@@ -1,6 +1,6 @@
-"""Where the command line writes: results to standard output, everything else to standard error.
+"""Output of the command line: results go to standard output, everything else to standard error.
 
-What is not shown on a terminal is written as it is, without Rich: a list that goes into a pipe should be there at once.
+Without a terminal, text is written without Rich, whose import would delay a list that goes into a pipe.
 """
 
 from __future__ import annotations
@@ -19,21 +19,19 @@ if TYPE_CHECKING:
     console: Console
     errors: Console
 
-_DECIDING = ("FORCE_COLOR", "TTY_COMPATIBLE")
-"""Variables by which Rich may take something else for a terminal."""
+_TERMINAL_VARIABLES = ("FORCE_COLOR", "TTY_COMPATIBLE")
+"""Environment variables that make Rich assume a terminal."""
 
 
 def __getattr__(name: str) -> Any:
-    """`console` and `errors`, imported when they are first used."""
+    """`console` and `errors`, created when they are first used."""
     if name not in ("console", "errors"):
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    from rl4sys.cli import consoles
-
-    return globals().setdefault(name, getattr(consoles, name))
+    return globals().setdefault(name, _make_console(stderr=name == "errors"))
 
 
 def is_terminal() -> bool:
-    """Whether results are shown to somebody, and not written into a file or a pipe."""
+    """Whether standard output is a terminal, and not a file or a pipe."""
     return _may_be_terminal(sys.stdout) and bool(_console("console").is_terminal)
 
 
@@ -43,30 +41,30 @@ def width() -> int:
 
 
 def show(text: str) -> None:
-    """A line of results, exactly as it is: brackets and colons in paths and package names are no markup."""
+    """Print a line of results verbatim: brackets in paths and package names are not markup."""
     if _may_be_terminal(sys.stdout):
-        _print_as_it_is(_console("console"), text)
+        _print_verbatim(_console("console"), text)
     else:
         sys.stdout.write(f"{text}\n")
 
 
-def tell(text: str) -> None:
-    """A line about what is going on."""
+def report(text: str) -> None:
+    """Print a line about the progress of the command."""
     if _may_be_terminal(sys.stderr):
-        _print_as_it_is(_console("errors"), text)
+        _print_verbatim(_console("errors"), text)
     else:
-        # When nobody listens any more: no run should end for that.
+        # A reader that is gone must not end a run.
         with contextlib.suppress(BrokenPipeError):
             sys.stderr.write(f"{text}\n")
 
 
 def print_json(value: Any) -> None:
-    """One JSON document for scripts: no colours, no wrapping."""
+    """Print one JSON document, without colours or wrapping."""
     sys.stdout.write(json.dumps(value, indent=1) + "\n")
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table for people; where there is no terminal, aligned lines that are never broken."""
+    """Print a table; without a terminal, aligned lines that are never wrapped."""
     if is_terminal():
         from rich.table import Table
         from rich.text import Text
@@ -83,14 +81,14 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 class _Log(logging.Handler):
-    """Log records as lines above whatever is live on the terminal."""
+    """Prints log records as lines above a live display."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        tell(self.format(record))
+        report(self.format(record))
 
 
 def send_logs(*, debug: bool) -> None:
-    """Show warnings, and with --debug everything that RL4Sys notes."""
+    """Print warnings, and with --debug all log records of RL4Sys."""
     handler = _Log()
     handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s" if debug else "warning: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
@@ -98,7 +96,19 @@ def send_logs(*, debug: bool) -> None:
 
 
 def _may_be_terminal(stream: TextIO) -> bool:
-    return stream.isatty() or any(name in os.environ for name in _DECIDING)
+    return stream.isatty() or any(name in os.environ for name in _TERMINAL_VARIABLES)
+
+
+def _make_console(*, stderr: bool) -> Console:
+    from rich.console import Console
+
+    class QuietConsole(Console):
+        """Standard error. When its reader is gone it becomes silent: a run must not end because of that."""
+
+        def on_broken_pipe(self) -> None:
+            self.quiet = True
+
+    return QuietConsole(stderr=True, highlight=False) if stderr else Console(highlight=False)
 
 
 def _console(name: str) -> Console:
@@ -106,7 +116,7 @@ def _console(name: str) -> Console:
     return made
 
 
-def _print_as_it_is(to: Console, text: str) -> None:
+def _print_verbatim(to: Console, text: str) -> None:
     from rich.text import Text
 
     to.print(Text(text), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`rl4sys policy`: take a trained policy elsewhere, look into it, time it."""
+"""`rl4sys policy`: export, inspect and time trained policies."""
 
 from __future__ import annotations
 
@@ -7,42 +7,33 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rl4sys.cli.options import Best, Debug, Json, Source
+
 if TYPE_CHECKING:
     from rl4sys.experiments.policies.trained_policy import TrainedPolicy
 
 policy = typer.Typer(
     name="policy",
     no_args_is_help=True,
-    help="Export a trained policy, look into it, or time its decisions.",
+    help="Export, inspect or time a trained policy.",
     rich_markup_mode="rich",
 )
-
-Source = Annotated[
-    str,
-    typer.Argument(
-        metavar="RUN|FILE",
-        help="A run, the beginning of its name, a checkpoint, a policy file, or a learner of a server.",
-    ),
-]
-Best = Annotated[bool, typer.Option("--best/--latest", help="Which checkpoint of a run.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
-Debug = Annotated[bool, typer.Option("--debug", help="Verbose logs and full tracebacks.")]
 
 
 @policy.command()
 def export(
     source: Source,
-    kind: Annotated[str, typer.Option("--format", help="rl4sys (one file, any machine) or onnx.")] = "rl4sys",
+    kind: Annotated[str, typer.Option("--format", help="rl4sys (for clients and this command) or onnx.")] = "rl4sys",
     output: Annotated[Path | None, typer.Option(help="The file to write.")] = None,
     bound: Annotated[
         float | None,
-        typer.Option(metavar="SHARE", help="The largest difference to accept, as a share of 1 + |value|."),
+        typer.Option(metavar="SHARE", help="The largest accepted difference, relative to 1 + |value|."),
     ] = None,
     best: Best = True,
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Write a policy into one file, checked against the training network.
+    """Write a policy to one file, after comparing it with the training network.
 
     [bold]Examples[/]
 
@@ -66,13 +57,13 @@ def export(
     show(f"file    {made.path}, {made.size:,} bytes, version {trained.policy.version}, step {trained.policy.steps:,}")
     show(
         f"parity  largest difference {made.parity.largest:.3g} in '{made.parity.where}' over "
-        f"{made.parity.decisions:,} decisions, against {made.against}; at most {accepted:.3g} is accepted"
+        f"{made.parity.decisions:,} decisions, against {made.against}; the limit is {accepted:.3g}"
     )
 
 
 @policy.command()
 def inspect(source: Source, best: Best = True, json: Json = False, debug: Debug = False) -> None:
-    """Show what a policy is made of: observations, ops, sizes, heads, normaliser, version and hash.
+    """Show the observations, ops, sizes, heads, normaliser, version and hash of a policy.
 
     [bold]Examples[/]
 
@@ -99,13 +90,13 @@ def inspect(source: Source, best: Best = True, json: Json = False, debug: Debug 
 @policy.command()
 def bench(
     source: Source,
-    rows: Annotated[int, typer.Option(min=1, help="Rows that one call decides for.")] = 1,
+    rows: Annotated[int, typer.Option(min=1, help="Observations per call.")] = 1,
     decisions: Annotated[int, typer.Option(min=10, help="Calls to time.")] = 5_000,
     best: Best = True,
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Time the decisions of a policy: numpy as a client decides, and onnxruntime where it is installed.
+    """Time the decisions of a policy with numpy, as clients use it, and with onnxruntime if it is installed.
 
     [bold]Examples[/]
 
@@ -128,12 +119,12 @@ def bench(
 
 
 def _found(source: str, *, best: bool) -> TrainedPolicy:
-    from rl4sys.cli.output import tell
+    from rl4sys.cli.output import report
     from rl4sys.experiments.policies.trained_policy import find_policy
 
     trained = find_policy(source, best=best)
     for reason in trained.skipped:
-        tell(f"warning: passed over a damaged checkpoint ({reason}); using the one of step {trained.policy.steps:,}.")
+        report(f"warning: skipped a damaged checkpoint ({reason}); using that of step {trained.policy.steps:,}.")
     return trained
 
 
@@ -148,7 +139,7 @@ def _summary(facts: dict[str, Any]) -> list[str]:
     lines = [
         f"policy       {facts['policy']}",
         f"version      {facts['version']}, at step {facts['steps']:,}",
-        f"environment  {facts['environment'] or 'not said'}",
+        f"environment  {facts['environment'] or 'unknown'}",
         f"observation  {arrays}",
         f"normaliser   {', '.join(facts['normaliser']) or 'none'}",
         f"memory       {memory or 'none'}",

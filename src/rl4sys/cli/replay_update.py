@@ -1,4 +1,4 @@
-"""`rl4sys replay-update`: do an update again that was not finite, and see where it goes wrong."""
+"""`rl4sys replay-update`: repeat an update that was not finite, and find the cause."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from typing import Annotated
 
 import typer
 
+from rl4sys.cli.options import Debug, Json
+
 
 def replay_update(
-    directory: Annotated[Path, typer.Argument(metavar="DIRECTORY", help="A directory RUN/debug/update-….")],
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Verbose logs and full tracebacks.")] = False,
+    directory: Annotated[Path, typer.Argument(metavar="DIRECTORY", help="A directory RUN/debug/update-…")],
+    as_json: Json = False,
+    debug: Debug = False,
 ) -> None:
-    """Do an update again that a run left out because it was not finite.
+    """Repeat an update that a run skipped because it was not finite.
 
-    Shows what is not finite: in the batch, in the weights, in the gradients.
+    Shows the NaN and Inf values in the batch, the weights and the gradients.
 
     [bold]Examples[/]
 
@@ -30,9 +32,11 @@ def replay_update(
     if as_json:
         print_json(asdict(replayed))
         return
-    show(f"update {replayed.update} at step {replayed.step:,} failed then: {replayed.cause}")
-    show(f"now: {replayed.error}" if replayed.error else "now it is finite: the kept batch and state are not the cause")
+    show(f"update {replayed.update} at step {replayed.step:,} failed: {replayed.cause}")
+    show(
+        f"now: {replayed.error}" if replayed.error else "now it is finite: the stored batch and state are not the cause"
+    )
     for fault in replayed.faults:
         show(f"  {'' if replayed.error else 'then '}not finite, or too large: {fault}")
     if not replayed.is_exact:
-        show("The state before the update was not kept; train with --debug to repeat updates exactly.")
+        show("The state before the update was not stored; train with --debug to repeat updates exactly.")

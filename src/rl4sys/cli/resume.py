@@ -1,35 +1,26 @@
-"""`rl4sys resume`: go on where a run was stopped or killed."""
+"""`rl4sys resume`: continue a run that was stopped or killed."""
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
+from rl4sys.cli.options import AllowFallback, DebugTraining, OneRun
 
 
 def resume(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run directory, or the beginning of its name.")],
-    allow_fallback: Annotated[
-        bool, typer.Option("--allow-fallback", help="Go on without a missing GPU or logger, and say so.")
-    ] = False,
-    debug: Annotated[
-        bool,
-        typer.Option(
-            "--debug", help="Look closely: gradients, weights and a profile of updates; verbose logs, full tracebacks."
-        ),
-    ] = False,
+    run: OneRun,
+    allow_fallback: AllowFallback = False,
+    debug: DebugTraining = False,
 ) -> None:
-    """Go on exactly where a run was stopped or killed.
+    """Resume a run exactly where it was stopped or killed.
 
-    A damaged checkpoint is passed over for the newest good one.
+    If the latest checkpoint is damaged, the newest intact one is used.
 
     [bold]Examples[/]
 
       rl4sys resume runs/ppo-CartPole-v1-seed0-20260101-120000
 
-      rl4sys resume ppo-CartPole        [dim]any unique beginning of a name in runs/[/]
+      rl4sys resume ppo-CartPole        [dim]the beginning of a name in runs/, if it is unique[/]
     """
-    from rl4sys.cli.output import show, tell
+    from rl4sys.cli.output import report, show
     from rl4sys.cli.single_run import announce, stop_on_signal, train_to_end
     from rl4sys.experiments import Result, Run, find_run
 
@@ -43,5 +34,5 @@ def resume(
         if debug:
             resumed.debug()
         announce(resumed)
-        tell(f"resuming  at step {resumed.steps:,}")
+        report(f"resuming  at step {resumed.steps:,}")
         train_to_end(resumed, stop)

@@ -1,4 +1,4 @@
-"""`rl4sys serve`: a training server for remote clients."""
+"""`rl4sys serve`: run a training server for remote clients."""
 
 from __future__ import annotations
 
@@ -7,34 +7,40 @@ from typing import Annotated
 
 import typer
 
+from rl4sys.cli.options import Debug
+
 
 def serve(
     config: Annotated[
-        str | None, typer.Option(help="A YAML or JSON file with these and more options; those given here win.")
+        str | None, typer.Option(help="A YAML or JSON file with these and more settings; options override it.")
     ] = None,
-    listen: Annotated[str | None, typer.Option(help="HOST:PORT, or unix:PATH; 127.0.0.1:50051 by default.")] = None,
-    data: Annotated[Path | None, typer.Option(help="Where learners live; ./rl4sys-data by default.")] = None,
+    listen: Annotated[
+        str | None, typer.Option(help="The address, HOST:PORT or unix:PATH; by default 127.0.0.1:50051.")
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="The directory for learners and their data; by default ./rl4sys-data.")
+    ] = None,
     token_file: Annotated[
-        Path | None, typer.Option(help="Lines of: TOKEN \\[expires=DATE] \\[policies=…] CLIENT-ID-PATTERN…")
+        Path | None, typer.Option(help="A file with lines: TOKEN \\[expires=DATE] \\[policies=…] CLIENT-ID-PATTERN…")
     ] = None,
     tls_cert: Annotated[Path | None, typer.Option(help="The server's certificate (PEM).")] = None,
     tls_key: Annotated[Path | None, typer.Option(help="Its private key (PEM).")] = None,
     tls_client_ca: Annotated[
-        Path | None, typer.Option(help="Clients must show a certificate of this authority.")
+        Path | None, typer.Option(help="Require client certificates of this authority (PEM).")
     ] = None,
     insecure: Annotated[
-        bool, typer.Option("--insecure", help="Listen beyond this machine without TLS or tokens.")
+        bool, typer.Option("--insecure", help="Allow other machines to connect without TLS or tokens.")
     ] = False,
-    workers: Annotated[str | None, typer.Option(help="Where learners run: processes (the default) or threads.")] = None,
+    workers: Annotated[str | None, typer.Option(help="Run learners in processes (the default) or threads.")] = None,
     durability: Annotated[
         str | None,
         typer.Option(
-            help="What an acknowledgement survives: fsync (a power cut; the default), os (a kill), memory (nothing)."
+            help="What acknowledged data survives: fsync (power loss, the default), os (a kill), memory (nothing)."
         ),
     ] = None,
-    metrics_port: Annotated[int | None, typer.Option(help="Serve metrics for Prometheus on this port.")] = None,
-    log_format: Annotated[str | None, typer.Option(help="How log lines look: text (the default) or json.")] = None,
-    debug: Annotated[bool, typer.Option("--debug", help="Verbose logs and full tracebacks.")] = False,
+    metrics_port: Annotated[int | None, typer.Option(help="Serve Prometheus metrics on this port.")] = None,
+    log_format: Annotated[str | None, typer.Option(help="Format of log lines: text (the default) or json.")] = None,
+    debug: Debug = False,
 ) -> None:
     """Train the policies of remote clients until Ctrl-C or SIGTERM.
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import typer
 
 from rl4sys.cli.exit_codes import INTERRUPTED, STOPPED, SomeFailed
-from rl4sys.cli.output import errors, print_table, show, tell
+from rl4sys.cli.output import errors, print_table, report, show
 from rl4sys.cli.single_run import plot_returns, stop_on_signal
 from rl4sys.experiments import ExperimentConfig, Result, RunDirectory, Screen, check_combination
 from rl4sys.experiments.preflight import fit_to_machine
@@ -25,7 +25,7 @@ def train_seeds(configs: Sequence[ExperimentConfig], jobs: int, options: TrialOp
     # An error that all of them have is reported once, before the first starts.
     check_combination(fit_to_machine(configs[0], allow_fallback=options.allow_fallback))
     launcher = LocalLauncher(min(jobs, len(configs)))
-    tell(f"runs      {len(configs)} in {configs[0].experiment.directory}, {launcher.describe()}")
+    report(f"runs      {len(configs)} in {configs[0].experiment.directory}, {launcher.describe()}")
     with Screen(errors) as screen, stop_on_signal() as stop:
         view = TrialView(screen, configs[0].name, len(configs), noun="runs")
         runs = run_seeds(configs, launcher, view, stop, options)
@@ -62,9 +62,9 @@ def _print_unfinished(runs: Sequence[TrialState]) -> None:
         if run.outcome is Outcome.FAILED:
             output = f"; its output is in {run.output}" if run.output is not None else ""
             resume = f"; once the cause is fixed: rl4sys resume {run.run}" if run.run is not None else ""
-            tell(f"failed: {run.title}{output}{resume}")
+            report(f"failed: {run.title}{output}{resume}")
         elif run.outcome is Outcome.STOPPED and run.run is not None:
             how = "interrupted" if run.alert is None else f"stopped by an alert ({run.alert})"
-            tell(f"{how}: {run.title}; resume with: rl4sys resume {run.run}")
+            report(f"{how}: {run.title}; resume with: rl4sys resume {run.run}")
     if unstarted := [run.title for run in runs if run.run is None and run.outcome is not Outcome.FAILED]:
-        tell(f"not started: {', '.join(unstarted)}")
+        report(f"not started: {', '.join(unstarted)}")

@@ -1,18 +1,18 @@
-"""`rl4sys show`: everything that is known about one run."""
+"""`rl4sys show`: show everything about one run."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rl4sys.cli.runs_option import Debug, Json, OneRun, Runs
+from rl4sys.cli.options import Debug, Json, OneRun, Runs
 
 if TYPE_CHECKING:
     from rl4sys.laboratory.run_index.records import RunRecord
 
 
 def show(run: OneRun, runs: Runs = Path("runs"), json: Json = False, debug: Debug = False) -> None:
-    """Show how a run is, how good it became, what it was made of, and how to go on with it.
+    """Show the status, returns, settings and metrics of a run, and the command that resumes it.
 
     [bold]Examples[/]
 
@@ -20,12 +20,12 @@ def show(run: OneRun, runs: Runs = Path("runs"), json: Json = False, debug: Debu
 
       rl4sys show runs/ppo-CartPole-v1-seed0-20260101-120000 --json
     """
-    from rl4sys.cli.output import print_json, print_table, tell
+    from rl4sys.cli.output import print_json, print_table, report
     from rl4sys.cli.output import show as say
     from rl4sys.laboratory.run_index.index import open_index
     from rl4sys.run_files import final_metrics, read_config, size_of
 
-    with open_index(runs, tell) as index:
+    with open_index(runs, report) as index:
         root, record = index.find_one(run)
     directory = root / record.id
     metrics = final_metrics(directory)
@@ -33,10 +33,13 @@ def show(run: OneRun, runs: Runs = Path("runs"), json: Json = False, debug: Debu
     size = size_of(directory)
     if json:
         settings = read_config(directory) if record.config else None
-        facts = record.facts(root) | {"bytes": size, "notes": [{"time": time, "text": text} for time, text in notes]}
-        print_json({**facts, "metrics": metrics, "settings": settings})
+        values = record.json_values(root) | {
+            "bytes": size,
+            "notes": [{"time": time, "text": text} for time, text in notes],
+        }
+        print_json({**values, "metrics": metrics, "settings": settings})
         return
-    for name, value in _lines(record, record.facts(root), size):
+    for name, value in _lines(record, record.json_values(root), size):
         say(f"{name:<12} {value}")
     for time, text in notes:
         say(f"{'note':<12} {time}  {text}")
@@ -46,32 +49,32 @@ def show(run: OneRun, runs: Runs = Path("runs"), json: Json = False, debug: Debu
 
 
 def _notes(directory: Path) -> list[tuple[str, str]]:
-    from rl4sys.cli.output import tell
+    from rl4sys.cli.output import report
     from rl4sys.laboratory.run_index.labels import LabelsDamaged, read_labels
 
     try:
         return [(note.time, note.text) for note in read_labels(directory).notes]
     except LabelsDamaged as error:
-        # The rest of the run can be shown all the same.
-        tell(f"note: {error}")
+        # The rest of the run can still be shown.
+        report(f"note: {error}")
         return []
 
 
-def _lines(record: RunRecord, facts: dict[str, Any], size: int) -> list[tuple[str, str]]:
+def _lines(record: RunRecord, values: dict[str, Any], size: int) -> list[tuple[str, str]]:
     from rl4sys.laboratory.formatting import format_number, format_size
 
     lines = [
-        ("run", facts["directory"]),
+        ("run", values["directory"]),
         ("name", record.name),
         ("status", f"{record.status}, {record.steps:,} of {record.total:,} steps"),
         ("cause", record.cause),
-        ("go on with", facts["resume"]),
+        ("resume with", values["resume"]),
         ("algorithm", record.algorithm),
         ("environment", record.environment),
         ("seed", record.seed),
         ("return", f"{format_number(record.last)} in the last evaluation, {format_number(record.best)} in the best"),
-        ("begun", facts["created"] + (f" on {record.host}" if record.host else "")),
-        ("revision", record.git and record.git + (", with changes that were not committed" if record.dirty else "")),
+        ("started", values["created"] + (f" on {record.host}" if record.host else "")),
+        ("revision", record.git and record.git + (", with uncommitted changes" if record.dirty else "")),
         ("config", record.config[:16]),
         ("size", format_size(size)),
         ("tags", " ".join(record.tags)),

@@ -1,4 +1,4 @@
-"""`rl4sys simulate`: watch, record or measure a trained policy."""
+"""`rl4sys simulate`: run, watch or record a trained policy."""
 
 from __future__ import annotations
 
@@ -8,40 +8,36 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rl4sys.cli.options import Best, Debug, Json, Source
+
 if TYPE_CHECKING:
     from rl4sys.environments import EnvironmentConfig
     from rl4sys.experiments import SimulatedEpisode, Simulation
     from rl4sys.experiments.policies.trained_policy import TrainedPolicy
 
-_MOST_ROWS = 40
-"""Of the table for people; a script reads JSON."""
+_MAX_ROWS = 40
+"""Rows of the table; --json has all."""
 
 
 def simulate(
-    policy: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN|CHECKPOINT",
-            help="A run, the beginning of its name, a checkpoint, a policy file, or a learner of a server.",
-        ),
-    ],
+    policy: Source,
     episodes: Annotated[int, typer.Option(min=1, help="Episodes to run.")] = 10,
-    max_length: Annotated[int | None, typer.Option(min=1, help="Cut episodes after this many steps.")] = None,
+    max_length: Annotated[int | None, typer.Option(min=1, help="Truncate episodes after so many steps.")] = None,
     deterministic: Annotated[
-        bool, typer.Option("--deterministic/--stochastic", help="Do the best, or try things out as in training.")
+        bool, typer.Option("--deterministic/--stochastic", help="Use the exploit policy, or explore as in training.")
     ] = True,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the environment and of chance in the policy.")] = 0,
-    best: Annotated[bool, typer.Option("--best/--latest", help="Which checkpoint of a run.")] = True,
-    env: Annotated[str | None, typer.Option(help="Another environment than the one of training.")] = None,
-    render: Annotated[bool, typer.Option("--render", help="Show it on the screen.")] = False,
-    video: Annotated[Path | None, typer.Option(help="Record it: out.mp4. Needs no screen.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw returns and lengths: out.png.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Verbose logs and full tracebacks.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the environment and of the policy.")] = 0,
+    best: Best = True,
+    env: Annotated[str | None, typer.Option(help="The environment, if not that of training.")] = None,
+    render: Annotated[bool, typer.Option("--render", help="Show the environment on the screen.")] = False,
+    video: Annotated[Path | None, typer.Option(help="Record a video: out.mp4. Needs no screen.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Plot returns and lengths: out.png.")] = None,
+    json: Json = False,
+    debug: Debug = False,
 ) -> None:
-    """Run a trained policy in its environment and tell how each episode went.
+    """Run a trained policy in its environment, and print the return and length of each episode.
 
-    Config, environment, normaliser and weights are found by themselves.
+    The config, environment, normaliser and weights are read from the run.
 
     [bold]Examples[/]
 
@@ -53,32 +49,32 @@ def simulate(
 
       rl4sys simulate policy.rl4sys --env CartPole-v1 --max-length 200 --plot returns.png
     """
-    from rl4sys.cli.output import print_json, show, tell
+    from rl4sys.cli.output import print_json, report, show
     from rl4sys.config import ConfigError
     from rl4sys.experiments import Simulation, SimulationSetup, plot_episodes
     from rl4sys.experiments.policies.trained_policy import find_policy
 
     if render and video is not None:
-        raise ConfigError("--render and --video: an environment draws for one of them at a time; leave one out.")
+        raise ConfigError("--render and --video: an environment can render for one of them only; leave one out.")
     trained = find_policy(policy, best=best)
     for reason in trained.skipped:
-        tell(f"warning: passed over a damaged checkpoint ({reason}); using the one of step {trained.policy.steps:,}.")
+        report(f"warning: skipped a damaged checkpoint ({reason}); using that of step {trained.policy.steps:,}.")
     environment = _environment(trained, env)
     spec = trained.policy.exploit if deterministic else trained.policy.explore
     play = SimulationSetup(spec, trained.policy.weights, environment, seed, max_length, render, video)
     with Simulation(play) as simulation:
         played = list(_with_progress(simulation, episodes))
-    facts = _facts(trained, environment.name, played) | {"deterministic": deterministic, "seed": seed}
+    summary = _summary(trained, environment.name, played) | {"deterministic": deterministic, "seed": seed}
     recorded = simulation.video
     if plot is not None:
         plot_episodes(played, f"{trained.name}, step {trained.policy.steps:,}", plot)
     if json:
         details = recorded._asdict() | {"path": str(recorded.path)} if recorded is not None else None
-        print_json(facts | {"video": details, "plot": str(plot) if plot else None})
+        print_json(summary | {"video": details, "plot": str(plot) if plot else None})
         return
-    _print_episodes(played, facts)
+    _print_episodes(played, summary)
     if recorded is not None:
-        rate = f"{recorded.frames_per_second:g} a second"
+        rate = f"{recorded.frames_per_second:g} per second"
         show(f"video   {recorded.path}: {recorded.frames:,} frames, {rate}, {recorded.width}×{recorded.height}")
     if plot is not None:
         show(f"plot    {plot}")
@@ -92,13 +88,13 @@ def _environment(trained: TrainedPolicy, name: str | None) -> EnvironmentConfig:
         return ENVIRONMENTS.parse({"name": name})
     if trained.environment is None:
         raise ConfigError(
-            f"{trained.origin} does not say which environment it was trained in. Name one: --env CartPole-v1"
+            f"{trained.origin} does not contain the environment it was trained in. Give one: --env CartPole-v1"
         )
     return trained.environment
 
 
 def _with_progress(simulation: Simulation, count: int) -> Iterator[SimulatedEpisode]:
-    """The episodes, with a bar on a terminal."""
+    """Run the episodes, with a progress bar on a terminal."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from rl4sys.cli.output import errors
@@ -111,7 +107,7 @@ def _with_progress(simulation: Simulation, count: int) -> Iterator[SimulatedEpis
             yield episode
 
 
-def _facts(trained: TrainedPolicy, environment: str, episodes: Sequence[SimulatedEpisode]) -> dict[str, Any]:
+def _summary(trained: TrainedPolicy, environment: str, episodes: Sequence[SimulatedEpisode]) -> dict[str, Any]:
     import statistics
 
     returns = [episode.return_ for episode in episodes]
@@ -132,16 +128,18 @@ def _facts(trained: TrainedPolicy, environment: str, episodes: Sequence[Simulate
     }
 
 
-def _print_episodes(episodes: Sequence[SimulatedEpisode], facts: dict[str, Any]) -> None:
+def _print_episodes(episodes: Sequence[SimulatedEpisode], summary: dict[str, Any]) -> None:
     from rl4sys.cli.output import print_table, show
 
     rows = [
         [str(number), f"{episode.return_:.2f}", f"{episode.length:,}", episode.ended]
-        for number, episode in enumerate(episodes[:_MOST_ROWS], start=1)
+        for number, episode in enumerate(episodes[:_MAX_ROWS], start=1)
     ]
     print_table(("episode", "return", "length", "ended"), rows)
-    if len(episodes) > _MOST_ROWS:
-        show(f"… and {len(episodes) - _MOST_ROWS:,} more; --json lists all of them")
-    show(f"policy  {facts['policy']}, step {facts['step']:,}, in {facts['environment']}")
-    show(f"return  {facts['mean']:.2f} ± {facts['deviation']:.2f}, from {facts['min']:.2f} to {facts['max']:.2f}")
-    show(f"length  {facts['mean_length']:.1f} on average")
+    if len(episodes) > _MAX_ROWS:
+        show(f"… and {len(episodes) - _MAX_ROWS:,} more; --json lists all of them")
+    show(f"policy  {summary['policy']}, step {summary['step']:,}, in {summary['environment']}")
+    show(
+        f"return  {summary['mean']:.2f} ± {summary['deviation']:.2f}, from {summary['min']:.2f} to {summary['max']:.2f}"
+    )
+    show(f"length  {summary['mean_length']:.1f} on average")

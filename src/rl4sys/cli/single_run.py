@@ -11,7 +11,7 @@ from types import FrameType
 import typer
 
 from rl4sys.cli.exit_codes import INTERRUPTED, STOPPED
-from rl4sys.cli.output import errors, show, tell
+from rl4sys.cli.output import errors, report, show
 from rl4sys.experiments import ExperimentConfig, Result, Run, RunDirectory, Screen, Terminal, plot
 from rl4sys.laboratory.formatting import format_return
 from rl4sys.laboratory.run_index.index_logger import index_run
@@ -31,11 +31,11 @@ def train_new(config: ExperimentConfig, *, allow_fallback: bool, debug: bool) ->
 def announce(run: Run) -> None:
     """Print where the run is, and which device, threads and exactness it has."""
     grade = run.components.grade
-    tell(f"run       {run.directory.path}")
-    tell(f"device    {run.components.device}, {run.threads} thread(s)")
-    tell(f"exactness {grade.name}: {grade.value}")
+    report(f"run       {run.directory.path}")
+    report(f"device    {run.components.device}, {run.threads} thread(s)")
+    report(f"exactness {grade.name}: {grade.value}")
     if run.replay_cost is not None:
-        tell(f"replay    {run.replay_cost}")
+        report(f"replay    {run.replay_cost}")
 
 
 def train_to_end(run: Run, stop: Callable[[], bool]) -> None:
@@ -48,10 +48,10 @@ def train_to_end(run: Run, stop: Callable[[], bool]) -> None:
         else:
             result = run.train([index_logger], stop)
     if run.stopped is not None and not result.finished:
-        tell(f"stopped by an alert: {run.stopped}; resume with: rl4sys resume {run.directory.path}")
+        report(f"stopped by an alert: {run.stopped}; resume with: rl4sys resume {run.directory.path}")
         raise typer.Exit(STOPPED)
     if not result.finished:
-        tell(f"interrupted at step {result.steps:,}; resume with: rl4sys resume {run.directory.path}")
+        report(f"interrupted at step {result.steps:,}; resume with: rl4sys resume {run.directory.path}")
         raise typer.Exit(INTERRUPTED)
     _print_result(run.directory, result)
 
@@ -65,7 +65,7 @@ def stop_on_signal() -> Iterator[Callable[[], bool]]:
         if received:
             raise KeyboardInterrupt
         received.append(number)
-        tell("stopping with a checkpoint; a second Ctrl-C stops at once")
+        report("stopping with a checkpoint; a second Ctrl-C stops at once")
 
     handlers = {number: signal.signal(number, receive) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -85,7 +85,7 @@ def try_plot(draw: Callable[[], Path]) -> Path | None:
     try:
         return draw()
     except (OSError, ValueError, ImportError) as error:
-        tell(f"no plot: {error}")
+        report(f"no plot: {error}")
         return None
 
 

@@ -1,4 +1,4 @@
-"""`rl4sys status`: what a training server is doing."""
+"""`rl4sys status`: show the learners and clients of a training server."""
 
 from __future__ import annotations
 
@@ -12,26 +12,34 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rl4sys.cli.options import Debug
+
 if TYPE_CHECKING:
     from rl4sys.client.grpc_transport import GrpcTransport
 
 _SECONDS = 2.0
-_PATIENCE_SECONDS = 5.0
+_TIMEOUT = 5.0
 
 
 def status(
-    server: Annotated[str, typer.Argument(help="HOST:PORT, or unix:PATH.")] = "127.0.0.1:50051",
-    token: Annotated[str | None, typer.Option(help="Where the server asks for one.")] = None,
-    token_file: Annotated[Path | None, typer.Option(help="The same, in the first line of a file.")] = None,
-    tls_ca: Annotated[Path | None, typer.Option(help="Who vouches for the server (PEM); switches TLS on.")] = None,
-    tls_cert: Annotated[Path | None, typer.Option(help="What to show the server, where it asks (PEM).")] = None,
+    server: Annotated[
+        str, typer.Argument(help="The address of the server: HOST:PORT or unix:PATH.")
+    ] = "127.0.0.1:50051",
+    token: Annotated[str | None, typer.Option(help="The token, if the server requires one.")] = None,
+    token_file: Annotated[Path | None, typer.Option(help="A file with the token in its first line.")] = None,
+    tls_ca: Annotated[
+        Path | None, typer.Option(help="The certificate authority of the server (PEM); enables TLS.")
+    ] = None,
+    tls_cert: Annotated[
+        Path | None, typer.Option(help="The client certificate, if the server requires one (PEM).")
+    ] = None,
     tls_key: Annotated[Path | None, typer.Option(help="Its private key (PEM).")] = None,
-    insecure: Annotated[bool, typer.Option("--insecure", help="Let a token travel unencrypted.")] = False,
-    watch: Annotated[bool, typer.Option("--watch", help="Show it again every two seconds, until Ctrl-C.")] = False,
+    insecure: Annotated[bool, typer.Option("--insecure", help="Allow sending a token without TLS.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Refresh every two seconds until Ctrl-C.")] = False,
     json: Annotated[
-        bool, typer.Option("--json", help="Print JSON for scripts; with --watch one object a line.")
+        bool, typer.Option("--json", help="Print JSON for scripts; with --watch one object per line.")
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Verbose logs and full tracebacks.")] = False,
+    debug: Debug = False,
 ) -> None:
     """Show the learners and clients of a training server.
 
@@ -57,22 +65,22 @@ def status(
     except KeyboardInterrupt:
         return
     except BrokenPipeError:
-        # Nobody reads any more; what Python still wants to write at its end goes nowhere.
+        # The reader is gone; discard what Python writes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except CallFailed as error:
-        is_silent = error.code in (Code.UNAVAILABLE, Code.DEADLINE_EXCEEDED)
-        advice = " Is it running? Start one with: rl4sys serve" if is_silent else ""
+        is_unreachable = error.code in (Code.UNAVAILABLE, Code.DEADLINE_EXCEEDED)
+        advice = " Is it running? Start one with: rl4sys serve" if is_unreachable else ""
         raise ServerUnreachable(f"{server}: {error} ({error.code}).{advice}") from None
     finally:
         transport.close()
 
 
 class ServerUnreachable(RuntimeError):
-    """No server answered."""
+    """The server did not answer."""
 
 
 class _Show:
-    """Asks and shows, once or until Ctrl-C; a server that goes away while it is watched is waited for."""
+    """Requests and shows the status, once or until Ctrl-C; while watching, it waits for a server that is away."""
 
     def __init__(
         self,
@@ -85,19 +93,19 @@ class _Show:
         self._transport, self._as_json, self._is_watching, self._sleep = transport, as_json, is_watching, sleep
 
     def run(self) -> None:
-        """The first answer must come; then, if that is wanted, one every two seconds."""
+        """Show the status once; with --watch, again every two seconds. The first request must succeed."""
         status: dict[str, Any] | str = self._ask()
-        with self._place() as put:
+        with self._output() as put:
             put(status)
             while self._is_watching:
                 self._sleep(_SECONDS)
                 put(self._ask_again())
 
     def _ask(self) -> dict[str, Any]:
-        from rl4sys.cli.server_tables import facts
+        from rl4sys.cli.status_tables import message_values
         from rl4sys.wire.generated import status_pb2
 
-        return facts(self._transport.status(status_pb2.StatusRequest(), timeout=_PATIENCE_SECONDS))
+        return message_values(self._transport.status(status_pb2.StatusRequest(), timeout=_TIMEOUT))
 
     def _ask_again(self) -> dict[str, Any] | str:
         from rl4sys.wire.calls import CallFailed, Code
@@ -110,15 +118,15 @@ class _Show:
             return f"no answer: {error}"
 
     @contextlib.contextmanager
-    def _place(self) -> Iterator[Callable[[dict[str, Any] | str], None]]:
-        """Where to put what comes: a terminal that is watched is written over, everything else has lines."""
+    def _output(self) -> Iterator[Callable[[dict[str, Any] | str], None]]:
+        """A function that shows a status: a watched terminal is redrawn, everything else gets lines."""
         from rich.live import Live
 
-        from rl4sys.cli.output import console, tell
+        from rl4sys.cli.output import console, report
 
         def put_json(status: dict[str, Any] | str) -> None:
             if isinstance(status, str):
-                tell(status)
+                report(status)
             else:
                 _print_json(status, is_one_line=self._is_watching)
 
@@ -126,7 +134,7 @@ class _Show:
             yield put_json
         elif self._is_watching and console.is_terminal:
             with Live(console=console, auto_refresh=False) as live:
-                yield lambda status: live.update(_picture(status), refresh=True)
+                yield lambda status: live.update(_render(status), refresh=True)
         else:
             yield _print_lines
 
@@ -145,7 +153,7 @@ def _print_json(status: dict[str, Any], *, is_one_line: bool) -> None:
 
 def _print_lines(status: dict[str, Any] | str) -> None:
     from rl4sys.cli.output import console, print_table, show
-    from rl4sys.cli.server_tables import clients, learners, summary
+    from rl4sys.cli.status_tables import clients, learners, summary
 
     if isinstance(status, str):
         show(status)
@@ -157,12 +165,12 @@ def _print_lines(status: dict[str, Any] | str) -> None:
     console.file.flush()
 
 
-def _picture(status: dict[str, Any] | str) -> Any:
+def _render(status: dict[str, Any] | str) -> Any:
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
-    from rl4sys.cli.server_tables import clients, learners, summary
+    from rl4sys.cli.status_tables import clients, learners, summary
 
     if isinstance(status, str):
         return Text(status)

@@ -1,4 +1,4 @@
-"""`rl4sys sweep`: many variations of one experiment, side by side."""
+"""`rl4sys sweep`: train many variations of one experiment."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rl4sys.cli.runs_option import Debug
-from rl4sys.cli.trial_options import AllowFallback, Changes, Cpus, Jobs, Name, trials_in_words
+from rl4sys.cli.options import AllowFallback, Changes, Cpus, Debug, Jobs, Name, count_trials
 
 if TYPE_CHECKING:
     from rl4sys.laboratory.sweeps.config import SweepConfig
@@ -19,23 +18,25 @@ if TYPE_CHECKING:
 
 def sweep(
     file: Annotated[
-        str, typer.Argument(metavar="SWEEP.yaml", help="A sweep (a path, or the name of one that comes with RL4Sys).")
+        str, typer.Argument(metavar="SWEEP.yaml", help="A sweep: a path, or the name of one that ships with RL4Sys.")
     ],
     changes: Changes = None,
     name: Name = None,
     jobs: Jobs = None,
     cpus: Cpus = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show the number of trials and their resolved configs, and run nothing.")
+        bool, typer.Option("--dry-run", help="Only show the trials and their resolved configs.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the summary (or the configs) as JSON.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the summary (with --dry-run, the configs) as JSON.")
+    ] = False,
     allow_fallback: AllowFallback = False,
     debug: Debug = False,
 ) -> None:
-    """Train all variations that a sweep describes, several at a time.
+    """Train all trials of a sweep, several at a time.
 
-    Run it again to go on where it was stopped or killed: finished trials stay, interrupted ones go on exactly, and
-    failed ones are tried again. Everything about it is in runs/NAME: summary.json, summary.png and the trials.
+    Run it again to continue a sweep that was stopped or killed: finished trials are kept, interrupted ones are resumed
+    exactly, and failed ones are tried again. Results are in runs/NAME: summary.json, summary.png and the trials.
 
     [bold]Examples[/]
 
@@ -57,7 +58,7 @@ def sweep(
     if dry_run:
         _show(trials, as_json=json)
         return
-    # What is wrong with all trials is told once, before the first.
+    # An error that all trials have is reported once, before the first starts.
     fit_to_machine(trials[0].config, allow_fallback=allow_fallback)
     _run(config, trials, jobs, cpus, as_json=json, allow_fallback=allow_fallback)
 
@@ -74,7 +75,7 @@ def _run(
     from dataclasses import asdict
 
     from rl4sys.cli.exit_codes import INTERRUPTED, SomeFailed
-    from rl4sys.cli.output import errors, print_json, tell
+    from rl4sys.cli.output import errors, print_json, report
     from rl4sys.cli.single_run import stop_on_signal, try_plot
     from rl4sys.experiments import Screen
     from rl4sys.laboratory.sweeps.plot import plot_sweep
@@ -84,7 +85,7 @@ def _run(
     from rl4sys.laboratory.trials.view import TrialView
 
     launcher = LocalLauncher(min(jobs or config.parallel_jobs, len(trials)), cpus)
-    tell(f"sweep     {config.place}: {trials_in_words(len(trials))}, {launcher.describe()}")
+    report(f"sweep     {config.place}: {count_trials(len(trials))}, {launcher.describe()}")
     with Screen(errors) as screen, stop_on_signal() as stop:
         summary = run_sweep(
             config,
@@ -104,14 +105,14 @@ def _run(
         raise SomeFailed(f"{len(failed)} of {len(trials)} trials failed; run it again to try them again:{causes}")
     finished = len(summary.with_status("finished"))
     if finished < len(trials):
-        tell(f"{finished} of {trials_in_words(len(trials))} are finished; run the same command to continue")
+        report(f"{finished} of {count_trials(len(trials))} are finished; run the same command to continue")
         raise typer.Exit(INTERRUPTED)
 
 
 def _show(trials: Sequence[Trial], *, as_json: bool) -> None:
     import yaml
 
-    from rl4sys.cli.output import print_json, tell
+    from rl4sys.cli.output import print_json, report
 
     if as_json:
         shown = [
@@ -125,13 +126,13 @@ def _show(trials: Sequence[Trial], *, as_json: bool) -> None:
         ]
         print_json({"count": len(trials), "trials": shown})
     else:
-        # In C where it can be: of a thousand trials this is what takes the time.
+        # The C dumper if available: with a thousand trials, this takes most of the time.
         dumper = yaml.CSafeDumper if yaml.__with_libyaml__ else yaml.SafeDumper
         for number, trial in enumerate(trials, start=1):
             values = trial.config.model_dump(mode="json")
             text = yaml.dump(values, Dumper=dumper, sort_keys=False, allow_unicode=True)
             typer.echo(f"---\n# trial {number} of {len(trials)}: {trial.title}\n{text}", nl=False)
-    tell(f"{trials_in_words(len(trials))}; nothing was started.")
+    report(f"{count_trials(len(trials))}; nothing was started.")
 
 
 def _tabulate(summary: SweepSummary, place: Path, plot: Path | None) -> None:

@@ -1,4 +1,4 @@
-"""`rl4sys tag`: mark runs."""
+"""`rl4sys tag`: add and remove tags of a run."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from typing import Annotated
 
 import typer
 
-from rl4sys.cli.runs_option import Debug, OneRun, Runs
+from rl4sys.cli.options import Debug, Json, OneRun, Runs
 
 
 def tag(
     run: OneRun,
     changes: Annotated[
         list[str] | None,
-        typer.Argument(metavar="+TAG|-TAG", show_default=False, help="Tags to add and to remove."),
+        typer.Argument(metavar="+TAG|-TAG", show_default=False, help="Tags to add (+) and to remove (-)."),
     ] = None,
     runs: Runs = Path("runs"),
+    json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Add tags to a run (+good) and remove them (-bad), and show what it has. `cleanup` never touches a run with +keep.
+    """Add tags to a run (+good), remove tags (-bad), and show its tags. `cleanup` never touches runs tagged keep.
 
     [bold]Examples[/]
 
@@ -27,12 +28,15 @@ def tag(
 
       rl4sys list tag=good
     """
-    from rl4sys.cli.output import show, tell
+    from rl4sys.cli.output import print_json, report, show
     from rl4sys.laboratory.run_index.index import open_index
     from rl4sys.laboratory.run_index.labels import change_labels, read_labels
 
-    with open_index(runs, tell) as index:
+    with open_index(runs, report) as index:
         root, record = index.find_one(run)
         directory = root / record.id
         labels = change_labels(directory, lambda old: old.tagged(changes)) if changes else read_labels(directory)
+    if json:
+        print_json({"run": str(directory), "tags": list(labels.tags)})
+        return
     show(f"{record.id}: {' '.join(labels.tags) or 'no tags'}")

@@ -1,4 +1,4 @@
-"""`rl4sys train`: from a config to a trained run."""
+"""`rl4sys train`: train a policy."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from rl4sys.cli.options import AllowFallback, DebugTraining
 
 if TYPE_CHECKING:
     from rl4sys.experiments import ExperimentConfig
@@ -19,31 +21,22 @@ def train(
         typer.Argument(
             metavar="CONFIG.yaml|KEY=VALUE",
             show_default=False,
-            help="A config file (a path, or the name of one that comes with RL4Sys), and values to change in it.",
+            help="A config file (a path, or the name of one that ships with RL4Sys), and settings to override.",
         ),
     ] = None,
-    algorithm: Annotated[str | None, typer.Option(help="Algorithm, when there is no config file.")] = None,
-    env: Annotated[str | None, typer.Option(help="Environment id, when there is no config file.")] = None,
-    seed: Annotated[str | None, typer.Option(help="One seed, or several: 1,2,3. Each gives a run of its own.")] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Runs at the same time, when there are several seeds.")] = 1,
+    algorithm: Annotated[str | None, typer.Option(help="The algorithm: ppo, dqn, sac, …")] = None,
+    env: Annotated[str | None, typer.Option(help="The environment, such as CartPole-v1.")] = None,
+    seed: Annotated[str | None, typer.Option(help="One seed, or several: 1,2,3. Each seed is a run.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Runs at the same time, if there are several seeds.")] = 1,
     name: Annotated[str | None, typer.Option(help="Name of the run.")] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check and show the resolved config, and run nothing.")
-    ] = False,
-    allow_fallback: Annotated[
-        bool, typer.Option("--allow-fallback", help="Go on without a missing GPU or logger, and say so.")
-    ] = False,
-    debug: Annotated[
-        bool,
-        typer.Option(
-            "--debug", help="Look closely: gradients, weights and a profile of updates; verbose logs, full tracebacks."
-        ),
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only check and show the resolved config.")] = False,
+    allow_fallback: AllowFallback = False,
+    debug: DebugTraining = False,
 ) -> None:
-    """Train a policy as a config says, or with tuned settings for an algorithm and an environment.
+    """Train a policy from a config file, or with tuned settings for an algorithm and an environment.
 
-    KEY=VALUE changes one setting: the key is its place in the config, with dots; the value is written as in YAML.
-    The keys of the section 'experiment' may be given without its name: seed=3, device=cpu.
+    KEY=VALUE overrides a setting: the key is its path in the config, with dots; the value is written as in YAML.
+    Keys of the section 'experiment' may omit its name: seed=3, device=cpu. `rl4sys config show` lists all keys.
 
     [bold]Examples[/]
 
@@ -80,20 +73,20 @@ def train(
 def _show(configs: Sequence[ExperimentConfig]) -> None:
     import yaml
 
-    from rl4sys.cli.output import tell
+    from rl4sys.cli.output import report
     from rl4sys.experiments import check_combination
 
     check_combination(configs[0])
     documents = [config.model_dump(mode="json") for config in configs]
     typer.echo(yaml.safe_dump_all(documents, sort_keys=False, allow_unicode=True), nl=False)
-    tell(f"{len(configs)} run(s) like this; nothing was started.")
+    report(f"{len(configs)} run(s); nothing was started.")
 
 
 def _source(
     arguments: Sequence[str], algorithm: str | None, env: str | None
 ) -> tuple[Path | dict[str, object], list[str]]:
-    """The config file or values to start from, and what is changed in it."""
-    from rl4sys.cli.output import tell
+    """The config file or values to start from, and the overrides."""
+    from rl4sys.cli.output import report
     from rl4sys.config import ConfigError
     from rl4sys.environments import canonical_name
     from rl4sys.experiments import packaged_configs
@@ -101,7 +94,7 @@ def _source(
     overrides = [argument for argument in arguments if "=" in argument]
     files = [argument for argument in arguments if "=" not in argument]
     if len(files) > 1:
-        raise ConfigError(f"Got {len(files)} config files ({', '.join(files)}); one at a time, please.")
+        raise ConfigError(f"Got {len(files)} config files ({', '.join(files)}); give one.")
     if files:
         overrides += [f"algorithm.name={algorithm}"] if algorithm is not None else []
         overrides += [f"environment.name={env}"] if env is not None else []
@@ -113,9 +106,9 @@ def _source(
     env = canonical_name(env)
     tuned = packaged_configs() / "experiments" / f"{algorithm.lower()}_{env.replace('/', '-')}.yaml"
     if tuned.is_file():
-        tell(f"settings  {tuned.name}, tuned for {env}")
+        report(f"settings  {tuned.name}, tuned for {env}")
         return tuned, overrides
-    tell(f"settings  the defaults of {algorithm}: none are tuned for {env}")
+    report(f"settings  the defaults of {algorithm}: none are tuned for {env}")
     return {"algorithm": {"name": algorithm}, "environment": {"name": env}}, overrides
 
 
@@ -127,7 +120,7 @@ def _seeds(text: str | None) -> list[int]:
     try:
         seeds = [int(part) for part in text.split(",")]
     except ValueError:
-        raise ConfigError(f"--seed {text}: expected whole numbers separated by commas, such as 1,2,3.") from None
+        raise ConfigError(f"--seed {text}: expected integers separated by commas, such as 1,2,3.") from None
     if len(set(seeds)) < len(seeds):
-        raise ConfigError(f"--seed {text}: a seed is given twice, and would give the same run twice.")
+        raise ConfigError(f"--seed {text}: a seed is given twice; give each once.")
     return seeds

@@ -1,4 +1,4 @@
-"""`rl4sys tune`: find good settings by trying."""
+"""`rl4sys tune`: search for good settings with Optuna."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rl4sys.cli.runs_option import Debug
-from rl4sys.cli.trial_options import AllowFallback, Changes, Cpus, Jobs, Name, trials_in_words
+from rl4sys.cli.options import AllowFallback, Changes, Cpus, Debug, Jobs, Name, count_trials
 
 if TYPE_CHECKING:
     from rl4sys.experiments import ExperimentConfig
@@ -20,32 +19,34 @@ _SHOWN = 10
 
 
 class TunerUnavailable(RuntimeError):
-    """Tuning needs a package that is not installed."""
+    """Optuna is not installed."""
 
 
 def tune(
     file: Annotated[
-        str, typer.Argument(metavar="TUNE.yaml", help="A study (a path, or the name of one that comes with RL4Sys).")
+        str, typer.Argument(metavar="TUNE.yaml", help="A study: a path, or the name of one that ships with RL4Sys.")
     ],
     changes: Changes = None,
-    base: Annotated[str | None, typer.Option(help="Another experiment to tune; 'base_config' if not given.")] = None,
+    base: Annotated[str | None, typer.Option(help="The experiment to tune; by default 'base_config'.")] = None,
     trials: Annotated[
-        int | None, typer.Option(min=1, help="Trials of the whole study, earlier ones included; 'trials' if not given.")
+        int | None, typer.Option(min=1, help="Trials of the whole study, including earlier ones; by default 'trials'.")
     ] = None,
     name: Name = None,
     jobs: Jobs = None,
     cpus: Cpus = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show the search space and one config that may be tried; run nothing.")
+        bool, typer.Option("--dry-run", help="Only show the search space and an example config.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the outcome (or what may be tried) as JSON.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the summary (with --dry-run, the search space) as JSON.")
+    ] = False,
     allow_fallback: AllowFallback = False,
     debug: Debug = False,
 ) -> None:
-    """Search for good settings: each trial follows those that did well, and bad ones are given up early.
+    """Search for good settings with Optuna: values near those of good trials are tried, and bad trials are pruned.
 
-    Run it again to go on where it was stopped or killed, or with more --trials to search on. Everything about it is in
-    runs/NAME: best.yaml, which `rl4sys train` takes, summary.json, pictures, the journal and the trials.
+    Run it again to continue a study that was stopped or killed, or with more --trials to search longer. Results are in
+    runs/NAME: best.yaml for `rl4sys train`, summary.json, plots, the journal and the trials.
 
     [bold]Examples[/]
 
@@ -72,7 +73,7 @@ def tune(
         check_combination(example)
         _show(config, example, as_json=json)
         return
-    # What is wrong with all trials is told once, before the first.
+    # An error that all trials have is reported once, before the first starts.
     fit_to_machine(example, allow_fallback=allow_fallback)
     _run(config, jobs or config.parallel_jobs, cpus, as_json=json, allow_fallback=allow_fallback)
 
@@ -81,7 +82,7 @@ def _run(config: TuneConfig, jobs: int, cpus: int | None, *, as_json: bool, allo
     from dataclasses import asdict
 
     from rl4sys.cli.exit_codes import INTERRUPTED
-    from rl4sys.cli.output import errors, print_json, tell
+    from rl4sys.cli.output import errors, print_json, report
     from rl4sys.cli.single_run import stop_on_signal, try_plot
     from rl4sys.experiments import Screen
     from rl4sys.laboratory.studies.plots import plot_history, plot_importances
@@ -93,7 +94,7 @@ def _run(config: TuneConfig, jobs: int, cpus: int | None, *, as_json: bool, allo
 
     title, place = config.place.name, config.place
     launcher = LocalLauncher(min(jobs, config.trials), cpus)
-    tell(f"study     {place}: {trials_in_words(config.trials)}, {launcher.describe()}")
+    report(f"study     {place}: {count_trials(config.trials)}, {launcher.describe()}")
     with Screen(errors) as screen, stop_on_signal() as stop:
         study = run_study(
             config,
@@ -114,14 +115,14 @@ def _run(config: TuneConfig, jobs: int, cpus: int | None, *, as_json: bool, allo
         _tabulate(summary, [plot for plot in plots if plot is not None])
     over = len(summary.trials) - summary.unfinished
     if over < config.trials:
-        tell(f"{over} of {trials_in_words(config.trials)} have ended; run the same command to continue")
+        report(f"{over} of {count_trials(config.trials)} have ended; run the same command to continue")
         raise typer.Exit(INTERRUPTED)
 
 
 def _show(config: TuneConfig, example: ExperimentConfig, *, as_json: bool) -> None:
     import yaml
 
-    from rl4sys.cli.output import print_json, tell
+    from rl4sys.cli.output import print_json, report
 
     values = example.model_dump(mode="json")
     if as_json:
@@ -129,7 +130,7 @@ def _show(config: TuneConfig, example: ExperimentConfig, *, as_json: bool) -> No
     else:
         for part in ({"space": config.space}, values):
             typer.echo("---\n" + yaml.safe_dump(part, sort_keys=False, allow_unicode=True), nl=False)
-    tell(f"{trials_in_words(config.trials)}, such as this one; nothing was started.")
+    report(f"{count_trials(config.trials)}, such as this one; nothing was started.")
 
 
 def _tabulate(summary: TuneSummary, plots: list[Path]) -> None:

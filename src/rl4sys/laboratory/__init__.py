@@ -1,1 +1,1 @@
-"""What a researcher does with many runs: find, compare, sweep, tune and verify them."""
+"""Work with many runs: index, compare, sweep, tune and verify them."""

@@ -1,4 +1,4 @@
-"""The same as `rl4sys train`, for Python."""
+"""`rl4sys.train`: the Python counterpart of the command `rl4sys train`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from rl4sys.laboratory.run_index.index_logger import index_run
 
 
 def train(config: str | Path | Mapping[str, Any], overrides: Overrides = (), *, allow_fallback: bool = False) -> Run:
-    """Train as a config says, with overrides such as `{"seed": 3}`; returns the finished run.
+    """Train a config with overrides such as `{"seed": 3}`, and return the finished run.
 
-    Its `result` tells how it ended, its `directory` where everything is, and `evaluate` how good the policy is.
+    The run has its `result`, its `directory`, and `evaluate` for more evaluations.
     """
     run = Run.create(load_experiment(config, overrides), allow_fallback=allow_fallback)
     with index_run(run.directory.path) as index_logger:

@@ -11,9 +11,9 @@ import pytest
 
 from laboratory.example_runs import written
 from rl4sys.laboratory.comparison.comparison import Comparison, NothingToCompare, compare, resolve_metrics
-from rl4sys.laboratory.comparison.export import Chosen, Format, export
+from rl4sys.laboratory.comparison.export import Chosen, ExportFormat, export
 from rl4sys.laboratory.comparison.groups import group
-from rl4sys.laboratory.comparison.learning_curves import WrongPicture, draw
+from rl4sys.laboratory.comparison.learning_curves import UnknownPlotFormat, plot_curves
 from rl4sys.laboratory.run_index.records import read_record
 
 
@@ -58,7 +58,7 @@ def test_scores_are_those_of_the_last_evaluations(comparison: Comparison) -> Non
 
 
 def test_odds_compare_runs_of_one_environment_only(comparison: Comparison) -> None:
-    odds = {(each.group, each.other): each.probability.value for each in comparison.odds}
+    odds = {(each.group, each.other): each.probability.value for each in comparison.improvements}
     fast, slow = "ppo-CartPole-v1 (lr=0.001)", "ppo-CartPole-v1 (lr=0.0001)"
     assert odds == {(fast, slow): 1.0, (slow, fast): 0.0}
 
@@ -67,7 +67,7 @@ def test_odds_of_both_sides_add_up_with_their_intervals(tmp_path: Path) -> None:
     for seed, (ours, theirs) in enumerate([(1.0, 2.0), (5.0, 2.0), (3.0, 4.0)]):
         written(tmp_path / f"a{seed}", [ours], seed=seed, lr=1)
         written(tmp_path / f"b{seed}", [theirs], seed=seed, lr=2)
-    one, other = (odds.probability for odds in compare(chosen_in(tmp_path), ["return"]).odds)
+    one, other = (odds.probability for odds in compare(chosen_in(tmp_path), ["return"]).improvements)
     assert one.low is not None
     assert one.high is not None
     assert (other.low, other.high) == (1 - one.high, 1 - one.low)
@@ -82,7 +82,7 @@ def test_a_seed_that_was_run_twice_counts_once(tmp_path: Path) -> None:
     assert [member.record.id for member in only.members] == ["a", "c"]
     assert remarks == [
         "b is left out: a has the same config and seed",
-        "c is interrupted at step 100 of 100; what it has so far counts",
+        "c is interrupted at step 100 of 100; its values so far are used",
     ]
 
 
@@ -109,7 +109,7 @@ def test_metrics_are_named_in_short_or_in_full() -> None:
 
 
 def test_the_picture_is_a_png_with_a_panel_per_metric_and_environment(comparison: Comparison, tmp_path: Path) -> None:
-    picture = draw(comparison.groups, comparison.metrics, tmp_path / "deep" / "curves.png").read_bytes()
+    picture = plot_curves(comparison.groups, comparison.metrics, tmp_path / "deep" / "curves.png").read_bytes()
     assert picture.startswith(b"\x89PNG")
     width, height = (int.from_bytes(picture[place : place + 4], "big") for place in (16, 20))
     assert (width, height) == (900, int(150 * (2 * 3.8 + 4 * 0.25)))
@@ -117,13 +117,13 @@ def test_the_picture_is_a_png_with_a_panel_per_metric_and_environment(comparison
 
 @pytest.mark.parametrize("name", ["curves", "curves.doc", "here/"])
 def test_a_name_that_is_no_picture_is_refused(comparison: Comparison, tmp_path: Path, name: str) -> None:
-    with pytest.raises(WrongPicture, match=r"ends in \.png, \.pdf or \.svg"):
-        draw(comparison.groups, comparison.metrics, tmp_path / name)
+    with pytest.raises(UnknownPlotFormat, match=r"ends in \.png, \.pdf or \.svg"):
+        plot_curves(comparison.groups, comparison.metrics, tmp_path / name)
     assert not list(tmp_path.glob("curves*"))
 
 
 def test_json_has_everything(chosen: Chosen, comparison: Comparison) -> None:
-    document = json.loads(export(chosen, comparison, Format.JSON))
+    document = json.loads(export(chosen, comparison, ExportFormat.JSON))
     assert len(document["runs"]) == 7
     assert document["runs"][0]["settings"]["algorithm"]["lr"] == 1e-3
     assert document["runs"][0]["metrics"] == {"evaluation/return": 400.0}
@@ -131,13 +131,13 @@ def test_json_has_everything(chosen: Chosen, comparison: Comparison) -> None:
 
 
 def test_csv_has_one_row_per_run(chosen: Chosen, comparison: Comparison) -> None:
-    rows = list(csv.DictReader(io.StringIO(export(chosen, comparison, Format.CSV))))
+    rows = list(csv.DictReader(io.StringIO(export(chosen, comparison, ExportFormat.CSV))))
     assert [row["id"] for row in rows] == [record.id for _, record in chosen]
     assert [float(row["evaluation/return"]) for row in rows][:3] == [400.0, 401.0, 402.0]
 
 
 def test_markdown_tables_have_as_many_cells_as_columns(chosen: Chosen, comparison: Comparison) -> None:
-    text = export(chosen, comparison, Format.MARKDOWN)
+    text = export(chosen, comparison, ExportFormat.MARKDOWN)
     tables = [part.splitlines() for part in text.split("## ")[1:]]
     assert [lines[0] for lines in tables] == ["Results", "Probability of improvement", "Settings that differ", "Runs"]
     for lines in tables:
@@ -146,7 +146,7 @@ def test_markdown_tables_have_as_many_cells_as_columns(chosen: Chosen, compariso
 
 
 def test_latex_escapes_what_would_mean_something(chosen: Chosen, comparison: Comparison) -> None:
-    text = export(chosen, comparison, Format.LATEX)
+    text = export(chosen, comparison, ExportFormat.LATEX)
     assert r"95 \% interval" in text
     assert r"fast\_0 & ppo" in text
     assert text.count(r"\begin{table}") == text.count(r"\end{table}") == 4
@@ -176,7 +176,7 @@ class Page(HTMLParser):
 def test_html_is_one_page_with_the_picture_in_it(tmp_path: Path) -> None:
     written(tmp_path / "<b>", [1.0])
     chosen = chosen_in(tmp_path)
-    text = export(chosen, compare(chosen, ["return"]), Format.HTML, b"\x89PNG picture")
+    text = export(chosen, compare(chosen, ["return"]), ExportFormat.HTML, b"\x89PNG picture")
     page = Page(text)
     assert page.open == []
     assert "<b>" in page.texts

@@ -85,7 +85,7 @@ def test_the_probability_is_averaged_over_tasks() -> None:
 
 def test_one_run_has_no_interval() -> None:
     one, other = [np.array([1.0])], [np.array([2.0])]
-    assert estimate_iqm(one, np.random.default_rng(0)).facts() == {"value": 1.0, "low": None, "high": None}
+    assert estimate_iqm(one, np.random.default_rng(0)).json_values() == {"value": 1.0, "low": None, "high": None}
     assert probability_of_improvement(one, other, np.random.default_rng(0)).low is None
 
 

@@ -9,7 +9,7 @@ import torch
 from laboratory.example_runs import stopped_after, written
 from rl4sys.checkpoints import NoCheckpoint
 from rl4sys.experiments import Run, RunDirectory
-from rl4sys.laboratory.run_index.cleanup import Busy, Waste, find_waste, remove
+from rl4sys.laboratory.run_index.cleanup import Removal, RunInTraining, plan_removals, remove
 from rl4sys.laboratory.run_index.index import open_index
 from rl4sys.laboratory.run_index.labels import Labels
 from rl4sys.laboratory.run_index.training_process import held
@@ -27,13 +27,13 @@ def bulky(path: Path, returns: list[float], *, age: float, environment: str = "C
     return path
 
 
-def wasted(root: Path, keep_best: int, keep_recent: int) -> list[Waste]:
+def removald(root: Path, keep_best: int, keep_recent: int) -> list[Removal]:
     with open_index(root) as index:
-        return find_waste(root, index.select(), keep_best, keep_recent)
+        return plan_removals(root, index.select(), keep_best, keep_recent)
 
 
-def names(found: list[Waste]) -> set[str]:
-    return {waste.record.id for waste in found}
+def names(found: list[Removal]) -> set[str]:
+    return {removal.record.id for removal in found}
 
 
 def test_the_best_the_newest_and_the_tagged_stay_whole(tmp_path: Path) -> None:
@@ -41,10 +41,10 @@ def test_the_best_the_newest_and_the_tagged_stay_whole(tmp_path: Path) -> None:
         bulky(tmp_path / f"run-{number}", [float(number)], age=number)
     bulky(tmp_path / "pendulum", [-500.0], age=99, environment="Pendulum-v1")
     Labels(("keep",)).write(tmp_path / "run-4")
-    found = wasted(tmp_path, keep_best=2, keep_recent=3)
+    found = removald(tmp_path, keep_best=2, keep_recent=3)
     assert names(found) == {"run-3", "run-5"}
-    assert [(waste.parts, waste.size) for waste in found] == [(("checkpoints",), 1_000)] * 2
-    assert names(wasted(tmp_path, keep_best=0, keep_recent=0)) == {
+    assert [(removal.parts, removal.size) for removal in found] == [(("checkpoints",), 1_000)] * 2
+    assert names(removald(tmp_path, keep_best=0, keep_recent=0)) == {
         *(f"run-{n}" for n in (0, 1, 2, 3, 5, 6, 7)),
         "pendulum",
     }
@@ -54,10 +54,10 @@ def test_a_run_that_is_running_is_never_touched(tmp_path: Path) -> None:
     path = written(tmp_path / "run", [1.0], finished=False)
     (path / "checkpoints" / "weights").write_bytes(b"dear")
     with held(path):
-        assert wasted(tmp_path, 0, 0) == []
-    (waste,) = wasted(tmp_path, 0, 0)
-    with held(path), pytest.raises(Busy):
-        remove(waste)
+        assert removald(tmp_path, 0, 0) == []
+    (removal,) = removald(tmp_path, 0, 0)
+    with held(path), pytest.raises(RunInTraining):
+        remove(removal)
     assert (path / "checkpoints" / "weights").is_file()
 
 
@@ -71,16 +71,16 @@ def test_configs_and_metrics_survive_and_nothing_can_be_resumed_by_mistake(
         name: (path / name).read_bytes() for name in ("config.yaml", "manifest.json", "metrics.jsonl", "result.json")
     }
     metrics, size = final_metrics(path), size_of(path)
-    (waste,) = wasted(tmp_path, 0, 0)
-    assert waste.parts == ("checkpoints", "policies", "tensorboard")
-    remove(waste)
-    assert size_of(path) == size - waste.size
+    (removal,) = removald(tmp_path, 0, 0)
+    assert removal.parts == ("checkpoints", "policies", "tensorboard")
+    remove(removal)
+    assert size_of(path) == size - removal.size
     assert kept == {name: (path / name).read_bytes() for name in kept}
     assert (final_metrics(path), (path / "own.txt").exists()) == (metrics, True)
     with open_index(tmp_path) as index:
         (record,) = index.select()
     assert (record.steps, record.resume_command(tmp_path)) == (192, None)
-    assert wasted(tmp_path, 0, 0) == []
+    assert removald(tmp_path, 0, 0) == []
     with pytest.raises(NoCheckpoint):
         Run.resume(RunDirectory(path))
     assert (path / "metrics.jsonl").read_bytes() == kept["metrics.jsonl"]

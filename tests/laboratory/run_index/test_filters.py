@@ -56,7 +56,7 @@ def test_lines_for_scripts_say_what_the_records_say(index: Index) -> None:
     (index.root / "dqn-1" / "checkpoints" / "1" / "manifest.json").touch()
     index.sync()
     told = [json.loads(line) for line in index.json_lines()]
-    assert told == json.loads(json.dumps([record.facts(index.root) for record in index.select()]))
+    assert told == json.loads(json.dumps([record.json_values(index.root) for record in index.select()]))
     assert {facts["resume"] is None for facts in told} == {True, False}
     assert {type(facts["dirty"]) for facts in told} == {bool}
 
@@ -76,14 +76,14 @@ def test_runs_are_sorted_with_what_is_missing_at_the_end(index: Index, order: st
     ("text", "message"),
     [
         ("algoritm=ppo", "there is no field 'algoritm'; did you mean 'algorithm'?"),
-        ("ppo", "'ppo' is no condition; write a field, a sign and a value"),
+        ("ppo", "'ppo' is not a condition; write a field, an operator and a value"),
         ("return>many", "'many' is not a number"),
         ("algorithm>ppo", "algorithm is a text"),
         ("tag>good", "write tag=good or tag!=good"),
         ("tag=", "write tag=good or tag!=good"),
         ("return=nan", "'nan' is not a number"),
         ("steps>3k", "'3k' is not a number; write one in digits, such as 3000, 3e3"),
-        ("status=done", "there is no status 'done'; there are running, finished, interrupted, failed"),
+        ("status=done", "there is no status 'done'; expected one of running, finished, interrupted, failed"),
     ],
 )
 def test_what_is_no_condition_is_told(text: str, message: str) -> None:

@@ -18,7 +18,7 @@ import torch
 from experiments.runs import PPO, small
 from laboratory.example_runs import stopped_after, train, written
 from rl4sys.experiments import MetricRecord, Run, RunDirectory
-from rl4sys.laboratory.run_index.index import FILE, Index, IndexBusy, open_index, root_of
+from rl4sys.laboratory.run_index.index import FILE, Index, IndexBusy, discard, open_index, root_of
 from rl4sys.laboratory.run_index.index_logger import index_run
 from rl4sys.laboratory.run_index.records import Status
 from rl4sys.run_finder import runs_below
@@ -75,7 +75,8 @@ def test_what_the_hook_wrote_is_what_the_directory_says() -> None:
     stopped_after(96, Path("runs"), seed=1)
     with Index(Path("runs")) as index:
         hooked = [replace(record, stamp=0) for record in index.select()]
-    with open_index(Path("runs"), anew=True) as index:
+    discard(Path("runs"))
+    with open_index(Path("runs")) as index:
         assert [replace(record, stamp=0) for record in index.select()] == hooked
     assert sorted(record.status for record in hooked) == [Status.FINISHED, Status.INTERRUPTED]
 

@@ -78,7 +78,7 @@ def test_damaged_labels_are_told_and_say_nothing_about_the_run(tmp_path: Path) -
     run = written(tmp_path / "run", [1.0])
     for text in ("nonsense", "[]", '{"tags": 5}', '{"notes": [{"x": 1}]}'):
         (run / "labels.json").write_text(text)
-        with pytest.raises(LabelsDamaged, match=r"labels.json is damaged .*; mend it, or remove it"):
+        with pytest.raises(LabelsDamaged, match=r"labels.json is damaged .*; repair it, or remove it"):
             read_labels(run)
         record = read_record(tmp_path, "run")
         assert (record.status, record.tags, record.last) == (Status.FINISHED, (), 1.0)
@@ -141,5 +141,5 @@ def test_labels_that_are_changed_at_the_same_time_are_all_kept(tmp_path: Path) -
 
 @pytest.mark.parametrize("change", ["+", "-", "two words", "--x", ""])
 def test_what_is_no_tag_is_refused(change: str) -> None:
-    with pytest.raises(WrongTag, match="is no tag"):
+    with pytest.raises(WrongTag, match="is not a tag"):
         Labels().tagged([change])

@@ -128,7 +128,7 @@ def test_a_study_with_other_settings_is_refused(tmp_path: Path) -> None:
     open_study(config := write_study(tmp_path), config.place)
     open_study(write_study(tmp_path, trials=99, pruner={"name": "hyperband"}), config.place)
     open_study(write_study(tmp_path, overrides={"logging.tensorboard": False, "device": "cpu"}), config.place)
-    with pytest.raises(ConfigError, match="was begun with another base, space, score, other seeds or overrides"):
+    with pytest.raises(ConfigError, match="was started with another base, space, score, seeds or overrides"):
         open_study(write_study(tmp_path, seeds=[1, 2]), config.place)
 
 
@@ -194,7 +194,7 @@ def test_every_shipped_search_space_fits_its_base(name: str) -> None:
 
 
 def test_a_base_that_is_not_there_is_told_as_what_it_is() -> None:
-    with pytest.raises(ConfigError, match=r"There is no config 'nowhere.yaml', which --base names\. Searched"):
+    with pytest.raises(ConfigError, match=r"There is no config 'nowhere.yaml', given by --base\. Searched"):
         load_many_trials(TuneConfig, "ppo.yaml", "tuning", {}, base="nowhere.yaml")
 
 
@@ -208,8 +208,8 @@ def test_every_shipped_algorithm_has_a_search_space() -> None:
     [
         ({"space": {"algorithm.lr": {"uniform": [1]}}}, "expected two numbers"),
         ({"space": {"algorithm.lr": {"normal": [0, 1]}}}, "expected a list of values, or one of"),
-        ({"space": {"experiment.seed": [1, 2]}}, "space.experiment.seed: seeds are given as `seeds:"),
-        ({"seeds": [3, 3]}, "has a seed twice"),
+        ({"space": {"experiment.seed": [1, 2]}}, "space.experiment.seed: set `seeds:"),
+        ({"seeds": [3, 3]}, "contains a seed twice"),
         ({"pruner": {"name": "mediam"}}, "did you mean 'median'"),
     ],
 )

@@ -161,23 +161,23 @@ def test_every_trial_is_checked_as_a_whole(tmp_path: Path) -> None:
     ("changes", "message"),
     [
         ({"sweep": {"algorithm.learning_rate": [1]}}, "algorithm.learning_rate: unknown key"),
-        ({"sweep": {"algorithm.lr": [1e-3, 1e-3]}}, "sweep.algorithm.lr: 0.001 is given twice"),
+        ({"sweep": {"algorithm.lr": [1e-3, 1e-3]}}, "sweep.algorithm.lr: 0.001 is listed twice"),
         ({"sweep": {"algorithm.lr": []}}, "expected a list with at least one value"),
         ({"sweep": {"algorithm.lr": 1e-3}}, "expected a list of values, or one of {uniform"),
         ({"sweep": {"algorithm.lr": {"uniform": [0.1, 0.2]}}}, "add `random: {trials: 20}`"),
         ({"sweep": {"algorithm.lr": {"uniform": [0.2, 0.1]}}, "random": {"trials": 2}}, "the smaller one first"),
         ({"sweep": {"algorithm.lr": {"log_uniform": [0, 0.1]}}, "random": {"trials": 2}}, "expected more than 0"),
         ({"sweep": {"algorithm.epochs": {"int": [1, 2.5]}}, "random": {"trials": 2}}, "expected whole numbers"),
-        ({"random": {"trials": 2}}, "no range in `sweep` to draw from"),
-        ({"sweep": {"seed": [1, 2]}}, "sweep.seed: seeds are given as `seeds:"),
-        ({"overrides": {"seed": 1}, "seeds": [0]}, "overrides.seed: seeds are given as `seeds:"),
+        ({"random": {"trials": 2}}, "no range in `sweep` to sample from"),
+        ({"sweep": {"seed": [1, 2]}}, "sweep.seed: set `seeds:"),
+        ({"overrides": {"seed": 1}, "seeds": [0]}, "overrides.seed: set `seeds:"),
         ({"overrides": {"experiment": {"directory": "x"}}}, "overrides.experiment.directory: trials are kept together"),
         ({"overrides": {"name": "x"}}, "overrides.name: trials are named after the whole"),
         ({"overrides": [1]}, "expected a mapping"),
-        ({"overrides": {"algorithm": {"lr": 1}}}, "overrides.algorithm.lr: every trial gets its value from sweep.algo"),
+        ({"overrides": {"algorithm": {"lr": 1}}}, "overrides.algorithm.lr: sweep.algorithm.lr sets it for every trial"),
         ({"name": "a" * 61}, "expected text of 60 letters or fewer"),
         ({"name": "a/b"}, "expected text that matches"),
-        ({"seeds": [1, 1]}, "has a seed twice"),
+        ({"seeds": [1, 1]}, "contains a seed twice"),
         ({"seeds": [-1]}, "expected at least 0"),
         ({"base_config": "ppo_cartpool.yaml"}, "Did you mean 'ppo_cartpole.yaml'"),
         ({"base_config": "ppo_cartpool.yaml"}, "There is no config 'ppo_cartpool.yaml', the base_config of /"),
@@ -193,9 +193,9 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, changes: dict[str, Any],
 
 def test_what_the_command_line_changes_is_refused_like_what_the_file_does(tmp_path: Path) -> None:
     values = {"base_config": "ppo_cartpole.yaml", "sweep": {"algorithm.lr": [1e-3]}}
-    with pytest.raises(ConfigError, match="directory: trials are kept together; use `directory: …`"):
+    with pytest.raises(ConfigError, match="directory: trials are kept together; set `directory: …`"):
         planned(tmp_path, values, "directory=elsewhere")
-    with pytest.raises(ConfigError, match=r"lr: every trial gets its value from sweep.algorithm.lr; leave one"):
+    with pytest.raises(ConfigError, match=r"lr: sweep.algorithm.lr sets it for every trial; remove one"):
         planned(tmp_path, values, "algorithm.lr=3e-3")
     assert planned(tmp_path, values, "seed=7")[0].seed == 7
 

@@ -104,7 +104,7 @@ def test_the_commands_explain_themselves(rl4sys: Here, command: str) -> None:
     text = " ".join(out.split())
     assert code == 0
     assert f"Examples rl4sys {command}" in text
-    assert "Run it again to go on where it was stopped or killed" in text
+    assert "that was stopped or killed" in text
     assert all(
         option in text
         for option in ("--name", "--jobs", "--cpus", "--dry-run", "--json", "--allow-fallback", "--debug")

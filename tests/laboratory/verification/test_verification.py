@@ -13,7 +13,7 @@ from experiments.runs import DQN, PPO, small
 from rl4sys.experiments import ExperimentConfig, Run, RunDirectory, load_experiment
 from rl4sys.experiments.hash_log import HashEntry, read_hash_log
 from rl4sys.laboratory.verification.repetition import NothingToVerify, checkpoint_step, verify
-from rl4sys.laboratory.verification.resume import prove_resume
+from rl4sys.laboratory.verification.resume import check_resume
 
 CHANCE = """
 import random
@@ -59,16 +59,16 @@ def directory(request: pytest.FixtureRequest, tmp_path: Path) -> RunDirectory:
 
 
 def test_a_repetition_is_equal(directory: RunDirectory) -> None:
-    verdict = verify(directory, None, None)
-    assert (verdict.equal, verdict.first, verdict.last, verdict.causes) == (True, 0, 256, ())
+    result = verify(directory, None, None)
+    assert (result.equal, result.first, result.last, result.causes) == (True, 0, 256, ())
     # Also the first weights, before any step; evaluations have records of their own.
-    assert (verdict.marks, verdict.records) == (9, 10)
+    assert (result.marks, result.records) == (9, 10)
 
 
 def test_a_repetition_from_a_checkpoint_is_equal_and_leaves_the_run_alone(directory: RunDirectory) -> None:
     before = {path: path.read_bytes() for path in directory.path.rglob("*") if path.is_file()}
-    verdict = verify(directory, checkpoint_step(directory, "128"), 64)
-    assert (verdict.equal, verdict.first, verdict.last) == (True, 128, 192)
+    result = verify(directory, checkpoint_step(directory, "128"), 64)
+    assert (result.equal, result.first, result.last) == (True, 128, 192)
     assert {path: path.read_bytes() for path in directory.path.rglob("*") if path.is_file()} == before
 
 
@@ -98,19 +98,19 @@ def test_what_was_collected_is_told_apart_by_turn_and_column(tmp_path: Path) -> 
 def test_a_metric_that_differs_is_shown_with_both_values(tmp_path: Path) -> None:
     directory = trained(small(PPO, tmp_path))
     edit(directory.metrics, lambda record: record["metrics"].update({"train/entropy": 9.0}), 1)
-    verdict = verify(directory, None, None)
-    assert verdict.difference is not None
-    assert (verdict.difference.step, verdict.difference.parts) == (64, {"metrics": ("train/entropy",)})
-    assert verdict.difference.values is not None
-    assert verdict.difference.values[0] == "9.0"
+    result = verify(directory, None, None)
+    assert result.difference is not None
+    assert (result.difference.step, result.difference.parts) == (64, {"metrics": ("train/entropy",)})
+    assert result.difference.values is not None
+    assert result.difference.values[0] == "9.0"
 
 
 def test_a_run_without_hashes_is_compared_by_its_metrics(tmp_path: Path) -> None:
     directory = trained(small(PPO, tmp_path))
     directory.hash_log.unlink()
-    verdict = verify(directory, None, None)
-    assert (verdict.equal, verdict.marks, verdict.records) == (True, 0, 10)
-    assert "only metrics" in verdict.remarks[0]
+    result = verify(directory, None, None)
+    assert (result.equal, result.marks, result.records) == (True, 0, 10)
+    assert "only metrics" in result.remarks[0]
 
 
 def _then(**facts: Any) -> Callable[[dict[str, Any]], None]:
@@ -133,28 +133,28 @@ def test_what_was_otherwise_is_a_likely_cause(tmp_path: Path, case: str) -> None
     change(facts)
     directory.write_manifest(facts)
     edit(directory.hash_log, lambda mark: mark["algorithm"].update({"parameters": "another"}), 1)
-    verdict = verify(directory, None, 64)
-    assert any(told.startswith(cause) for told in verdict.causes), verdict.causes
+    result = verify(directory, None, 64)
+    assert any(told.startswith(cause) for told in result.causes), result.causes
 
 
 def test_another_seed_is_found_in_the_first_turn_and_named(tmp_path: Path) -> None:
     directory = trained(small(PPO, tmp_path))
     values = directory.config.read_text().replace("seed: 0", "seed: 1")
     directory.config.write_text(values)
-    verdict = verify(directory, None, None)
-    assert verdict.difference is not None
-    assert (verdict.difference.after, verdict.difference.step, verdict.last) == (0, 0, 0)
-    assert "seed was 0, now 1" in verdict.causes
+    result = verify(directory, None, None)
+    assert result.difference is not None
+    assert (result.difference.after, result.difference.step, result.last) == (0, 0, 0)
+    assert "seed was 0, now 1" in result.causes
 
 
 def test_an_environment_with_a_chance_of_its_own_is_blamed(tmp_path: Path) -> None:
     (tmp_path / "moody.py").write_text(CHANCE)
     values = {"environment__name": "Moody-v0", "plugins": [str(tmp_path / "moody.py")]}
-    verdict = verify(trained(small(PPO, tmp_path, **values)), None, None)
-    assert verdict.difference is not None
-    assert verdict.difference.first == "trajectory"
-    assert "observation.observation" in verdict.difference.parts["trajectory"][0]
-    assert verdict.causes[0].startswith("the environment has grade E3")
+    result = verify(trained(small(PPO, tmp_path, **values)), None, None)
+    assert result.difference is not None
+    assert result.difference.first == "trajectory"
+    assert "observation.observation" in result.difference.parts["trajectory"][0]
+    assert result.causes[0].startswith("the environment has grade E3")
 
 
 def test_a_changed_plugin_is_the_first_suspect(tmp_path: Path) -> None:
@@ -168,20 +168,20 @@ def test_a_changed_plugin_is_the_first_suspect(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [PPO, DQN], ids=["ppo", "dqn"])
 def test_exact_resume_is_proved_with_a_real_kill(tmp_path: Path, kind: Mapping[str, Any]) -> None:
-    verdict = prove_resume(trained(small(kind, tmp_path)), None)
-    assert verdict.equal
-    assert 0 < verdict.first < verdict.last
-    assert verdict.marks > 1
-    assert verdict.records > 0
+    result = check_resume(trained(small(kind, tmp_path)), None)
+    assert result.equal
+    assert 0 < result.first < result.last
+    assert result.marks > 1
+    assert result.records > 0
 
 
 @pytest.mark.slow
 def test_a_resume_that_is_not_exact_is_explained(tmp_path: Path) -> None:
     (tmp_path / "moody.py").write_text(CHANCE.replace("Moody-v0", "Moody-v2"))
     directory = trained(small(PPO, tmp_path, environment__name="Moody-v2", plugins=[str(tmp_path / "moody.py")]))
-    verdict = prove_resume(directory, 64)
-    assert not verdict.equal
-    assert any("grade E3" in cause for cause in verdict.causes)
+    result = check_resume(directory, 64)
+    assert not result.equal
+    assert any("grade E3" in cause for cause in result.causes)
 
 
 def test_a_checkpoint_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_a_checkpoint_that_is_not_there_is_refused_with_those_that_are(tmp_path:
     assert checkpoint_step(directory, str(directory.checkpoints / f"{256:012d}")) == 256
     with pytest.raises(NothingToVerify, match=r"has no checkpoint '77'; it has: .*256"):
         checkpoint_step(directory, "77")
-    with pytest.raises(NothingToVerify, match=r"has recorded nothing after step 256 .* Choose an earlier one"):
+    with pytest.raises(NothingToVerify, match=r"has no records after step 256 .* Choose an earlier one"):
         verify(directory, 256, None)
 
 

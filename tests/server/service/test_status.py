@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from rl4sys.cli import output
 from rl4sys.cli import status as command
 from rl4sys.cli.app import app
-from rl4sys.cli.server_tables import clients, facts, learners, summary
+from rl4sys.cli.status_tables import clients, learners, message_values, summary
 from rl4sys.server import GrpcServer, InProcessTransport, ServerOptions
 from rl4sys.server.access.caller import Caller
 from rl4sys.wire.calls import CallFailed, Code
@@ -134,7 +134,7 @@ def test_tables_show_rates_returns_load_and_failures(busy: GrpcServer) -> None:
 
 
 def test_an_empty_status_can_be_shown() -> None:
-    empty = facts(status_pb2.StatusReply(server={}, learners=[{}], clients=[{}]))
+    empty = message_values(status_pb2.StatusReply(server={}, learners=[{}], clients=[{}]))
     assert summary(empty)[0].startswith(", unspecified")
     for table in (learners(empty), clients(empty)):
         assert [len(table.names)] == [len(row) for row in table.rows]

@@ -1,4 +1,4 @@
-"""Compares groups of runs: estimates with intervals, odds of being better, and what differs in the configs."""
+"""Compares groups of runs: estimates with intervals, probability of improvement, and settings that differ."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _SHORT = {"return": RETURN, "reward": RETURN}
 
 
 class NothingToCompare(ValueError):
-    """The runs have no records of what was asked for."""
+    """The runs have no records of the requested metrics."""
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A metric of a group at the end of its runs."""
+    """The last value of a metric, over the runs of a group."""
 
     group: str
     metric: str
@@ -37,8 +37,8 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True)
-class Odds:
-    """How likely a run of one group has a higher return than one of another."""
+class Improvement:
+    """The probability that a run of one group has a higher return than a run of another."""
 
     group: str
     other: str
@@ -48,18 +48,18 @@ class Odds:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All that is told about some groups of runs."""
+    """The comparison of some groups of runs."""
 
     groups: tuple[Group, ...]
     metrics: tuple[str, ...]
     scores: tuple[Score, ...]
-    odds: tuple[Odds, ...]
+    improvements: tuple[Improvement, ...]
     differences: Mapping[str, Sequence[Any]]
     """Settings that differ, with the value of each group."""
     remarks: tuple[str, ...]
 
-    def facts(self) -> dict[str, Any]:
-        """The comparison for scripts."""
+    def json_values(self) -> dict[str, Any]:
+        """The comparison for `--json`."""
         return {
             "groups": [
                 {"label": each.label, "runs": [str(member.directory) for member in each.members]}
@@ -70,7 +70,7 @@ class Comparison:
                     "group": score.group,
                     "metric": score.metric,
                     "seeds": score.seeds,
-                    "iqm": score.iqm.facts(),
+                    "iqm": score.iqm.json_values(),
                     "mean": score.mean,
                     "min": score.low,
                     "max": score.high,
@@ -78,8 +78,8 @@ class Comparison:
                 for score in self.scores
             ],
             "probability_of_improvement": [
-                {"group": odds.group, "over": odds.other, "metric": odds.metric, **odds.probability.facts()}
-                for odds in self.odds
+                {"group": one.group, "over": one.other, "metric": one.metric, **one.probability.json_values()}
+                for one in self.improvements
             ],
             "config": {
                 key: dict(zip([each.label for each in self.groups], values, strict=True))
@@ -109,26 +109,26 @@ def compare(chosen: Sequence[tuple[Path, RunRecord]], metrics: Sequence[str], se
         groups=tuple(groups),
         metrics=names,
         scores=tuple(_score(label, name, scores, rng) for (label, name), scores in values.items()),
-        odds=tuple(_odds(groups, values, rng)),
+        improvements=tuple(_improvements(groups, values, rng)),
         differences=differences(groups),
         remarks=tuple(remarks),
     )
 
 
 def resolve_metrics(wanted: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
-    """The full names of metrics: `return` is that of evaluations, `loss` stands for every loss there is."""
+    """The full names of metrics: `return` is that of evaluations, `loss` stands for every loss."""
     found: dict[str, None] = {}
     for text in wanted:
         full = _SHORT.get(text, text)
-        fitting = [full] if full in names else [name for name in names if _fits(name, text)]
-        if not fitting:
+        matching = [full] if full in names else [name for name in names if _matches(name, text)]
+        if not matching:
             known = ", ".join(sorted(set(names))) or "none yet"
             raise NothingToCompare(f"These runs have no metric '{text}'; they have: {known}.")
-        found |= dict.fromkeys(fitting)
+        found |= dict.fromkeys(matching)
     return tuple(found)
 
 
-def _fits(name: str, text: str) -> bool:
+def _matches(name: str, text: str) -> bool:
     last = name.rpartition("/")[2]
     return last == text or last.endswith(f"_{text}")
 
@@ -139,15 +139,17 @@ def _score(label: str, metric: str, scores: Scores, rng: np.random.Generator) ->
     return Score(label, metric, len(scores), estimate, float(scores.mean()), low, high)
 
 
-def _odds(groups: Sequence[Group], values: Mapping[tuple[str, str], Scores], rng: np.random.Generator) -> list[Odds]:
-    """For every pair of one environment, both ways: returns of different tasks say nothing about each other."""
-    odds = []
+def _improvements(
+    groups: Sequence[Group], values: Mapping[tuple[str, str], Scores], rng: np.random.Generator
+) -> list[Improvement]:
+    """For every pair with the same environment, both ways: returns of different environments cannot be compared."""
+    found = []
     for metric in dict.fromkeys(name for _, name in values if name.endswith("/return")):
         for ours, theirs in combinations(groups, 2):
             mine, other = values.get((ours.label, metric)), values.get((theirs.label, metric))
             if ours.environment == theirs.environment and mine is not None and other is not None:
                 estimate = probability_of_improvement([mine], [other], rng)
-                odds.append(Odds(ours.label, theirs.label, metric, estimate))
-                # Ties count half, so what one does not win the other does.
-                odds.append(Odds(theirs.label, ours.label, metric, estimate.complement()))
-    return odds
+                found.append(Improvement(ours.label, theirs.label, metric, estimate))
+                # Ties count half, so the two probabilities add up to one.
+                found.append(Improvement(theirs.label, ours.label, metric, estimate.complement()))
+    return found

@@ -1,4 +1,4 @@
-"""Runs and what they show, in the formats of papers, pages and spreadsheets."""
+"""Exports runs and their comparison as LaTeX, Markdown, CSV, JSON or HTML."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasci
 }
 
 
-class Format(StrEnum):
-    """What to write."""
+class ExportFormat(StrEnum):
+    """A format of `rl4sys export`."""
 
     LATEX = "latex"
     MARKDOWN = "markdown"
@@ -33,8 +33,8 @@ class Format(StrEnum):
     HTML = "html"
 
 
-class Table(NamedTuple):
-    """A titled table of texts; columns after the first `texts` hold numbers."""
+class ExportTable(NamedTuple):
+    """A table with a title; the first `texts` columns are text, the others numbers."""
 
     title: str
     columns: Sequence[str]
@@ -45,32 +45,32 @@ class Table(NamedTuple):
 Chosen = Sequence[tuple[Path, RunRecord]]
 
 
-def export(chosen: Chosen, comparison: Comparison, format_: Format, picture: bytes | None = None) -> str:
-    """The runs in a format: tables for reading, one row per run for CSV, everything for JSON."""
+def export(chosen: Chosen, comparison: Comparison, format_: ExportFormat, plot: bytes | None = None) -> str:
+    """The text of an export: tables, one row per run for CSV, everything for JSON."""
     match format_:
-        case Format.JSON:
+        case ExportFormat.JSON:
             return _json(chosen, comparison)
-        case Format.CSV:
+        case ExportFormat.CSV:
             return as_csv(chosen)
-        case Format.MARKDOWN:
+        case ExportFormat.MARKDOWN:
             return "\n".join(_markdown(table) for table in tables(chosen, comparison))
-        case Format.LATEX:
+        case ExportFormat.LATEX:
             return "\n".join(_latex(table) for table in tables(chosen, comparison))
-        case Format.HTML:
-            return _html(tables(chosen, comparison), picture)
+        case ExportFormat.HTML:
+            return _html(tables(chosen, comparison), plot)
 
 
-def tables(chosen: Chosen, comparison: Comparison) -> list[Table]:
+def tables(chosen: Chosen, comparison: Comparison) -> list[ExportTable]:
     """Results by group, settings that differ, and the runs."""
     tables = [results_table(comparison)]
-    if comparison.odds:
-        tables.append(odds_table(comparison))
+    if comparison.improvements:
+        tables.append(improvement_table(comparison))
     if comparison.differences:
         tables.append(settings_table(comparison))
     return [*tables, _runs_table(chosen)]
 
 
-def results_table(comparison: Comparison) -> Table:
+def results_table(comparison: Comparison) -> ExportTable:
     """One row per group and metric."""
     rows = [
         [
@@ -86,27 +86,27 @@ def results_table(comparison: Comparison) -> Table:
         for score in comparison.scores
     ]
     columns = ("experiment", "metric", "seeds", "IQM", "95 % interval", "mean", "min", "max")
-    return Table("Results", columns, rows, 2)
+    return ExportTable("Results", columns, rows, 2)
 
 
-def odds_table(comparison: Comparison) -> Table:
+def improvement_table(comparison: Comparison) -> ExportTable:
     """One row per pair of groups."""
     rows = [
-        [odds.group, odds.other, odds.metric, _share(odds.probability.value), _interval(odds.probability, _share)]
-        for odds in comparison.odds
+        [one.group, one.other, one.metric, _share(one.probability.value), _interval(one.probability, _share)]
+        for one in comparison.improvements
     ]
-    return Table(
+    return ExportTable(
         "Probability of improvement", ("experiment", "over", "metric", "probability", "95 % interval"), rows, 3
     )
 
 
-def settings_table(comparison: Comparison) -> Table:
+def settings_table(comparison: Comparison) -> ExportTable:
     """One row per setting that differs."""
     rows = [
         [key, *("–" if value is None else str(value) for value in values)]
         for key, values in comparison.differences.items()
     ]
-    return Table(
+    return ExportTable(
         "Settings that differ",
         ("setting", *(each.label for each in comparison.groups)),
         rows,
@@ -114,18 +114,18 @@ def settings_table(comparison: Comparison) -> Table:
     )
 
 
-def _interval(estimate: Estimate, word: Callable[[float], str] = format_number) -> str:
-    """An interval for people; a dash where one run gives none."""
+def _interval(estimate: Estimate, format_: Callable[[float], str] = format_number) -> str:
+    """An interval as text; a dash if there is none."""
     if estimate.low is None or estimate.high is None:
         return "–"
-    return f"{word(estimate.low)} to {word(estimate.high)}"
+    return f"{format_(estimate.low)} to {format_(estimate.high)}"
 
 
 def _share(value: float) -> str:
     return f"{value:.2f}"
 
 
-def _runs_table(chosen: Chosen) -> Table:
+def _runs_table(chosen: Chosen) -> ExportTable:
     rows = [
         [
             record.id,
@@ -141,27 +141,27 @@ def _runs_table(chosen: Chosen) -> Table:
         for _, record in chosen
     ]
     columns = ("run", "algorithm", "environment", "status", "revision", "seed", "steps", "last return", "best return")
-    return Table("Runs", columns, rows, 5)
+    return ExportTable("Runs", columns, rows, 5)
 
 
 def _json(chosen: Chosen, comparison: Comparison) -> str:
     runs = [
         {
-            **record.facts(root),
+            **record.json_values(root),
             "metrics": final_metrics(root / record.id),
             "settings": read_config(root / record.id) if record.config else None,
         }
         for root, record in chosen
     ]
-    return json.dumps({"runs": runs, "comparison": comparison.facts()}, indent=1, ensure_ascii=False) + "\n"
+    return json.dumps({"runs": runs, "comparison": comparison.json_values()}, indent=1, ensure_ascii=False) + "\n"
 
 
 def as_csv(chosen: Chosen) -> str:
     """One row per run, with the last value of every metric."""
     rows: list[dict[str, Any]] = []
     for root, record in chosen:
-        facts = record.facts(root) | {"tags": " ".join(record.tags)}
-        rows.append({**facts, **final_metrics(root / record.id)})
+        values = record.json_values(root) | {"tags": " ".join(record.tags)}
+        rows.append({**values, **final_metrics(root / record.id)})
     columns = list(dict.fromkeys(name for row in rows for name in row))
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, lineterminator="\n")
@@ -170,7 +170,7 @@ def as_csv(chosen: Chosen) -> str:
     return text.getvalue()
 
 
-def _markdown(table: Table) -> str:
+def _markdown(table: ExportTable) -> str:
     def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
 
@@ -178,7 +178,7 @@ def _markdown(table: Table) -> str:
     return "\n".join([f"## {table.title}", "", line(table.columns), rule, *map(line, table.rows), ""])
 
 
-def _latex(table: Table) -> str:
+def _latex(table: ExportTable) -> str:
     def line(cells: Sequence[str]) -> str:
         return "  " + " & ".join(_escaped(cell) for cell in cells) + r" \\"
 
@@ -212,10 +212,10 @@ _STYLE = (
 )
 
 
-def _html(tables: Sequence[Table], picture: bytes | None) -> str:
+def _html(tables: Sequence[ExportTable], plot: bytes | None) -> str:
     parts = [f'<!doctype html>\n<meta charset="utf-8">\n<title>Runs</title>\n<style>{_STYLE}</style>']
-    if picture is not None:
-        encoded = base64.b64encode(picture).decode()
+    if plot is not None:
+        encoded = base64.b64encode(plot).decode()
         parts.append(f'<img alt="Learning curves" src="data:image/png;base64,{encoded}">')
     for table in tables:
         parts.append(f"<h2>{html.escape(table.title)}</h2>\n<table>\n{_html_row(table.columns, table.texts, 'th')}")

@@ -1,4 +1,4 @@
-"""Runs that differ by chance alone belong together; what differs between such groups is told."""
+"""Groups runs that differ in their seed only, and finds the settings that differ between groups."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 from rl4sys.laboratory.run_index.records import RunRecord, Status
 from rl4sys.run_files import read_config
 
-_MOST_IN_LABEL = 3
-"""Settings that a label names before a number has to do."""
-_APART = ("experiment", "logging")
-"""Sections that decide nothing about what is learned."""
+_MAX_IN_LABEL = 3
+"""Up to so many settings are named in a label; otherwise groups are numbered."""
+_IRRELEVANT = ("experiment", "logging")
+"""Sections that do not affect what is learned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Runs of one config, each with a seed of its own."""
+    """Runs of one config with different seeds."""
 
     label: str
     members: tuple[Member, ...]
@@ -35,12 +35,12 @@ class Group:
 
     @property
     def environment(self) -> str:
-        """What all of them act in."""
+        """The environment of all members."""
         return self.members[0].record.environment
 
 
 def group(chosen: Sequence[tuple[Path, RunRecord]]) -> tuple[list[Group], list[str]]:
-    """The groups in the order of their first runs, and remarks on what was left out or should be known."""
+    """The groups in the order of their first runs, and remarks about runs that are left out or unfinished."""
     by_config: dict[str, list[Member]] = {}
     remarks = []
     for root, record in chosen:
@@ -57,19 +57,19 @@ def group(chosen: Sequence[tuple[Path, RunRecord]]) -> tuple[list[Group], list[s
 
 
 def settings_of(run: Path) -> dict[str, Any]:
-    """What decides what a run learns, as dotted keys with values."""
-    return _flat({name: part for name, part in read_config(run).items() if name not in _APART})
+    """The settings that affect what a run learns, by dotted keys."""
+    return _flat({name: part for name, part in read_config(run).items() if name not in _IRRELEVANT})
 
 
 def differences(groups: Sequence[Group]) -> dict[str, list[Any]]:
-    """Settings that are not the same in all groups, with the value of each; None where there is no such setting."""
+    """Settings that differ between groups, with the value of each group; None if a group lacks the setting."""
     keys = dict.fromkeys(key for each in groups for key in each.settings)
     values = {key: [each.settings.get(key) for each in groups] for key in keys}
     return {key: row for key, row in values.items() if any(value != row[0] for value in row)}
 
 
 def _one_per_seed(members: Sequence[Member]) -> tuple[list[Member], list[str]]:
-    """A seed that was run twice gives the same run twice, which is no second observation: the furthest one counts."""
+    """Of runs with the same seed, which are not independent, only the longest is kept."""
     kept: dict[int | None, Member] = {}
     remarks = []
     for member in sorted(members, key=lambda member: (member.record.steps, member.record.created), reverse=True):
@@ -84,7 +84,7 @@ def _one_per_seed(members: Sequence[Member]) -> tuple[list[Member], list[str]]:
 
 def _unfinished(member: Member) -> str:
     record = member.record
-    return f"{record.id} is {record.status} at step {record.steps:,} of {record.total:,}; what it has so far counts"
+    return f"{record.id} is {record.status} at step {record.steps:,} of {record.total:,}; its values so far are used"
 
 
 def _labelled(groups: Sequence[Group]) -> list[Group]:
@@ -98,10 +98,10 @@ def _labelled(groups: Sequence[Group]) -> list[Group]:
 def _label(each: Group, namesakes: Sequence[Group]) -> str:
     apart = differences(namesakes)
     place = next(number for number, other in enumerate(namesakes) if other is each)
-    if len(apart) > _MOST_IN_LABEL:
+    if len(apart) > _MAX_IN_LABEL:
         return f"{each.label} ({place + 1})"
-    told = ", ".join(f"{key.rpartition('.')[2]}={values[place]}" for key, values in apart.items())
-    return f"{each.label} ({told})"
+    settings = ", ".join(f"{key.rpartition('.')[2]}={values[place]}" for key, values in apart.items())
+    return f"{each.label} ({settings})"
 
 
 def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

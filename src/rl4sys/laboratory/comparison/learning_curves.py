@@ -1,4 +1,4 @@
-"""Learning curves of groups of runs as one picture: interquartile means with their intervals."""
+"""Plots learning curves of groups of runs: interquartile means with their intervals."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _LEGEND = 0.25
 """Inches of one line of the legend."""
 
 
-class WrongPicture(ValueError):
-    """A file name that says no format in which pictures are written."""
+class UnknownPlotFormat(ValueError):
+    """A file name without the suffix of an image format."""
 
 
-def draw(groups: Sequence[Group], metrics: Sequence[str], output: Path) -> Path:
-    """A picture with a row per environment and a column per metric; one line per group, shaded by its interval."""
+def plot_curves(groups: Sequence[Group], metrics: Sequence[str], output: Path) -> Path:
+    """A plot with a row per environment and a column per metric; one line per group, shaded by its interval."""
     from matplotlib.figure import Figure
 
     _check_suffix(output)
@@ -56,7 +56,7 @@ def _check_suffix(output: Path) -> None:
 
     known = FigureCanvasAgg.get_supported_filetypes()
     if output.suffix.lower().removeprefix(".") not in known:
-        raise WrongPicture(f"'{output}' is no picture; give it a name that ends in .png, .pdf or .svg.")
+        raise UnknownPlotFormat(f"'{output}' is not an image file; give it a name that ends in .png, .pdf or .svg.")
 
 
 def curve(member: Member, metric: str) -> Scores:
@@ -73,7 +73,7 @@ def _line(panel: Axes, each: Group, metric: str, colour: str) -> None:
     curves = [points for points in (curve(member, metric) for member in each.members) if len(points)]
     if not curves:
         return
-    # No run is extended beyond its end.
+    # Only over the steps that all runs have.
     first, last = max(points[0, 0] for points in curves), min(points[-1, 0] for points in curves)
     steps = np.linspace(first, max(first, last), _POINTS)
     values = np.stack([np.interp(steps, points[:, 0], points[:, 1]) for points in curves])

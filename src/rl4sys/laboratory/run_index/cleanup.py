@@ -1,4 +1,4 @@
-"""Makes room: what takes space is removed from old runs, what tells how they went stays."""
+"""Frees disk space: removes the large files of old runs, and keeps their configs, metrics and results."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from rl4sys.run_files import (
     size_of,
 )
 
-BULKY = (CHECKPOINTS, REPLAY, POLICIES, TENSORBOARD, VIDEOS, WANDB, MLFLOW)
-"""What is removed. Configs, manifests, results, metrics, labels and pictures stay, and so does what is not known."""
+REMOVABLE = (CHECKPOINTS, REPLAY, POLICIES, TENSORBOARD, VIDEOS, WANDB, MLFLOW)
+"""What is removed. Everything else stays: configs, manifests, results, metrics, labels, plots and unknown files."""
 KEEP = "keep"
 """A run with this tag is never cleaned."""
 
 
 @dataclass(frozen=True, slots=True)
-class Waste:
+class Removal:
     """What can be removed from one run."""
 
     record: RunRecord
@@ -38,36 +38,36 @@ class Waste:
     """Bytes."""
 
 
-def find_waste(root: Path, records: Sequence[RunRecord], keep_best: int, keep_recent: int) -> list[Waste]:
-    """What to remove so that the best runs of each environment, the newest runs and the tagged ones stay whole."""
+def plan_removals(root: Path, records: Sequence[RunRecord], keep_best: int, keep_recent: int) -> list[Removal]:
+    """What can be removed if the best runs of each environment, the newest runs and the tagged ones stay complete."""
     kept = {record.id for record in records if record.status is Status.RUNNING or KEEP in record.tags}
     kept |= {record.id for record in sorted(records, key=lambda record: -record.created)[:keep_recent]}
     kept |= {record.id for record in _best(records, keep_best)}
-    found = (_waste(root / record.id, record) for record in records if record.id not in kept)
-    return [waste for waste in found if waste.parts]
+    found = (_removal(root / record.id, record) for record in records if record.id not in kept)
+    return [removal for removal in found if removal.parts]
 
 
-class Busy(RuntimeError):
-    """A process trains the run by now."""
+class RunInTraining(RuntimeError):
+    """A process trains the run now."""
 
 
-def remove(waste: Waste) -> None:
-    """Remove it, unless a process trains the run by now, which is then left alone."""
-    with held(waste.directory) as ours:
-        for part in waste.parts if ours else ():
+def remove(removal: Removal) -> None:
+    """Carry out a removal, unless a process has started to train the run."""
+    with held(removal.directory) as ours:
+        for part in removal.parts if ours else ():
             if part == CHECKPOINTS:
-                _hollow(waste.directory / part)
+                _empty(removal.directory / part)
             else:
-                shutil.rmtree(waste.directory / part)
+                shutil.rmtree(removal.directory / part)
     if not ours:
-        raise Busy("it is being trained by now")
+        raise RunInTraining("it is being trained")
 
 
-def _hollow(checkpoints: Path) -> None:
-    """Leave the newest checkpoint's empty directory: resuming must fail, and not begin anew over the old metrics."""
+def _empty(checkpoints: Path) -> None:
+    """Remove all checkpoints but the empty directory of the newest: resuming must fail, and not start over."""
     places = sorted(path for path in checkpoints.iterdir() if path.is_dir() and not path.is_symlink())
     for place in places:
-        # First what makes it a checkpoint: whatever ends this process, nothing half looks whole.
+        # The manifest first: if this process is killed, no incomplete checkpoint looks complete.
         (place / MANIFEST).unlink(missing_ok=True)
         for path in place.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -79,13 +79,13 @@ def _hollow(checkpoints: Path) -> None:
 
 
 def _best(records: Sequence[RunRecord], count: int) -> Iterable[RunRecord]:
-    """The best runs of each environment: returns of different tasks say nothing about each other."""
+    """The best runs of each environment: returns of different environments cannot be compared."""
     for environment in {record.environment for record in records}:
         scored = [(record.best, record) for record in records if record.environment == environment]
         ranked = [(best, record.created, record) for best, record in scored if best is not None]
         yield from (record for *_, record in sorted(ranked, key=lambda entry: entry[:2], reverse=True)[:count])
 
 
-def _waste(directory: Path, record: RunRecord) -> Waste:
-    parts = tuple(part for part in BULKY if any(path.is_file() for path in (directory / part).rglob("*")))
-    return Waste(record, directory, parts, sum(size_of(directory / part) for part in parts))
+def _removal(directory: Path, record: RunRecord) -> Removal:
+    parts = tuple(part for part in REMOVABLE if any(path.is_file() for path in (directory / part).rglob("*")))
+    return Removal(record, directory, parts, sum(size_of(directory / part) for part in parts))

@@ -1,4 +1,4 @@
-"""The file of an index: opened by many processes at once, prepared by whichever comes first."""
+"""The SQLite file of an index, which many processes open at once and the first one creates."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pathlib import Path
 
 from rl4sys.laboratory.run_index.records import COLUMNS
 
-FACTS = "facts"
-"""A record as scripts get it, in JSON: made when it is written, so that thousands are listed by copying."""
-TABLE = (*COLUMNS, FACTS)
+JSON_COLUMN = "facts"
+"""A record as a JSON object: made when it is written, so that `list --json` only copies text."""
+TABLE = (*COLUMNS, JSON_COLUMN)
 _SCHEMA = f"CREATE TABLE runs ({', '.join(TABLE)}, PRIMARY KEY (id)) WITHOUT ROWID"
 _VERSION = zlib.crc32(_SCHEMA.encode()) >> 1
-"""Kept in the file: an index with other columns is made anew."""
+"""Stored in the file: an index with other columns is rebuilt."""
 
 
 def connect(path: Path | str, timeout: float) -> sqlite3.Connection:
-    """The database with its table, which is empty if there was none; waits so many seconds for other processes."""
+    """Open the database and create its table if needed; wait up to `timeout` seconds for other processes."""
     database = sqlite3.connect(path, timeout=timeout, isolation_level="IMMEDIATE")
     try:
         _retry_while_busy(lambda: _prepare(database), timeout)
@@ -29,8 +29,8 @@ def connect(path: Path | str, timeout: float) -> sqlite3.Connection:
     return database
 
 
-def is_out_of_reach(error: Exception) -> bool:
-    """Whether the file cannot be opened or written here: it is not ours, or the disk is full or strange."""
+def is_unwritable(error: Exception) -> bool:
+    """Whether the file cannot be opened or written: no permission, a full disk, or an I/O error."""
     return _code(error) in (
         sqlite3.SQLITE_CANTOPEN,
         sqlite3.SQLITE_READONLY,
@@ -41,17 +41,17 @@ def is_out_of_reach(error: Exception) -> bool:
 
 
 def is_busy(error: Exception) -> bool:
-    """Whether another process did not let go of the file."""
+    """Whether another process holds the lock of the file."""
     return _code(error) == sqlite3.SQLITE_BUSY
 
 
 def is_damage(error: Exception) -> bool:
-    """Whether the file is not what an index should be."""
+    """Whether the file is damaged or not an index."""
     return _code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
 
 
 def _code(error: Exception) -> int | None:
-    # The lower byte is the kind of error, the rest its circumstances. Errors of Python's own have none.
+    # The lower byte is the primary code, the rest extends it. Errors that the sqlite3 module raises itself have none.
     code = getattr(error, "sqlite_errorcode", None) if isinstance(error, sqlite3.Error) else None
     return None if code is None else code & 0xFF
 
@@ -60,7 +60,7 @@ def _prepare(database: sqlite3.Connection) -> None:
     (mode,) = database.execute("PRAGMA journal_mode").fetchone()
     if mode != "wal":
         database.execute("PRAGMA journal_mode = WAL")
-    # What a power cut takes from the index is read from the runs again.
+    # Records that a power cut loses are read from the runs again.
     database.execute("PRAGMA synchronous = NORMAL")
     if database.execute("PRAGMA user_version").fetchone() == (_VERSION,):
         return
@@ -73,7 +73,7 @@ def _prepare(database: sqlite3.Connection) -> None:
 
 
 def _retry_while_busy(action: Callable[[], None], timeout: float) -> None:
-    """Try again while another process prepares the same file: SQLite does not wait where it changes its mode."""
+    """Retry while another process prepares the same file: SQLite does not wait when it changes the journal mode."""
     deadline = time.monotonic() + timeout
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Conditions on runs as people write them, such as `algorithm=ppo`, `return>400` or `tag=good`."""
+"""Filters for runs, such as `algorithm=ppo`, `return>400` or `tag=good`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NUMBERS = {
 }
 _TAG = "tag"
 _HASHES = ("git", "config")
-"""Given by their beginning, as people do."""
+"""Fields that may be abbreviated to their beginning."""
 _CONDITION = re.compile(r"\s*([A-Za-z_]+)\s*(>=|<=|!=|==|=|>|<)\s*(.*?)\s*", re.DOTALL)
 _ORDERS = {
     "return": "last DESC",
@@ -55,37 +55,37 @@ _ORDERS = {
 
 
 class WrongFilter(ValueError):
-    """A condition or an order that cannot be understood."""
+    """A condition or an order that cannot be parsed."""
 
 
-class Condition(NamedTuple):
-    """A part of an SQL condition, with the values that it asks for."""
+class RunFilter(NamedTuple):
+    """An SQL condition with its parameters."""
 
     sql: str
     values: tuple[str | float, ...] = ()
 
 
-def parse_filters(texts: Sequence[str]) -> Condition:
-    """All conditions as one; all must hold."""
+def parse_filters(texts: Sequence[str]) -> RunFilter:
+    """One filter for runs that meet all conditions."""
     conditions = [_parse(text) for text in texts]
     sql = " AND ".join(condition.sql for condition in conditions) or "true"
-    return Condition(sql, tuple(value for condition in conditions for value in condition.values))
+    return RunFilter(sql, tuple(value for condition in conditions for value in condition.values))
 
 
 def parse_order(text: str) -> str:
-    """The SQL of an order: highest numbers first, names from A to Z, what is missing at the end."""
+    """The SQL of an order: highest numbers first, names from A to Z, missing values last."""
     if text not in _ORDERS:
         raise WrongFilter(f"--sort {text}: there is no such field{_hint(text, _ORDERS)}")
     column = _ORDERS[text]
     return f"{column} NULLS LAST, created DESC, id"
 
 
-def _parse(text: str) -> Condition:
+def _parse(text: str) -> RunFilter:
     match = _CONDITION.fullmatch(text)
     if match is None:
         raise WrongFilter(
-            f"'{text}' is no condition; write a field, a sign and a value, such as algorithm=ppo or 'return>400' "
-            f"(in quotes: > and < mean something to the shell)."
+            f"'{text}' is not a condition; write a field, an operator and a value: algorithm=ppo, 'return>400' "
+            f"(in quotes, because > and < are special to the shell)."
         )
     field, sign, value = match.groups()
     sign = "=" if sign == "==" else sign
@@ -98,32 +98,32 @@ def _parse(text: str) -> Condition:
     raise WrongFilter(f"'{text}': there is no field '{field}'{_hint(field, [*_TEXTS, *_NUMBERS, _TAG])}")
 
 
-def _tag(sign: str, value: str, text: str) -> Condition:
+def _tag(sign: str, value: str, text: str) -> RunFilter:
     if sign not in ("=", "!=") or not value:
         tag = value or "good"
-        raise WrongFilter(f"'{text}': a run has a tag or it has not; write tag={tag} or tag!={tag}.")
-    return Condition(f"instr(tags, ?) {'>' if sign == '=' else '='} 0", (f" {value} ",))
+        raise WrongFilter(f"'{text}': tags can only be compared with = and !=; write tag={tag} or tag!={tag}.")
+    return RunFilter(f"instr(tags, ?) {'>' if sign == '=' else '='} 0", (f" {value} ",))
 
 
-def _number(column: str, sign: str, value: str, text: str) -> Condition:
+def _number(column: str, sign: str, value: str, text: str) -> RunFilter:
     try:
         wanted = float(value.replace("_", ""))
     except ValueError:
         wanted = math.nan
     if math.isnan(wanted):
         raise WrongFilter(f"'{text}': '{value}' is not a number; write one in digits, such as 3000, 3e3 or -0.5.")
-    return Condition(f"{column} {sign} ?", (wanted,))
+    return RunFilter(f"{column} {sign} ?", (wanted,))
 
 
-def _text(field: str, sign: str, value: str, text: str) -> Condition:
+def _text(field: str, sign: str, value: str, text: str) -> RunFilter:
     if sign not in ("=", "!="):
-        raise WrongFilter(f"'{text}': {field} is a text; it can be equal (=) or not (!=).")
+        raise WrongFilter(f"'{text}': {field} is a text, which can only be compared with = and !=.")
     if field == "status" and value not in tuple(Status):
-        raise WrongFilter(f"'{text}': there is no status '{value}'; there are {', '.join(Status)}.")
+        raise WrongFilter(f"'{text}': there is no status '{value}'; expected one of {', '.join(Status)}.")
     pattern = f"{value}*" if field in _HASHES else value
-    # Upper and lower case do not matter, as in `--algorithm PPO`; * and ? stand for any text and any letter.
+    # Case is ignored, as in `--algorithm PPO`; * and ? match any text and any character.
     negation = "NOT " if sign == "!=" else ""
-    return Condition(f"lower(coalesce({_TEXTS[field]}, '')) {negation}GLOB ?", (pattern.lower().replace("[", "[[]"),))
+    return RunFilter(f"lower(coalesce({_TEXTS[field]}, '')) {negation}GLOB ?", (pattern.lower().replace("[", "[[]"),))
 
 
 def _hint(word: str, known: Sequence[str] | dict[str, str]) -> str:

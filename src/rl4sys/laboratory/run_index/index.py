@@ -1,7 +1,7 @@
-"""The index of all runs below one directory: an SQLite file that many processes may use, and that may be lost.
+"""The index of all runs below one directory: an SQLite file that many processes share and that can be rebuilt.
 
-The run directories are the truth. `sync` looks at all of them and reads those that changed, so that runs which were
-copied, removed or trained by somebody who knows nothing of an index appear as they are.
+The run directories are the source of truth. `sync` looks at all of them and reads those that changed, so that runs that
+were copied, removed or trained without an index appear as they are.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from rl4sys.file_lock import FileLock
-from rl4sys.laboratory.run_index.database import FACTS, TABLE, connect, is_busy, is_damage, is_out_of_reach
-from rl4sys.laboratory.run_index.filters import Condition
+from rl4sys.laboratory.run_index.database import JSON_COLUMN, TABLE, connect, is_busy, is_damage, is_unwritable
+from rl4sys.laboratory.run_index.filters import RunFilter
 from rl4sys.laboratory.run_index.records import COLUMNS, UNFINISHED, RunRecord, Status, read_record, resume_command
 from rl4sys.run_finder import DEPTH, RUNS, find_all, find_one, runs_below
 
@@ -25,25 +25,25 @@ _LOCK_SECONDS = 10.0
 """Seconds to wait for another process that writes."""
 _BATCH = 200
 _PUT = f"INSERT OR REPLACE INTO runs VALUES ({', '.join('?' for _ in TABLE)})"
-_CAN_GO_ON = f"resumable AND status IN {tuple(map(str, UNFINISHED))}"
+_CAN_RESUME = f"resumable AND status IN {tuple(map(str, UNFINISHED))}"
 
 
 class NoRuns(FileNotFoundError):
-    """There is no directory to look for runs in."""
+    """The directory to search for runs does not exist."""
 
 
 class IndexDamaged(RuntimeError):
-    """The index cannot be read, though the runs can."""
+    """The file of the index cannot be read."""
 
 
 class IndexBusy(RuntimeError):
-    """Another process does not let go of the index."""
+    """Another process holds the lock of the index."""
 
 
 def root_of(run: Path) -> Path:
-    """The directory whose index a run belongs to.
+    """The directory whose index contains a run.
 
-    `runs/` if the run lies below it; else the outermost one near it that has an index, or the one that it lies in.
+    That is `runs/` if the run is below it; otherwise its outermost near ancestor with an index, or its parent.
     """
     if RUNS.resolve() in run.resolve().parents:
         return RUNS
@@ -52,9 +52,9 @@ def root_of(run: Path) -> Path:
 
 
 class Query(NamedTuple):
-    """Which records are wanted, in which order, and how many at most; −1 is no limit."""
+    """Which records to select, in which order, and how many at most; −1 is no limit."""
 
-    condition: Condition = Condition("true")
+    filter: RunFilter = RunFilter("true")
     order: str = "created DESC, id"
     limit: int = -1
 
@@ -63,13 +63,13 @@ ALL = Query()
 
 
 class Index:
-    """The records of all runs below `root`. Use `open_index` to get one that is sound and up to date."""
+    """The records of all runs below `root`. `open_index` returns one that is intact and up to date."""
 
     def __init__(self, root: Path, *, timeout: float = _LOCK_SECONDS, in_memory: bool = False) -> None:
         self.root = root
         self.path = root / FILE
         self.is_kept = not in_memory
-        """Whether it is a file that the next command finds again."""
+        """Whether it is a file, and not only in memory."""
         self._database = connect(":memory:" if in_memory else self.path, timeout)
 
     def __enter__(self) -> Self:
@@ -79,34 +79,34 @@ class Index:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._database.close()
 
     def put(self, records: Sequence[RunRecord]) -> None:
-        """Add records, or put them in the place of older ones."""
+        """Add records, or replace those of the same runs."""
         with self._database:
             self._database.executemany(_PUT, [_row(record) for record in records])
 
     def remove(self, ids: Sequence[str]) -> None:
-        """Forget runs."""
+        """Remove the records of runs."""
         with self._database:
             self._database.executemany("DELETE FROM runs WHERE id = ?", [(id_,) for id_ in ids])
 
     def select(self, query: Query = ALL) -> list[RunRecord]:
-        """The records that are asked for."""
+        """The records that a query selects."""
         return [_record(row) for row in self._rows(query, ", ".join(COLUMNS))]
 
     def json_lines(self, query: Query = ALL) -> Iterator[str]:
-        """The facts of the same records, one JSON object each, in a fraction of the time."""
-        for id_, facts, can_go_on in self._rows(query, f"id, {FACTS}, {_CAN_GO_ON}"):
+        """The same records as JSON objects, one per line, in a fraction of the time."""
+        for id_, json_object, can_resume in self._rows(query, f"id, {JSON_COLUMN}, {_CAN_RESUME}"):
             directory = f"{self.root}/{id_}"
-            resume = json.dumps(resume_command(directory)) if can_go_on else "null"
-            yield f'{facts[:-1]}, "directory": {json.dumps(directory)}, "resume": {resume}}}'
+            resume = json.dumps(resume_command(directory)) if can_resume else "null"
+            yield f'{json_object[:-1]}, "directory": {json.dumps(directory)}, "resume": {resume}}}'
 
     def count(self, query: Query = ALL) -> int:
-        """How many records fit, whatever the limit."""
-        sql = f"SELECT count(*) FROM runs WHERE {query.condition.sql}"
-        return int(self._database.execute(sql, query.condition.values).fetchone()[0])
+        """How many records the condition of a query selects, without its limit."""
+        sql = f"SELECT count(*) FROM runs WHERE {query.filter.sql}"
+        return int(self._database.execute(sql, query.filter.values).fetchone()[0])
 
     def find_one(self, text: str) -> tuple[Path, RunRecord]:
         """The only run that a path, an id or the beginning of either names, with the directory its id starts from."""
@@ -123,20 +123,20 @@ class Index:
     def _found(self, path: Path) -> tuple[Path, RunRecord]:
         if path.is_relative_to(self.root):
             id_ = path.relative_to(self.root).as_posix()
-            if records := self.select(Query(Condition("id = ?", (id_,)))):
+            if records := self.select(Query(RunFilter("id = ?", (id_,)))):
                 return self.root, records[0]
         # A run elsewhere, which this index does not contain.
         whole = path.resolve()
         return path.parent, read_record(whole.parent, whole.name)
 
-    def sync(self, tell: Callable[[str], None] = lambda text: None) -> int:
-        """Bring the index up to date with the directories; how many records changed."""
+    def sync(self, report: Callable[[str], None] = lambda text: None) -> int:
+        """Bring the index up to date with the directories; returns how many records changed."""
         known = dict(self._database.execute("SELECT id, stamp FROM runs").fetchall())
-        present = runs_below(self.root, known, tell)
+        present = runs_below(self.root, known, report)
         gone = [id_ for id_ in known if id_ not in present]
         changed = [id_ for id_, stamp in present.items() if stamp != known.get(id_)]
         if len(changed) > 2 * _BATCH:
-            tell(f"reading {len(changed):,} runs below {self.root} into the index …")
+            report(f"reading {len(changed):,} runs below {self.root} into the index …")
         written = len(gone)
         for start in range(0, len(changed), _BATCH):
             written += self._read_again(changed[start : start + _BATCH])
@@ -144,64 +144,59 @@ class Index:
             self.remove(gone)
         return written
 
-    def clear(self) -> None:
-        """Forget everything, so that the next `sync` reads every run."""
-        with self._database:
-            self._database.execute("DELETE FROM runs")
-
     def check(self) -> None:
-        """Raise if the file is not what an index should be."""
+        """Raise an error if the file is damaged or not an index."""
         self._database.execute(f"SELECT {', '.join(TABLE)} FROM runs LIMIT 0")
-        (verdict,) = self._database.execute("PRAGMA quick_check(1)").fetchone()
-        if verdict != "ok":
-            raise IndexDamaged(f"{self.path}: {verdict}")
+        (outcome,) = self._database.execute("PRAGMA quick_check(1)").fetchone()
+        if outcome != "ok":
+            raise IndexDamaged(f"{self.path}: {outcome}")
 
     def _rows(self, query: Query, columns: str) -> Iterator[tuple[Any, ...]]:
-        sql = f"SELECT {columns} FROM runs WHERE {query.condition.sql} ORDER BY {query.order} LIMIT ?"
-        return iter(self._database.execute(sql, [*query.condition.values, query.limit]))
+        sql = f"SELECT {columns} FROM runs WHERE {query.filter.sql} ORDER BY {query.order} LIMIT ?"
+        return iter(self._database.execute(sql, [*query.filter.values, query.limit]))
 
     def _read_again(self, ids: Sequence[str]) -> int:
-        those = Condition(f"id IN ({', '.join('?' for _ in ids)})", tuple(ids))
+        those = RunFilter(f"id IN ({', '.join('?' for _ in ids)})", tuple(ids))
         before = {record.id: record for record in self.select(Query(those))}
         read = []
         for id_ in ids:
-            # A run may be removed while this looks at it.
+            # Another process may remove a run meanwhile.
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):
                 read.append(read_record(self.root, id_))
-        news = [record for record in read if record != before.get(record.id)]
-        if news:
-            self.put(news)
-        return len(news)
+        changed = [record for record in read if record != before.get(record.id)]
+        if changed:
+            self.put(changed)
+        return len(changed)
 
 
-def open_index(root: Path = RUNS, tell: Callable[[str], None] = lambda text: None, *, anew: bool = False) -> Index:
-    """The index of a directory, sound and up to date; `anew` reads every run again.
+def open_index(root: Path = RUNS, report: Callable[[str], None] = lambda text: None) -> Index:
+    """The index of a directory, intact and up to date.
 
-    One that is damaged is made anew from the runs.
+    One that is missing or damaged is rebuilt from the runs. One that cannot be written is built in memory.
     """
     if not root.is_dir():
         raise NoRuns(f"There is no directory '{root}' with runs; train one (rl4sys train --help), or give --runs.")
     try:
-        return _opened(Index(root), tell, anew)
+        return _opened(Index(root), report)
     except (IndexDamaged, sqlite3.DatabaseError) as error:
         if is_busy(error):
             raise IndexBusy(
                 f"Another process has kept {root / FILE} locked for {_LOCK_SECONDS:.0f} s; "
                 f"try again, or stop that process."
             ) from error
-        if not is_out_of_reach(error):
+        if not is_unwritable(error):
             if not isinstance(error, IndexDamaged) and not is_damage(error):
                 raise
-            tell(f"the index of {root} is damaged ({error}); it is made anew from the runs")
+            report(f"the index of {root} is damaged ({error}); it is rebuilt from the runs")
             if _replaced(root):
-                return _opened(Index(root), tell, anew)
-    # Somebody else's runs, or no room for an index: everything is read each time.
-    return _opened(Index(root, in_memory=True), tell, anew)
+                return _opened(Index(root), report)
+    # Runs of another user, or a full disk: everything is read each time.
+    return _opened(Index(root, in_memory=True), report)
 
 
 def _replaced(root: Path) -> bool:
-    """Put an empty index in the place of a damaged one, unless another process just did; false if it stays."""
-    # One at a time: who comes second must not remove what the first has made.
+    """Replace a damaged index with an empty one, unless another process just did; false if that is not permitted."""
+    # One process at a time: the second must not remove what the first has created.
     with FileLock.acquire(root):
         try:
             if _is_damaged(root):
@@ -222,17 +217,15 @@ def _is_damaged(root: Path) -> bool:
 
 
 def discard(root: Path) -> None:
-    """Remove the file of an index, with what SQLite keeps beside it."""
+    """Remove the file of an index, with the files that SQLite keeps beside it."""
     for ending in ("", "-wal", "-shm", "-journal"):
         (root / f"{FILE}{ending}").unlink(missing_ok=True)
 
 
-def _opened(index: Index, tell: Callable[[str], None], anew: bool) -> Index:
+def _opened(index: Index, report: Callable[[str], None]) -> Index:
     try:
         index.check()
-        if anew:
-            index.clear()
-        index.sync(tell)
+        index.sync(report)
     except BaseException:
         index.close()
         raise
@@ -241,9 +234,9 @@ def _opened(index: Index, tell: Callable[[str], None], anew: bool) -> Index:
 
 def _row(record: RunRecord) -> tuple[Any, ...]:
     values = astuple(record)
-    # Tags with a space on either side, so that a whole one can be looked for.
+    # Tags with a space on either side, so that SQL can search for a whole one.
     cells = (f" {' '.join(value)} " if isinstance(value, tuple) else value for value in values)
-    return (*cells, json.dumps(record.own_facts()))
+    return (*cells, json.dumps(record.own_values()))
 
 
 def _record(row: Sequence[Any]) -> RunRecord:

@@ -1,4 +1,4 @@
-"""What people say about a run: tags and notes, kept in the run as `labels.json`."""
+"""The labels of a run: tags and notes, stored in the run as `labels.json`."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _TAG = re.compile(r"[\w.:/@-]+")
 
 
 class LabelsDamaged(ValueError):
-    """What was said about a run cannot be read."""
+    """The file with tags and notes cannot be read."""
 
 
 class WrongTag(ValueError):
-    """A tag that could not be written on the command line again."""
+    """A tag with characters that are not allowed."""
 
 
 class EmptyNote(ValueError):
-    """A note that says nothing."""
+    """A note without text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One remark."""
+    """A text with its time."""
 
     time: str
     text: str
@@ -38,18 +38,18 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Tags in alphabetical order, notes in the order of time."""
+    """Tags in alphabetical order, notes in chronological order."""
 
     tags: tuple[str, ...] = ()
     notes: tuple[Note, ...] = ()
 
     def tagged(self, changes: Sequence[str]) -> Labels:
-        """With changes such as `+good`, `good` (the same) and `-bad`."""
+        """The labels after changes such as `+good`, `good` (the same) and `-bad`."""
         tags = set(self.tags)
         for change in changes:
             tag = change.removeprefix("+") if change.startswith("+") else change.removeprefix("-")
             if not _TAG.fullmatch(tag) or tag.startswith("-"):
-                raise WrongTag(f"'{change}' is no tag; write +name to add one and -name to remove it, without spaces.")
+                raise WrongTag(f"'{change}' is not a tag; write +name to add one, -name to remove one, without spaces.")
             if change.startswith("-"):
                 tags.discard(tag)
             else:
@@ -57,19 +57,19 @@ class Labels:
         return Labels(tuple(sorted(tags)), self.notes)
 
     def noted(self, text: str, now: datetime.datetime) -> Labels:
-        """With one more note."""
+        """The labels with one more note."""
         if not text.strip():
-            raise EmptyNote("A note needs a text; without one, the notes there are would be shown.")
+            raise EmptyNote("A note needs a text. Leave it out to show the existing notes.")
         return Labels(self.tags, (*self.notes, Note(now.isoformat(timespec="seconds"), text)))
 
     def write(self, run: Path) -> None:
-        """Keep them in the run."""
+        """Store them in the run."""
         replace_file(run / LABELS, json.dumps(asdict(self), indent=1, ensure_ascii=False).encode())
 
 
 def change_labels(run: Path, change: Callable[[Labels], Labels]) -> Labels:
-    """Keep what `change` makes of the labels there are; several processes may do so at once, and none is lost."""
-    # Not the file itself, which is replaced, nor the directory, which belongs to whoever trains the run.
+    """Apply a change to the labels of a run. Changes of several processes at once are all kept."""
+    # Not the file itself, which is replaced, nor the directory, whose lock the training process holds.
     with FileLock.acquire(run / CONFIG):
         labels = change(read_labels(run))
         labels.write(run)
@@ -77,11 +77,11 @@ def change_labels(run: Path, change: Callable[[Labels], Labels]) -> Labels:
 
 
 def read_labels(run: Path) -> Labels:
-    """What was kept, if anything was."""
+    """The stored labels; empty if there are none."""
     try:
         values = read_json(run / LABELS)
         return Labels(tuple(values.get("tags", ())), tuple(Note(**note) for note in values.get("notes", ())))
     except (ValueError, TypeError) as error:
         raise LabelsDamaged(
-            f"{run / LABELS} is damaged ({error}); mend it, or remove it to begin again without tags and notes."
+            f"{run / LABELS} is damaged ({error}); repair it, or remove it to start without tags and notes."
         ) from error

@@ -1,4 +1,4 @@
-"""What the index knows about a run, and how that is read from the run's directory, which is the truth."""
+"""The record of a run in the index, and how it is read from the run directory, the source of truth."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from rl4sys.run_files import (
 )
 
 _SETTLED = 2.0
-"""Seconds after which a directory's time of change is believed: two changes may share one tick of the clock."""
+"""Seconds after which a modification time is final: two changes may share one tick of the clock."""
 
 
 class Status(StrEnum):
-    """How a run is."""
+    """The status of a run."""
 
     RUNNING = "running"
     FINISHED = "finished"
@@ -39,15 +39,15 @@ class Status(StrEnum):
 
 
 UNFINISHED = (Status.INTERRUPTED, Status.FAILED)
-"""How a run is that may be resumed."""
+"""The statuses of a run that can be resumed."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """One line of the index. Everything in it can be read from the run's directory again."""
+    """One row of the index. All of it can be read again from the run directory."""
 
     id: str
-    """The directory, as seen from the directory that holds the index."""
+    """The run directory, relative to the directory of the index."""
     name: str
     tags: tuple[str, ...]
     note: str
@@ -61,34 +61,33 @@ class RunRecord:
     dirty: bool | None
     """Whether the working tree had changes that were not committed."""
     config: str
-    """Hash of what decides what is learned, but for the seed: equal for runs that differ by chance alone."""
+    """Hash of all settings that affect learning except the seed: equal for runs that differ in their seed only."""
     status: Status
     cause: str | None
-    """What a failed run failed of."""
+    """Why a failed run failed."""
     best: float | None
     last: float | None
     steps: int
     total: int
-    """Steps that the run is meant to have."""
+    """Steps that the run should reach."""
     host: str | None
     stamp: int
-    """When the directory was last changed, in nanoseconds; 0 if it must be read again in any case."""
-
+    """Modification time of the directory in nanoseconds; 0 if it must be read again in any case."""
     resumable: bool
-    """Whether there is a checkpoint to go on from."""
+    """Whether there is a checkpoint to resume from."""
 
-    def facts(self, root: Path) -> dict[str, Any]:
-        """The record for scripts: time as text, and the places and commands that follow from the rest."""
-        return self.own_facts() | {"directory": f"{root}/{self.id}", "resume": self.resume_command(root)}
+    def json_values(self, root: Path) -> dict[str, Any]:
+        """The record for `--json`: time as text, with the directory and the resume command."""
+        return self.own_values() | {"directory": f"{root}/{self.id}", "resume": self.resume_command(root)}
 
-    def own_facts(self) -> dict[str, Any]:
-        """What of it does not depend on where somebody stands who looks at it."""
+    def own_values(self) -> dict[str, Any]:
+        """The part of the record that does not depend on the working directory."""
         values = {name: getattr(self, name) for name in COLUMNS if name != "stamp"}
         created = datetime.datetime.fromtimestamp(self.created, datetime.UTC)
         return values | {"created": created.isoformat(timespec="seconds")}
 
     def resume_command(self, root: Path) -> str | None:
-        """How to go on with a run that did not end well, if there is something to go on from."""
+        """The command that resumes an unfinished run, if it has a checkpoint."""
         return resume_command(f"{root}/{self.id}") if self.resumable and self.status in UNFINISHED else None
 
 
@@ -96,12 +95,12 @@ COLUMNS = tuple(field.name for field in fields(RunRecord))
 
 
 def resume_command(directory: str) -> str:
-    """How to go on with the run in a directory."""
+    """The command that resumes the run in a directory."""
     return f"rl4sys resume {directory}"
 
 
 def read_record(root: Path, id_: str) -> RunRecord:
-    """The record of a run, from its directory alone. A run that cannot be read is a failed one, with the reason."""
+    """Read the record of a run from its directory. A run that cannot be read has failed, and the cause says why."""
     run = root / id_
     changed = run.stat().st_mtime_ns
     try:
@@ -161,14 +160,14 @@ def _unreadable(run: Path, id_: str, changed: int, cause: str) -> RunRecord:
         steps=0,
         total=0,
         host=None,
-        # Read again each time: what mends a file need not change the directory.
+        # Read again each time: a repair of the file may not change the modification time of the directory.
         stamp=0,
         resumable=False,
     )
 
 
 def _labels(run: Path) -> Labels:
-    """Tags and notes; none where they are damaged, which says nothing about how the run went: `show` tells it."""
+    """Tags and notes; none if the file is damaged, which `show` reports."""
     try:
         return read_labels(run)
     except LabelsDamaged:
@@ -191,9 +190,9 @@ def _status(run: Path, process: TrainingProcess | None) -> Status:
 
 
 def _is_settled(status: Status, process: TrainingProcess | None, changed: int) -> bool:
-    """Whether whatever happens to the run from now on will change the directory's time.
+    """Whether every later change of the run will also change the modification time of its directory.
 
-    Metrics do not: they are appended to. Neither does resuming, unless a process leaves its name.
+    Appending metrics does not, nor does resuming unless `process.json` is written.
     """
     if status is Status.RUNNING or (process is None and status is not Status.FINISHED):
         return False
@@ -201,5 +200,5 @@ def _is_settled(status: Status, process: TrainingProcess | None, changed: int) -
 
 
 def with_progress(record: RunRecord, progress: RunProgress) -> RunRecord:
-    """The record of a run that has gone on."""
+    """The record with newer progress."""
     return replace(record, best=progress.best, last=progress.last, steps=progress.steps)

@@ -1,4 +1,4 @@
-"""Which process trains a run, and how that ended: kept in the run as `process.json`."""
+"""The process that trains a run, and how it ended: stored in the run as `process.json`."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ class TrainingProcess:
     host: str
     pid: int
     birth: int
-    """When the machine started it, in the machine's own count: a later process with the same number differs."""
+    """Start time in clock ticks since boot, which differs for a later process with the same number."""
     created: float
-    """When the run began, in seconds since 1970; a resumed run keeps it."""
+    """When the run was created, in seconds since 1970; resuming keeps it."""
     started: float
-    """When this process began to train."""
+    """When this process started to train."""
     ended: float | None = None
     cause: str | None = None
-    """What it failed of."""
+    """Why it failed, if it did."""
 
     @property
     def is_alive(self) -> bool:
-        """Whether it still trains; a process of another machine cannot be asked."""
+        """Whether it is still running; always false for a process on another machine."""
         return self.ended is None and self.host == platform.node() and birth_of(self.pid) == self.birth
 
     def end(self, now: float, cause: str | None) -> TrainingProcess:
@@ -41,19 +41,19 @@ class TrainingProcess:
         return replace(self, ended=now, cause=cause)
 
     def write(self, run: Path) -> None:
-        """Keep it in the run."""
+        """Store it in the run."""
         replace_file(run / PROCESS, json.dumps(asdict(self), indent=1).encode())
 
 
 def this_process(run: Path, now: float) -> TrainingProcess:
-    """The process that calls, about to train a run that is new or was begun by another."""
+    """The calling process, about to train a new or a resumed run."""
     before = read_process(run)
     created = before.created if before is not None else now
     return TrainingProcess(platform.node(), os.getpid(), birth_of(os.getpid()) or 0, created, now)
 
 
 def read_process(run: Path) -> TrainingProcess | None:
-    """What was kept; nothing if the run was trained without the index, or the file is damaged."""
+    """The stored process; None if the run was trained without the index, or if the file is damaged."""
     try:
         return TrainingProcess(**read_json(run / PROCESS))
     except (ValueError, TypeError):
@@ -61,7 +61,7 @@ def read_process(run: Path) -> TrainingProcess | None:
 
 
 def birth_of(pid: int) -> int | None:
-    """When a process of this machine was started, in clock ticks since boot; None if there is no such process."""
+    """Start time of a process on this machine in clock ticks since boot; None if it does not exist."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -72,7 +72,7 @@ def birth_of(pid: int) -> int | None:
 
 
 def is_held(run: Path) -> bool:
-    """Whether some process has the run to itself, which every process that trains it does."""
+    """Whether a process holds the lock of the run, as every process that trains it does."""
     lock = FileLock.try_acquire(run, shared=True)
     if lock is None:
         return True
@@ -82,7 +82,7 @@ def is_held(run: Path) -> bool:
 
 @contextmanager
 def held(run: Path) -> Iterator[bool]:
-    """Keep processes that would train a run out of it for a while; false if one is in there already."""
+    """Hold the lock of a run, so that no process can train it meanwhile; yields false if one does already."""
     lock = FileLock.try_acquire(run)
     if lock is None:
         yield False

@@ -1,4 +1,4 @@
-"""The schema of a study: what `rl4sys tune` reads."""
+"""The config of a study."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ from rl4sys.seeding import Seeds
 
 
 class PrunerSection(Config):
-    """Which trials are given up early, judged by their evaluations."""
+    """When trials are pruned, based on their evaluations."""
 
     name: Literal["median", "hyperband", "none"] = "median"
-    """`median` gives up what is worse than most were at the same step; `hyperband` lets few live long; or `none`."""
+    """`median` prunes trials below the median at the same step; `hyperband` gives many steps to few trials."""
     startup_trials: int = Field(5, ge=0)
-    """Trials that must be finished before `median` gives up any. More are fairer, and take time."""
+    """Trials that must finish before `median` prunes any. More are fairer, but take longer."""
     min_steps: int = Field(0, ge=0)
-    """Steps that every trial is allowed. More protect slow starters; 0 lets the first evaluation decide."""
+    """Steps before a trial can be pruned. More protect slow starters; 0 allows it at the first evaluation."""
     reduction_factor: int = Field(3, ge=2)
-    """`hyperband` keeps one of so many at each halving."""
+    """`hyperband` keeps one of so many trials at each rung."""
 
 
 class TuneConfig(ManyTrials):
-    """A study, as YAML or JSON describes it."""
+    """A search for good settings with Optuna."""
 
     space: dict[str, Any] = Field(min_length=1)
-    """Dotted keys of the experiment, each with what it may be: `{uniform: [a, b]}`, `{log_uniform: [a, b]}`,
+    """Dotted keys of the experiment, each with its range: `{uniform: [a, b]}`, `{log_uniform: [a, b]}`,
     `{int: [a, b]}`, `{log_int: [a, b]}`, `{choice: […]}` or just a list of values (a value may be a list)."""
     trials: int = Field(50, ge=1)
-    """Trials of the whole study, those of earlier calls included."""
+    """Trials of the whole study, including those of earlier calls."""
     pruner: PrunerSection = PrunerSection()
-    """Which trials are given up early."""
+    """When trials are pruned."""
     startup_trials: int = Field(10, ge=1)
-    """Trials with values drawn at random, before those that went well are followed."""
+    """Trials with random values before the sampler learns from the results."""
     seed: int = Field(0, ge=0)
-    """The root of what is suggested. With one job, the same seed suggests the same values."""
+    """Seed of the sampler. With one job, the same seed suggests the same values."""
 
     def varied(self) -> Iterator[str]:
         """The keys of `space`."""
         return (f"space.{key}" for key in self.space)
 
     def ranges(self) -> dict[str, Range]:
-        """What each key may be."""
+        """The range of each key."""
         return {key: parse_range(f"space.{key}", value) for key, value in self.space.items()}
 
     def experiment(self, values: dict[str, Any]) -> ExperimentConfig:
@@ -58,12 +58,12 @@ class TuneConfig(ManyTrials):
         return vary(BaseExperiment(self.base_config), {**self.overrides, **values})
 
     def example(self) -> ExperimentConfig:
-        """One of the experiments that may be tried."""
+        """An experiment with random values from the ranges."""
         seeds = Seeds(self.seed)
         return self.experiment({key: range_.draw(seeds.generator(key)) for key, range_ in self.ranges().items()})
 
     def identity(self) -> str:
-        """A hash of what must not change while a study goes on: what is tried, and how it is judged."""
+        """A hash of the settings that must not change during a study: its base, space, seeds and score."""
         base = identity_of(self.base_config, self.overrides)
         identity = [base, self.space, self.seeds, self.score]
         return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""The study behind tuning: Optuna's, kept in a journal file that several processes use at once."""
+"""The Optuna study, stored in a journal file that several processes use at once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 from rl4sys.config import ConfigError
 from rl4sys.file_lock import FileLock
 from rl4sys.laboratory.studies.config import TuneConfig
-from rl4sys.laboratory.trials.ranges import Choice, LogUniform, LogWhole, Range, Uniform, Whole
+from rl4sys.laboratory.trials.ranges import Choice, IntUniform, LogIntUniform, LogUniform, Range, Uniform
 from rl4sys.seeding import Seeds
 
 JOURNAL = "journal.log"
@@ -30,7 +30,7 @@ _IDENTITY = "settings"
 
 
 def open_study(config: TuneConfig, place: Path) -> optuna.Study:
-    """The study in a place, a new one if there is none; one that was begun with other settings is refused."""
+    """Open the study in a directory, or create it; a study that was started with other settings is refused."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     place.mkdir(parents=True, exist_ok=True)
     journal = str(place / JOURNAL)
@@ -47,21 +47,21 @@ def open_study(config: TuneConfig, place: Path) -> optuna.Study:
         study.set_user_attr(_IDENTITY, identity)
     elif begun_with != identity:
         raise ConfigError(
-            f"The study in {place} was begun with another base, space, score, other seeds or overrides, those of the "
-            f"command line included. Undo the change to go on with it, or give this one another name (--name)."
+            f"The study in {place} was started with another base, space, score, seeds or overrides (also those of the "
+            f"command line). Undo the change to continue it, or give this one another name (--name)."
         )
     return study
 
 
 def suggest(study: optuna.Study, config: TuneConfig) -> tuple[int, dict[str, Any]]:
-    """A new trial: its number and values.
+    """Ask the study for a new trial: its number and values.
 
-    The sampler's chance follows from the number of the trial, so that a study that is resumed goes on as it would have.
+    The seed of the sampler depends on the number of the trial, so that a resumed study continues as it would have.
     """
     number = len(study.get_trials(deepcopy=False))
     seed = Seeds(config.seed).integer("tuning", number) & 0xFFFFFFFF
     with warnings.catch_warnings():
-        # Older versions call it an experiment; without it, jobs side by side would try the same.
+        # `constant_liar` is experimental in older versions; without it, parallel jobs would try the same values.
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         study.sampler = optuna.samplers.TPESampler(
             seed=seed, n_startup_trials=config.startup_trials, constant_liar=True
@@ -72,33 +72,33 @@ def suggest(study: optuna.Study, config: TuneConfig) -> tuple[int, dict[str, Any
 
 
 def attach(study: optuna.Study, number: int) -> optuna.Trial:
-    """A trial that another process began, to report to."""
+    """A trial that another process created, to report to."""
     return optuna.Trial(study, frozen(study, number)._trial_id)
 
 
 def frozen(study: optuna.Study, number: int) -> optuna.trial.FrozenTrial:
-    """What is known of a trial now."""
+    """The current state of a trial."""
     return study.get_trials(deepcopy=False)[number]
 
 
 def distribution(range_: Range) -> BaseDistribution:
-    """A range in Optuna's terms."""
+    """A range as an Optuna distribution."""
     match range_:
         case Uniform(low, high):
             return FloatDistribution(low, high)
         case LogUniform(low, high):
             return FloatDistribution(low, high, log=True)
-        case Whole(low, high):
+        case IntUniform(low, high):
             return IntDistribution(low, high)
-        case LogWhole(low, high):
+        case LogIntUniform(low, high):
             return IntDistribution(low, high, log=True)
         case Choice(values):
-            # As text: a journal takes no lists for choices.
+            # As text: a journal cannot store lists as choices.
             return CategoricalDistribution([json.dumps(value) for value in values])
 
 
 def values_of(params: Mapping[str, Any], ranges: Mapping[str, Range]) -> dict[str, Any]:
-    """What Optuna chose, as the config takes it."""
+    """The values that Optuna chose, as the config expects them."""
     return {
         key: json.loads(params[key]) if isinstance(range_, Choice) else params[key]
         for key, range_ in ranges.items()
@@ -124,7 +124,7 @@ def _pruner(config: TuneConfig) -> optuna.pruners.BasePruner:
 
 
 class _Lock(JournalFileOpenLock):
-    """Lets one process append at a time. It vanishes with its holder, also after kill -9."""
+    """Lets one process append at a time. It is released when its holder ends, even by kill -9."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
@@ -132,7 +132,7 @@ class _Lock(JournalFileOpenLock):
         self._held: FileLock | None = None
 
     def acquire(self) -> bool:
-        """Wait for the journal, and take away half a line that a dying process may have left at its end."""
+        """Wait for the journal, and remove an incomplete line that a killed process may have left at its end."""
         self._held = FileLock.acquire(self._path, create=0o666)
         journal = self._held.descriptor
         size = os.fstat(journal).st_size
@@ -142,7 +142,7 @@ class _Lock(JournalFileOpenLock):
         return True
 
     def release(self) -> None:
-        """Let the next one."""
+        """Release the journal."""
         if self._held is not None:
             self._held.release()
             self._held = None

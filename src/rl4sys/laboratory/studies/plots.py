@@ -1,4 +1,4 @@
-"""A study as pictures: how its trials went, and which settings mattered."""
+"""Plots of a study: the returns of its trials, and the importance of its settings."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from rl4sys.experiments import NothingToPlot
 from rl4sys.laboratory.trials.names import short_names
 
 _FEWEST = 4
-"""Trials with a score below which nothing can be said about what mattered."""
+"""Trials with a score that are needed to estimate importances."""
 
 
 def importances(study: optuna.Study) -> dict[str, float]:
-    """How much of what makes good trials good each setting explains, the most important first; adds up to 1."""
+    """The importance of each setting for the score, the largest first; they add up to 1."""
     complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
     if len(complete) < _FEWEST or len({trial.value for trial in complete}) < 2:
         return {}
@@ -28,7 +28,7 @@ def importances(study: optuna.Study) -> dict[str, float]:
 
 
 def plot_history(study: optuna.Study, title: str, output: Path) -> Path:
-    """Draw every trial's return, and the best so far, into a PNG."""
+    """Plot the return of every trial, and the best so far, into a PNG."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
@@ -61,12 +61,12 @@ def plot_history(study: optuna.Study, title: str, output: Path) -> Path:
 
 
 def plot_importances(study: optuna.Study, title: str, output: Path) -> Path:
-    """Draw how much each setting mattered into a PNG."""
+    """Plot the importance of each setting into a PNG."""
     from matplotlib.figure import Figure
 
     found = importances(study)
     if not found:
-        raise NothingToPlot(f"What mattered can be said once {_FEWEST} trials with different returns are finished.")
+        raise NothingToPlot(f"Importances need {_FEWEST} finished trials with different returns.")
     names = short_names(list(found))
     figure = Figure(figsize=(8, 1.4 + 0.4 * len(found)), layout="constrained")
     axes = figure.subplots()
@@ -74,8 +74,8 @@ def plot_importances(study: optuna.Study, title: str, output: Path) -> Path:
     axes.bar_label(bars, [f"{share:.0%}" for share in found.values()], padding=4)
     axes.invert_yaxis()
     axes.set_xlim(0, 1.12 * max(found.values()))
-    axes.set_title(f"{title}: what made good trials good")
-    axes.set_xlabel("share of importance")
+    axes.set_title(f"{title}: importance of settings")
+    axes.set_xlabel("importance")
     axes.grid(axis="x", alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(output, dpi=150)

@@ -1,4 +1,4 @@
-"""What came of a study, for people and for scripts."""
+"""The summary of a study, for the terminal and for `--json`."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class TunedTrial:
     status: str
     """`finished`, `given up`, `failed`, `interrupted` or `waiting`."""
     score: float | None
-    """What it was judged by; of one that was given up, its last evaluation."""
+    """Its score; of a pruned trial, its last evaluation."""
     steps: int
-    """Where the last evaluation was."""
+    """The step of the last evaluation."""
     values: dict[str, Any]
     cause: str | None
     """Why it failed, if it did."""
@@ -37,7 +37,7 @@ class TunedTrial:
 
 @dataclass(frozen=True, slots=True)
 class TuneSummary:
-    """What came of a study."""
+    """The state of a study: its trials, the best one, and the importance of each setting."""
 
     name: str
     best: TunedTrial | None
@@ -47,17 +47,17 @@ class TuneSummary:
     trials: tuple[TunedTrial, ...]
 
     def write(self, path: Path) -> None:
-        """Keep the summary."""
+        """Write the summary as JSON."""
         replace_file(path, json.dumps(asdict(self), indent=1).encode())
 
     @property
     def unfinished(self) -> int:
-        """Trials that can go on."""
+        """Trials that can be resumed or started."""
         return sum(trial.status in ("interrupted", "waiting") for trial in self.trials)
 
 
 def summarize_study(config: TuneConfig, study: optuna.Study) -> TuneSummary:
-    """The study as it is now."""
+    """Summarize a study."""
     ranges = config.ranges()
     trials = tuple(
         TunedTrial(

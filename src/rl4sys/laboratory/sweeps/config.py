@@ -1,4 +1,4 @@
-"""The schema of a sweep: what `rl4sys sweep` reads."""
+"""The config of a sweep."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from rl4sys.laboratory.trials.config import ManyTrials
 
 
 class RandomSection(Config):
-    """Draws from ranges."""
+    """Random sampling from ranges."""
 
     trials: int = Field(ge=1)
-    """Draws. Each combination of the lists gets the same ones, so that lists are compared fairly."""
+    """Samples. Each combination of the lists gets the same samples, so that lists are compared fairly."""
     seed: int = Field(0, ge=0)
-    """The root of the draws: the same seed draws the same values."""
+    """The same seed samples the same values."""
 
 
 class SweepConfig(ManyTrials):
-    """A sweep, as YAML or JSON describes it."""
+    """A fixed plan of trials: all combinations of lists of values, and samples from ranges."""
 
     sweep: dict[str, Any] = Field(min_length=1)
-    """Dotted keys of the experiment, each with a list of values (a value may be a list), or with a range to draw
+    """Dotted keys of the experiment, each with a list of values (a value may be a list), or with a range to sample
     from: `{uniform: [a, b]}`, `{log_uniform: [a, b]}`, `{int: [a, b]}`, `{log_int: [a, b]}`, `{choice: […]}`."""
     random: RandomSection | None = None
-    """How often to draw from the ranges; needed if there are any."""
+    """How often to sample from the ranges; required if there are any."""
 
     def varied(self) -> Iterator[str]:
         """The keys of `sweep`."""

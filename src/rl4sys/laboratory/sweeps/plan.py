@@ -1,4 +1,4 @@
-"""From a sweep's config to its trials."""
+"""Turns the config of a sweep into its trials."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from rl4sys.laboratory.trials.ranges import Range, parse_range
 from rl4sys.laboratory.trials.trial import Trial
 from rl4sys.seeding import Seeds
 
-_LONGEST_NAME = 100
+_MAX_NAME = 100
 
 
 def plan(sweep: SweepConfig) -> tuple[Trial, ...]:
-    """All trials of a sweep, in the order in which they are started: one seed after the other."""
+    """All trials of a sweep in the order they are started: seed by seed."""
     seeds: tuple[int | None, ...] = sweep.seeds or (None,)
     points = list(_points(sweep))
-    outline = _Outline(sweep, BaseExperiment(sweep.base_config), identity_of(sweep.base_config, sweep.overrides))
-    trials = tuple(outline.trial(changes, seed) for seed in seeds for changes in points)
+    factory = _TrialFactory(sweep, BaseExperiment(sweep.base_config), identity_of(sweep.base_config, sweep.overrides))
+    trials = tuple(factory.trial(changes, seed) for seed in seeds for changes in points)
     if len({trial.key for trial in trials}) < len(trials):
-        raise ConfigError("Two trials of the sweep are the same; give each setting one key only.")
+        raise ConfigError("Two trials of the sweep are equal; give each setting one key only.")
     return trials
 
 
 def _points(sweep: SweepConfig) -> Iterator[dict[str, Any]]:
-    """The configurations: every combination of the lists, with each draw from the ranges."""
+    """The configurations: every combination of the lists, with each sample from the ranges."""
     lists: dict[str, tuple[Any, ...]] = {}
     ranges: dict[str, Range] = {}
     for key, value in sweep.sweep.items():
@@ -50,27 +50,27 @@ def _draws(sweep: SweepConfig, ranges: Mapping[str, Range]) -> list[dict[str, An
     if sweep.random is None:
         if ranges:
             raise ConfigError(
-                f"sweep.{next(iter(ranges))}: a range needs to know how often to draw; add `random: {{trials: 20}}`"
+                f"sweep.{next(iter(ranges))}: a range needs a number of samples; add `random: {{trials: 20}}`"
             )
         return [{}]
     if not ranges:
         raise ConfigError(
-            "random: there is no range in `sweep` to draw from; give one, such as `{log_uniform: [1e-5, 1e-2]}`"
+            "random: there is no range in `sweep` to sample from; add one, such as `{log_uniform: [1e-5, 1e-2]}`"
         )
-    # Each key and draw has a seed of its own: more draws, or one more key, change none of the others.
+    # Each key and sample has its own seed: more samples, or one more key, do not change the others.
     seeds = Seeds(sweep.random.seed)
     draws: list[dict[str, Any]] = []
     for number in range(sweep.random.trials):
         draw = {key: range_.draw(seeds.generator("sweep", key, number)) for key, range_ in ranges.items()}
-        # Where there is little to choose from, the same comes again, and once is enough.
+        # A small range repeats values; each is tried once.
         if draw not in draws:
             draws.append(draw)
     return draws
 
 
 @dataclass(frozen=True, slots=True)
-class _Outline:
-    """What all trials have in common."""
+class _TrialFactory:
+    """Builds the trials of one sweep."""
 
     sweep: SweepConfig
     base: BaseExperiment
@@ -79,7 +79,7 @@ class _Outline:
     def trial(self, changes: Mapping[str, Any], seed: int | None) -> Trial:
         chosen = {} if seed is None else {"experiment.seed": seed}
         text = label(changes)
-        named = {"experiment.name": f"{self.sweep.name}-{slug(text)}"[:_LONGEST_NAME]}
+        named = {"experiment.name": f"{self.sweep.name}-{slug(text)}"[:_MAX_NAME]}
         config = vary(self.base, {**self.sweep.overrides, **named, **changes, **chosen})
         number = config.experiment.seed
         key = key_of(f"{text} seed{number}", [self.identity, dict(changes), number])

@@ -1,4 +1,4 @@
-"""A sweep as a picture: the learning curves of its best configurations, and what each setting does to the score."""
+"""Plots a sweep: learning curves of its best configurations, and the score over each setting."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 _METRIC = "evaluation/return"
 _BEST = 5
-"""Configurations with a colour and a name; the others are grey."""
+"""Configurations with a colour and a label; the others are grey."""
 _COLUMNS = 3
 _FEW = 5
-"""Up to so many different values stand side by side; more are drawn to scale."""
+"""Up to so many values are categories; more numbers are drawn to scale."""
 
 
 def plot_sweep(summary: SweepSummary, output: Path) -> Path:
-    """Draw a sweep into a PNG."""
+    """Plot a sweep into a PNG."""
     from matplotlib.figure import Figure
 
     ranked = [one for one in summary.configurations if one.score is not None]
@@ -79,7 +79,7 @@ def _draw_curves(axes: Axes, summary: SweepSummary, ranked: Sequence[Configurati
     axes.xaxis.set_major_formatter(lambda value, _: f"{value / 1e6:g}M" if value >= 1e6 else f"{value / 1e3:g}k")
     _tidy(axes)
     handles, texts = axes.get_legend_handles_labels()
-    # The best was drawn last, and is named first.
+    # The best was drawn last, and is listed first.
     axes.legend(handles[::-1], texts[::-1], framealpha=0.85, fontsize="small", title=f"{summary.score} return")
 
 

@@ -1,4 +1,4 @@
-"""What came of a sweep: every trial, and every configuration over its seeds, best first."""
+"""The summary of a sweep: all trials, and all configurations over their seeds, best first."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Status = Literal["finished", "failed", "interrupted", "waiting"]
 
 @dataclass(frozen=True, slots=True)
 class TrialOutcome:
-    """How far one trial is."""
+    """The status and returns of one trial."""
 
     key: str
     changes: Mapping[str, Any]
@@ -37,12 +37,12 @@ class TrialOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """One point of the sweep, over its seeds."""
+    """One configuration of the sweep, over its seeds."""
 
     label: str
     changes: Mapping[str, Any]
     score: float | None
-    """Mean over the seeds that are finished; None if none is."""
+    """Mean over the finished seeds; None if there are none."""
     deviation: float | None
     """Standard deviation over those seeds, if there are several."""
     finished: int
@@ -51,21 +51,21 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class SweepSummary:
-    """What came of a sweep."""
+    """The state of a sweep: configurations ranked by score, and all trials."""
 
     name: str
     score: Literal["last", "best"]
-    """The evaluation by which configurations are ordered."""
+    """The evaluation that configurations are ranked by."""
     configurations: tuple[Configuration, ...]
     """The best first; those without a score last."""
     trials: tuple[TrialOutcome, ...]
 
     def write(self, path: Path) -> None:
-        """Keep the summary."""
+        """Write the summary as JSON."""
         replace_file(path, json.dumps(asdict(self), indent=1).encode())
 
     def runs_of(self, configuration: Configuration) -> list[RunDirectory]:
-        """The runs of a configuration that have begun."""
+        """The runs of a configuration that were started."""
         return [
             RunDirectory(Path(trial.run))
             for trial in self.trials
@@ -73,21 +73,21 @@ class SweepSummary:
         ]
 
     def with_status(self, status: Status) -> tuple[TrialOutcome, ...]:
-        """The trials that are in a state."""
+        """The trials with a status."""
         return tuple(trial for trial in self.trials if trial.status == status)
 
 
 def summarize(
     name: str, score: Literal["last", "best"], trials: Sequence[Trial], causes: Mapping[str, str]
 ) -> SweepSummary:
-    """What is on the disk, with the causes of failures by key."""
+    """Summarize the run directories of trials, with the causes of failures by key."""
     outcomes = tuple(_outcome(trial, causes.get(trial.key)) for trial in trials)
-    # Not by label: two draws may look the same in few letters.
+    # Not by label: two samples may have equal labels, which are rounded.
     members: dict[str, list[tuple[Trial, TrialOutcome]]] = {}
     for trial, outcome in zip(trials, outcomes, strict=True):
         members.setdefault(json.dumps(dict(trial.changes)), []).append((trial, outcome))
     configurations = [_configuration(group[0][0], [one for _, one in group], score) for group in members.values()]
-    # Sorting is stable: equals stay in the order of the sweep.
+    # The sort is stable: ties stay in the order of the sweep.
     configurations.sort(key=lambda one: (one.score is None, -(one.score or 0.0)))
     return SweepSummary(name, score, tuple(configurations), outcomes)
 

@@ -1,4 +1,4 @@
-"""What trials are called: short names of settings, readable values, and places that are found again."""
+"""Names of trials: short names of settings, readable values and stable directory names."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 
 
 def label(changes: Mapping[str, Any]) -> str:
-    """What is special about a trial, for people: `lr=0.001 hidden_dims=64x64`."""
+    """The changes of a trial as text: `lr=0.001 hidden_dims=64x64`."""
     names = short_names(list(changes))
     return " ".join(f"{names[key]}={shown(value)}" for key, value in changes.items())
 
 
 def short_names(keys: Sequence[str]) -> dict[str, str]:
-    """The ends of dotted keys, as much of each as tells it from the others."""
+    """The shortest unique ends of dotted keys."""
     names = {}
     for key in keys:
         parts = key.split(".")
@@ -27,7 +27,7 @@ def short_names(keys: Sequence[str]) -> dict[str, str]:
 
 
 def shown(value: Any) -> str:
-    """A value in few letters."""
+    """A value in a few characters."""
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
     if isinstance(value, float):
@@ -40,11 +40,11 @@ def shown(value: Any) -> str:
 
 
 def slug(text: str) -> str:
-    """A text as a part of a file name."""
+    """A text that can be part of a file name."""
     return re.sub(r"[^A-Za-z0-9_.=,+-]+", "-", text)[:80].strip("-")
 
 
 def key_of(text: str, identity: Any) -> str:
-    """A name for a trial's place that is readable, and the same whenever the same is to be tried."""
+    """A readable directory name that depends only on the configuration, so that a trial is found again."""
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
     return f"{slug(text)}-{digest[:8]}"

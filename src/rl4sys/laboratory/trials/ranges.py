@@ -1,4 +1,4 @@
-"""What a setting may be: a list of values, or a range to draw from."""
+"""The values of a setting in a sweep or study: a list, or a range to sample from."""
 
 from __future__ import annotations
 
@@ -14,73 +14,73 @@ from rl4sys.config import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Uniform:
-    """Any number from low to high, each as likely."""
+    """Numbers from low to high, uniformly."""
 
     low: float
     high: float
 
     def draw(self, rng: np.random.Generator) -> float:
-        """A number of the range."""
+        """Sample a number."""
         return float(rng.uniform(self.low, self.high))
 
 
 @dataclass(frozen=True, slots=True)
 class LogUniform:
-    """Any number from low to high, each order of magnitude as likely."""
+    """Numbers from low to high, uniformly on a logarithmic scale."""
 
     low: float
     high: float
 
     def draw(self, rng: np.random.Generator) -> float:
-        """A number of the range."""
+        """Sample a number."""
         drawn = math.exp(rng.uniform(math.log(self.low), math.log(self.high)))
         return min(max(drawn, self.low), self.high)
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
-    """Any whole number from low to high, both included."""
+class IntUniform:
+    """Integers from low to high, both included."""
 
     low: int
     high: int
 
     def draw(self, rng: np.random.Generator) -> int:
-        """A number of the range."""
+        """Sample a number."""
         return int(rng.integers(self.low, self.high, endpoint=True))
 
 
 @dataclass(frozen=True, slots=True)
-class LogWhole:
-    """Any whole number from low to high, each order of magnitude as likely."""
+class LogIntUniform:
+    """Integers from low to high, uniformly on a logarithmic scale."""
 
     low: int
     high: int
 
     def draw(self, rng: np.random.Generator) -> int:
-        """A number of the range."""
-        # From half below to half above, so that the ends are as likely as their neighbours.
+        """Sample a number."""
+        # From half below to half above, so that the ends are not less likely.
         drawn = math.exp(rng.uniform(math.log(self.low - 0.5), math.log(self.high + 0.5)))
         return min(max(round(drawn), self.low), self.high)
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One of some values, each as likely."""
+    """One of several values, uniformly."""
 
     values: tuple[Any, ...]
 
     def draw(self, rng: np.random.Generator) -> Any:
-        """One of the values."""
+        """Sample a value."""
         return self.values[int(rng.integers(len(self.values)))]
 
 
-Range = Uniform | LogUniform | Whole | LogWhole | Choice
+Range = Uniform | LogUniform | IntUniform | LogIntUniform | Choice
 
 _KINDS = ("uniform", "log_uniform", "int", "log_int", "choice")
 
 
 def parse_range(key: str, value: Any) -> Range:
-    """The range that `{uniform: [0, 1]}` and its like describe; a plain list is a choice."""
+    """Parse a range such as `{uniform: [0, 1]}`; a plain list is a choice."""
     if isinstance(value, list | tuple):
         return Choice(_distinct(key, value))
     if not isinstance(value, Mapping) or len(value) != 1 or next(iter(value)) not in _KINDS:
@@ -93,14 +93,14 @@ def parse_range(key: str, value: Any) -> Range:
         return Choice(_distinct(f"{key}.choice", content))
     low, high = _bounds(f"{key}.{kind}", content)
     if kind.startswith("log_") and low <= 0:
-        raise ConfigError(f"{key}.{kind}: got a lower end of {low}; expected more than 0, since it has a logarithm")
+        raise ConfigError(f"{key}.{kind}: got a lower bound of {low}; expected more than 0 for a logarithmic scale")
     if kind == "uniform":
         return Uniform(float(low), float(high))
     if kind == "log_uniform":
         return LogUniform(float(low), float(high))
     if not (float(low).is_integer() and float(high).is_integer()):
         raise ConfigError(f"{key}.{kind}: got {list(content)}; expected whole numbers")
-    return Whole(int(low), int(high)) if kind == "int" else LogWhole(int(low), int(high))
+    return IntUniform(int(low), int(high)) if kind == "int" else LogIntUniform(int(low), int(high))
 
 
 def _bounds(place: str, content: Any) -> tuple[float, float]:
@@ -119,5 +119,5 @@ def _distinct(key: str, values: Any) -> tuple[Any, ...]:
         raise ConfigError(f"{key}: got {values!r}; expected a list with at least one value")
     for place, value in enumerate(values):
         if value in values[:place]:
-            raise ConfigError(f"{key}: {value!r} is given twice, and would be tried twice")
+            raise ConfigError(f"{key}: {value!r} is listed twice; list it once")
     return tuple(values)

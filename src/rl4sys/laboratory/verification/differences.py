@@ -1,4 +1,4 @@
-"""Finds where two runs part: by the hashes and the metrics that both left behind."""
+"""Finds the first difference between two runs in their hash logs and metrics."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ Part = Literal["trajectory", "weights", "algorithm", "metrics"]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where a repetition first differs from what was recorded."""
+    """Where a repetition first differs from the recorded run."""
 
     after: int
     """The last step at which both were equal."""
     step: int
-    """The first at which they are known to differ."""
+    """The first step at which they are known to differ."""
     parts: Mapping[Part, tuple[str, ...]]
-    """Names of what differs then: columns of the trajectory, tensors, metrics."""
+    """Names of what differs there: columns of the trajectory, tensors, metrics."""
     values: tuple[str, str] | None = None
-    """Of the first metric that differs, if only metrics do: recorded and repeated."""
+    """Recorded and repeated value of the first metric that differs, if metrics do."""
 
     @property
     def first(self) -> Part:
-        """What differed first: weights cannot have caused what was collected if they were still equal."""
+        """What differed first: the trajectory if it differs, since equal weights cannot have caused that."""
         return next(part for part in ("trajectory", "weights", "algorithm", "metrics") if part in self.parts)
 
-    def facts(self) -> dict[str, Any]:
-        """The difference for scripts."""
+    def json_values(self) -> dict[str, Any]:
+        """The difference for `--json`."""
         return {
             "after": self.after,
             "step": self.step,
@@ -45,8 +45,8 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
-    """How far two runs were compared."""
+class RunComparison:
+    """How much of two runs was compared, and where they first differ."""
 
     marks: int
     records: int
@@ -55,25 +55,25 @@ class Agreement:
     difference: Difference | None
 
 
-def compare_runs(recorded: Path, repeated: Path, after: int, until: int) -> Agreement:
-    """Compare what two run directories say about the steps from `after` to `until`, `after` itself included.
+def compare_runs(recorded: Path, repeated: Path, after: int, until: int) -> RunComparison:
+    """Compare two run directories over the steps from `after` (included) to `until`.
 
-    A run of an older version has no hashes, and is compared by its metrics alone.
+    Runs of older versions have no hash log and are compared by their metrics alone.
     """
     marks = list(_common_marks(recorded, repeated, after, until))
     records = list(_common_records(recorded, repeated, after, until))
     difference = _earlier(_first_of_marks(marks, after), _first_of_records(records, after))
     reached = [mark.step for mark, _ in marks] + [ours["step"] for ours, _ in records]
-    return Agreement(len(marks), len(records), max(reached, default=after), difference)
+    return RunComparison(len(marks), len(records), max(reached, default=after), difference)
 
 
-def marks_differ(recorded: HashEntry, repeated: HashEntry) -> bool:
-    """Whether two marks are not of the same history."""
+def entries_differ(recorded: HashEntry, repeated: HashEntry) -> bool:
+    """Whether two entries of the hash log are of different histories."""
     return recorded != repeated
 
 
 def _common_marks(recorded: Path, repeated: Path, after: int, until: int) -> Iterator[tuple[HashEntry, HashEntry]]:
-    """Marks of the same step. The repetition may have stopped within an interval, with a mark that is its own."""
+    """Entries of the same step. The repetition may have stopped in between, with an extra entry."""
     theirs = {mark.step: mark for mark in read_hash_log(repeated / HASHES)}
     for mark in read_hash_log(recorded / HASHES):
         if after <= mark.step <= until and mark.step in theirs:
@@ -83,7 +83,7 @@ def _common_marks(recorded: Path, repeated: Path, after: int, until: int) -> Ite
 def _common_records(
     recorded: Path, repeated: Path, after: int, until: int
 ) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """Records in their order; a step has one of training and perhaps one of an evaluation."""
+    """Records of the same step; a step may have one of training and one of an evaluation."""
     theirs: dict[tuple[int, int], Mapping[str, Any]] = dict(_numbered(repeated / METRICS))
     for key, record in _numbered(recorded / METRICS):
         if after < record["step"] <= until and key in theirs:
@@ -99,14 +99,14 @@ def _numbered(path: Path) -> Iterator[tuple[tuple[int, int], Mapping[str, Any]]]
 
 def _first_of_marks(marks: Sequence[tuple[HashEntry, HashEntry]], after: int) -> Difference | None:
     for ours, theirs in marks:
-        if marks_differ(ours, theirs):
+        if entries_differ(ours, theirs):
             return _between(ours, theirs, after)
         after = ours.step
     return None
 
 
 def _between(ours: HashEntry, theirs: HashEntry, after: int) -> Difference:
-    """The difference of two marks of one step, as closely as the turns between the marks tell it."""
+    """The difference of two entries of one step, narrowed down by the rollouts between the entries."""
     parts: dict[Part, tuple[str, ...]] = {}
     if columns := _names(ours.trajectory, theirs.trajectory):
         parts["trajectory"] = columns
@@ -116,7 +116,7 @@ def _between(ours: HashEntry, theirs: HashEntry, after: int) -> Difference:
         parts["algorithm"] = states
     step = ours.step
     if "trajectory" in parts or not parts:
-        parts.setdefault("trajectory", ("the steps of a turn",))
+        parts.setdefault("trajectory", ("the steps of a rollout",))
         for mine, other in zip_longest(ours.turns, theirs.turns):
             if mine != other:
                 step = (mine or other or (step, 0))[0]
@@ -135,7 +135,7 @@ def _first_of_records(records: Sequence[tuple[Mapping[str, Any], Mapping[str, An
 
 
 def _earlier(marks: Difference | None, records: Difference | None) -> Difference | None:
-    """The earlier of two differences; the marks have the word when both are of one step."""
+    """The earlier of two differences; that of the hash log if both are at one step."""
     if marks is None or records is None:
         return marks or records
     if records.step < marks.after:
@@ -146,6 +146,6 @@ def _earlier(marks: Difference | None, records: Difference | None) -> Difference
 
 
 def _names(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names whose values differ, or that only one has, in the order of the recorded ones."""
+    """The names whose values differ, or that only one side has, in the recorded order."""
     names = dict.fromkeys([*ours, *theirs])
     return tuple(name for name in names if ours.get(name) != theirs.get(name))

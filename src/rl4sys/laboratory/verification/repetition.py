@@ -1,4 +1,4 @@
-"""Repeats a run and says whether it comes out the same; interrupts one and says whether it goes on the same."""
+"""Repeats a run and checks whether the repetition is equal, bit for bit."""
 
 from __future__ import annotations
 
@@ -17,47 +17,47 @@ from rl4sys.experiments import ExperimentConfig, Logger, Run, RunDirectory, load
 from rl4sys.experiments.hash_log import read_hash_log
 from rl4sys.experiments.loggers.section import LoggingSection
 from rl4sys.experiments.metrics import read_metrics
-from rl4sys.laboratory.verification.causes import facts_now, likely_causes
-from rl4sys.laboratory.verification.differences import Difference, compare_runs, marks_differ
+from rl4sys.laboratory.verification.causes import current_manifest, likely_causes
+from rl4sys.laboratory.verification.differences import Difference, compare_runs, entries_differ
 from rl4sys.run_files import MANIFEST, REPLAY
 
-Watch = Callable[[Run], Sequence[Logger]]
-"""Loggers for a run that goes on behind the scenes."""
+LoggersFor = Callable[[Run], Sequence[Logger]]
+"""Returns loggers that show the progress of a repetition."""
 
 
-_DECIDING = ("stop", "rollback")
-"""What an alert may do that the course of a run depends on."""
+_DECISIVE = ("stop", "rollback")
+"""Actions of alerts that change what a run learns."""
 
 
 class NothingToVerify(ValueError):
-    """The run has no steps, records or checkpoint of what was asked for."""
+    """The run lacks the steps, records or checkpoint to verify."""
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """Whether two runs are the same, and why not."""
+class VerificationResult:
+    """Whether two runs are equal, and if not, where and why they differ."""
 
     run: Path
     first: int
-    """The step that the comparison began at."""
+    """The first step of the comparison."""
     last: int
-    """The last step that was compared."""
+    """The last step of the comparison."""
     marks: int
-    """Hashes of trajectory and weights that were compared."""
+    """Entries of the hash log that were compared."""
     records: int
-    """Records of metrics that were compared."""
+    """Metric records that were compared."""
     difference: Difference | None
     causes: tuple[str, ...] = ()
-    """Likely ones, the likeliest first; empty if there is no difference."""
+    """Likely causes, the likeliest first; empty if there is no difference."""
     remarks: tuple[str, ...] = ()
 
     @property
     def equal(self) -> bool:
-        """Whether everything that was compared is the same to the bit."""
+        """Whether everything that was compared is equal, bit for bit."""
         return self.difference is None
 
-    def facts(self) -> dict[str, Any]:
-        """The verdict for scripts."""
+    def json_values(self) -> dict[str, Any]:
+        """The result for `--json`."""
         return {
             "run": str(self.run),
             "equal": self.equal,
@@ -65,40 +65,42 @@ class Verdict:
             "last_step": self.last,
             "marks": self.marks,
             "records": self.records,
-            "difference": self.difference.facts() if self.difference else None,
+            "difference": self.difference.json_values() if self.difference else None,
             "causes": list(self.causes),
             "remarks": list(self.remarks),
         }
 
 
-def verify(directory: RunDirectory, start: int | None, steps: int | None, watch: Watch = lambda run: ()) -> Verdict:
-    """Repeat a run from its first step, or from the checkpoint of `start`, for `steps` or as far as it came."""
+def verify(
+    directory: RunDirectory, start: int | None, steps: int | None, loggers: LoggersFor = lambda run: ()
+) -> VerificationResult:
+    """Repeat a run from its first step, or from the checkpoint at `start`, for `steps` or to its end."""
     was = directory.read_manifest()
     with scratch_directory() as scratch:
         if start is None:
-            run = Run.create(quiet(as_it_was(directory), scratch))
+            run = Run.create(without_loggers(recorded_config(directory), scratch))
         else:
             run = Run.resume(_copied(directory, scratch, start), step=start)
         with run:
-            first, now = run.steps, facts_now(run, load_experiment(directory.config).digest())
+            first, now = run.steps, current_manifest(run, load_experiment(directory.config).digest())
             until = _until(directory, first, steps)
             repeated = run.directory.path
-            parting = _Parting(directory.hash_log, run.directory.hash_log)
-            run.train(watch(run), stop=lambda: run.steps >= until or parting.seen())
-        agreement = compare_runs(directory.path, repeated, first, until)
-    difference = agreement.difference
-    if difference is None and not agreement.records and agreement.marks < 2:
+            divergence = _Divergence(directory.hash_log, run.directory.hash_log)
+            run.train(loggers(run), stop=lambda: run.steps >= until or divergence.is_seen())
+        compared = compare_runs(directory.path, repeated, first, until)
+    difference = compared.difference
+    if difference is None and not compared.records and compared.marks < 2:
         raise NothingToVerify(
             f"Nothing was recorded between step {first:,} and step {until:,} of {directory.path}; "
             f"choose --steps of at least training.log_frequency, {run.config.training.log_frequency:,}."
         )
-    remarks = [] if agreement.marks else ["the run has no hashes: only metrics were compared"]
-    return Verdict(
+    remarks = [] if compared.marks else ["the run has no hash log: only metrics were compared"]
+    return VerificationResult(
         run=directory.path,
         first=first,
-        last=agreement.until,
-        marks=agreement.marks,
-        records=agreement.records,
+        last=compared.until,
+        marks=compared.marks,
+        records=compared.records,
         difference=difference,
         causes=likely_causes(was, now, difference) if difference else (),
         remarks=tuple(remarks),
@@ -106,7 +108,7 @@ def verify(directory: RunDirectory, start: int | None, steps: int | None, watch:
 
 
 def checkpoint_step(directory: RunDirectory, text: str) -> int:
-    """The step of the checkpoint that is meant: `latest`, `best`, a step, or a path."""
+    """The step of a checkpoint given as `latest`, `best`, a step or a path."""
     checkpoints = Checkpoints(directory.checkpoints, keep=1)
     known = _whole_steps(directory, checkpoints)
     name = Path(text).name
@@ -124,42 +126,42 @@ def _whole_steps(directory: RunDirectory, checkpoints: Checkpoints) -> list[int]
     return [step for step in checkpoints.steps() if (directory.checkpoints / f"{step:012d}/{MANIFEST}").is_file()]
 
 
-class _Parting:
-    """Looks at the marks of a repetition as they come, so that it need not go on when it has parted."""
+class _Divergence:
+    """Reads the hash log of a repetition as it grows, so that it can stop at the first difference."""
 
     def __init__(self, recorded: Path, repeated: Path) -> None:
-        self._recorded = {mark.step: mark for mark in read_hash_log(recorded)}
+        self._recorded = {entry.step: entry for entry in read_hash_log(recorded)}
         self._repeated, self._size = repeated, 0
 
-    def seen(self) -> bool:
-        """Whether a mark differs from the recorded one."""
+    def is_seen(self) -> bool:
+        """Whether an entry differs from the recorded one."""
         size = self._repeated.stat().st_size
         if size == self._size:
             return False
         self._size = size
         return any(
-            mark.step in self._recorded and marks_differ(self._recorded[mark.step], mark)
-            for mark in read_hash_log(self._repeated)
+            entry.step in self._recorded and entries_differ(self._recorded[entry.step], entry)
+            for entry in read_hash_log(self._repeated)
         )
 
 
 @contextmanager
 def scratch_directory() -> Iterator[Path]:
-    """A place for runs that nobody keeps."""
+    """A temporary directory for runs."""
     with tempfile.TemporaryDirectory(prefix="rl4sys-verify-") as directory:
         yield Path(directory)
 
 
-def as_it_was(directory: RunDirectory) -> ExperimentConfig:
-    """The config of a run with what was found out at its start, which the machine might choose otherwise now."""
+def recorded_config(directory: RunDirectory) -> ExperimentConfig:
+    """The config of a run with the threads and the device of then, which `auto` might choose differently now."""
     was = directory.read_manifest()
     return load_experiment(directory.config, {"experiment.threads": was["threads"], "experiment.device": was["device"]})
 
 
-def quiet(config: ExperimentConfig, scratch: Path) -> ExperimentConfig:
-    """The config in another place, without what only watches: nobody is to be told of this run."""
+def without_loggers(config: ExperimentConfig, scratch: Path) -> ExperimentConfig:
+    """The config in another directory, without loggers, videos and notifications."""
     alerts = (
-        alert.model_copy(update={"do": tuple(action for action in alert.do if action in _DECIDING), "notify": ()})
+        alert.model_copy(update={"do": tuple(action for action in alert.do if action in _DECISIVE), "notify": ()})
         for alert in config.alerts
     )
     return config.model_copy(
@@ -173,13 +175,13 @@ def quiet(config: ExperimentConfig, scratch: Path) -> ExperimentConfig:
 
 
 def _copied(directory: RunDirectory, scratch: Path, step: int) -> RunDirectory:
-    """What resuming at a checkpoint needs, in another place: what is only read is linked, what is cut is copied."""
+    """A copy of what resuming at a checkpoint needs: files that are only read are linked."""
     place = RunDirectory(scratch / directory.path.name)
     place.path.mkdir()
     for path in (directory.config, directory.manifest, directory.metrics, directory.hash_log):
         if path.is_file():
             shutil.copyfile(path, place.path / path.name)
-    values = quiet(load_experiment(place.config), scratch).model_dump(mode="json")
+    values = without_loggers(load_experiment(place.config), scratch).model_dump(mode="json")
     place.config.write_text(yaml.safe_dump(values, sort_keys=False, allow_unicode=True), encoding="utf-8")
     checkpoint = f"{step:012d}"
     _link(directory.checkpoints / checkpoint, place.checkpoints / checkpoint)
@@ -194,13 +196,11 @@ def _link(source: Path, target: Path) -> None:
 
 
 def _until(directory: RunDirectory, first: int, steps: int | None) -> int:
-    """The last step to compare: as many as were asked for, but not more than the run has recorded."""
+    """The last step to compare: at most `steps` more, and not beyond the last record of the run."""
     recorded = [record["step"] for record in read_metrics(directory.metrics)]
     if not recorded or recorded[-1] <= first:
         earlier = [step for step in _whole_steps(directory, Checkpoints(directory.checkpoints, keep=1)) if step < first]
         hint = f" Choose an earlier one: --from {' or '.join(map(str, earlier))}." if earlier else ""
-        raise NothingToVerify(
-            f"{directory.path} has recorded nothing after step {first:,} that could be compared.{hint}"
-        )
+        raise NothingToVerify(f"{directory.path} has no records after step {first:,} to compare with.{hint}")
     last = int(recorded[-1])
     return last if steps is None else min(last, first + steps)

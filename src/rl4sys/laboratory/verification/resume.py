@@ -1,4 +1,4 @@
-"""Proves exact resume for a config on this machine: N steps, kill -9, resume, N steps must equal 2N steps."""
+"""Checks exact resume of a config on this machine: N steps, kill -9, resume, N steps must equal 2N steps."""
 
 from __future__ import annotations
 
@@ -14,60 +14,66 @@ from rl4sys.experiments import ExperimentConfig, Run, RunDirectory, load_experim
 from rl4sys.experiments.metrics import read_metrics
 from rl4sys.laboratory.verification.causes import resume_causes
 from rl4sys.laboratory.verification.differences import Difference, compare_runs
-from rl4sys.laboratory.verification.repetition import Verdict, Watch, as_it_was, quiet, scratch_directory
+from rl4sys.laboratory.verification.repetition import (
+    LoggersFor,
+    VerificationResult,
+    recorded_config,
+    scratch_directory,
+    without_loggers,
+)
 
-_TURNS = 2
-"""Turns with updates before the kill, if nobody says how many steps."""
-
-
+_VERSIONS = 2
+"""Policy versions before the kill, if the number of steps is not given."""
 _LOG_FREQUENCY = 100
 """Steps between two records, at most."""
 
 
 class CannotInterrupt(RuntimeError):
-    """The run that was to be killed ended otherwise."""
+    """The run ended before it could be killed."""
 
 
-def prove_resume(directory: RunDirectory, steps: int | None, watch: Watch = lambda run: ()) -> Verdict:
+def check_resume(
+    directory: RunDirectory, steps: int | None, loggers: LoggersFor = lambda run: ()
+) -> VerificationResult:
     """Train the config of a run twice in a scratch directory, once killed after `steps`, and compare.
 
-    Without `steps` the kill comes as soon as there were some updates.
+    Without `steps` it is killed after a few updates.
     """
     with scratch_directory() as scratch:
-        config = _often_logged(quiet(as_it_was(directory), scratch))
+        config = _logged_often(without_loggers(recorded_config(directory), scratch))
         whole = Run.create(config)
         halfway = _Halfway(whole, steps)
-        whole_result = whole.train(watch(whole), stop=halfway)
+        whole_result = whole.train(loggers(whole), stop=halfway)
         half = halfway.half or whole.steps // 2
         resumed = Run.resume(RunDirectory(_killed(config, half)))
         interrupted_at = resumed.steps
-        result = resumed.train(watch(resumed), stop=lambda: resumed.steps >= whole.steps)
-        agreement = compare_runs(whole.directory.path, resumed.directory.path, 0, whole.steps)
-        difference = agreement.difference
+        result = resumed.train(loggers(resumed), stop=lambda: resumed.steps >= whole.steps)
+        compared = compare_runs(whole.directory.path, resumed.directory.path, 0, whole.steps)
+        difference = compared.difference
         parts = [part for part, sha in whole_result.fingerprint.items() if result.fingerprint[part] != sha]
         if difference is None and parts:
-            difference = Difference(agreement.until, whole.steps, {"algorithm": tuple(parts)})
+            difference = Difference(compared.until, whole.steps, {"algorithm": tuple(parts)})
         records = sum(1 for _ in read_metrics(resumed.directory.metrics))
-    return Verdict(
+    return VerificationResult(
         run=directory.path,
         first=interrupted_at,
         last=whole.steps,
-        marks=agreement.marks,
+        marks=compared.marks,
         records=records,
         difference=difference,
         causes=resume_causes(resumed, difference) if difference else (),
-        remarks=() if whole.learner.updates else ("there was no update before the end, so learning was not compared",),
+        remarks=() if whole.learner.updates else ("there was no update, so learning was not compared",),
     )
 
 
-def _often_logged(config: ExperimentConfig) -> ExperimentConfig:
-    """The config with more records, which change nothing, so that even a short run has some to compare."""
+def _logged_often(config: ExperimentConfig) -> ExperimentConfig:
+    """The config with more frequent records, so that even a short run has some to compare."""
     frequency = min(config.training.log_frequency, _LOG_FREQUENCY)
     return config.model_copy(update={"training": config.training.model_copy(update={"log_frequency": frequency})})
 
 
 class _Halfway:
-    """Ends a run after twice the steps that it took to make some updates, or twice those that were asked for."""
+    """Ends a run after twice the steps that some updates took, or twice the given steps."""
 
     def __init__(self, run: Run, steps: int | None) -> None:
         total = run.config.training.total_timesteps
@@ -78,31 +84,31 @@ class _Halfway:
     def __call__(self) -> bool:
         run = self._run
         self._versions.add(run.learner.store.latest)
-        if self.half is None and run.steps and (len(self._versions) > _TURNS or run.steps >= self._most):
+        if self.half is None and run.steps and (len(self._versions) > _VERSIONS or run.steps >= self._most):
             self.half = min(run.steps, self._most)
         return self.half is not None and run.steps >= 2 * self.half
 
 
 def _killed(config: ExperimentConfig, half: int) -> Path:
-    """The directory of a run that another process made, saved at `half`, and was killed after."""
-    order = json.dumps({"config": config.model_dump(mode="json"), "half": half})
+    """The directory of a run in another process that was saved at `half` and then killed."""
+    launch = json.dumps({"config": config.model_dump(mode="json"), "half": half})
     ended = subprocess.run(
         [sys.executable, "-m", "rl4sys.laboratory.verification.resume"],
-        input=order,
+        input=launch,
         capture_output=True,
         text=True,
         check=False,
     )
     if ended.returncode != -signal.SIGKILL:
         raise CannotInterrupt(
-            f"The process that was to be killed after step {half:,} ended with code {ended.returncode} instead. "
-            f"{ended.stderr.strip() or 'The run has too few turns to be interrupted; choose fewer --steps.'}"
+            f"The process ended before it could be killed after step {half:,}, with exit code {ended.returncode}. "
+            f"{ended.stderr.strip() or 'The run is too short to be interrupted; choose fewer --steps.'}"
         )
     return Path(json.loads(ended.stdout)["directory"])
 
 
 def _killer(run: Run, half: int, kill: Callable[[], None]) -> Callable[[], bool]:
-    """Saves at the first turn that reaches `half`, and kills after the next: what comes between must be forgotten."""
+    """Saves once `half` is reached, and kills after the next rollout, whose steps must be discarded."""
     saved: list[int] = []
 
     def stop() -> bool:
@@ -117,11 +123,11 @@ def _killer(run: Run, half: int, kill: Callable[[], None]) -> Callable[[], bool]
 
 
 def _main() -> None:
-    order = json.load(sys.stdin)
-    run = Run.create(load_experiment(order["config"]))
+    launch = json.load(sys.stdin)
+    run = Run.create(load_experiment(launch["config"]))
     sys.stdout.write(json.dumps({"directory": str(run.directory.path)}) + "\n")
     sys.stdout.flush()
-    run.train(stop=_killer(run, order["half"], lambda: os.kill(os.getpid(), signal.SIGKILL)))
+    run.train(stop=_killer(run, launch["half"], lambda: os.kill(os.getpid(), signal.SIGKILL)))
 
 
 if __name__ == "__main__":

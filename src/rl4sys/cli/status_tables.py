@@ -1,4 +1,4 @@
-"""A server's status as plain values, as lines and as tables."""
+"""The status of a server as plain values, lines and tables."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
-class Columns(NamedTuple):
-    """A table: what its columns are called, and its rows."""
+class StatusColumns(NamedTuple):
+    """A table: the names of its columns, and its rows."""
 
     names: tuple[str, ...]
     rows: list[list[str]]
 
 
-def facts(message: Message) -> dict[str, Any]:
-    """A message with the names of its fields, numbers as numbers, and without what is absent."""
+def message_values(message: Message) -> dict[str, Any]:
+    """A message as a dictionary: enums by name, numbers as numbers, without absent fields."""
     found: dict[str, Any] = {}
     for field in message.DESCRIPTOR.fields:
         if field.has_presence and not message.HasField(field.name):
@@ -32,14 +32,14 @@ def facts(message: Message) -> dict[str, Any]:
         elif field.message_type is None:
             found[field.name] = value
         elif isinstance(value, Sequence):
-            found[field.name] = [facts(each) for each in value]
+            found[field.name] = [message_values(each) for each in value]
         else:
-            found[field.name] = facts(value)
+            found[field.name] = message_values(value)
     return found
 
 
 def summary(status: Mapping[str, Any]) -> list[str]:
-    """What is to say of the server as a whole."""
+    """Lines about the server as a whole."""
     server = status["server"]
     problem = f": {server['problem']}" if server["problem"] else ""
     lines = [
@@ -55,22 +55,22 @@ def summary(status: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def learners(status: Mapping[str, Any]) -> Columns:
+def learners(status: Mapping[str, Any]) -> StatusColumns:
     """A row for each learner."""
     names = (
         *("learner", "algorithm", "on", "state", "version", "clients", "queued", "segments/s", "steps", "unused"),
         *("episodes", "return", "cpu", "memory", "saved", "restarts", "problem"),
     )
-    return Columns(names, [_learner(each) for each in status["learners"]])
+    return StatusColumns(names, [_learner(each) for each in status["learners"]])
 
 
-def clients(status: Mapping[str, Any]) -> Columns:
+def clients(status: Mapping[str, Any]) -> StatusColumns:
     """A row for each client."""
     names = (
         *("client", "learner", "version", "segments/s", "stored segments", "stored steps", "repeated", "refused"),
         *("delayed", "silent"),
     )
-    return Columns(names, [_client(each) for each in status["clients"]])
+    return StatusColumns(names, [_client(each) for each in status["clients"]])
 
 
 def _learner(learner: Mapping[str, Any]) -> list[str]:
