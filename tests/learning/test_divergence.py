@@ -11,7 +11,7 @@ from .fakes import RecordingAlgorithm, experience
 
 
 class Exploding(RecordingAlgorithm):
-    """Loses its weights at the second update."""
+    """Its weights are not finite after the second update."""
 
     def policy_weights(self) -> Array:
         return np.array([1.0, np.inf if len(self.batches) > 1 else 0.0], np.float32)

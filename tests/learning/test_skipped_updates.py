@@ -1,4 +1,4 @@
-"""A learner leaves out what is not finite, and says when that does not end."""
+"""A learner skips updates that are not finite, and fails after too many in a row."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .fakes import RecordingAlgorithm, experience
 
 
 class Failing(RecordingAlgorithm):
-    """Fails at the updates with these numbers."""
+    """Raises `NonFiniteUpdate` at the updates with these numbers."""
 
     def __init__(self, *numbers: int) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ def learner_of(*numbers: int, patience: int = 2) -> Learner:
     return Learner(Failing(*numbers), TrajectoryBuffer(OnceFresh(12, 9)), patience=patience)
 
 
-def test_what_fails_is_counted_apart_and_publishes_nothing() -> None:
+def test_skipped_updates_are_counted_separately_and_publish_nothing() -> None:
     learner = learner_of(2)
     versions = []
     for turn in range(3):
@@ -42,7 +42,7 @@ def test_what_fails_is_counted_apart_and_publishes_nothing() -> None:
     assert (learner.updates, learner.skips.total) == (2, 1)
 
 
-def test_the_batch_that_failed_is_handed_over() -> None:
+def test_on_skip_receives_the_batch_and_the_reason() -> None:
     learner = learner_of(1)
     got: list[tuple[int, str]] = []
     learner.on_skip = lambda batch, error: got.append((batch.steps, str(error)))
@@ -50,7 +50,7 @@ def test_the_batch_that_failed_is_handed_over() -> None:
     assert got == [(12, "The loss is nan.")]
 
 
-def test_several_in_a_row_are_a_divergence() -> None:
+def test_too_many_skipped_updates_in_a_row_raise_diverged() -> None:
     learner = learner_of(2, 3)
     learner.learn(experience(0))
     learner.learn(experience(1))
@@ -70,7 +70,7 @@ def test_the_counts_are_saved_and_a_state_without_them_is_understood() -> None:
     assert (other.skips.total, other.skips.in_row) == (0, 0)
 
 
-def test_a_rollback_publishes_the_weights_of_then_as_a_new_version() -> None:
+def test_a_rollback_publishes_the_earlier_weights_as_a_new_version() -> None:
     learner = learner_of()
     learner.learn(experience(0))
     state = learner.state()
@@ -79,7 +79,7 @@ def test_a_rollback_publishes_the_weights_of_then_as_a_new_version() -> None:
     assert (learner.store.latest, learner.steps, learner.updates) == (3, 24, 2)
 
 
-def test_memory_that_runs_out_is_told_with_what_to_do() -> None:
+def test_out_of_memory_is_reported_with_what_to_do() -> None:
     learner = learner_of()
     learner.watch(lambda update: _exhausted)
     with pytest.raises(OutOfMemory, match=r"update 1 at step 12.*can't allocate memory.*Lower algorithm\.batch_size"):
