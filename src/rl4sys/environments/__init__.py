@@ -15,10 +15,11 @@ from rl4sys.environments.exactness import Grade, Restorable
 from rl4sys.environments.goals import PointReach, register_goals
 from rl4sys.environments.grading import probe, random_action
 from rl4sys.environments.lanes import Lanes
-from rl4sys.environments.making import MissingDependency, UnknownEnvironment, make_environment, make_gymnasium
+from rl4sys.environments.making import MissingDependency, make_environment, make_gymnasium
 from rl4sys.environments.mujoco_setup import RenderingUnavailable
 from rl4sys.environments.multi_goal import MultiGoal, register_multi_goal
-from rl4sys.environments.names import canonical_name
+from rl4sys.environments.names import UnknownEnvironment, canonical_name
+from rl4sys.environments.objects import environment_name
 from rl4sys.environments.spaces import (
     EnvironmentSpec,
     ObservationMismatch,
@@ -57,6 +58,7 @@ __all__ = [
     "action_spec",
     "canonical_name",
     "chain_values",
+    "environment_name",
     "envpool_lanes",
     "make_environment",
     "make_gymnasium",

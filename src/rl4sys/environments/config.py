@@ -18,6 +18,7 @@ from rl4sys.environments.grading import probe
 from rl4sys.environments.lanes import Lanes
 from rl4sys.environments.making import UnsuitableArguments, draws_at_any_size, make_environment
 from rl4sys.environments.names import canonical_name, is_dm_control
+from rl4sys.environments.objects import is_object
 from rl4sys.environments.vector import VectorAdapter
 from rl4sys.environments.wrappers import FrameSkip, PixelObservation, PixelStack
 from rl4sys.seeding import Seeds
@@ -30,7 +31,7 @@ class EnvironmentConfig(Config):
 
     name: str = Field(min_length=1)
     """The environment's id, such as `CartPole-v1`, or universe, domain and task: `gym/HalfCheetah/v5`,
-    `dm_control/cheetah/run`; `module:Id-v0` imports the module first."""
+    `dm_control/cheetah/run`. `module:Id-v0` imports the module first; `module:Class` needs no registered id."""
     num_envs: int = Field(8, ge=1)
     """How many copies run side by side. More give steadier batches; each takes memory."""
     normalize_obs: bool = False
@@ -102,6 +103,8 @@ class GymnasiumConfig(EnvironmentConfig):
                 )
             if self.frame_skip > 1 or self.flatten_obs or self.pixels is not None:
                 raise ValueError("frame_skip, flatten_obs and pixels need backend=lanes; other backends wrap nothing")
+            if is_object(self.name):
+                raise ValueError("an environment without a registered id needs backend=lanes")
             if is_dm_control(self.name):
                 raise ValueError("tasks of dm_control need backend=lanes; other backends do not know them")
         if self.backend == "envpool" and self.kwargs:

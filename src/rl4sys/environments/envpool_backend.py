@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from rl4sys.environments.making import MissingDependency, UnknownEnvironment
+from rl4sys.environments.making import MissingDependency
+from rl4sys.environments.names import UnknownEnvironment
 from rl4sys.environments.vector import VectorAdapter
 from rl4sys.seeding import Seeds
 

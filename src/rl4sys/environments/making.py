@@ -13,11 +13,8 @@ from rl4sys.environments.dm_control_tasks import make_dm_control, task_names
 from rl4sys.environments.exactness import Environment
 from rl4sys.environments.mujoco_camera import DrawnMujoco
 from rl4sys.environments.mujoco_setup import hear_warnings, is_mujoco
-from rl4sys.environments.names import canonical_name, is_dm_control, suggestion
-
-
-class UnknownEnvironment(ValueError):
-    """No environment is registered under this name."""
+from rl4sys.environments.names import UnknownEnvironment, canonical_name, is_dm_control, suggestion
+from rl4sys.environments.objects import is_object, make_object
 
 
 class UnsuitableArguments(ValueError):
@@ -35,8 +32,10 @@ def make_environment(name: str, kwargs: Mapping[str, Any]) -> Environment:
 
 
 def make_gymnasium(name: str, kwargs: Mapping[str, Any]) -> Environment:
-    """One environment by its Gymnasium id; "module:Name-v0" imports the module that registers it first."""
+    """One environment by its Gymnasium id, or by `module:Class`; `module:Name-v0` imports the module first."""
     try:
+        if is_object(name):
+            return make_object(name, kwargs)
         if _family(name) == "mujoco" and importlib.util.find_spec("mujoco") is not None:
             hear_warnings()
         environment = gymnasium.make(name, disable_env_checker=True, **kwargs)

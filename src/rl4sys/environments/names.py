@@ -13,6 +13,10 @@ from rl4sys.suggestions import did_you_mean_one_of
 _VERSION = re.compile(r"/(v\d+)$")
 
 
+class UnknownEnvironment(ValueError):
+    """A name or an object is no environment that can be made here."""
+
+
 def canonical_name(name: str) -> str:
     """The one spelling among several: gym/HalfCheetah/v5 and gym/HalfCheetah-v5 are HalfCheetah-v5."""
     return _VERSION.sub(r"-\1", name.removeprefix("gym/") or name)

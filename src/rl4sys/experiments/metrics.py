@@ -13,6 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+
+from rl4sys.experience import Array
+
 _log = logging.getLogger(__name__)
 
 
@@ -114,6 +118,17 @@ def read_metrics(path: Path) -> Iterator[dict[str, Any]]:
                 _log.warning("%s, line %d is damaged: passed over.", path, number)
                 continue
             yield record
+
+
+def metric_columns(path: Path) -> dict[str, Array]:
+    """The records of a metrics file as columns: `step` as int64, metrics as float64 with NaN where missing."""
+    records = list(read_metrics(path))
+    names = dict.fromkeys(name for record in records for name in record["metrics"])
+    columns: dict[str, Array] = {"step": np.array([record["step"] for record in records], np.int64)}
+    for name in names:
+        values = (record["metrics"].get(name) for record in records)
+        columns[name] = np.array([np.nan if value is None else value for value in values], np.float64)
+    return columns
 
 
 def metrics_digest(path: Path) -> str:

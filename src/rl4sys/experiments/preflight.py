@@ -11,6 +11,7 @@ import torch
 from rl4sys.algorithms import ALGORITHMS, Algorithm
 from rl4sys.config import ConfigError
 from rl4sys.environments import Grade
+from rl4sys.environments.objects import PREFIX
 from rl4sys.experience import SegmentSchema
 from rl4sys.experiments.components import Components
 from rl4sys.experiments.config import ExperimentConfig
@@ -75,6 +76,11 @@ def check_combination(config: ExperimentConfig, algorithm: Algorithm | None = No
 
 
 def _check_collectors(config: ExperimentConfig) -> None:
+    if config.training.pipelined and config.environment.name.startswith(PREFIX):
+        raise ConfigError(
+            "training.pipelined: the environment is an object of this Python process, and other processes cannot make "
+            "it; set training.pipelined to false, or define the environment in a module and give 'module:Name'."
+        )
     lanes, processes = config.environment.num_envs, config.training.collectors
     if processes > 1 and not config.training.pipelined:
         raise ConfigError(f"training.collectors: {processes} processes collect only with training.pipelined=true.")

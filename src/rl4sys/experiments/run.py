@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import importlib.util
 import logging
 import shutil
 import time
@@ -22,8 +23,9 @@ from rl4sys.experiments.debugging import DebugMode
 from rl4sys.experiments.hash_log import HashLog
 from rl4sys.experiments.loggers.composite import Loggers, open_loggers
 from rl4sys.experiments.machine import fingerprint_of_machine
-from rl4sys.experiments.metrics import Logger, MetricRecord, MetricsFile
+from rl4sys.experiments.metrics import Logger, MetricRecord, MetricsFile, metric_columns
 from rl4sys.experiments.monitoring.monitor import Monitor
+from rl4sys.experiments.policies.acting_policy import ActingPolicy
 from rl4sys.experiments.preflight import check_combination, fit_to_machine
 from rl4sys.experiments.process_random import process_random_state, restore_process_random
 from rl4sys.experiments.result import Result, fingerprint
@@ -225,6 +227,21 @@ class Run:
     def evaluate(self, episodes: int = 20, seed: int = 0) -> Evaluation:
         """How good the newest policy is when it does its best, in environments of its own; also after training."""
         return self.components.evaluate(self.learner, episodes, Seeds(seed))
+
+    def metrics(self) -> Any:
+        """The metrics so far as columns, `step` and each metric by its name.
+
+        A pandas DataFrame if pandas is installed, and otherwise a dict of numpy arrays.
+        """
+        columns = metric_columns(self.directory.metrics)
+        if importlib.util.find_spec("pandas") is None:
+            return columns
+        return importlib.import_module("pandas").DataFrame(columns)
+
+    def policy(self) -> ActingPolicy:
+        """The newest exploit policy, to act in a loop of one's own: `action = policy.act(observation)`."""
+        newest, exploit = self.learner.store.newest, self.learner.algorithm.policies.exploit
+        return ActingPolicy(exploit, newest.blob, self.config.environment)
 
     def save(self, *, best: bool = False, is_scheduled: bool = False) -> None:
         """Write a checkpoint of everything; a scheduled one would be there without any interruption too."""

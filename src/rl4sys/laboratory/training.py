@@ -1,24 +1,41 @@
-"""`rl4sys.train`: the Python counterpart of the command `rl4sys train`."""
+"""`rl4sys.train`: what `rl4sys train` does, for Python."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 from rich.console import Console
 
-from rl4sys.config import Overrides
-from rl4sys.experiments import Run, Screen, Terminal, load_experiment
+from rl4sys.config import ConfigError, Overrides
+from rl4sys.environments import environment_name
+from rl4sys.experiments import ExperimentConfig, Run, Screen, Terminal, load_experiment
 from rl4sys.laboratory.run_index.index_logger import index_run
 
+Env = str | gymnasium.Env[Any, Any] | Callable[..., gymnasium.Env[Any, Any]]
 
-def train(config: str | Path | Mapping[str, Any], overrides: Overrides = (), *, allow_fallback: bool = False) -> Run:
-    """Train a config with overrides such as `{"seed": 3}`, and return the finished run.
 
-    The run has its `result`, its `directory`, and `evaluate` for more evaluations.
+def train(
+    config: str | Path | Mapping[str, Any] | None = None,
+    overrides: Overrides = (),
+    *,
+    env: Env | None = None,
+    algorithm: str | None = None,
+    total_timesteps: int | None = None,
+    allow_fallback: bool = False,
+) -> Run:
+    """Train, and return the finished run.
+
+    Either a config says everything, or `env` and `algorithm` say what differs from the defaults; `overrides` such as
+    `{"seed": 3}` change single values. `env` is an id, a function or class that makes an environment, or an instance.
+    An instance is copied, and one copy acts unless `environment.num_envs` is given.
+
+    The run has `result`, `directory`, `metrics()`, `policy()` and `evaluate()`.
     """
-    run = Run.create(load_experiment(config, overrides), allow_fallback=allow_fallback)
+    run = Run.create(_experiment(config, overrides, env, algorithm, total_timesteps), allow_fallback=allow_fallback)
     with index_run(run.directory.path) as index_logger:
         if not run.config.logging.terminal:
             run.train([index_logger])
@@ -27,3 +44,27 @@ def train(config: str | Path | Mapping[str, Any], overrides: Overrides = (), *, 
             terminal = Terminal(screen, run.config.name, run.config.training.total_timesteps)
             run.train([terminal, index_logger])
     return run
+
+
+def _experiment(
+    config: str | Path | Mapping[str, Any] | None,
+    overrides: Overrides,
+    env: Env | None,
+    algorithm: str | None,
+    total_timesteps: int | None,
+) -> ExperimentConfig:
+    if config is None and (env is None or algorithm is None):
+        raise ConfigError("train: give a config, or both env and algorithm: rl4sys.train(env=…, algorithm='ppo')")
+    given: dict[str, Any] = {}
+    if env is not None:
+        given["environment.name"] = environment_name(env)
+    if isinstance(env, gymnasium.Env):
+        given["environment.num_envs"] = 1
+    if algorithm is not None:
+        given["algorithm.name"] = algorithm
+    if total_timesteps is not None:
+        given["training.total_timesteps"] = total_timesteps
+    if isinstance(overrides, Mapping):
+        return load_experiment(config or {}, {**given, **overrides})
+    # JSON is YAML, in which the value of an override is written.
+    return load_experiment(config or {}, [*(f"{key}={json.dumps(value)}" for key, value in given.items()), *overrides])
