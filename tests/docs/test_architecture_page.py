@@ -22,3 +22,10 @@ def test_every_package_is_in_a_layer() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
     modules = {path.stem for path in (ROOT / "src" / "rl4sys").iterdir() if path.suffix == ".py" or path.is_dir()}
     assert {name for name in modules - {"__init__", "__pycache__", "version"} if f"`{name}`" not in page} == set()
+
+
+def test_every_subpackage_is_on_the_page() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    subpackages = {path.parent.name for path in (ROOT / "src" / "rl4sys").glob("*/*/__init__.py")} - {"generated"}
+    assert subpackages
+    assert {name for name in subpackages if f"`{name}`" not in page} == set()
