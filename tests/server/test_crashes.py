@@ -128,7 +128,7 @@ def test_kill_9_of_the_server_loses_nothing_acknowledged_and_learns_nothing_twic
     for end in (13, 45):
         with server_process(tmp_path) as (process, transport):
             client = ScriptedClient(transport, join_request("a"))
-            # What was told before is told again, as a client does that never got the answer.
+            # Earlier segments are pushed again, as by a client that never got the answer.
             for sequence in range(max(0, sent - 3), end):
                 told |= set(acknowledged(client.push([sequence])))
             sent = end

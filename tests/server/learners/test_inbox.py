@@ -19,7 +19,7 @@ from rl4sys.wire.generated import status_pb2
 
 
 class FailingDisk:
-    """Fails at one failpoint as long as it is told to."""
+    """Fails at one failpoint while it is set to."""
 
     def __init__(self) -> None:
         self.point, self.number = "", 0
@@ -108,7 +108,7 @@ def stalled(tmp_path: Path, limits: ServiceLimits) -> TrainingService:
 
 
 def hold_back(service: TrainingService, name: str) -> None:
-    """As if the learner took for ever."""
+    """As if the learner never finished."""
     learner = service._learners.find(name)
     assert learner is not None
     learner.inbox.folded = lambda position: None  # type: ignore[method-assign]

@@ -43,7 +43,7 @@ def test_the_unix_socket_of_a_running_server_is_not_replaced(tmp_path: Path) -> 
         server.listen()
         with pytest.raises(ImpossibleSetup, match="another server does"):
             require_unowned(f"unix:{path}")
-    # What a killed server leaves behind keeps nobody away.
+    # A socket left behind by a killed server does not matter.
     require_unowned(f"unix:{path}")
 
 

@@ -161,7 +161,7 @@ def test_an_open_stream_ends_when_its_token_is_revoked(
     session = transport.join(join_request("a"), 60.0).session
     watching = iter(transport.watch(training_pb2.WatchRequest(session=session)))
     assert next(watching).version == 0
-    file.write_text("# nobody\n")
+    file.write_text("# no tokens\n")
     with pytest.raises(CallFailed) as failed:
         next(watching)
     assert failed.value.code is Code.UNAUTHENTICATED
@@ -221,7 +221,7 @@ def test_refused_calls_are_counted_by_code(listen: Callable[..., GrpcServer], tm
             with pytest.raises(grpc.RpcError):
                 push(b"\xff" * 64, timeout=5.0, metadata=metadata)
     with pytest.raises(CallFailed):
-        StubTransport(server.port, TOKEN).status(status_pb2.StatusRequest(learner="nobody"), 5.0)
+        StubTransport(server.port, TOKEN).status(status_pb2.StatusRequest(learner="unknown"), 5.0)
     assert server.service.calls == {
         ("Push", "UNAUTHENTICATED"): 1,
         ("Push", "INVALID_ARGUMENT"): 1,

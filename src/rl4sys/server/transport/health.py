@@ -9,7 +9,7 @@ import grpc.aio
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 MAX_WATCHERS = 64
-"""Of health, over all callers: without tokens they cannot be told apart."""
+"""Watchers of health over all callers, who cannot be distinguished without tokens."""
 _TRAINING = "rl4sys.v1.Training"
 
 
