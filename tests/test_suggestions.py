@@ -8,6 +8,11 @@ def test_a_misspelt_word_gets_the_nearest_known_one_whatever_its_case() -> None:
     assert did_you_mean("Cartpole-v1", ["CartPole-v1", "Pendulum-v1"]) == "; did you mean 'CartPole-v1'?"
 
 
+def test_an_abbreviation_and_its_long_form_suggest_each_other() -> None:
+    assert nearest("learning_rate", ["gamma", "lr", "critic_lr"]) == "lr"
+    assert nearest("nse", ["gamma", "num_steps_each"]) == "num_steps_each"
+
+
 def test_a_word_unlike_any_known_one_gets_no_suggestion() -> None:
     assert nearest("zebra", ["dqn", "ppo"]) is None
     assert did_you_mean("zebra", ["dqn", "ppo"]) == did_you_mean_one_of("zebra", ["dqn", "ppo"]) == ""

@@ -19,9 +19,16 @@ def did_you_mean_one_of(word: str, known: Iterable[str]) -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that was most probably meant, ignoring case."""
-    matches = _similar(word, known, most=1, cutoff=0.6)
-    return matches[0] if matches else None
+    """The known word that was most probably meant, ignoring case: a similar one, or one with the same initials."""
+    names = list(known)
+    matches = _similar(word, names, most=1, cutoff=0.6)
+    return matches[0] if matches else next((name for name in names if _abbreviates(word, name)), None)
+
+
+def _abbreviates(one: str, other: str) -> bool:
+    """Whether one word is made of the initials of the other, as `lr` of `learning_rate`."""
+    short, long = sorted((one.casefold(), other.casefold()), key=len)
+    return "_" in long and short == "".join(part[:1] for part in long.split("_"))
 
 
 def _similar(word: str, known: Iterable[str], *, most: int, cutoff: float) -> list[str]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,3 +75,28 @@ def test_a_run_that_ends_before_it_learns_is_told(steps: int, is_told: bool, cap
     }
     check_combination(load_experiment(values))
     assert ("nothing will be learned" in caplog.text) is is_told
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["algorithm.learning_rate=1e-3"], "The override algorithm.learning_rate: unknown key; did you mean 'lr'?"),
+        (["trainning.total_timesteps=9"], "The override trainning: unknown key; did you mean 'training'?"),
+        ({"algorithm.lr": "fast"}, "The override algorithm.lr: got 'fast'; expected a number"),
+        (["seed=-1"], "The override experiment.seed: got -1; expected at least 0"),
+    ],
+)
+def test_a_wrong_override_is_blamed_and_not_the_file(overrides: Any, message: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        load_experiment("ppo_CartPole-v1.yaml", overrides)
+    assert str(refused.value) == message
+
+
+def test_of_several_problems_those_of_overrides_are_marked(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("extends: experiments/ppo_CartPole-v1.yaml\nalgorithm: {gama: 1}")
+    with pytest.raises(ConfigError) as refused:
+        load_experiment(path, ["algorithm.lr=fast"])
+    lines = str(refused.value).splitlines()
+    assert lines[0] == f"2 problems in {path}:"
+    assert sorted(line.endswith("(an override)") for line in lines[1:]) == [False, True]

@@ -12,6 +12,8 @@ from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from rl4sys.suggestions import did_you_mean
 
+Place = tuple[str, ...]
+
 _TOLD = "config_problem"
 _EXPECTED = {
     "greater_than": "more than {gt}",
@@ -42,12 +44,21 @@ class ConfigError(ValueError):
     """A config cannot be used. The message names every problem, each on a line of its own."""
 
     @classmethod
-    def explaining(cls, error: ValidationError, source: str | Path | None = None) -> ConfigError:
-        """The problems that pydantic found, with the file they were found in when it is known."""
-        lines = [_line(detail) for detail in error.errors(include_url=False)]
+    def explaining(
+        cls, error: ValidationError, source: str | Path | None = None, overrides: Sequence[Place] = ()
+    ) -> ConfigError:
+        """The problems that pydantic found, each with the override or else the file that it comes from."""
+        details = error.errors(include_url=False)
+        lines = [_line(detail) for detail in details]
         if len(lines) == 1:
-            return cls(f"{source}: {lines[0]}" if source else lines[0])
+            of_override = _is_of_override(details[0], overrides)
+            origin = "The override " if of_override else f"{source}: " if source else ""
+            return cls(f"{origin}{lines[0]}")
         where = f" in {source}" if source else ""
+        lines = [
+            f"{line} (an override)" if _is_of_override(detail, overrides) else line
+            for line, detail in zip(lines, details, strict=True)
+        ]
         return cls("\n  ".join([f"{len(lines)} problems{where}:", *lines]))
 
 
@@ -87,6 +98,14 @@ def shown(value: object) -> str:
         return {None: "null", True: "true", False: "false"}[value]
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _is_of_override(detail: ErrorDetails, overrides: Sequence[Place]) -> bool:
+    place = tuple(map(str, detail["loc"]))
+    if detail["msg"].startswith("unknown key"):
+        # It may be a section that only the override of a key within it has.
+        overrides = [override[: len(place)] for override in overrides]
+    return any(place[: len(override)] == override for override in overrides)
 
 
 def _line(detail: ErrorDetails) -> str:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, TypeGuard
 
-from rl4sys.config.errors import ConfigError
+from rl4sys.config.errors import ConfigError, Place
 from rl4sys.suggestions import did_you_mean
 
 MISSING = "???"
@@ -16,8 +16,6 @@ MISSING = "???"
 _START, _ESCAPED, _PROTECTED = "${", r"\${", "\0"
 _INNERMOST = re.compile(r"\$\{([^${}]*)\}")
 _ENVIRONMENT = "oc.env:"
-
-Place = tuple[str, ...]
 
 
 class UnresolvedReference(ConfigError):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rl4sys.config.errors import ConfigError, shown
+from rl4sys.config.errors import ConfigError, Place, shown
 from rl4sys.config.files import read_file
 from rl4sys.config.interpolation import UnresolvedReference, resolved
 from rl4sys.config.merge import merged
@@ -27,7 +27,9 @@ class LoadedConfig:
     sources: tuple[Path, ...]
     """The files that were read, lowest overlay first."""
     layers: tuple[tuple[str, Mapping[str, Any]], ...] = ()
-    """What each of them says, by its name, in the same order; interpolations stand as they were written."""
+    """What each of them says, by its name, in the same order; references are kept as they were written."""
+    overrides: tuple[Place, ...] = ()
+    """The places of values that overrides gave."""
 
 
 def load(
@@ -119,7 +121,8 @@ class _Overlays:
 def _loaded(layers: Sequence[_Layer], overrides: Overrides) -> LoadedConfig:
     sources = dict.fromkeys(layer.path for layer in layers if layer.path)
     said = tuple((layer.name, layer.values) for layer in layers)
-    return LoadedConfig(_resolved(layers, overrides), tuple(sources), said)
+    places = tuple(override.path for override in parse_overrides(overrides))
+    return LoadedConfig(_resolved(layers, overrides), tuple(sources), said, places)
 
 
 def _resolved(layers: Sequence[_Layer], overrides: Overrides) -> Values:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rl4sys.config.errors import ConfigError, shown
-from rl4sys.config.interpolation import MISSING, Place, expanded, is_reference
+from rl4sys.config.errors import ConfigError, Place, shown
+from rl4sys.config.interpolation import MISSING, expanded, is_reference
 
 NamedLayer = tuple[str, Mapping[str, Any]]
 """A layer: its name in error messages, and its values."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar, Union, get_args, get_origin
 
@@ -20,7 +20,7 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, ErrorDetails, InitErrorDetails
 
-from rl4sys.config.errors import ConfigError, describe, problem, unknown_key
+from rl4sys.config.errors import ConfigError, Place, describe, problem, unknown_key
 from rl4sys.config.scalars import checked
 
 _Config = TypeVar("_Config", bound="Config")
@@ -66,12 +66,20 @@ class Config(BaseModel):
         return described
 
 
-def parse(config_type: type[_Config], raw: Mapping[str, Any], source: str | Path | None = None) -> _Config:
-    """The typed config of a mapping, or a `ConfigError` that names every problem (and the source)."""
+def parse(
+    config_type: type[_Config],
+    raw: Mapping[str, Any],
+    source: str | Path | None = None,
+    overrides: Sequence[Place] = (),
+) -> _Config:
+    """The typed config of a mapping, or a `ConfigError` that names every problem and where it comes from.
+
+    `overrides` are the places of values that were given on the command line or in code, and not in the source.
+    """
     try:
         return config_type.model_validate(raw)
     except ValidationError as error:
-        raise ConfigError.explaining(error, source) from None
+        raise ConfigError.explaining(error, source, overrides) from None
 
 
 def _retold(error: ValidationError, config_type: type[Config]) -> list[InitErrorDetails]:

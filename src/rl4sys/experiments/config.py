@@ -162,7 +162,7 @@ def _typed(loaded: LoadedConfig, source: str | Path | None = None) -> Experiment
     plugins = [_found(plugin, loaded.sources) for plugin in _texts(loaded.values.get("plugins"))]
     load_plugins(plugins, relative_to=Path.cwd())
     load_entry_points()
-    return parse(ExperimentConfig, {**loaded.values, "plugins": plugins}, source)
+    return parse(ExperimentConfig, {**loaded.values, "plugins": plugins}, source, loaded.overrides)
 
 
 def _search_path() -> tuple[Path, Path]:
