@@ -83,7 +83,7 @@ def pytest_timeout_set_timer(item: pytest.Item, settings: pytest_timeout.Setting
     signal.signal(signal.SIGALRM, interrupt)
     signal.setitimer(signal.ITIMER_REAL, settings.timeout)
     if not pytest_timeout.is_debugging():
-        grace = item.config.getoption("--timeout-grace")
+        grace = item.config.getoption("--timeout-grace", GRACE)
         faulthandler.dump_traceback_later(settings.timeout + grace, exit=True, file=item.config.stash[_STDERR])
     item.stash[_ARMED] = settings
     return True
