@@ -61,7 +61,7 @@ def test_a_dry_run_shows_what_would_be_run_and_runs_nothing(rl4sys: Here, config
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("device=cuda:63", "go on with device=auto (or --allow-fallback)"),
+        ("device=cuda:63", "Use device=auto (or --allow-fallback)"),
         ("logging.wandb.enabled=true", "pip install 'rl4sys[wandb]', or train without this logger"),
     ],
 )

@@ -18,9 +18,20 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
     "missing shipped file": (("train", "ppo_cartpol.yaml"), "Did you mean 'ppo_cartpole.yaml'?"),
     "malformed file": (("train", "broken.yaml"), "broken.yaml, line 3, column"),
     "unknown algorithm": ((*TRAIN, "algorithm.name=poo"), "did you mean 'ppo'?"),
-    "misspelt key": ((*TRAIN, "algorithm.gama=0.9"), "did you mean 'gamma'?"),
-    "misspelt section": ((*TRAIN, "trainning.total_timesteps=9"), "did you mean 'training'?"),
-    "wrong type": ((*TRAIN, "algorithm.lr=fast"), "algorithm.lr: got 'fast'; expected a number"),
+    "misspelt key": (
+        (*TRAIN, "algorithm.gama=0.9"),
+        "error: The override algorithm.gama: unknown key; did you mean 'algorithm.gamma'?",
+    ),
+    "misspelt section": (
+        (*TRAIN, "trainning.total_timesteps=9"),
+        "The override trainning: unknown key; did you mean 'training'?",
+    ),
+    "wrong type": ((*TRAIN, "algorithm.lr=fast"), "The override algorithm.lr: got 'fast'; expected a number"),
+    "name of another library": (
+        (*TRAIN, "algorithm.learning_rate=1e-3"),
+        "error: The override algorithm.learning_rate: unknown key; did you mean 'algorithm.lr'?\n",
+    ),
+    "key without its section": ((*TRAIN, "learning_rate=1e-3"), "did you mean 'algorithm.lr'?"),
     "negative number": ((*TRAIN, "training.total_timesteps=-1"), "expected at least 1"),
     "unknown environment": ((*TRAIN, "environment.name=CartPol-v1"), "Did you mean CartPole-v"),
     "continuous actions": (
@@ -38,8 +49,24 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
 }
 
 
+@pytest.mark.parametrize(
+    ("choice", "suggestion"),
+    [
+        (("--algorithm", "ppoo", "--env", "CartPole-v1"), "unknown algorithm 'ppoo'; did you mean 'ppo'?"),
+        (("--algorithm", "ppo", "--env", "CartPol-v1"), "Unknown environment 'CartPol-v1'. Did you mean CartPole-v1"),
+    ],
+)
+@pytest.mark.parametrize("more", [(), ("--seed", "1,2"), ("--dry-run",)])
+def test_a_misspelt_name_is_refused_before_anything_is_announced(
+    rl4sys: Here, choice: tuple[str, ...], suggestion: str, more: tuple[str, ...]
+) -> None:
+    code, out, err = rl4sys("train", *choice, *more)
+    assert (code, out, err.count("\n"), suggestion in err) == (2, "", 1, True)
+    assert not Path("runs").exists()
+
+
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_told_in_a_sentence(rl4sys: Here, config: Path, mistake: str) -> None:
+def test_a_mistake_is_reported_in_one_sentence(rl4sys: Here, config: Path, mistake: str) -> None:
     Path("broken.yaml").write_text("algorithm:\n  name: [ppo\n")
     before = sorted(os.listdir())
     arguments, message = MISTAKES[mistake]
@@ -51,7 +78,7 @@ def test_a_mistake_is_told_in_a_sentence(rl4sys: Here, config: Path, mistake: st
     assert sorted(os.listdir()) == before
 
 
-def test_with_debug_a_mistake_comes_with_its_traceback(rl4sys: Here, config: Path) -> None:
+def test_with_debug_an_error_has_its_traceback(rl4sys: Here, config: Path) -> None:
     code, out, err = rl4sys("train", "small.yaml", "algorithm.name=poo", "--debug")
     assert (code, out, err.startswith("Traceback")) == (2, "", True)
     assert "did you mean 'ppo'" in err

@@ -3,6 +3,7 @@
 import pytest
 
 from rl4sys.config import ConfigError, load
+from rl4sys.experiments import load_experiment
 
 RAW = {"algorithm": {"name": "ppo", "lr": 0.1, "dims": [1, 2]}, "wandb": None}
 
@@ -64,3 +65,18 @@ def test_an_override_through_what_is_no_mapping_is_refused(override: str) -> Non
 def test_a_malformed_override_is_explained(override: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         load(RAW, [override])
+
+
+@pytest.mark.parametrize(
+    ("override", "suggestion"),
+    [
+        ("algorithm.ent_coef=0.1", "algorithm.entropy_coef"),
+        ("algorithm.clip_range=0.1", "algorithm.clip_ratio"),
+        ("algorithm.n_steps=2048", "buffer.size"),
+        ("learning_rate=1e-3", "algorithm.lr"),
+        ("total_timesteps=1e6", "training.total_timesteps"),
+    ],
+)
+def test_names_of_other_libraries_are_translated(override: str, suggestion: str) -> None:
+    with pytest.raises(ConfigError, match=rf"unknown key; did you mean '{suggestion}'\?"):
+        load_experiment("ppo_cartpole.yaml", [override])

@@ -52,7 +52,7 @@ def test_the_keys_of_the_experiment_need_no_prefix(tmp_path: Path) -> None:
         ("training__keep_checkpoints", 1, "training.keep_checkpoints: got 1; expected at least 2"),
         ("training__eval_frequency", -5, "training.eval_frequency: got -5; expected at least 0"),
         ("training__pipelined", "yes", "training.pipelined: got 'yes'; expected true or false"),
-        ("training__total_timestep", 5, "unknown key; did you mean 'total_timesteps'"),
+        ("training__total_timestep", 5, "unknown key; did you mean 'training.total_timesteps'"),
         ("logging__wandb", True, "logging.wandb: got true; expected a mapping"),
     ],
 )
@@ -80,7 +80,10 @@ def test_a_run_that_ends_before_it_learns_is_told(steps: int, is_told: bool, cap
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        (["algorithm.learning_rate=1e-3"], "The override algorithm.learning_rate: unknown key; did you mean 'lr'?"),
+        (
+            ["algorithm.learning_rate=1e-3"],
+            "The override algorithm.learning_rate: unknown key; did you mean 'algorithm.lr'?",
+        ),
         (["trainning.total_timesteps=9"], "The override trainning: unknown key; did you mean 'training'?"),
         ({"algorithm.lr": "fast"}, "The override algorithm.lr: got 'fast'; expected a number"),
         (["seed=-1"], "The override experiment.seed: got -1; expected at least 0"),

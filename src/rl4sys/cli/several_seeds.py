@@ -20,10 +20,12 @@ from rl4sys.laboratory.trials.trial import TrialOptions
 from rl4sys.laboratory.trials.view import TrialView
 
 
-def train_seeds(configs: Sequence[ExperimentConfig], jobs: int, options: TrialOptions) -> None:
+def train_seeds(configs: Sequence[ExperimentConfig], jobs: int, options: TrialOptions, settings: str | None) -> None:
     """Train all configs, a few at a time; one that fails does not stop the others."""
     # An error that all of them have is reported once, before the first starts.
     check_combination(fit_to_machine(configs[0], allow_fallback=options.allow_fallback))
+    if settings is not None:
+        report(settings)
     launcher = LocalLauncher(min(jobs, len(configs)))
     report(f"runs      {len(configs)} in {configs[0].experiment.directory}, {launcher.describe()}")
     with Screen(errors) as screen, stop_on_signal() as stop:

@@ -15,15 +15,19 @@ from rl4sys.cli.output import errors, report, show
 from rl4sys.experiments import ExperimentConfig, Result, Run, RunDirectory, Screen, Terminal, plot
 from rl4sys.laboratory.formatting import format_return
 from rl4sys.laboratory.run_index.index_logger import index_run
+from rl4sys.laboratory.trials.trial import TrialOptions
 from rl4sys.run_files import CURVE, RETURN
 
 
-def train_new(config: ExperimentConfig, *, allow_fallback: bool, debug: bool) -> None:
-    """Create a run, train it and print its summary."""
+def train_new(config: ExperimentConfig, options: TrialOptions, settings: str | None) -> None:
+    """Create a run, train it and print its summary. `settings` says where the config comes from."""
     with stop_on_signal() as stop:
-        run = Run.create(config, allow_fallback=allow_fallback)
-        if debug:
+        run = Run.create(config, allow_fallback=options.allow_fallback)
+        if options.debug:
             run.debug()
+        # Not before the run exists: a wrong name is refused first.
+        if settings is not None:
+            report(settings)
         announce(run)
         train_to_end(run, stop)
 

@@ -57,26 +57,28 @@ def train(
     from rl4sys.experiments import load_experiment
     from rl4sys.laboratory.trials.trial import TrialOptions
 
-    source, overrides = _source(arguments or [], algorithm, env)
+    source, overrides, settings = _source(arguments or [], algorithm, env)
     if name is not None:
         overrides.append(f"experiment.name={json.dumps(name, ensure_ascii=False)}")
     choices = [[f"experiment.seed={number}"] for number in _seeds(seed)] or [[]]
     configs = [load_experiment(source, [*overrides, *choice]) for choice in choices]
     if dry_run:
-        _show(configs)
+        _show(configs, settings)
     elif len(configs) == 1:
-        train_new(configs[0], allow_fallback=allow_fallback, debug=debug)
+        train_new(configs[0], TrialOptions(allow_fallback, debug), settings)
     else:
-        train_seeds(configs, jobs, TrialOptions(allow_fallback, debug))
+        train_seeds(configs, jobs, TrialOptions(allow_fallback, debug), settings)
 
 
-def _show(configs: Sequence[ExperimentConfig]) -> None:
+def _show(configs: Sequence[ExperimentConfig], settings: str | None) -> None:
     import yaml
 
     from rl4sys.cli.output import report
     from rl4sys.experiments import check_combination
 
     check_combination(configs[0])
+    if settings is not None:
+        report(settings)
     documents = [config.model_dump(mode="json") for config in configs]
     typer.echo(yaml.safe_dump_all(documents, sort_keys=False, allow_unicode=True), nl=False)
     report(f"{len(configs)} run(s); nothing was started.")
@@ -84,9 +86,8 @@ def _show(configs: Sequence[ExperimentConfig]) -> None:
 
 def _source(
     arguments: Sequence[str], algorithm: str | None, env: str | None
-) -> tuple[Path | dict[str, object], list[str]]:
-    """The config file or values to start from, and the overrides."""
-    from rl4sys.cli.output import report
+) -> tuple[Path | dict[str, object], list[str], str | None]:
+    """The config file or values to start from, the overrides, and a line that says where the settings come from."""
     from rl4sys.config import ConfigError
     from rl4sys.environments import canonical_name
     from rl4sys.experiments import packaged_configs
@@ -98,7 +99,7 @@ def _source(
     if files:
         overrides += [f"algorithm.name={algorithm}"] if algorithm is not None else []
         overrides += [f"environment.name={env}"] if env is not None else []
-        return Path(files[0]), overrides
+        return Path(files[0]), overrides, None
     if algorithm is None or env is None:
         raise ConfigError(
             "Give a config file, or both --algorithm and --env: rl4sys train --algorithm ppo --env CartPole-v1"
@@ -106,10 +107,9 @@ def _source(
     env = canonical_name(env)
     tuned = packaged_configs() / "experiments" / f"{algorithm.lower()}_{env.replace('/', '-')}.yaml"
     if tuned.is_file():
-        report(f"settings  {tuned.name}, tuned for {env}")
-        return tuned, overrides
-    report(f"settings  the defaults of {algorithm}: none are tuned for {env}")
-    return {"algorithm": {"name": algorithm}, "environment": {"name": env}}, overrides
+        return tuned, overrides, f"settings  {tuned.name}, tuned for {env}"
+    values: dict[str, object] = {"algorithm": {"name": algorithm}, "environment": {"name": env}}
+    return values, overrides, f"settings  the defaults of {algorithm}: none are tuned for {env}"
 
 
 def _seeds(text: str | None) -> list[int]:

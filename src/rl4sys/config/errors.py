@@ -15,6 +15,35 @@ from rl4sys.suggestions import did_you_mean
 Place = tuple[str, ...]
 
 _TOLD = "config_problem"
+_UNKNOWN_KEY = "unknown key"
+_OTHER_NAMES = {
+    "learning_rate": ("lr", "algorithm.lr"),
+    "lr": ("algorithm.lr",),
+    "gamma": ("algorithm.gamma",),
+    "discount": ("gamma", "algorithm.gamma"),
+    "tau": ("polyak",),
+    "ent_coef": ("entropy_coef", "initial_temperature"),
+    "vf_coef": ("value_coef",),
+    "clip_range": ("clip_ratio",),
+    "clip_coef": ("clip_ratio",),
+    "clip_range_vf": ("clip_value",),
+    "n_steps": ("n_step", "buffer.size"),
+    "num_steps": ("buffer.size",),
+    "buffer_size": ("buffer.size",),
+    "batch_size": ("minibatch_size",),
+    "minibatch_size": ("batch_size",),
+    "n_epochs": ("epochs",),
+    "update_epochs": ("epochs",),
+    "train_freq": ("train_frequency",),
+    "target_policy_noise": ("target_noise",),
+    "exploration_initial_eps": ("epsilon_start",),
+    "exploration_final_eps": ("epsilon_end",),
+    "net_arch": ("network.actor.hidden_dims",),
+    "total_timesteps": ("training.total_timesteps",),
+    "n_envs": ("num_envs", "environment.num_envs"),
+    "num_envs": ("environment.num_envs",),
+}
+"""Names of settings in other libraries, with ours in the order of preference; only used for suggestions."""
 _EXPECTED = {
     "greater_than": "more than {gt}",
     "greater_than_equal": "at least {ge}",
@@ -49,7 +78,7 @@ class ConfigError(ValueError):
     ) -> ConfigError:
         """The problems that pydantic found, each with the override or else the file that it comes from."""
         details = error.errors(include_url=False)
-        lines = [_line(detail) for detail in details]
+        lines = [_line(detail, of_override=_is_of_override(detail, overrides)) for detail in details]
         if len(lines) == 1:
             of_override = _is_of_override(details[0], overrides)
             origin = "The override " if of_override else f"{source}: " if source else ""
@@ -89,7 +118,9 @@ def describe(details: Sequence[ErrorDetails]) -> str:
 def unknown_key(key: str, allowed: Iterable[str]) -> str:
     """What to say about a key that nobody reads."""
     names = list(allowed)
-    return f"unknown key{did_you_mean(key, names) or '; allowed: ' + (', '.join(names) or 'none')}"
+    usual = [name for name in _OTHER_NAMES.get(key.casefold(), ()) if name in names or "." in name]
+    hint = f"; did you mean '{usual[0]}'?" if usual else did_you_mean(key, names)
+    return f"{_UNKNOWN_KEY}{hint or '; allowed: ' + (', '.join(names) or 'none')}"
 
 
 def shown(value: object) -> str:
@@ -102,15 +133,19 @@ def shown(value: object) -> str:
 
 def _is_of_override(detail: ErrorDetails, overrides: Sequence[Place]) -> bool:
     place = tuple(map(str, detail["loc"]))
-    if detail["msg"].startswith("unknown key"):
+    if detail["msg"].startswith(_UNKNOWN_KEY):
         # It may be a section that only the override of a key within it has.
         overrides = [override[: len(place)] for override in overrides]
     return any(place[: len(override)] == override for override in overrides)
 
 
-def _line(detail: ErrorDetails) -> str:
+def _line(detail: ErrorDetails, *, of_override: bool) -> str:
     place = ".".join(map(str, detail["loc"]))
     sentence = describe([detail])
+    if of_override and "." in place and sentence.startswith(_UNKNOWN_KEY):
+        # An override is typed as a whole, so the suggestion has the whole key, too.
+        section = place.rpartition(".")[0]
+        sentence = re.sub(r"did you mean '([^'.]+)'", rf"did you mean '{section}.\1'", sentence)
     return f"{place}: {sentence}" if place else sentence
 
 
