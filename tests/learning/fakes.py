@@ -54,9 +54,9 @@ class RecordingAlgorithm:
 
 def experience(turn: int, *, steps: int = 6, version: int = 0) -> list[Segment]:
     """What two lanes collect in a turn; the episode of lane 1 continues from turn to turn."""
-    rng, asked = np.random.default_rng(turn), problem()
-    going_on: dict[str, Any] = {"start": turn * steps, "ending": Ending.CONTINUES}
+    rng, task = np.random.default_rng(turn), problem()
+    unfinished: dict[str, Any] = {"start": turn * steps, "ending": Ending.CONTINUES}
     return [
-        segment(rng, asked, steps, lane=0, episode=turn, policy_version=version),
-        segment(rng, asked, steps, lane=1, policy_version=version, **going_on),
+        segment(rng, task, steps, lane=0, episode=turn, policy_version=version),
+        segment(rng, task, steps, lane=1, policy_version=version, **unfinished),
     ]

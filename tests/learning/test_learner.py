@@ -16,7 +16,7 @@ from .fakes import RecordingAlgorithm, experience
 
 
 def learner_of(steps: int = 20, max_age: int = 2, **parts: Any) -> tuple[Learner, RecordingAlgorithm]:
-    """Learns whenever `steps` steps are there."""
+    """A learner that updates after every `steps` steps."""
     algorithm = RecordingAlgorithm()
     return Learner(algorithm, TrajectoryBuffer(OnceFresh(steps, max_age)), **parts), algorithm
 
@@ -28,7 +28,7 @@ def test_steps_and_updates_are_counted() -> None:
     assert (learner.steps, learner.updates) == (48, 2)
 
 
-def test_a_version_is_published_after_updates_and_never_without() -> None:
+def test_a_version_is_published_only_after_updates() -> None:
     learner, _ = learner_of(steps=20)
     versions = []
     for turn in range(4):
@@ -37,14 +37,14 @@ def test_a_version_is_published_after_updates_and_never_without() -> None:
     assert versions == [(False, 0, [0.0]), (True, 1, [1.0]), (False, 1, [1.0]), (True, 2, [2.0])]
 
 
-def test_several_updates_of_one_turn_make_one_version() -> None:
+def test_several_updates_of_one_call_publish_one_version() -> None:
     algorithm = RecordingAlgorithm()
     learner = Learner(algorithm, UniformBuffer(100, Ratio(0.5, 0, 4), np.random.default_rng(0)))
     learner.learn(experience(0))
     assert (learner.updates, learner.store.latest, learner.store.newest.blob.tolist()) == (6, 1, [6.0])
 
 
-def test_the_age_of_experience_is_the_number_of_versions_since() -> None:
+def test_the_age_of_experience_is_the_number_of_versions_since_then() -> None:
     learner, algorithm = learner_of(steps=12, max_age=9)
     for turn, version in enumerate((0, 0, 1, 0)):
         learner.learn(experience(turn, version=version))
@@ -60,13 +60,13 @@ def test_experience_that_is_too_old_is_counted_and_not_used() -> None:
     assert learner.steps == 48
 
 
-def test_the_algorithm_knows_how_far_the_run_is_when_it_learns() -> None:
+def test_the_algorithm_receives_the_progress_of_the_run() -> None:
     learner, algorithm = learner_of(steps=12, total_steps=100)
     learner.learn(experience(0))
     assert algorithm.progress == [Progress(0, 100), Progress(12, 100)]
 
 
-def test_priorities_return_to_the_buffer() -> None:
+def test_priorities_are_returned_to_the_buffer() -> None:
     buffer = PrioritizedBuffer(100, Ratio(1, 0, 64), np.random.default_rng(0))
     Learner(RecordingAlgorithm(), buffer).learn(experience(0))
     rewards = np.concatenate([part.reward for part in experience(0)])
@@ -95,14 +95,14 @@ def test_rewards_are_scaled_for_the_algorithm_only() -> None:
     assert np.array_equal(segments[0].reward, experience(0)[0].reward)
 
 
-def test_a_turn_without_experience_changes_nothing() -> None:
+def test_a_call_without_experience_changes_nothing() -> None:
     statistics = ObservationStatistics(problem().observation)
     learner, _ = learner_of(observations=statistics, rewards=RewardScale(0.9))
     assert learner.learn([]) == {}
     assert (learner.steps, learner.store.latest) == (0, 0)
 
 
-def test_exploration_goes_on_from_the_restored_step() -> None:
+def test_exploration_continues_from_the_restored_step() -> None:
     def learner() -> Learner:
         config = DQNConfig(learning_starts=0, batch_size=4, exploration_fraction=0.5)
         buffer = UniformBuffer(100, config.pace(100), Seeds(0).generator("replay"))

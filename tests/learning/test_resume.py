@@ -1,4 +1,4 @@
-"""A learner that is saved and restored midway makes the same weights, to the bit."""
+"""A learner that is saved and restored midway produces the same weights, to the bit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CASES = [
 
 
 def maker(config: AlgorithmConfig, buffer: dict[str, Any]) -> Callable[[int], Learner]:
-    """Makes learners that differ in all their seeds."""
+    """A function that builds learners with different seeds."""
 
     def make(seed: int) -> Learner:
         pace = config.pace(buffer["size"])
@@ -44,12 +44,12 @@ def maker(config: AlgorithmConfig, buffer: dict[str, Any]) -> Callable[[int], Le
 
 
 def feed(learner: Learner, turns: range) -> list[dict[str, float]]:
-    """The metrics of every turn. Every other turn brings experience of an older policy."""
+    """The metrics of every turn. Every other turn has experience of an older policy."""
     return [dict(learner.learn(experience(turn, version=max(0, learner.store.latest - turn % 2)))) for turn in turns]
 
 
 def copied(original: Learner, other: Learner) -> Learner:
-    """The other learner, restored as from a file."""
+    """The other learner, restored as if from a file."""
     other.restore(from_text(to_text(original.state())))
     buffer, twin = original.buffer, other.buffer
     if isinstance(buffer, Replay) and isinstance(twin, Replay):
@@ -58,7 +58,7 @@ def copied(original: Learner, other: Learner) -> Learner:
 
 
 @pytest.mark.parametrize(("config", "buffer"), CASES)
-def test_a_restored_learner_goes_on_to_the_bit(config: AlgorithmConfig, buffer: dict[str, Any]) -> None:
+def test_a_restored_learner_continues_to_the_bit(config: AlgorithmConfig, buffer: dict[str, Any]) -> None:
     make = maker(config, buffer)
     original = make(0)
     feed(original, range(5))
@@ -69,14 +69,14 @@ def test_a_restored_learner_goes_on_to_the_bit(config: AlgorithmConfig, buffer: 
 
 
 @pytest.mark.parametrize(("config", "buffer"), CASES)
-def test_a_learner_without_updates_can_be_saved_too(config: AlgorithmConfig, buffer: dict[str, Any]) -> None:
+def test_a_learner_without_updates_can_be_restored(config: AlgorithmConfig, buffer: dict[str, Any]) -> None:
     make = maker(config, buffer)
     resumed = copied(make(0), make(0))
     assert feed(resumed, range(3)) == feed(make(0), range(3))
 
 
 @pytest.mark.parametrize(("config", "buffer"), CASES)
-def test_equal_learners_make_equal_weights(config: AlgorithmConfig, buffer: dict[str, Any]) -> None:
+def test_equal_learners_produce_equal_weights(config: AlgorithmConfig, buffer: dict[str, Any]) -> None:
     make = maker(config, buffer)
     one, other = make(0), make(0)
     feed(one, range(4))
