@@ -55,7 +55,7 @@ def damage_in(directory: Path, rng: random.Random) -> str:
     return what
 
 
-def test_a_damaged_checkpoint_is_passed_over_for_the_last_good_one(
+def test_a_damaged_checkpoint_is_skipped_for_the_last_good_one(
     tmp_path: Path, tally: Callable[[str, int], None]
 ) -> None:
     tally("damages of checkpoints", TRIALS)
@@ -80,7 +80,7 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_last_good_one(
     assert passed_over > TRIALS / 3
 
 
-def test_damaged_names_of_stored_segments_are_refused_once_the_log_needs_them(
+def test_damaged_identities_of_stored_segments_are_refused_if_the_log_needs_them(
     tmp_path: Path, tally: Callable[[str, int], None]
 ) -> None:
     tally("damages of stored names", TRIALS)
@@ -100,7 +100,7 @@ def test_damaged_names_of_stored_segments_are_refused_once_the_log_needs_them(
 
 
 @pytest.mark.parametrize("durability", [Durability.FSYNC, Durability.OS])
-def test_a_damaged_outbox_is_refused_or_says_what_it_lost(
+def test_a_damaged_outbox_is_refused_or_reports_its_losses(
     tmp_path: Path, durability: Durability, caplog: pytest.LogCaptureFixture, tally: Callable[[str, int], None]
 ) -> None:
     tally("damages of a disk outbox", TRIALS)

@@ -117,7 +117,7 @@ def test_a_read_that_fails_at_any_call_of_a_load_gives_an_older_checkpoint_or_no
     assert set(steps) == {10, 20}
 
 
-def test_a_disk_that_reads_nothing_is_named_in_the_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_disk_is_named_in_the_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     checkpoints = Checkpoints(tmp_path / "checkpoints", keep=3)
     checkpoints.save(10, {"step": 10}, None)
 

@@ -34,7 +34,7 @@ PATIENCE = 300.0
 
 
 @pytest.mark.slow
-def test_kills_of_server_worker_and_client_lose_repeat_drop_and_change_nothing(
+def test_kills_of_server_worker_and_client_lose_repeat_and_change_nothing(
     tmp_path: Path, tally: Callable[[str, int], None]
 ) -> None:
     kills = scaled(20, 1_000)

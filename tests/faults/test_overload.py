@@ -28,9 +28,7 @@ def resident(process: int) -> int:
 
 
 @pytest.mark.slow
-def test_a_producer_that_is_far_too_fast_fills_nobodys_memory(
-    tmp_path: Path, tally: Callable[[str, int], None]
-) -> None:
+def test_a_producer_that_is_too_fast_does_not_fill_memory(tmp_path: Path, tally: Callable[[str, int], None]) -> None:
     seconds = scaled(20, 3_600)
     tally("seconds of a producer that is far too fast", seconds)
     config = tmp_path / "server.yaml"

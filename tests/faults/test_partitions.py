@@ -46,7 +46,7 @@ def act(agent: Agent, episodes: int, rng: np.random.Generator) -> int:
 
 
 @pytest.mark.slow
-def test_acting_goes_on_through_every_partition_and_the_client_catches_up(
+def test_acting_continues_through_every_partition_and_the_client_catches_up(
     server: GrpcServer, tmp_path: Path, tally: Callable[[str, int], None]
 ) -> None:
     partitions = scaled(3, 50)
@@ -108,7 +108,7 @@ def namespace() -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.faults
-def test_a_cut_cable_delays_experience_and_loses_none(tmp_path: Path, namespace: tuple[str, str]) -> None:
+def test_a_network_partition_delays_experience_and_loses_none(tmp_path: Path, namespace: tuple[str, str]) -> None:
     from tests.faults.processes import Client
 
     name, cable = namespace

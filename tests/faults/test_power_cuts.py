@@ -17,7 +17,7 @@ EAGER = pytest.mark.parametrize("eager", [False, True], ids=["names wait", "name
 
 
 @EAGER
-def test_a_power_cut_at_any_point_leaves_the_checkpoints_that_were_saved(
+def test_a_power_cut_at_any_point_keeps_saved_checkpoints(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, eager: bool
 ) -> None:
     root = tmp_path / "run"
@@ -48,7 +48,7 @@ def test_a_power_cut_at_any_point_leaves_the_checkpoints_that_were_saved(
 
 
 @EAGER
-def test_a_power_cut_at_any_point_leaves_the_names_of_stored_segments(
+def test_a_power_cut_at_any_point_keeps_the_identities_of_stored_segments(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, eager: bool
 ) -> None:
     root = tmp_path / "learner"

@@ -38,7 +38,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.slow
-def test_a_full_disk_stops_acknowledgements_with_a_reason_and_goes_on_when_there_is_room(small_disk: Path) -> None:
+def test_a_full_disk_stops_acknowledgements_with_a_reason_until_there_is_space(small_disk: Path) -> None:
     ballast = small_disk / "ballast"
     server = Server(small_disk)
     told: set[int] = set()

@@ -90,7 +90,7 @@ def secrets_in(text: str, session: str) -> list[str]:
     return [word for word in telling if word in text]
 
 
-def test_no_call_is_let_in_without_a_good_token(closed: tuple[int, str]) -> None:
+def test_every_call_is_refused_without_a_valid_token(closed: tuple[int, str]) -> None:
     port, session = closed
     for kind, metadata in METADATA.items():
         for rpc, data in requests(session).items():
@@ -99,14 +99,14 @@ def test_no_call_is_let_in_without_a_good_token(closed: tuple[int, str]) -> None
             assert secrets_in(details, session) == [], (rpc, kind, details)
 
 
-def test_bytes_that_are_no_message_are_not_even_looked_at_without_a_token(closed: tuple[int, str]) -> None:
+def test_malformed_bytes_are_not_parsed_without_a_token(closed: tuple[int, str]) -> None:
     port, session = closed
     for rpc in RPCS:
         code, details = attempt(port, rpc, b"\xff" * 50, METADATA["none"])
         assert (code, secrets_in(details, session)) == (grpc.StatusCode.UNAUTHENTICATED, []), rpc
 
 
-def test_a_token_of_another_client_opens_none_of_its_calls(closed: tuple[int, str]) -> None:
+def test_the_token_of_another_client_allows_no_call(closed: tuple[int, str]) -> None:
     port, session = closed
     for rpc, data in requests(session).items():
         code, details = attempt(port, rpc, data, (("authorization", f"Bearer {OTHER}"),))
@@ -120,7 +120,7 @@ def test_a_token_of_another_client_opens_none_of_its_calls(closed: tuple[int, st
         assert secrets_in(details, session) == allowed, (rpc, details)
 
 
-def test_the_right_token_opens_every_call(closed: tuple[int, str]) -> None:
+def test_the_right_token_allows_every_call(closed: tuple[int, str]) -> None:
     port, session = closed
     for rpc, data in requests(session).items():
         code, details = attempt(port, rpc, data, (("authorization", f"Bearer {OWN}"),))
@@ -128,7 +128,7 @@ def test_the_right_token_opens_every_call(closed: tuple[int, str]) -> None:
         assert code not in (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED), (rpc, details)
 
 
-def test_health_alone_is_open_to_everybody(closed: tuple[int, str]) -> None:
+def test_only_health_is_open_without_a_token(closed: tuple[int, str]) -> None:
     """Load balancers have no tokens; it says no more than that the server takes calls."""
     with grpc.insecure_channel(f"127.0.0.1:{closed[0]}") as channel:
         reply = channel.unary_unary("/grpc.health.v1.Health/Check")(b"", timeout=10.0)
@@ -174,7 +174,7 @@ def connects(address: str, tls: dict[str, str] | None, seconds: float) -> None:
 
 
 @needs_openssl
-def test_tls_lets_in_those_who_trust_the_server_and_tells_the_others_why(
+def test_tls_lets_in_clients_that_trust_the_server_and_the_others_get_the_reason(
     secure: Callable[..., str], authorities: tuple[Authority, Authority]
 ) -> None:
     ours, theirs = authorities
@@ -188,7 +188,7 @@ def test_tls_lets_in_those_who_trust_the_server_and_tells_the_others_why(
 
 
 @needs_openssl
-def test_mutual_tls_lets_in_those_whom_the_server_trusts_too(
+def test_mutual_tls_lets_in_only_clients_that_the_server_trusts(
     secure: Callable[..., str], authorities: tuple[Authority, Authority]
 ) -> None:
     ours, theirs = authorities

@@ -25,11 +25,11 @@ def set_off() -> dict[str, tuple[int, str]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BOMBS)
-def test_a_bomb_is_refused_within_twice_its_limit(name: str, set_off: dict[str, tuple[int, str]]) -> None:
+def test_a_decompression_bomb_is_refused_within_twice_its_limit(name: str, set_off: dict[str, tuple[int, str]]) -> None:
     grown, how = set_off[name]
     assert not how.startswith("FAULT"), how
     assert grown <= 2 * BOMBS[name][1] + SLACK, (grown, how)
 
 
-def test_there_are_at_least_twenty_kinds() -> None:
+def test_there_are_at_least_twenty_kinds_of_bombs() -> None:
     assert len(BOMBS) >= 20

@@ -64,7 +64,7 @@ def live(kind: str, seed: int, lies: int) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["join", "push", "pull", "news", "failure"])
-def test_an_agent_lives_with_a_lying_server(kind: str, tally: Callable[[str, int], None]) -> None:
+def test_an_agent_survives_damaged_replies(kind: str, tally: Callable[[str, int], None]) -> None:
     count = scaled(1_000, 100_000)
     tally("mutated replies", count)
     told, seed = 0, 0
@@ -75,7 +75,7 @@ def test_an_agent_lives_with_a_lying_server(kind: str, tally: Callable[[str, int
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("kind", ["tanh", "relu"])
-def test_weights_so_large_that_they_overflow_do_not_end_a_decision(kind: str) -> None:
+def test_weights_that_overflow_do_not_fail_a_decision(kind: str) -> None:
     server = FakeServer(small_policy(kind=kind))
     server.publish(np.float32(3e38) * np.sign(some_weights(server.spec)))
     with agent_on(server) as agent, agent.episode() as episode:
@@ -83,7 +83,7 @@ def test_weights_so_large_that_they_overflow_do_not_end_a_decision(kind: str) ->
         assert all(episode.act(seen(step)) in range(4) for step in range(50))
 
 
-def test_a_policy_whose_parts_contradict_each_other_is_never_acted_with() -> None:
+def test_an_inconsistent_policy_is_never_used() -> None:
     server = FakeServer()
     tensors = tuple(dataclasses.replace(t, shape=t.shape[::-1]) for t in server.spec.program.tensors)
     server.spec = dataclasses.replace(
@@ -94,7 +94,7 @@ def test_a_policy_whose_parts_contradict_each_other_is_never_acted_with() -> Non
 
 
 @pytest.mark.parametrize("changes", [{"schema_hash": b"short"}, {"protocol": 3}])
-def test_an_answer_that_breaks_the_contract_is_refused_in_words(changes: dict[str, object]) -> None:
+def test_a_reply_that_breaks_the_contract_is_refused_with_a_message(changes: dict[str, object]) -> None:
     server = FakeServer()
     honest = server.join
 
@@ -109,5 +109,5 @@ def test_an_answer_that_breaks_the_contract_is_refused_in_words(changes: dict[st
         agent_on(server, timeout=0.5)
 
 
-def test_a_server_that_asks_for_a_pause_of_weeks_is_not_believed() -> None:
+def test_a_retry_delay_of_weeks_is_not_obeyed() -> None:
     assert retries.asked_pause(2**32 - 1) <= 60.0

@@ -41,7 +41,7 @@ def learned(service: TrainingService, halfway: Callable[[], None] = lambda: None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rpc", RPCS)
-def test_damaged_requests_are_answered_or_refused_and_change_nothing_for_others(
+def test_damaged_requests_are_answered_or_refused_and_do_not_affect_other_clients(
     rpc: str, tally: Callable[[str, int], None]
 ) -> None:
     count = scaled(20_000, 1_000_000)
@@ -126,7 +126,7 @@ STRANGE_PARAMETERS = {
 
 @pytest.mark.parametrize("existing", [False, True], ids=["new learner", "existing learner"])
 @pytest.mark.parametrize("kind", STRANGE_PARAMETERS)
-def test_strange_parameters_are_refused_in_words(kind: str, existing: bool) -> None:
+def test_invalid_parameters_are_refused_with_a_message(kind: str, existing: bool) -> None:
     request = join_request("a")
     request.algorithm.parameters_json = STRANGE_PARAMETERS[kind]
     with TrainingService(None, OPTIONS) as service:

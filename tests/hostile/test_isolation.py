@@ -36,7 +36,7 @@ def condition(service: TrainingService, name: str) -> Condition | None:
     return None if learner is None else learner.condition
 
 
-def test_poison_is_refused_and_stays_with_who_sent_it() -> None:
+def test_bad_segments_are_refused_and_affect_only_their_sender() -> None:
     def poison() -> None:
         bad = neighbour(service)
         whole = bad.encoded(0)
@@ -52,7 +52,7 @@ def test_poison_is_refused_and_stays_with_who_sent_it() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_numbers_that_break_a_learner_break_only_that_one() -> None:
+def test_values_that_break_a_learner_break_only_that_one() -> None:
     def poison() -> None:
         bad = neighbour(service)
         for sequence in range(8 * MAX_SKIPPED_IN_ROW):
@@ -70,7 +70,7 @@ def test_numbers_that_break_a_learner_break_only_that_one() -> None:
         assert learner.problem
 
 
-def test_a_flood_is_turned_away_and_the_neighbour_is_served() -> None:
+def test_a_flood_is_refused_and_other_clients_are_served() -> None:
     limits = ServiceLimits(inbox_bytes=40_000, client_bytes=20_000, retry_ms=1)
     options = ServiceOptions("threads", Durability.MEMORY, limits, restart_seconds=0.01)
     over = threading.Event()
@@ -100,7 +100,7 @@ def test_a_flood_is_turned_away_and_the_neighbour_is_served() -> None:
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_killed_takes_nobody_along(tmp_path: Path) -> None:
+def test_a_killed_worker_does_not_affect_other_learners(tmp_path: Path) -> None:
     def kill() -> None:
         bad = neighbour(service)
         bad.push(range(3))
@@ -117,7 +117,7 @@ def test_a_worker_that_is_killed_takes_nobody_along(tmp_path: Path) -> None:
         assert learned(service, kill) == reference
 
 
-def test_a_client_that_joins_without_end_leaves_the_others_their_learners() -> None:
+def test_a_client_that_joins_endlessly_does_not_affect_other_learners() -> None:
     def crowd() -> None:
         codes = set()
         for number in range(12):

@@ -57,7 +57,7 @@ def forbidden(tree: ast.AST) -> list[tuple[int, str]]:
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(Path(rl4sys.__file__).parent)))
-def test_no_line_can_run_what_came_from_outside(path: Path) -> None:
+def test_no_line_of_code_can_execute_data_from_outside(path: Path) -> None:
     found = forbidden(ast.parse(path.read_text()))
     place = path.relative_to(Path(rl4sys.__file__).parent).as_posix()
     assert [name for _, name in found if (place, name) not in ALLOWED] == [], (place, found)
@@ -79,11 +79,11 @@ def test_no_line_can_run_what_came_from_outside(path: Path) -> None:
         "anything.load(x, weights_only=False)",
     ],
 )
-def test_the_lint_sees_what_it_is_for(text: str) -> None:
+def test_the_lint_detects_unsafe_calls(text: str) -> None:
     assert forbidden(ast.parse(text))
 
 
-def test_the_lint_looks_at_the_whole_package() -> None:
+def test_the_lint_covers_the_whole_package() -> None:
     assert len(SOURCES) > 150
 
 

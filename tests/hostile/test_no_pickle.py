@@ -41,7 +41,7 @@ def learn(address: str, directory: Path, version: int, environment: dict[str, st
 
 
 @pytest.mark.slow
-def test_nothing_is_pickled_from_joining_to_the_restart(tmp_path: Path) -> None:
+def test_no_process_of_a_session_pickles_anything(tmp_path: Path) -> None:
     events = tmp_path / "events"
     events.mkdir()
     environment, address = audited(events), f"unix:{tmp_path}/socket"
@@ -57,7 +57,7 @@ def test_nothing_is_pickled_from_joining_to_the_restart(tmp_path: Path) -> None:
     assert [line for line in lines if not line.startswith("runs ")] == []
 
 
-def test_the_watch_sees_what_it_is_for(tmp_path: Path) -> None:
+def test_the_audit_detects_pickling(tmp_path: Path) -> None:
     script = "import pickle, marshal, fractions; pickle.loads(pickle.dumps(fractions.Fraction(1))); marshal.loads(b'N')"
     subprocess.run([sys.executable, "-c", script], env=audited(tmp_path), check=True)
     (file,) = tmp_path.glob("*.events")

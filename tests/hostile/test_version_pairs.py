@@ -86,7 +86,7 @@ def damaging(chance: random.Random, share: float) -> Callable[[weights_pb2.Patch
 
 
 @pytest.mark.slow
-def test_a_client_ends_with_the_servers_weights_whatever_it_had(tally: Callable[[str, int], None]) -> None:
+def test_a_client_ends_with_the_weights_of_the_server_from_any_start(tally: Callable[[str, int], None]) -> None:
     count = scaled(500, 10_000)
     tally("version pairs", count)
     server, every = filled()
@@ -121,7 +121,7 @@ def test_a_client_ends_with_the_servers_weights_whatever_it_had(tally: Callable[
 
 
 @pytest.mark.slow
-def test_any_pair_of_versions_is_bridged_or_refused(tally: Callable[[str, int], None]) -> None:
+def test_any_pair_of_versions_is_patched_or_refused(tally: Callable[[str, int], None]) -> None:
     """What the server says of (have, want) over its own face: kept, pruned, unknown, and from extremes."""
     count = scaled(500, 10_000)
     tally("version pairs", count)

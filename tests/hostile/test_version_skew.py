@@ -38,7 +38,7 @@ def refused(transport: InProcessTransport, request: training_pb2.JoinRequest) ->
     return failed.value
 
 
-def test_a_client_of_an_older_protocol_is_told_which_there_are(transport: InProcessTransport) -> None:
+def test_a_client_of_an_older_protocol_gets_the_supported_versions(transport: InProcessTransport) -> None:
     request = join_request("a")
     request.protocol = 0
     failed = refused(transport, request)
@@ -48,13 +48,13 @@ def test_a_client_of_an_older_protocol_is_told_which_there_are(transport: InProc
     assert "Upgrade the client" in str(failed)
 
 
-def test_a_client_of_a_newer_protocol_is_answered_in_the_servers(transport: InProcessTransport) -> None:
+def test_a_client_of_a_newer_protocol_is_answered_in_the_protocol_of_the_server(transport: InProcessTransport) -> None:
     request = join_request("a")
     request.protocol = 7
     assert transport.join(request, 30.0).protocol == 1
 
 
-def test_a_client_without_a_needed_op_or_head_is_told_which(transport: InProcessTransport) -> None:
+def test_a_client_without_a_needed_op_or_head_gets_its_name(transport: InProcessTransport) -> None:
     request = join_request("a")
     request.ops.remove("linear")
     del request.heads[:]
@@ -134,7 +134,7 @@ def test_a_setup_of_a_newer_format_is_refused_by_name(learner: Path) -> None:
     assert "version that wrote it" in problem
 
 
-def test_a_log_of_a_newer_format_is_refused_by_name_and_left_alone(learner: Path) -> None:
+def test_a_log_of_a_newer_format_is_refused_by_name_and_not_changed(learner: Path) -> None:
     (file,) = (learner / "log").glob("0*")
     data = file.read_bytes()
     head = struct.pack("<8sIQ", data[:8], 9, 0)
@@ -146,7 +146,7 @@ def test_a_log_of_a_newer_format_is_refused_by_name_and_left_alone(learner: Path
     assert file.read_bytes() == newer
 
 
-def test_a_checkpoint_of_a_newer_format_is_passed_over_by_name_and_the_log_folded(
+def test_a_checkpoint_of_a_newer_format_is_skipped_and_the_log_folded(
     learner: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with TrainingService(learner.parents[1], THREADS) as service:
@@ -159,7 +159,7 @@ def test_a_checkpoint_of_a_newer_format_is_passed_over_by_name_and_the_log_folde
     assert "format 9 is not 1; resume with the version that wrote it" in caplog.text
 
 
-def test_a_newer_checkpoint_whose_log_is_gone_is_never_replaced_by_a_fresh_start(
+def test_a_newer_checkpoint_without_its_log_is_never_overwritten(
     learner: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with TrainingService(learner.parents[1], THREADS) as service:

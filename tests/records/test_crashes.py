@@ -43,7 +43,7 @@ def test_a_power_cut_at_any_call_loses_nothing_that_was_acknowledged_or_visible(
 
 
 @pytest.mark.parametrize("kept", POWER_CUTS)
-def test_without_fsync_a_power_cut_at_any_call_takes_only_the_end(kept: str) -> None:
+def test_without_fsync_a_power_cut_at_any_call_loses_only_the_end(kept: str) -> None:
     for call in range(calls_of_a_run(Durability.OS)):
         writer = crashed_at(call, Durability.OS)
         writer.acknowledged = {}

@@ -72,7 +72,7 @@ def test_random_damages_are_each_detected_or_harmless(
     assert trials / 2 < detected < trials or trials < 30
 
 
-def test_with_an_old_committed_end_damage_before_a_later_commit_is_still_told_from_a_torn_tail(tmp_path: Path) -> None:
+def test_with_an_old_committed_end_damage_is_still_distinguished_from_a_torn_tail(tmp_path: Path) -> None:
     log = RecordLog(tmp_path)
     old = (tmp_path / "committed").read_bytes()
     for number in range(5):
@@ -88,7 +88,7 @@ def test_with_an_old_committed_end_damage_before_a_later_commit_is_still_told_fr
         RecordLog(tmp_path)
 
 
-def test_whole_frames_behind_a_torn_one_are_cut_when_none_of_them_was_acknowledged(tmp_path: Path) -> None:
+def test_complete_frames_after_a_torn_one_are_cut_if_none_was_acknowledged(tmp_path: Path) -> None:
     log = RecordLog(tmp_path)
     log.append([b"kept"])
     log.commit()
@@ -103,9 +103,7 @@ def test_whole_frames_behind_a_torn_one_are_cut_when_none_of_them_was_acknowledg
     assert read_all(tmp_path) == {0: b"kept"}
 
 
-def test_what_a_log_that_does_not_wait_for_the_disk_has_lost_is_told(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_records_lost_without_fsync_are_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     log = RecordLog(tmp_path, durability=Durability.OS)
     log.append([b"kept", b"hurt", b"behind"])
     log.commit()

@@ -12,7 +12,7 @@ KEYS = st.tuples(st.sampled_from(["a", "b"]), st.integers(0, 2), st.integers(0, 
 
 
 @given(st.lists(KEYS, max_size=120))
-def test_it_agrees_with_a_set_on_every_key(keys: list[tuple[str, int, int]]) -> None:
+def test_deduplication_agrees_with_a_set(keys: list[tuple[str, int, int]]) -> None:
     seen: set[tuple[str, int, int]] = set()
     deduplication = Deduplication()
     for key in keys:
@@ -24,7 +24,7 @@ def test_it_agrees_with_a_set_on_every_key(keys: list[tuple[str, int, int]]) -> 
 
 
 @given(st.lists(KEYS, max_size=120), st.lists(KEYS, max_size=20))
-def test_a_restored_one_goes_on_as_the_original_would(
+def test_a_restored_deduplication_continues_like_the_original(
     before: list[tuple[str, int, int]], after: list[tuple[str, int, int]]
 ) -> None:
     original, restored = Deduplication(), Deduplication()
@@ -36,7 +36,7 @@ def test_a_restored_one_goes_on_as_the_original_would(
 
 
 @given(st.permutations(range(40)))
-def test_without_gaps_one_range_is_left_whatever_the_order(sequences: list[int]) -> None:
+def test_numbers_without_gaps_form_one_range_in_any_order(sequences: list[int]) -> None:
     deduplication = Deduplication()
     for sequence in sequences:
         deduplication.add("a", 7, sequence)

@@ -21,7 +21,7 @@ from rl4sys.records import (
 from rl4sys.records.outbox import PARCEL_OVERHEAD
 
 
-def test_unacknowledged_parcels_of_earlier_starts_come_first_under_their_old_names(tmp_path: Path) -> None:
+def test_unacknowledged_parcels_of_earlier_starts_are_sent_first_with_their_identities(tmp_path: Path) -> None:
     for epoch in (30, 10, 20):
         box = DiskOutbox(tmp_path, epoch)
         box.offer(f"one of {epoch}".encode())
@@ -45,7 +45,7 @@ def test_evicted_and_refused_parcels_do_not_come_back(tmp_path: Path) -> None:
     assert [parcel.payload for parcel in DiskOutbox(tmp_path, 2, limits).take(1000)] == [b"b"]
 
 
-def test_one_parcel_that_is_never_acknowledged_does_not_keep_the_files_for_ever() -> None:
+def test_one_unacknowledged_parcel_does_not_keep_old_files() -> None:
     disk = SimulatedDisk()
     box = DiskOutbox(HERE, 1, OutboxLimits(10_000), file_bytes=2000, files=disk)
     box.offer(b"stuck")
@@ -57,7 +57,7 @@ def test_one_parcel_that_is_never_acknowledged_does_not_keep_the_files_for_ever(
     assert [parcel.payload for parcel in after.take(1000)] == [b"stuck"]
 
 
-def test_an_outbox_that_is_always_emptied_keeps_one_small_file() -> None:
+def test_an_empty_outbox_keeps_one_small_file() -> None:
     box = DiskOutbox(HERE, 1, file_bytes=1000, files=SimulatedDisk())
     for sequence in range(500):
         box.offer(b"x" * 100)
@@ -65,7 +65,7 @@ def test_an_outbox_that_is_always_emptied_keeps_one_small_file() -> None:
     assert box.disk_bytes < 2500
 
 
-def test_a_full_disk_drops_and_counts_and_recovers() -> None:
+def test_on_a_full_disk_parcels_are_dropped_and_counted_until_there_is_space() -> None:
     disk = SimulatedDisk()
     box = DiskOutbox(HERE, 1, files=disk)
     box.offer(b"before")
@@ -78,7 +78,7 @@ def test_a_full_disk_drops_and_counts_and_recovers() -> None:
     assert [parcel.payload for parcel in box.take(1000)] == [b"after"]
 
 
-def test_with_a_broken_disk_nothing_is_accepted_and_what_is_there_can_still_be_delivered() -> None:
+def test_with_a_broken_disk_nothing_is_accepted_and_earlier_parcels_can_be_delivered() -> None:
     disk = SimulatedDisk()
     box = DiskOutbox(HERE, 1, durability=Durability.FSYNC, files=disk)
     box.offer(b"before")
@@ -99,7 +99,7 @@ def test_with_fsync_an_accepted_parcel_survives_a_power_cut() -> None:
     assert [parcel.payload for parcel in after.take(1000)] == [b"safe"]
 
 
-def test_a_log_that_is_no_outbox_is_refused(tmp_path: Path) -> None:
+def test_a_log_that_is_not_an_outbox_is_refused(tmp_path: Path) -> None:
     log = RecordLog(tmp_path)
     log.append([b"something else"])
     log.close()
@@ -107,7 +107,7 @@ def test_a_log_that_is_no_outbox_is_refused(tmp_path: Path) -> None:
         DiskOutbox(tmp_path, 1)
 
 
-def test_fresh_epochs_differ_and_fit_a_signed_number_of_64_bits() -> None:
+def test_fresh_epochs_differ_and_fit_a_signed_64_bit_integer() -> None:
     epochs = {fresh_epoch() for _ in range(1000)}
     assert len(epochs) == 1000
     assert max(epochs) < 2**63

@@ -74,7 +74,7 @@ def test_many_threads_each_get_their_own_numbers(opened: Opened, tmp_path: Path)
     assert read_all(tmp_path) == dict(told)
 
 
-def test_one_sync_serves_all_who_came_while_the_disk_was_busy(opened: Opened) -> None:
+def test_one_sync_serves_all_appends_that_came_while_the_disk_was_busy(opened: Opened) -> None:
     log, gate = opened
     before = gate.syncs
     hold(gate)
@@ -87,7 +87,7 @@ def test_one_sync_serves_all_who_came_while_the_disk_was_busy(opened: Opened) ->
     assert gate.syncs - before == 2
 
 
-def test_nobody_is_told_before_the_sync_has_returned(opened: Opened, tmp_path: Path) -> None:
+def test_no_append_is_done_before_the_sync_has_returned(opened: Opened, tmp_path: Path) -> None:
     log, gate = opened
     hold(gate)
     waiting = log.append([b"a"])
@@ -99,7 +99,7 @@ def test_nobody_is_told_before_the_sync_has_returned(opened: Opened, tmp_path: P
     assert RecordReader(tmp_path).read() == [(0, b"a")]
 
 
-def test_a_failed_sync_is_told_to_all_who_wait_and_to_all_who_come(opened: Opened) -> None:
+def test_a_failed_sync_fails_waiting_and_later_appends(opened: Opened) -> None:
     log, gate = opened
     hold(gate)
     gate.fault = OSError(errno.EIO, os.strerror(errno.EIO))
@@ -145,7 +145,7 @@ def test_coroutines_share_syncs_as_threads_do(opened: Opened, tmp_path: Path) ->
     assert len(read_all(tmp_path)) == 100
 
 
-def test_closing_writes_what_waits_and_takes_nothing_more(opened: Opened, tmp_path: Path) -> None:
+def test_closing_writes_waiting_appends_and_refuses_later_ones(opened: Opened, tmp_path: Path) -> None:
     log, _ = opened
     last = [log.append([b"x"]) for _ in range(10)]
     log.close()
@@ -154,7 +154,7 @@ def test_closing_writes_what_waits_and_takes_nothing_more(opened: Opened, tmp_pa
         log.append([b"late"])
 
 
-def test_a_full_disk_is_told_and_the_log_goes_on(tmp_path: Path) -> None:
+def test_a_full_disk_fails_the_append_and_the_log_still_works(tmp_path: Path) -> None:
     full = [True]
 
     def reached(name: str) -> None:

@@ -43,7 +43,7 @@ def test_after_an_error_at_any_call_the_log_can_be_reopened_and_then_survives_a_
         writer.check(writer.files.rebooted(keep_nothing))
 
 
-def test_a_disk_that_is_full_at_any_write_of_a_record_stops_nothing_for_good() -> None:
+def test_a_full_disk_at_any_write_does_not_break_the_log() -> None:
     outcomes = [run_with(errno.ENOSPC, call)[1] for call in range(calls_of_a_run())]
     assert sum(error is None for error in outcomes) >= 12
 
@@ -64,7 +64,7 @@ def test_after_a_failed_sync_every_call_raises_the_same_error_until_the_log_is_r
     assert RecordLog(HERE, files=disk).append([b"more"]) in (range(1), range(1, 2))
 
 
-def test_what_a_failed_sync_left_in_the_page_cache_is_written_again_before_it_counts() -> None:
+def test_after_a_failed_sync_unsynced_records_are_written_again() -> None:
     disk = SimulatedDisk()
     log = RecordLog(HERE, files=disk)
     log.append([b"a" * 500])
@@ -78,13 +78,13 @@ def test_what_a_failed_sync_left_in_the_page_cache_is_written_again_before_it_co
     assert read_all(HERE, 0, disk) == {0: b"a" * 500}
 
 
-def test_a_full_disk_takes_the_append_back_and_the_log_goes_on_once_there_is_room() -> None:
+def test_a_full_disk_undoes_the_append_and_the_log_works_once_there_is_space() -> None:
     disk = SimulatedDisk()
     log = RecordLog(HERE, files=disk)
     log.append([b"before"])
     disk.full = True
     for _ in range(3):
-        with pytest.raises(LogFull, match="make room"):
+        with pytest.raises(LogFull, match="free space"):
             log.append([b"too much" * 100])
     assert log.commit() == 1
     disk.full = False

@@ -19,7 +19,7 @@ def sequences(parcels: list[Parcel]) -> list[int]:
     return [parcel.sequence for parcel in parcels]
 
 
-def test_parcels_leave_in_order_and_stay_until_they_are_acknowledged() -> None:
+def test_parcels_are_sent_in_order_and_kept_until_acknowledged() -> None:
     box = outbox()
     offer(box, 3)
     assert sequences(box.take(1000)) == [0, 1, 2]
@@ -28,7 +28,7 @@ def test_parcels_leave_in_order_and_stay_until_they_are_acknowledged() -> None:
     assert (box.backlog, box.in_flight) == (1, 1)
 
 
-def test_after_a_break_what_was_in_flight_goes_first_again() -> None:
+def test_after_a_disconnect_parcels_in_flight_are_sent_first() -> None:
     box = outbox(window=2)
     offer(box, 3)
     assert sequences(box.take(1000)) == [0, 1]
@@ -38,7 +38,7 @@ def test_after_a_break_what_was_in_flight_goes_first_again() -> None:
     assert sequences(box.take(1000)) == [2]
 
 
-def test_one_send_takes_no_more_bytes_than_asked_but_at_least_one_parcel() -> None:
+def test_a_batch_has_no_more_bytes_than_asked_but_at_least_one_parcel() -> None:
     box = outbox()
     offer(box, 3)
     assert sequences(box.take(25)) == [0, 1]
@@ -57,7 +57,7 @@ def test_late_repeated_foreign_and_enormous_acknowledgements_are_harmless() -> N
     assert box.backlog_bytes == 0
 
 
-def test_block_asks_to_wait_and_drops_nothing() -> None:
+def test_with_block_a_full_outbox_drops_nothing() -> None:
     box = outbox(Overflow.BLOCK)
     assert offer(box, 4) == [OfferOutcome.ACCEPTED] * 3 + [OfferOutcome.FULL]
     assert box.drops == {}
@@ -65,21 +65,21 @@ def test_block_asks_to_wait_and_drops_nothing() -> None:
     assert box.offer(b"x" * 10).outcome is OfferOutcome.ACCEPTED
 
 
-def test_drop_newest_keeps_the_old_ones_and_counts() -> None:
+def test_drop_newest_keeps_old_parcels_and_counts_drops() -> None:
     box = outbox(Overflow.DROP_NEWEST)
     assert offer(box, 5) == [OfferOutcome.ACCEPTED] * 3 + [OfferOutcome.DROPPED] * 2
     assert box.drops == {"overflow_newest": 2}
     assert sequences(box.unsettled()) == [0, 1, 2]
 
 
-def test_drop_oldest_keeps_the_new_ones_and_counts() -> None:
+def test_drop_oldest_keeps_new_parcels_and_counts_drops() -> None:
     box = outbox(Overflow.DROP_OLDEST)
     assert offer(box, 5) == [OfferOutcome.ACCEPTED] * 5
     assert box.drops == {"overflow_oldest": 2}
     assert sequences(box.unsettled()) == [2, 3, 4]
 
 
-def test_drop_oldest_spares_what_is_in_flight_and_evicts_nothing_in_vain() -> None:
+def test_drop_oldest_keeps_parcels_in_flight_and_evicts_none_in_vain() -> None:
     box = outbox(Overflow.DROP_OLDEST, window=2)
     offer(box, 3)
     box.take(1000)
@@ -90,13 +90,13 @@ def test_drop_oldest_spares_what_is_in_flight_and_evicts_nothing_in_vain() -> No
 
 
 @pytest.mark.parametrize("overflow", Overflow)
-def test_a_payload_larger_than_the_whole_outbox_is_dropped_rather_than_waited_for(overflow: Overflow) -> None:
+def test_a_payload_larger_than_the_outbox_is_dropped(overflow: Overflow) -> None:
     box = outbox(overflow)
     assert box.offer(b"x" * 1000).outcome is OfferOutcome.DROPPED
     assert box.drops == {"too_large": 1}
 
 
-def test_what_the_server_refuses_for_ever_is_dropped_and_counted_under_its_reason() -> None:
+def test_a_permanently_refused_parcel_is_dropped_and_counted_by_reason() -> None:
     box = outbox()
     offer(box, 2)
     box.take(1000)

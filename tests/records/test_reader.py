@@ -9,7 +9,7 @@ from tests.records.simulated_disk import SimulatedDisk
 from rl4sys.records import LogFull, RecordLog, RecordReader, RecordsDamaged, RecordsGone, verify
 
 
-def test_a_follower_sees_a_record_only_once_it_is_committed(tmp_path: Path) -> None:
+def test_a_reader_sees_a_record_only_once_it_is_committed(tmp_path: Path) -> None:
     log = RecordLog(tmp_path)
     follower = RecordReader(tmp_path)
     log.append([b"a"])
@@ -19,7 +19,7 @@ def test_a_follower_sees_a_record_only_once_it_is_committed(tmp_path: Path) -> N
     assert follower.read() == []
 
 
-def test_a_follower_goes_from_file_to_file_while_the_writer_rotates(tmp_path: Path) -> None:
+def test_a_reader_moves_from_file_to_file_while_the_writer_rotates(tmp_path: Path) -> None:
     log = RecordLog(tmp_path, file_bytes=100)
     follower = RecordReader(tmp_path)
     seen = []
@@ -32,7 +32,7 @@ def test_a_follower_goes_from_file_to_file_while_the_writer_rotates(tmp_path: Pa
     assert [record.number for record in seen] == list(range(40))
 
 
-def test_reading_begins_anywhere(tmp_path: Path) -> None:
+def test_reading_can_start_at_any_record(tmp_path: Path) -> None:
     log = RecordLog(tmp_path, file_bytes=300)
     log.append([bytes([number]) for number in range(5)])
     log.append([bytes([number]) * 100 for number in range(5, 10)])
@@ -50,7 +50,7 @@ def test_a_read_stops_at_its_limit_but_always_makes_progress(tmp_path: Path) -> 
     assert [len(reader.read(limit_bytes=25)) for _ in range(5)] == [1, 1, 3, 2, 0]
 
 
-def test_a_follower_never_keeps_bytes_of_an_append_that_was_taken_back() -> None:
+def test_a_reader_never_keeps_bytes_of_an_undone_append() -> None:
     disk = SimulatedDisk()
     log = RecordLog(HERE, files=disk)
     follower = RecordReader(HERE, files=disk)
@@ -99,7 +99,7 @@ def test_a_position_beyond_the_end_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_directory_without_a_log_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RecordsGone, match="no log"):
+    with pytest.raises(RecordsGone, match="not a log"):
         RecordReader(tmp_path)
 
 

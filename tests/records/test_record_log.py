@@ -22,7 +22,7 @@ from rl4sys.records import (
 )
 
 
-def test_records_come_back_in_order_with_their_numbers(tmp_path: Path) -> None:
+def test_records_are_read_in_order_with_their_numbers(tmp_path: Path) -> None:
     log = RecordLog(tmp_path / "log")
     assert log.append([b"a", b""]) == range(2)
     assert log.append([b"b" * 5000]) == range(2, 3)
@@ -30,7 +30,7 @@ def test_records_come_back_in_order_with_their_numbers(tmp_path: Path) -> None:
     assert read_all(tmp_path / "log") == {0: b"a", 1: b"", 2: b"b" * 5000}
 
 
-def test_numbers_go_on_after_reopening(tmp_path: Path) -> None:
+def test_numbers_continue_after_reopening(tmp_path: Path) -> None:
     for number in range(3):
         log = RecordLog(tmp_path)
         assert log.append([bytes([number])]) == range(number, number + 1)
@@ -83,7 +83,7 @@ def test_a_second_writer_is_refused_until_the_first_is_gone(tmp_path: Path) -> N
     RecordLog(tmp_path).close()
 
 
-def test_a_closed_log_takes_nothing_more(tmp_path: Path) -> None:
+def test_a_closed_log_refuses_appends(tmp_path: Path) -> None:
     log = RecordLog(tmp_path)
     log.close()
     log.close()
@@ -110,7 +110,7 @@ def test_a_file_of_another_format_is_refused_by_its_version(tmp_path: Path) -> N
         RecordLog(tmp_path)
 
 
-def test_without_fsync_a_power_cut_may_take_the_end_and_the_log_opens_all_the_same() -> None:
+def test_without_fsync_a_log_opens_after_a_power_cut_that_lost_its_end() -> None:
     disk = SimulatedDisk()
     log = RecordLog(HERE, durability=Durability.OS, file_bytes=1000, files=disk)
     for _ in range(10):

@@ -21,7 +21,7 @@ def spec(settings: dict[str, Any]) -> PolicySpec:
     return PolicySpec(BoxAction((-1.0,), (1.0,)), builder.program(), head)
 
 
-def test_a_policy_that_reads_chance_travels_and_decides() -> None:
+def test_a_policy_that_reads_noise_is_sent_and_decides() -> None:
     arrived = decode_policy(encode_policy(spec(WHOLE)))
     assert arrived == spec(WHOLE)
     require_decides(arrived)
@@ -40,6 +40,6 @@ def test_a_policy_that_reads_chance_travels_and_decides() -> None:
         ({"std": "much"}, "'std' of noise_conditioned is 'much'"),
     ],
 )
-def test_chance_that_cannot_be_drawn_is_refused(changes: dict[str, Any], complaint: str) -> None:
+def test_noise_of_an_invalid_size_is_refused(changes: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ContractViolation, match=complaint):
         decode_policy(encode_policy(spec(WHOLE | changes)))

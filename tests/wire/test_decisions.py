@@ -19,7 +19,7 @@ def decision(rows: int = 4) -> Decision:
     return Decision(segment.action, segment.extras, question(rows).carry or {})
 
 
-def test_a_question_comes_back_as_it_was() -> None:
+def test_a_decoded_question_equals_the_encoded_one() -> None:
     sent = question()
     got = decode_question(RICH, encode_question(RICH, sent, "session"), max_rows=4)
     assert (got.agent, got.lane, got.step, got.rows) == (sent.agent, sent.lane, sent.step, sent.rows)
@@ -27,12 +27,12 @@ def test_a_question_comes_back_as_it_was() -> None:
     np.testing.assert_equal(got.carry, sent.carry)
 
 
-def test_the_first_question_of_an_episode_has_no_memory() -> None:
+def test_the_first_question_of_an_episode_has_no_carry() -> None:
     first = Question("left", 0, 0, question().observation, None, 4)
     assert decode_question(RICH, encode_question(RICH, first, "session"), max_rows=4).carry is None
 
 
-def test_a_decision_comes_back_with_its_version() -> None:
+def test_a_decoded_decision_has_its_version() -> None:
     version, got = decode_decision(RICH, encode_decision(RICH, decision(), 9), rows=4)
     assert version == 9
     np.testing.assert_equal(got._asdict(), decision()._asdict())
@@ -67,6 +67,6 @@ def test_a_decision_for_another_number_of_rows_is_refused() -> None:
         decode_decision(RICH, encode_decision(RICH, decision(), 9), rows=3)
 
 
-def test_an_observation_that_is_missing_is_named_before_it_is_sent() -> None:
+def test_a_missing_observation_is_named_before_it_is_sent() -> None:
     with pytest.raises(ContractViolation, match="observation"):
         encode_question(LANDER, question(), "session")

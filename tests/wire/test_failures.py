@@ -4,7 +4,7 @@ from rl4sys.wire import FAILURE_METADATA, Failure, FailureReason, RefusalReason
 from rl4sys.wire.generated import training_pb2
 
 
-def test_a_failure_comes_back_from_the_metadata_around_it() -> None:
+def test_a_failure_is_found_among_other_metadata() -> None:
     failure = Failure(FailureReason.INBOX_FULL, retry_after_ms=250)
     assert Failure.from_metadata([("content-type", "application/grpc"), failure.to_metadata()]) == failure
 
@@ -14,11 +14,11 @@ def test_a_failure_comes_back_from_the_metadata_around_it() -> None:
     [[], [("other-bin", b"\x08\x06")], [(FAILURE_METADATA, b"\xff")], [(FAILURE_METADATA, bytes(5000))]],
     ids=["none", "another", "garbage", "endless"],
 )
-def test_what_cannot_be_read_says_nothing_specific(metadata: list[tuple[str, bytes]]) -> None:
+def test_unreadable_metadata_is_an_unspecified_failure(metadata: list[tuple[str, bytes]]) -> None:
     assert Failure.from_metadata(metadata) == Failure()
 
 
-def test_a_reason_from_the_future_keeps_its_delay() -> None:
+def test_an_unknown_reason_keeps_its_delay() -> None:
     later = training_pb2.Failure(retry_after_ms=40)
     data = later.SerializeToString() + b"\x08\xe7\x07"
     assert Failure.from_metadata([(FAILURE_METADATA, data)]) == Failure(FailureReason.UNSPECIFIED, 40)

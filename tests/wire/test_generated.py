@@ -19,7 +19,7 @@ def script(name: str) -> ModuleType:
     return module
 
 
-def test_the_generated_code_was_made_from_the_protos_as_they_are() -> None:
+def test_the_generated_code_is_up_to_date() -> None:
     assert script("generate").fingerprint() == generated.SOURCES_SHA256, "Run: make proto"
 
 
@@ -33,7 +33,7 @@ def test_the_generated_code_describes_the_same_messages_as_the_protos() -> None:
     assert lint.numbers(built) == lint.numbers(written), "Run: make proto"
 
 
-def test_the_wire_is_light_and_stays_within_its_package() -> None:
+def test_the_wire_package_imports_no_heavy_packages() -> None:
     heavy = ("torch", "pydantic", "ray", "omegaconf", "gymnasium", "grpc", "rl4sys.v1")
     program = f"import sys, rl4sys.wire; print(*sorted(sys.modules.keys() & set({heavy!r})))"
     result = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=True)

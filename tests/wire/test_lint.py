@@ -40,12 +40,12 @@ def problems_of(text: str, tmp_path: Path, recorded: list[str] | None = None, na
     return list(lint.problems(protos, lint.numbers(protos) if recorded is None else recorded))
 
 
-def test_the_protos_of_the_project_are_clean() -> None:
+def test_the_protos_of_the_project_pass_the_lint() -> None:
     lint = script("lint")
     assert lint.problems(lint.compiled(PROTOS), lint.NUMBERS.read_text().splitlines()) == []
 
 
-def test_a_good_proto_has_no_problems(tmp_path: Path) -> None:
+def test_a_good_proto_passes_the_lint(tmp_path: Path) -> None:
     assert problems_of(GOOD, tmp_path) == []
 
 
@@ -67,11 +67,11 @@ def test_a_good_proto_has_no_problems(tmp_path: Path) -> None:
         ("service Greeter", "service greeter", "expected PascalCase"),
     ],
 )
-def test_each_fault_is_named(before: str, after: str, words: str, tmp_path: Path) -> None:
+def test_each_lint_problem_is_named(before: str, after: str, words: str, tmp_path: Path) -> None:
     assert any(words in problem for problem in problems_of(GOOD.replace(before, after), tmp_path))
 
 
-def test_a_file_with_another_kind_of_name_is_found(tmp_path: Path) -> None:
+def test_a_badly_named_proto_file_is_found(tmp_path: Path) -> None:
     assert any("lower_snake.proto" in problem for problem in problems_of(GOOD, tmp_path, name="Greeting"))
 
 
@@ -94,13 +94,13 @@ RECORDED = [
     ],
     ids=["another type", "another name", "another number", "name not reserved"],
 )
-def test_a_number_never_changes_its_meaning(before: str, after: str, tmp_path: Path) -> None:
+def test_a_field_number_cannot_be_reused(before: str, after: str, tmp_path: Path) -> None:
     assert problems_of(GOOD, tmp_path, RECORDED) == []
     found = problems_of(GOOD.replace(before, after), tmp_path, RECORDED)
     assert any("Greeting 1 text string: was removed or changed" in problem for problem in found)
 
 
-def test_a_field_may_go_when_its_number_and_name_are_reserved(tmp_path: Path) -> None:
+def test_a_field_may_be_removed_if_its_number_and_name_are_reserved(tmp_path: Path) -> None:
     without = GOOD.replace("  // Its words.\n  string text = 1;", '  reserved 1;\n  reserved "text";')
     assert problems_of(without, tmp_path, RECORDED) == []
 

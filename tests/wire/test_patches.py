@@ -22,7 +22,7 @@ def difference() -> Patch:
 
 @pytest.mark.parametrize("patch", [difference(), ModelStore(SECOND).patch(None)])
 @given(part_bytes=st.integers(1, 5000))
-def test_a_patch_comes_back_from_its_parts_as_it_was(patch: Patch, part_bytes: int) -> None:
+def test_a_patch_decoded_from_its_chunks_equals_the_original(patch: Patch, part_bytes: int) -> None:
     parts = [part.SerializeToString() for part in encode_patch(patch, part_bytes)]
     assert decode_patch(map(weights_pb2.PatchChunk.FromString, parts), SIZE) == patch
 
@@ -33,7 +33,7 @@ def test_every_encoding_has_its_name_and_number_on_the_wire() -> None:
     assert on_the_wire == {f"PATCH_ENCODING_{encoding.name}": encoding.value for encoding in Encoding}
 
 
-def test_a_damaged_payload_is_found_when_it_is_applied() -> None:
+def test_a_damaged_payload_is_detected_when_it_is_applied() -> None:
     parts = list(encode_patch(ModelStore(SECOND).patch(None), 500))
     parts[2].payload = bytes(500)
     with pytest.raises(PatchMismatch):
@@ -42,10 +42,10 @@ def test_a_damaged_payload_is_found_when_it_is_applied() -> None:
 
 Parts = list[weights_pb2.PatchChunk]
 BROKEN: dict[str, tuple[Callable[[Parts], Any], str]] = {
-    "nothing": (lambda parts: parts.clear(), "before its first part"),
+    "nothing": (lambda parts: parts.clear(), "before its first chunk"),
     "no header": (lambda parts: parts[0].ClearField("header"), "no header"),
-    "a second header": (lambda parts: parts[1].header.CopyFrom(parts[0].header), "later part"),
-    "an empty part": (lambda parts: parts[1].ClearField("payload"), "later part"),
+    "a second header": (lambda parts: parts[1].header.CopyFrom(parts[0].header), "later chunk"),
+    "an empty part": (lambda parts: parts[1].ClearField("payload"), "later chunk"),
     "a missing part": (lambda parts: parts.pop(), "ended after"),
     "a part too many": (lambda parts: parts.append(parts[-1]), "more than"),
     "other weights": (lambda parts: setattr(parts[0].header, "size", 999), "for 999 weights"),
@@ -60,14 +60,14 @@ BROKEN: dict[str, tuple[Callable[[Parts], Any], str]] = {
 
 
 @pytest.mark.parametrize(("change", "words"), BROKEN.values(), ids=list(BROKEN))
-def test_a_stream_that_is_no_patch_is_refused_with_what_to_do(change: Callable[[Parts], Any], words: str) -> None:
+def test_a_bad_stream_of_chunks_is_refused_with_advice(change: Callable[[Parts], Any], words: str) -> None:
     parts = list(encode_patch(difference(), 100))
     change(parts)
     with pytest.raises(ContractViolation, match=f"{words}.*pull in full"):
         decode_patch(parts, SIZE)
 
 
-def test_a_stream_that_never_ends_is_left_after_what_it_announced() -> None:
+def test_an_endless_stream_is_refused_after_its_stated_length() -> None:
     first = next(encode_patch(difference(), 100))
 
     def endless() -> Any:

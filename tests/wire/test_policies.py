@@ -15,18 +15,18 @@ Change = Callable[[policy_pb2.PolicySpec], Any]
 
 
 @given(policies())
-def test_any_policy_comes_back_as_it_was(spec: PolicySpec) -> None:
+def test_a_decoded_policy_equals_the_encoded_one(spec: PolicySpec) -> None:
     data = encode_policy(spec).SerializeToString()
     again = decode_policy(parse(policy_pb2.PolicySpec, data))
     assert again == spec
     assert again.to_json() == spec.to_json()
 
 
-def test_what_came_back_can_act() -> None:
+def test_a_decoded_policy_can_act() -> None:
     NumpyPolicy(decode_policy(encode_policy(recurrent_policy())))
 
 
-def test_a_truth_value_stays_one_and_a_whole_number_stays_whole() -> None:
+def test_bools_and_integers_keep_their_types() -> None:
     settings = {"truth": True, "whole": 1, "real": 1.0, "wholes": [1, 2], "reals": [1.0, 2.0], "text": "tanh"}
     spec = recurrent_policy()
     ops = (dataclasses.replace(spec.program.ops[0], settings=settings), *spec.program.ops[1:])
@@ -38,7 +38,7 @@ def test_a_truth_value_stays_one_and_a_whole_number_stays_whole() -> None:
 
 
 BROKEN: dict[str, tuple[Change, str]] = {
-    "no action": (lambda m: m.ClearField("action"), "of no kind"),
+    "no action": (lambda m: m.ClearField("action"), "does not know the action's kind"),
     "no choices": (lambda m: m.action.discrete.ClearField("n"), "choices"),
     "no parts": (lambda m: m.action.multi_discrete.SetInParent(), "choices"),
     "empty box": (lambda m: m.action.box.SetInParent(), "bounds"),
@@ -55,7 +55,10 @@ BROKEN: dict[str, tuple[Change, str]] = {
     "ops in another order": (lambda m: m.program.ops.insert(0, m.program.ops.pop()), "by then"),
     "an op without a name": (lambda m: m.program.ops[0].ClearField("kind"), "An op"),
     "a memory from nowhere": (lambda m: setattr(m.program.carry[0], "next", "ghost"), "the memory reads"),
-    "a setting without a value": (lambda m: m.head.settings["x"].SetInParent(), "'x' has no value"),
+    "a setting without a value": (
+        lambda m: m.head.settings["x"].SetInParent(),
+        "does not know the kind of setting 'x'",
+    ),
     "an infinite setting": (lambda m: setattr(m.head.settings["x"], "real", float("inf")), "finite"),
 }
 
@@ -68,7 +71,7 @@ def test_a_broken_policy_is_refused_with_what_is_wrong(change: Change, words: st
         decode_policy(message)
 
 
-def test_a_number_beyond_64_bits_cannot_travel() -> None:
+def test_an_integer_beyond_64_bits_is_refused() -> None:
     spec = recurrent_policy()
     op = Op("scale", ("r",), (), (), {"factor": 2**63})
     with pytest.raises(ContractViolation, match="64 bits"):

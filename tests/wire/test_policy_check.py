@@ -24,7 +24,7 @@ def with_tensor(name: str, *shape: int) -> PolicySpec:
 
 
 @pytest.mark.parametrize("spec", [SPEC, small_policy(masked=True), small_policy(recurrent=True), recurrent_policy()])
-def test_a_policy_that_fits_together_passes(spec: PolicySpec) -> None:
+def test_a_consistent_policy_is_accepted(spec: PolicySpec) -> None:
     require_decides(spec)
 
 
@@ -48,6 +48,6 @@ def test_a_policy_that_fits_together_passes(spec: PolicySpec) -> None:
         with_ops(Op("leaky_relu", ("x",), ("observation",), (), {"slope": "steep"})),
     ],
 )
-def test_a_policy_that_does_not_is_refused(spec: PolicySpec) -> None:
+def test_an_inconsistent_policy_is_refused(spec: PolicySpec) -> None:
     with pytest.raises(ContractViolation, match="cannot be run here"):
         require_decides(spec)

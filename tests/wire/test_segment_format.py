@@ -15,7 +15,7 @@ FLOAT = arrays_pb2.ELEMENT_TYPE_FLOAT32
 
 
 @given(formats())
-def test_any_format_comes_back_with_the_same_hash(form: SegmentFormat) -> None:
+def test_a_decoded_format_has_the_same_hash(form: SegmentFormat) -> None:
     again = SegmentFormat.from_message(form.to_message())
     assert again == form
     assert again.hash == form.hash
@@ -25,7 +25,7 @@ def test_any_format_comes_back_with_the_same_hash(form: SegmentFormat) -> None:
     ("action", "choices"),
     [(DiscreteAction(4, start=1), (4,)), (MultiDiscreteAction((2, 3)), (2, 3)), (BoxAction((-1.0,), (1.0,)), ())],
 )
-def test_a_policy_says_how_its_segments_travel(action: ActionSpec, choices: tuple[int, ...]) -> None:
+def test_the_format_of_a_policy_has_its_schema_and_choices(action: ActionSpec, choices: tuple[int, ...]) -> None:
     form = SegmentFormat.of(dataclasses.replace(recurrent_policy(), action=action))
     assert form.choices == choices
     assert [column.spec.name for column in form.carry] == ["core.hidden", "core.cell"]
@@ -53,7 +53,7 @@ def test_the_hash_changes_with_the_number_of_choices_and_the_order_of_arrays() -
     assert SegmentFormat(turned, RICH.choices).hash != RICH.hash
 
 
-def test_the_hash_of_lunar_lander_is_the_same_for_ever() -> None:
+def test_the_hash_of_lunar_lander_never_changes() -> None:
     # Outboxes on clients' disks remember it.
     assert LANDER.hash.hex() == "9936890ce7e4eada2c5b4b3a5299e1417bb378a90089876fd309d04febdadcc8"
 
@@ -86,7 +86,7 @@ def test_choices_must_fit_the_action(choices: tuple[int, ...]) -> None:
         SegmentFormat.from_message(message)
 
 
-def test_a_type_that_numpy_alone_knows_cannot_travel() -> None:
+def test_a_dtype_outside_the_contract_is_refused() -> None:
     schema = dataclasses.replace(LANDER.schema, extras=(ArraySpec("when", "datetime64[s]", ()),))
-    with pytest.raises(ContractViolation, match=r"datetime64.* cannot travel"):
+    with pytest.raises(ContractViolation, match=r"datetime64.* cannot be sent"):
         SegmentFormat(schema, (4,)).to_message()

@@ -60,7 +60,7 @@ def test_decoded_arrays_are_read_only(form: SegmentFormat, segment: Segment) -> 
         assert not any(array.flags.writeable for array in arrays_of(decoded))
 
 
-def test_a_step_of_lunar_lander_costs_less_than_45_bytes_with_everything_around_it() -> None:
+def test_a_step_of_lunar_lander_takes_less_than_45_bytes_including_overhead() -> None:
     pushed = training_pb2.PushedSegment(sequence=10**9, segment=encode_segment(LANDER, lander_segment(100)))
     request = training_pb2.PushRequest(session="s" * 32, epoch=2**60, schema_hash=LANDER.hash, segments=[pushed])
     grpc_and_http_frames = 200
@@ -68,7 +68,7 @@ def test_a_step_of_lunar_lander_costs_less_than_45_bytes_with_everything_around_
 
 
 @pytest.mark.parametrize(("n", "width"), [(1, 1), (256, 1), (257, 2), (2**16, 2), (2**16 + 1, 4), (2**32 + 1, 8)])
-def test_actions_travel_in_the_smallest_type_that_holds_every_choice(n: int, width: int) -> None:
+def test_actions_are_sent_in_the_smallest_type_that_holds_every_choice(n: int, width: int) -> None:
     schema = SegmentSchema((ArraySpec("queue", "float32", ()),), ArraySpec("action", "int64", ()))
     segment = dataclasses.replace(lander_segment(2), observation={"queue": np.zeros(3, np.float32)}, extras={})
     segment = dataclasses.replace(segment, action=np.array([0, n - 1]))
@@ -113,9 +113,7 @@ WRONG: dict[str, tuple[Change, RefusalReason, str]] = {
 
 
 @pytest.mark.parametrize(("change", "reason", "words"), WRONG.values(), ids=list(WRONG))
-def test_what_cannot_be_learned_from_is_refused_with_its_reason(
-    change: Change, reason: RefusalReason, words: str
-) -> None:
+def test_a_bad_segment_is_refused_with_its_reason(change: Change, reason: RefusalReason, words: str) -> None:
     data = rebuilt(encode_segment(RICH, rich_segment()), change)
     with pytest.raises(SegmentRefused, match=words) as refusal:
         received(RICH, data, client="camera")
@@ -134,6 +132,6 @@ SPOILED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("changes", SPOILED.values(), ids=list(SPOILED))
-def test_a_client_is_told_at_once_what_it_recorded_wrongly(changes: dict[str, Any]) -> None:
+def test_a_badly_recorded_segment_is_refused_before_it_is_sent(changes: dict[str, Any]) -> None:
     with pytest.raises(SegmentRefused, match="Client 'lander' recorded a segment"):
         encode_segment(LANDER, dataclasses.replace(lander_segment(3), **changes))

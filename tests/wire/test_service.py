@@ -63,7 +63,7 @@ def training() -> Iterator[TrainingStub]:
     server.stop(None).wait()
 
 
-def test_schema_and_policy_arrive_with_the_reply_to_join(training: TrainingStub) -> None:
+def test_the_join_reply_has_the_schema_and_the_policy(training: TrainingStub) -> None:
     reply = training.Join(training_pb2.JoinRequest(client="client"), timeout=10)
     assert SegmentFormat.from_message(reply.schema).hash == reply.schema_hash == LANDER.hash
     assert decode_policy(reply.explore) == recurrent_policy()
@@ -76,7 +76,7 @@ def test_pushed_segments_are_acknowledged_by_their_numbers(training: TrainingStu
     assert covered(reply.acknowledged, range(10)) == {4, 5, 9}
 
 
-def test_a_model_larger_than_a_part_arrives_whole(training: TrainingStub) -> None:
+def test_a_patch_larger_than_a_chunk_arrives_complete(training: TrainingStub) -> None:
     assert decode_patch(training.Pull(training_pb2.PullRequest(), timeout=10), 5000) == STORE.patch(None)
 
 

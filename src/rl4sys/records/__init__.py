@@ -1,4 +1,4 @@
-"""Durable records: append-only files that survive crashes, their readers, and what client and server keep in them."""
+"""Durable records: append-only logs that survive crashes, their readers, and the outbox of a client."""
 
 from rl4sys.records.deduplication import Deduplication
 from rl4sys.records.disk_outbox import DiskOutbox, fresh_epoch

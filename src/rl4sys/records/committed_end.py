@@ -1,4 +1,4 @@
-"""The small file through which a writer tells other processes, cheaply, how far they may read."""
+"""The small file in which a writer publishes, cheaply, how far other processes may read."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ _ATTEMPTS = 1000
 
 
 class Ends(NamedTuple):
-    """Two numbers, each one past the last record that it covers."""
+    """Two record numbers, each one past the last record that it covers."""
 
     committed: int
-    """Followers may read every record below."""
+    """Readers may read every record below."""
     durable: int
-    """Every record below is on the disk; what is missing of these was damaged, not torn."""
+    """Every record below is on the disk; if one of these is missing, the log is damaged, not torn."""
 
 
 class CommittedEnd:
-    """The file as its writer and its followers hold it. It is written in place, so it can be kept open."""
+    """The open file, for the writer and for readers. It is written in place, so it can be kept open."""
 
     def __init__(self, file: File) -> None:
         self._file = file
 
     def publish(self, ends: Ends) -> None:
-        """Tell followers. Never before the records themselves are as safe as they should be."""
+        """Write the numbers. Never before the records themselves are as safe as they should be."""
         self._file.write(0, _encode(ends))
 
     def sync(self) -> None:
-        """Wait until the numbers are on the disk. Only at rotation and closing: frames carry `durable` as well."""
+        """Wait until the numbers are on the disk. Only at rotation and closing: frames contain `durable` as well."""
         self._file.sync()
 
     def read_now(self) -> Ends | None:
-        """What the file says; None if a write is under way or the file is damaged."""
+        """The numbers in the file; None if a write is under way or the file is damaged."""
         data = self._file.read(0, _BYTES)
         if len(data) < _BYTES or _CRC.unpack_from(data, _BODY.size)[0] != crc32(data[: _BODY.size]):
             return None
@@ -51,7 +51,7 @@ class CommittedEnd:
         return Ends(committed, durable) if magic == _MAGIC else None
 
     def read(self) -> Ends:
-        """What the file says, read again while a write is under way (which takes nanoseconds)."""
+        """The numbers in the file, read again while a write is under way (which takes nanoseconds)."""
         for _ in range(_ATTEMPTS):
             ends = self.read_now()
             if ends is not None:
@@ -61,12 +61,12 @@ class CommittedEnd:
         )
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
 
 def create(directory: Path, files: Files, ends: Ends) -> CommittedEnd:
-    """A new file, wholly there or not at all."""
+    """A new file, created atomically."""
     aside = directory / f"{NAME}.tmp"
     file = files.create(aside)
     try:

@@ -1,4 +1,4 @@
-"""Which segments a learner already has, for ever and exactly: what makes sending twice harmless."""
+"""Which segments a learner already has, exactly and permanently, so that sending one twice is harmless."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class SequenceSet:
-    """A set of numbers kept as ranges, so that numbers without gaps take no space."""
+    """A set of sequence numbers stored as ranges, so that numbers without gaps take no space."""
 
     def __init__(self, bounds: list[int] | None = None) -> None:
         self.bounds = bounds or []
@@ -20,7 +20,7 @@ class SequenceSet:
         return bisect_right(self.bounds, sequence) % 2 == 1
 
     def add(self, sequence: int) -> bool:
-        """Take a number in; False if it was there already."""
+        """Add a number; False if it was there already."""
         bounds = self.bounds
         if bounds and sequence == bounds[-1]:
             # By far the most frequent case: the number after the last.
@@ -37,7 +37,7 @@ class SequenceSet:
 
 
 class Deduplication:
-    """Every (client, epoch, sequence) that is in the log. A fold over the log: it does no I/O and forgets nothing.
+    """Every (client, epoch, sequence) that was ever in the log. A fold over the log: it does no I/O.
 
     Memory grows with the number of (client, epoch) pairs and of gaps in their sequences, not with records.
     """
@@ -47,7 +47,7 @@ class Deduplication:
         self._epochs: Counter[str] = Counter()
 
     def add(self, client: str, epoch: int, sequence: int) -> bool:
-        """Note a segment; False if it was noted before, so that it must not be trained on again."""
+        """Add a segment; False if it was there already and must not be learned from again."""
         sequences = self._seen.get((client, epoch))
         if sequences is None:
             sequences = self._seen[client, epoch] = SequenceSet()
@@ -60,19 +60,19 @@ class Deduplication:
         return sequences is not None and sequence in sequences
 
     def knows_epoch(self, client: str, epoch: int) -> bool:
-        """Whether there is a segment of this life of a client."""
+        """Whether there is a segment of this epoch of a client."""
         return (client, epoch) in self._seen
 
     def epochs(self, client: str) -> int:
-        """How many lives of a client are remembered."""
+        """How many epochs of a client are remembered."""
         return self._epochs[client]
 
     def state(self) -> dict[str, Any]:
-        """Plain values that `restore` takes back; they go into a checkpoint beside the log position they belong to."""
+        """Plain values for `restore`, to be saved together with the log position they belong to."""
         return {"seen": [[client, epoch, *sequences.bounds] for (client, epoch), sequences in self._seen.items()]}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Become what `state` described."""
+        """Replace the contents by those of `state`."""
         self._seen, self._epochs = {}, Counter()
         for client, epoch, *bounds in state["seen"]:
             if len(bounds) % 2 or any(a >= b for a, b in pairwise(bounds)):

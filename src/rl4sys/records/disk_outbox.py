@@ -1,4 +1,4 @@
-"""An outbox that survives its client: every parcel and every settlement is a record in a log of its own."""
+"""An outbox on disk: every parcel and every settlement is a record in a log of its own."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _IS_PARCEL, _IS_SETTLED = 1, 2
 
 
 def fresh_epoch() -> int:
-    """An epoch that no start of any client has had, also after its directory was lost: 63 random bits."""
+    """A new epoch, unique even if the directory was lost: 63 random bits."""
     return secrets.randbits(63)
 
 
 class DiskOutbox:
-    """An `Outbox` whose unsettled parcels are there again after a kill, under their old names.
+    """An `Outbox` whose unsettled parcels survive a kill, with their epochs and sequence numbers.
 
     It keeps them in memory as well, so the capacity bounds both; the files take at most about twice that. With the
-    default durability parcels survive a kill of the client, not a power cut. Not for several threads at once.
+    default durability parcels survive a kill of the client, not a power cut. Not safe for several threads.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class DiskOutbox:
         self._log = RecordLog(directory, durability=durability, file_bytes=file_bytes, files=files)
         self._file_bytes = file_bytes
         self._notes: list[bytes] = []
-        """Settlements that are not in the log yet. There are no more than unsettled parcels in it."""
+        """Settlements that are not in the log yet; never more than there are unsettled parcels in it."""
         try:
             parcels, self._places = _fold(self._log)
         except BaseException:
@@ -56,7 +56,7 @@ class DiskOutbox:
 
     @property
     def epoch(self) -> int:
-        """The epoch of what is offered now."""
+        """The epoch of new parcels."""
         return self._outbox.epoch
 
     @property
@@ -66,7 +66,7 @@ class DiskOutbox:
 
     @property
     def backlog_bytes(self) -> int:
-        """What they count for; at most the capacity, unless an earlier start left more: see `Outbox.backlog_bytes`."""
+        """Their cost in bytes; at most the capacity, unless an earlier start left more: see `Outbox.backlog_bytes`."""
         return self._outbox.backlog_bytes
 
     @property
@@ -81,12 +81,12 @@ class DiskOutbox:
 
     @property
     def broken(self) -> OSError | None:
-        """Why nothing more is accepted; None while the disk works. What is in memory can still be delivered."""
+        """Why nothing more is accepted; None while the disk works. Parcels in memory can still be delivered."""
         return self._log.broken
 
     @property
     def disk_bytes(self) -> int:
-        """Bytes of the files now."""
+        """Present size of the files."""
         return self._log.size
 
     def unsettled(self) -> list[Parcel]:
@@ -94,7 +94,7 @@ class DiskOutbox:
         return self._outbox.unsettled()
 
     def offer(self, payload: bytes) -> Offer:
-        """Take a payload in; accepted means written. A full disk drops it (`disk_full`); a broken one also raises."""
+        """Add a payload; accepted means written. A full disk drops it (`disk_full`); a broken one also raises."""
         offer = self._outbox.offer(payload)
         if offer.parcel is None:
             return offer
@@ -102,7 +102,7 @@ class DiskOutbox:
         earlier = len(self._notes)
         self._note_settled(offer.evicted)
         try:
-            # Evictions last: if a crash tears this append, nothing has made way for nothing.
+            # Evictions last: if a crash tears this append, no parcel was evicted in vain.
             numbers = self._append([*self._notes[:earlier], _encode(offer.parcel), *self._notes[earlier:]])
         except LogFull:
             self._outbox.refuse(*offer.parcel.key, "disk_full")
@@ -121,29 +121,29 @@ class DiskOutbox:
         return self._outbox.take(limit_bytes)
 
     def acknowledge(self, epoch: int, sequences: range) -> list[Parcel]:
-        """The server has these for ever; those that were still here."""
+        """The server has stored these permanently; returns those that were still here."""
         settled = self._outbox.acknowledge(epoch, sequences)
         self._note_settled(settled)
         self._tidy()
         return settled
 
     def refuse(self, epoch: int, sequence: int, reason: str) -> Parcel | None:
-        """The server will never take this one: drop it, counted under the reason."""
+        """The server will never store this one: drop it, counted under the reason."""
         parcel = self._outbox.refuse(epoch, sequence, reason)
         self._note_settled([parcel] if parcel is not None else [])
         self._tidy()
         return parcel
 
     def disconnected(self) -> None:
-        """What was in flight may be lost: send it again, first and in order."""
+        """Parcels in flight may be lost: send them again, first and in order."""
         self._outbox.disconnected()
 
     def close(self) -> None:
-        """Let go of the files; what is unsettled is there at the next start."""
+        """Close the files; unsettled parcels are there at the next start."""
         self._log.close()
 
     def _note_settled(self, parcels: Iterable[Parcel]) -> None:
-        """Note that these need no resending, neighbours together. A full disk delays the notes, not the deliveries."""
+        """Note that these need not be sent again, consecutive ones together. A full disk delays only the notes."""
         begin = end = epoch = -1
         for parcel in parcels:
             self._places.pop(parcel.key, None)
@@ -158,8 +158,8 @@ class DiskOutbox:
     def _tidy(self) -> None:
         """Write the notes, and remove files without unsettled parcels.
 
-        What a failing disk forgets here is sent once more after a restart, and ignored by the server as a repeat; the
-        next offer tells of the failure.
+        Settlements lost on a failing disk are sent once more after a restart, and ignored by the server as repeats; the
+        next offer reports the failure.
         """
         with suppress(LogFull, LogBroken):
             if self._notes:
@@ -168,14 +168,14 @@ class DiskOutbox:
                 self._notes = []
                 failpoint("after settlement")
             if self._log.size > 2 * max(self._outbox.limits.capacity_bytes, self.backlog_bytes) + 2 * self._file_bytes:
-                self._write_anew()
+                self._rewrite()
         failpoint("before outbox prune")
         with suppress(LogBroken):
             self._log.prune(next(iter(self._places.values()), self._log.end))
         failpoint("after outbox prune")
 
-    def _write_anew(self) -> None:
-        """Put every unsettled parcel at the end of the log: an old one keeps too many files."""
+    def _rewrite(self) -> None:
+        """Append every unsettled parcel to the log again, because old ones keep too many files."""
         failpoint("before parcels rewritten")
         unsettled = self._outbox.unsettled()
         numbers = self._append([_encode(parcel) for parcel in unsettled])
@@ -211,7 +211,7 @@ def _apply(record: Record, parcels: dict[tuple[int, int], Parcel], places: dict[
     if kind == bytes([_IS_PARCEL]) and len(payload) >= _PARCEL.size:
         _, epoch, sequence = _PARCEL.unpack_from(payload)
         key = (epoch, sequence)
-        # Written anew: the parcel keeps its turn, and its place is the new one, in the order of the places.
+        # Rewritten: the parcel keeps its order, and its place is now that of the newer record.
         places.pop(key, None)
         places[key] = record.number
         parcels.setdefault(key, Parcel(epoch, sequence, payload[_PARCEL.size :]))
@@ -223,5 +223,5 @@ def _apply(record: Record, parcels: dict[tuple[int, int], Parcel], places: dict[
     else:
         raise RecordsDamaged(
             f"Record {record.number} of the outbox is neither a parcel nor a settlement. It was written by a newer "
-            f"version or is no outbox: use that version, or choose another directory."
+            f"version, or this is not an outbox: use that version, or choose another directory."
         )

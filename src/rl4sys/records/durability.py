@@ -1,4 +1,4 @@
-"""What an acknowledgement is worth: which accidents a committed record survives."""
+"""Durability levels: what a committed record survives."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rl4sys.records.memory_files import MemoryFiles
 
 
 class Durability(StrEnum):
-    """From the safest to the least."""
+    """What a committed record survives, from the safest level down."""
 
     FSYNC = "fsync"
     """On the disk: survives a power cut."""
@@ -18,9 +18,9 @@ class Durability(StrEnum):
     """With the operating system: survives kill -9 of the process, not a power cut."""
 
     MEMORY = "memory"
-    """In this process only: gone with it. Readers must live in the same process."""
+    """In this process only: lost with it. Readers must be in the same process."""
 
 
 def files_for(durability: Durability) -> Files:
-    """Where a log of this durability keeps its files."""
+    """The files of a log with this durability."""
     return MemoryFiles() if durability is Durability.MEMORY else DiskFiles()

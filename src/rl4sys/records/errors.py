@@ -1,31 +1,31 @@
-"""What can go wrong with record files, each with what to do next."""
+"""Errors of record files."""
 
 from __future__ import annotations
 
 import errno
 
 NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
-"""Failures of a write that pass by themselves once somebody makes room."""
+"""Errors of a write that end once there is free space again."""
 
 
 class RecordsDamaged(Exception):
-    """Records that were acknowledged are unreadable or missing. Nothing after them is read as if they never were."""
+    """Acknowledged records are unreadable or missing. Reading stops there instead of skipping them."""
 
 
 class RecordsGone(Exception):
-    """A reader asks for records that were pruned, or that the log no longer reaches."""
+    """A reader asks for records that were pruned, or that lie beyond the end of the log."""
 
 
 class LogInUse(Exception):
-    """Another writer has the log open; two would write over each other."""
+    """Another writer has the log open; two would overwrite each other's records."""
 
 
 class LogFull(Exception):
-    """There is no space for these records. They were taken back; the next append may succeed without reopening."""
+    """There is no space for these records. Nothing was appended; a later append may succeed without reopening."""
 
 
 class LogBroken(Exception):
-    """A write or a sync failed, so what is on the disk is unknown. Nothing is accepted until the log is reopened."""
+    """A write or a sync failed, so the contents of the disk are unknown. Reopen the log to append again."""
 
 
 class LogClosed(Exception):
@@ -33,4 +33,4 @@ class LogClosed(Exception):
 
 
 class Backlogged(Exception):
-    """More bytes wait for the disk than are allowed to. Nothing of this append was taken; try again later."""
+    """Too many bytes wait for the disk. Nothing of this append was accepted; try again later."""

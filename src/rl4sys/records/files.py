@@ -1,4 +1,4 @@
-"""The few file operations that records need, as a seam: the real disk here, simulated failures in the tests."""
+"""The file operations that records need, as a protocol: the real disk here, simulated failures in tests."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ class File(Protocol):
     """One open file, addressed by byte offsets."""
 
     def size(self) -> int:
-        """Its length in bytes now."""
+        """Its present length in bytes."""
 
     def read(self, offset: int, length: int) -> bytes:
         """Up to `length` bytes from `offset`; fewer only at the end of the file."""
 
     def write(self, offset: int, data: bytes) -> None:
-        """Hand all of `data` to the operating system. After a failure any part of it may have been written."""
+        """Pass all of `data` to the operating system. After a failure any part of it may have been written."""
 
     def truncate(self, length: int) -> None:
-        """Cut everything from `length` on."""
+        """Remove everything from `length` on."""
 
     def sync(self) -> None:
         """Wait until contents and length are on the disk."""
 
     def close(self) -> None:
-        """Let go of the file; syncs nothing."""
+        """Close the file without syncing it."""
 
 
 class Lock(Protocol):
     """The right to write a log; it ends with `release` or with the process."""
 
     def release(self) -> None:
-        """Let another writer in."""
+        """Allow another writer."""
 
 
 class Files(Protocol):
-    """A place where files live."""
+    """A file system."""
 
     def names(self, directory: Path) -> list[str]:
-        """The names in a directory, in no order."""
+        """The names in a directory, in any order."""
 
     def make_directory(self, directory: Path) -> None:
         """Create a directory, durably, with its parents; one that exists is left as it is."""
@@ -58,10 +58,10 @@ class Files(Protocol):
         """An existing file to read."""
 
     def rename(self, source: Path, target: Path) -> None:
-        """Give a file another name in one step; who had the name before loses it."""
+        """Rename a file atomically, replacing one that had the name."""
 
     def remove(self, path: Path) -> None:
-        """Remove a name; who has the file open can go on reading."""
+        """Remove a file; readers that have it open can still read it."""
 
     def sync_directory(self, directory: Path) -> None:
         """Wait until the names in a directory are on the disk."""
@@ -85,7 +85,7 @@ class DiskFile:
     def write(self, offset: int, data: bytes) -> None:
         written = os.pwrite(self._descriptor, data, offset)
         while written < len(data):
-            # A disk that fills up takes a part first and says why only when asked again.
+            # A disk that fills up writes a part first, and reports the error only for the rest.
             written += os.pwrite(self._descriptor, memoryview(data)[written:], offset + written)
 
     def truncate(self, length: int) -> None:

@@ -1,4 +1,4 @@
-"""How records look in a file: a header, then one frame after another. FORMAT.md is the specification."""
+"""The format of a record file: a header, then one frame after another. FORMAT.md is the specification."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from zlib import crc32
 FORMAT_VERSION = 1
 SUFFIX = ".records"
 MAX_PAYLOAD = 2**30
-"""Bytes in one record. A limit far below 2³² keeps every sum of lengths and offsets out of reach of overflow in C++."""
+"""Bytes in one record. A limit far below 2³² rules out overflow of lengths and offsets in C++."""
 
 _MAGIC = b"RL4SRECS"
 _HEADER = struct.Struct("<8sIQ")
@@ -22,7 +22,7 @@ FRAME_BYTES = _FRAME.size + _CRC.size
 
 
 class Frame(NamedTuple):
-    """Where a record lies within some bytes."""
+    """The position of a record within some bytes."""
 
     number: int
     durable: int
@@ -38,7 +38,7 @@ def file_name(first: int) -> str:
 
 
 def first_numbers(names: list[str]) -> list[int]:
-    """The first record numbers of the record files among some names, in order; other names are somebody else's."""
+    """The first record numbers of the record files among some names, in order; other files are ignored."""
     stems = [name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX)]
     return sorted(int(stem) for stem in stems if len(stem) == 20 and stem.isascii() and stem.isdigit())
 
@@ -55,7 +55,7 @@ def header_fault(data: bytes, first: int) -> str | None:
         return f"it has {len(data)} bytes, and a header takes {HEADER_BYTES}"
     magic, version, number = _HEADER.unpack_from(data)
     if magic != _MAGIC:
-        return "it does not begin like a file of records"
+        return "it does not start like a file of records"
     if _CRC.unpack_from(data, _HEADER.size)[0] != crc32(data[: _HEADER.size]):
         return "the CRC of its header does not match"
     if version != FORMAT_VERSION:
@@ -64,15 +64,15 @@ def header_fault(data: bytes, first: int) -> str | None:
 
 
 def encode_frame(number: int, durable: int, payload: bytes) -> bytes:
-    """One record as it stands in a file."""
+    """One record as bytes of a file."""
     if len(payload) > MAX_PAYLOAD:
-        raise ValueError(f"A record of {len(payload)} bytes is too long; at most {MAX_PAYLOAD} fit. Send it in parts.")
+        raise ValueError(f"A record of {len(payload)} bytes is too long; at most {MAX_PAYLOAD} are allowed. Split it.")
     head = _FRAME.pack(_MARK, len(payload), number, durable)
     return b"".join((head, _CRC.pack(crc32(payload, crc32(head))), payload))
 
 
 def frame_length(data: bytes, offset: int) -> int:
-    """How many bytes the frame at `offset` says it takes; 0 if its beginning is cut off or is not one."""
+    """The length that the frame at `offset` states; 0 if there is no complete frame header."""
     if offset + FRAME_BYTES > len(data) or not data.startswith(_MARK, offset):
         return 0
     length: int = _FRAME.unpack_from(data, offset)[1]
@@ -80,7 +80,7 @@ def frame_length(data: bytes, offset: int) -> int:
 
 
 def decode_frame(data: bytes, offset: int) -> Frame | None:
-    """The frame at `offset` if it is whole and its CRC matches."""
+    """The frame at `offset` if it is complete and its CRC matches."""
     if offset + FRAME_BYTES > len(data):
         return None
     mark, length, number, durable = _FRAME.unpack_from(data, offset)
@@ -94,5 +94,5 @@ def decode_frame(data: bytes, offset: int) -> Frame | None:
 
 
 def find_mark(data: bytes, offset: int) -> int:
-    """Where the next frame could begin, from `offset` on; -1 if nowhere."""
+    """Where the next frame could start, from `offset` on; -1 if nowhere."""
     return data.find(_MARK, offset)

@@ -1,4 +1,4 @@
-"""One sync for all who wait: many threads or coroutines append to one log, each is told when its records are safe."""
+"""Group commit: many threads or coroutines append to one log, and one sync serves all that wait."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from rl4sys.records.record_log import RecordLog
 
 class _Waiting(NamedTuple):
     payloads: Sequence[bytes]
-    told: Future[range]
+    result: Future[range]
 
 
 class DurableLog:
-    """A `RecordLog` shared by threads. While one sync is under way the next group gathers, however many they are.
+    """A `RecordLog` shared by threads. While one sync is under way, the next group gathers, however large.
 
     Coroutines wait with `await asyncio.wrap_future(log.append(payloads))`.
     """
@@ -34,12 +34,12 @@ class DurableLog:
         self._thread.start()
 
     def append(self, payloads: Sequence[bytes]) -> Future[range]:
-        """Hand over records; the future has their numbers once they are safe, or `LogFull` or `LogBroken`.
+        """Append records; the future has their numbers once they are safe, or `LogFull` or `LogBroken`.
 
         One cancelled before its group is written leaves nothing in the log. Raises `Backlogged` when too much waits.
         """
         length = sum(map(len, payloads))
-        told: Future[range] = Future()
+        result: Future[range] = Future()
         with self._ready:
             if self._closing:
                 raise LogClosed(f"{self._log.directory} was closed. Open it again to append.")
@@ -48,10 +48,10 @@ class DurableLog:
                     f"{self._log.directory} has {self._waiting_bytes} bytes waiting for the disk and may have "
                     f"{self._max_waiting_bytes}. Try again later."
                 )
-            self._waiting.append(_Waiting(payloads, told))
+            self._waiting.append(_Waiting(payloads, result))
             self._waiting_bytes += length
             self._ready.notify()
-        return told
+        return result
 
     def append_and_wait(self, payloads: Sequence[bytes]) -> range:
         """Append records and return their numbers when they are safe."""
@@ -63,7 +63,7 @@ class DurableLog:
             return self._log.prune(before)
 
     def close(self) -> None:
-        """Write what waits, then close the log."""
+        """Write what is waiting, then close the log."""
         with self._ready:
             self._closing = True
             self._ready.notify()
@@ -72,11 +72,11 @@ class DurableLog:
 
     def _run(self) -> None:
         while group := self._next_group():
-            # Who has lost interest is left out; from here on nobody can.
-            self._write([waiting for waiting in group if waiting.told.set_running_or_notify_cancel()])
+            # Cancelled appends are left out; from here on none can be cancelled.
+            self._write([waiting for waiting in group if waiting.result.set_running_or_notify_cancel()])
 
     def _next_group(self) -> list[_Waiting]:
-        """All who wait, as soon as anyone does; empty when the log is closing and nobody is left."""
+        """All waiting appends, once there is one; empty when the log is closing and none is left."""
         with self._ready:
             while not self._waiting and not self._closing:
                 self._ready.wait()
@@ -89,11 +89,11 @@ class DurableLog:
                 numbers = self._log.append([payload for waiting in group for payload in waiting.payloads])
                 self._log.commit()
         except Exception as error:
-            # Whatever it is, those who wait must hear of it; the log itself knows whether it still works.
+            # Every waiting caller must get the error; the log itself knows whether it still works.
             for waiting in group:
-                waiting.told.set_exception(error)
+                waiting.result.set_exception(error)
             return
         place = numbers.start
         for waiting in group:
-            waiting.told.set_result(range(place, place + len(waiting.payloads)))
+            waiting.result.set_result(range(place, place + len(waiting.payloads)))
             place += len(waiting.payloads)

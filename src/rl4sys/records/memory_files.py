@@ -1,4 +1,4 @@
-"""Files that live as long as the process: a log without a disk, for learners in threads and for notebooks."""
+"""Files in memory: a log without a disk, for learners in threads and for notebooks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rl4sys.records.errors import LogInUse
 
 
 class MemoryFile:
-    """One file as an array of bytes, shared by all who have it open."""
+    """One file as an array of bytes, shared by all that have it open."""
 
     def __init__(self, contents: bytearray) -> None:
         self._contents = contents
@@ -46,7 +46,7 @@ class MemoryLock:
 
 
 class MemoryFiles:
-    """A place where files live in memory; a reader needs the same object as its writer."""
+    """A file system in memory; a reader needs the same object as its writer."""
 
     def __init__(self) -> None:
         self._files: dict[Path, bytearray] = {}
@@ -56,7 +56,7 @@ class MemoryFiles:
         return [path.name for path in list(self._files) if path.parent == directory]
 
     def make_directory(self, directory: Path) -> None:
-        """Directories are only the beginnings of names here."""
+        """Do nothing: directories are only prefixes of names here."""
 
     def create(self, path: Path) -> MemoryFile:
         self._files[path] = bytearray()
@@ -64,7 +64,7 @@ class MemoryFiles:
 
     def open(self, path: Path) -> MemoryFile:
         if path not in self._files:
-            raise FileNotFoundError(f"{path} is not among the files in memory.")
+            raise FileNotFoundError(f"{path} does not exist in memory.")
         return MemoryFile(self._files[path])
 
     def open_to_read(self, path: Path) -> MemoryFile:

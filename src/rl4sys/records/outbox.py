@@ -1,4 +1,4 @@
-"""What a client still has to deliver: a bounded queue that resends until acknowledged. No I/O, no clock."""
+"""The outbox of a client: a bounded queue that resends until acknowledged. No I/O, no clock."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 PARCEL_OVERHEAD = 64
-"""Bytes that a parcel takes beyond its payload, on the disk and about so in memory: tiny parcels are bounded too."""
+"""Bytes of a parcel beyond its payload, on disk and roughly in memory: this bounds tiny parcels, too."""
 
 
 class Overflow(StrEnum):
-    """What happens to a payload for which there is no room."""
+    """What happens to a payload that does not fit."""
 
     BLOCK = "block"
-    """The caller waits until there is."""
+    """The caller waits until it fits."""
     DROP_OLDEST = "drop_oldest"
-    """The oldest parcels that are not in flight make way."""
+    """The oldest parcels that are not in flight are dropped."""
     DROP_NEWEST = "drop_newest"
     """The payload itself is dropped."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutboxLimits:
-    """How much a client keeps and how much of it may be on its way."""
+    """How much a client keeps, and how much of it may be in flight."""
 
     capacity_bytes: int = 64 << 20
-    """Payloads plus `PARCEL_OVERHEAD` each. More survives a longer absence of the server, and takes memory and disk."""
+    """Payloads plus `PARCEL_OVERHEAD` each. More bridges a longer outage of the server, and takes memory and disk."""
     overflow: Overflow = Overflow.DROP_OLDEST
     window: int = 64
-    """Parcels sent and not yet acknowledged. More hides latency better; all of them are sent again after a break."""
+    """Parcels sent and not yet acknowledged. More hides latency better; all are sent again after a lost connection."""
 
 
 class Parcel(NamedTuple):
-    """A payload with its name for ever: (epoch, sequence) within its client."""
+    """A payload with its permanent identity: (epoch, sequence) within its client."""
 
     epoch: int
     sequence: int
@@ -49,7 +49,7 @@ class Parcel(NamedTuple):
 
     @property
     def cost(self) -> int:
-        """Bytes that it counts for."""
+        """Bytes that it counts as."""
         return PARCEL_OVERHEAD + len(self.payload)
 
 
@@ -60,23 +60,23 @@ class OfferOutcome(Enum):
     DROPPED = auto()
     """It was counted in `drops` and will not be sent."""
     FULL = auto()
-    """Nothing happened: offer it again when something was settled."""
+    """Nothing changed: offer it again when a parcel was settled."""
 
 
 class Offer(NamedTuple):
-    """The answer to a payload."""
+    """The result of offering a payload."""
 
     outcome: OfferOutcome
     parcel: Parcel | None = None
     evicted: tuple[Parcel, ...] = ()
-    """Older parcels that were dropped to make room."""
+    """Older parcels that were dropped for it."""
 
 
 class Outbox:
     """A pure state machine: a parcel waits, is in flight, and is settled (acknowledged or dropped) once.
 
-    Parcels leave in the order they came. `epoch` must never have been used by this client before: draw it at random.
-    `backlog` are parcels of earlier epochs, resent under their own names.
+    Parcels are sent in the order they came. `epoch` must never have been used by this client before: draw it at random.
+    `backlog` are parcels of earlier epochs, sent again under their own identities.
     """
 
     def __init__(self, epoch: int, limits: OutboxLimits | None = None, backlog: Iterable[Parcel] = ()) -> None:
@@ -98,9 +98,9 @@ class Outbox:
 
     @property
     def backlog_bytes(self) -> int:
-        """What they count for; at most the capacity, unless an earlier start left more.
+        """Their cost in bytes; at most the capacity, unless an earlier start left more.
 
-        It does if its capacity was larger, or if it was killed between taking a parcel in and noting who made way.
+        It does if its capacity was larger, or if it was killed between adding a parcel and noting the evicted ones.
         """
         return self._bytes
 
@@ -119,7 +119,7 @@ class Outbox:
         return [*self._in_flight.values(), *self._waiting.values()]
 
     def offer(self, payload: bytes) -> Offer:
-        """Take a payload in, if there is room or room can be made."""
+        """Add a payload if it fits, or if others can be dropped for it."""
         parcel = Parcel(self.epoch, self._next_sequence, payload)
         if parcel.cost > self.limits.capacity_bytes:
             return self._drop_new("too_large")
@@ -127,7 +127,7 @@ class Outbox:
         if self._bytes + parcel.cost > self.limits.capacity_bytes:
             if self.limits.overflow is Overflow.BLOCK:
                 return Offer(OfferOutcome.FULL)
-            # What is in flight stays, as it may have arrived; if that alone takes the room, evicting would be in vain.
+            # Parcels in flight stay, as they may have arrived; if they alone fill the outbox, evicting would not help.
             if (
                 self.limits.overflow is Overflow.DROP_NEWEST
                 or self._in_flight_bytes + parcel.cost > self.limits.capacity_bytes
@@ -140,7 +140,7 @@ class Outbox:
         return Offer(OfferOutcome.ACCEPTED, parcel, evicted)
 
     def take(self, limit_bytes: int) -> list[Parcel]:
-        """The next parcels to send, now in flight: in order, within the window, at least one if the window has room."""
+        """The next parcels to send, now in flight: in order, within the window, at least one if the window allows."""
         taken: list[Parcel] = []
         length = 0
         while self._waiting and len(self._in_flight) < self.limits.window:
@@ -155,7 +155,7 @@ class Outbox:
         return taken
 
     def acknowledge(self, epoch: int, sequences: range) -> list[Parcel]:
-        """The server has these for ever; returns those that were still here. Late and repeated ones are harmless."""
+        """The server has stored these permanently; returns those that were still here. Repeats are harmless."""
         if len(sequences) > self.backlog:
             keys = [parcel.key for parcel in self.unsettled() if parcel.epoch == epoch and parcel.sequence in sequences]
         else:
@@ -163,14 +163,14 @@ class Outbox:
         return [parcel for key in keys if (parcel := self._settle(key)) is not None]
 
     def refuse(self, epoch: int, sequence: int, reason: str) -> Parcel | None:
-        """The server, or this client's disk, will never take this one: drop it, counted under the reason."""
+        """The server, or this client's disk, will never store this one: drop it, counted under the reason."""
         parcel = self._settle((epoch, sequence))
         if parcel is not None:
             self._drops[reason] += 1
         return parcel
 
     def disconnected(self) -> None:
-        """What was in flight may be lost: send it again, first and in order."""
+        """Parcels in flight may be lost: send them again, first and in order."""
         self._waiting = self._in_flight | self._waiting
         self._in_flight = {}
         self._in_flight_bytes = 0

@@ -1,4 +1,4 @@
-"""The reader: records from a number on, verified, also while another process appends."""
+"""The reader of a log: verified records from a given number on, even while another process appends."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _CHUNK = 1 << 20
 
 
 class Record(NamedTuple):
-    """What was appended, and its number for ever."""
+    """A payload and its permanent number."""
 
     number: int
     payload: bytes
 
 
 class RecordReader:
-    """Follows a log from `position` on. It sees committed records only: with `fsync`, what no crash can take back."""
+    """Reads a log from `position` on. It sees committed records only: with `fsync`, no crash can lose those."""
 
     def __init__(self, directory: Path, position: int = 0, *, files: Files | None = None) -> None:
         self.directory = directory
@@ -41,7 +41,7 @@ class RecordReader:
             self._ends = CommittedEnd(self._files.open_to_read(directory / committed_end.NAME))
         except FileNotFoundError as error:
             raise RecordsGone(
-                f"{directory} has no file '{committed_end.NAME}', so it is no log. If it holds records, open it for "
+                f"{directory} has no file '{committed_end.NAME}', so it is not a log. If it holds records, open it for "
                 f"writing once: that restores the file."
             ) from error
         self._file: File | None = None
@@ -50,19 +50,19 @@ class RecordReader:
         self._data_at = 0
         self._cursor = 0
         self._sound_before = 0
-        """Records below this number were committed before `_data` was read; behind it the bytes may have changed."""
+        """Records below this number were committed before `_data` was read; later bytes may have changed."""
 
     def committed(self) -> int:
-        """The end of what may be read now: one small read, cheap enough to poll."""
+        """The end of the records that may be read now: one small read, cheap enough to poll."""
         return self._ends.read().committed
 
     def read(self, limit_bytes: int = _CHUNK) -> list[Record]:
-        """The next records that are there now: at least one if any is, and no more once payloads reach the limit."""
+        """The next available records: at least one if there is any, and no more once payloads reach the limit."""
         committed = self.committed()
         if self.position > committed:
             raise RecordsGone(
                 f"{self.directory} ends before record {committed}, and record {self.position} was asked for. After a "
-                f"power cut a log without fsync may lack its end: go back to a checkpoint at or before {committed}."
+                f"power cut a log without fsync may lack its end: use a checkpoint at or before {committed}."
             )
         records: list[Record] = []
         taken = 0
@@ -76,9 +76,9 @@ class RecordReader:
         return records
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         self._ends.close()
-        self._let_go()
+        self._close_file()
 
     def _next_frame(self, committed: int) -> Frame:
         """The frame of the record at `position`, which is committed and therefore must be there."""
@@ -87,12 +87,12 @@ class RecordReader:
             self._fill(file, committed, 0)
         frame = decode_frame(self._data, self._cursor)
         for _ in range(2):
-            # What is in memory may end within the frame: first its beginning is read, then all that this announces.
+            # The buffer may end within the frame: first its header is read, then the length that this states.
             if frame is None:
                 self._fill(file, committed, frame_length(self._data, self._cursor))
                 frame = decode_frame(self._data, self._cursor)
         if frame is None and not self._data and self._file_follows():
-            self._let_go()
+            self._close_file()
             self._open()
             return self._next_frame(committed)
         if frame is None or frame.number != self.position:
@@ -100,7 +100,7 @@ class RecordReader:
         return frame
 
     def _fill(self, file: File, committed: int, length: int) -> None:
-        """Read on from the cursor."""
+        """Read more from the cursor on."""
         self._data_at += self._cursor
         self._data, self._cursor = file.read(self._data_at, max(length, _CHUNK)), 0
         self._sound_before = committed
@@ -118,7 +118,7 @@ class RecordReader:
                 self._cursor = self._next_frame(committed).end
                 self.position += 1
         except BaseException:
-            self._let_go()
+            self._close_file()
             raise
         finally:
             self.position = target
@@ -139,7 +139,7 @@ class RecordReader:
         self._file = file
         return file
 
-    def _let_go(self) -> None:
+    def _close_file(self) -> None:
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -158,12 +158,12 @@ class RecordReader:
     def _damaged(self, offset: int, what: str) -> RecordsDamaged:
         return RecordsDamaged(
             f"{self._path}, byte {offset}: record {self.position} is {what}. It was acknowledged, so it is not "
-            f"skipped. Bring the file back from a copy, or set the log aside and go on from the newest checkpoint."
+            f"skipped. Restore the file from a backup, or move the log away and continue from the newest checkpoint."
         )
 
 
 def verify(directory: Path, files: Files | None = None) -> range:
-    """Read a whole log and return the numbers of its records; `RecordsDamaged` names the first that is not sound."""
+    """Read a whole log and return the numbers of its records; `RecordsDamaged` names the first damaged one."""
     names = (files or DiskFiles()).names(directory)
     first = min(first_numbers(names), default=0)
     reader = RecordReader(directory, first, files=files)

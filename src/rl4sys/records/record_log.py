@@ -1,4 +1,4 @@
-"""The writer: records appended to files that rotate, numbered for ever, acknowledged only when they are safe."""
+"""The writer of a log: numbered records in rotating files, committed when they are safe."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ LOCK_NAME = "lock"
 
 
 class RecordLog:
-    """A directory of record files with one writer. Not for several threads at once: `DurableLog` is.
+    """A directory of record files with one writer. Not safe for several threads: use `DurableLog`.
 
-    Opening settles what a crash left behind: a torn tail is cut (`cut_bytes`; of its records, `lost` could already be
-    read, which a commit to the disk rules out), damage of acknowledged records raises `RecordsDamaged`. A record is
-    safe when `commit` has returned; until then a crash may take it back, always together with everything appended
-    after it.
+    Opening cleans up after a crash: a torn tail is cut (`cut_bytes`; of its records, `lost` could already be read,
+    which cannot happen with fsync), and damage of acknowledged records raises `RecordsDamaged`. A record is safe when
+    `commit` has returned; until then a crash may lose it, always together with everything appended after it.
     """
 
     def __init__(
@@ -64,12 +63,12 @@ class RecordLog:
 
     @property
     def first(self) -> int:
-        """The oldest record that is still there (`end` if there is none)."""
+        """The number of the oldest record (`end` if there is none)."""
         return self._finished[0][0] if self._finished else self._file_first
 
     @property
     def end(self) -> int:
-        """The number that the next record gets."""
+        """The number of the next record."""
         return self._end
 
     @property
@@ -84,13 +83,13 @@ class RecordLog:
 
     @property
     def broken(self) -> OSError | None:
-        """What broke the log; None while it works."""
+        """The error that broke the log; None while it works."""
         return self._broken
 
     def append(self, payloads: Sequence[bytes]) -> range:
-        """Write records behind the others, and return their numbers. Not safe before `commit`.
+        """Append records and return their numbers. Not safe before `commit`.
 
-        With `LogFull` nothing was appended and the log goes on working; with `LogBroken` it is unknown what was.
+        With `LogFull` nothing was appended and the log still works; with `LogBroken` it is unknown what was.
         """
         self._require_working()
         if self._length >= self._file_bytes and self._end > self._file_first:
@@ -104,14 +103,14 @@ class RecordLog:
         except OSError as error:
             if error.errno not in NO_SPACE:
                 raise self._break(error) from error
-            self._take_back()
+            self._undo_append()
             raise self._full() from error
         self._length += len(data)
         self._end = numbers.stop
         return numbers
 
     def commit(self) -> int:
-        """Make everything appended safe, show it to readers, and return the number up to which that holds."""
+        """Make everything appended safe and visible to readers, and return the number up to which that holds."""
         self._require_working()
         if self._committed < self._end:
             try:
@@ -140,7 +139,7 @@ class RecordLog:
         return self.first
 
     def close(self) -> None:
-        """Commit and let go; a broken log is only let go, so that it can be reopened."""
+        """Commit and close; a broken log is only closed, so that it can be reopened."""
         if self._closed:
             return
         try:
@@ -154,7 +153,7 @@ class RecordLog:
             self._lock.release()
 
     def _rotate(self) -> None:
-        """Begin the next file. The finished one is synced first, whatever the durability: only a last file is torn."""
+        """Start the next file. The finished one is synced first, at any durability: only the last file can be torn."""
         try:
             self._file.sync()
             self._durable = self._end
@@ -168,7 +167,7 @@ class RecordLog:
         except OSError as error:
             if error.errno not in NO_SPACE:
                 raise self._break(error) from error
-            # Nothing refers to the new file yet: the next attempt writes it anew from its first byte.
+            # Nothing refers to the new file yet: the next attempt writes it again from its first byte.
             raise self._full() from error
         self._file.close()
         self._finished.append((self._file_first, self._length))
@@ -180,8 +179,8 @@ class RecordLog:
         except OSError as error:
             raise self._break(error) from error
 
-    def _take_back(self) -> None:
-        """Remove the part of a failed append that fitted."""
+    def _undo_append(self) -> None:
+        """Remove what was written of a failed append."""
         try:
             self._file.truncate(self._length)
         except OSError as error:
@@ -192,7 +191,7 @@ class RecordLog:
         return self._finished[place + 1][0] if place + 1 < len(self._finished) else self._file_first
 
     def _full(self) -> LogFull:
-        return LogFull(f"{self.directory} has no space for more records. Nothing was lost; make room on its disk.")
+        return LogFull(f"{self.directory} has no space for more records. Nothing was lost; free space on its disk.")
 
     def _break(self, cause: OSError) -> LogBroken:
         self._broken = cause
@@ -200,8 +199,8 @@ class RecordLog:
 
     def _broken_error(self, cause: OSError) -> LogBroken:
         return LogBroken(
-            f"{self.directory} takes no more records: {cause}. What was acknowledged is safe. "
-            f"Look after the disk, then reopen the log; that checks what is on it."
+            f"{self.directory} accepts no more records: {cause}. Acknowledged records are safe. "
+            f"Check the disk, then reopen the log, which verifies its contents."
         )
 
     def _require_working(self) -> None:

@@ -1,4 +1,4 @@
-"""Opening a log that was closed, killed or unplugged: cut what was never acknowledged, refuse what is damaged."""
+"""Recovery of a log after a close, a kill or a power cut: cuts unacknowledged records, and refuses damage."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from rl4sys.records.frames import (
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """A log ready for appending: everything in it is on the disk, and followers are told."""
+    """A log ready for appending: everything in it is on the disk and published to readers."""
 
     finished: list[tuple[int, int]]
-    """First record and bytes of each file that takes no more records, oldest first."""
+    """First record and size of each file that is full, oldest first."""
     file: File
     first: int
     length: int
@@ -33,12 +33,12 @@ class Recovered:
     cut_bytes: int
     """A torn tail that was removed: written at the time of the crash, never acknowledged as on the disk."""
     lost: int
-    """Records of it that followers could already read: only where commits do not wait for the disk."""
+    """Records of it that readers could already read: only if commits do not wait for the disk."""
     ends: CommittedEnd
 
 
 def recover(directory: Path, files: Files) -> Recovered:
-    """Open the newest file, settle what a crash left behind, and create what a new log lacks."""
+    """Open the newest file, clean up after a crash, and create the files of a new log."""
     for name in files.names(directory):
         if name.endswith(".tmp"):
             files.remove(directory / name)
@@ -48,7 +48,7 @@ def recover(directory: Path, files: Files) -> Recovered:
     known = _known_ends(directory, files)
     if not firsts:
         if known and known.durable:
-            raise RecordsDamaged(f"{directory} held {known.durable} records and has no file of records now.{_ADVICE}")
+            raise RecordsDamaged(f"{directory} held {known.durable} records and has no record file now.{_ADVICE}")
         create_file(directory, files, 0).close()
         firsts = [0]
     finished = [(first, _size(files, directory / file_name(first))) for first in firsts[:-1]]
@@ -56,7 +56,7 @@ def recover(directory: Path, files: Files) -> Recovered:
     file = files.open(path)
     try:
         length, end, cut_bytes = _settle(file, path, firsts[-1], known.durable if known else 0)
-        ends = _tell(directory, files, Ends(end, end))
+        ends = _publish(directory, files, Ends(end, end))
     except BaseException:
         file.close()
         raise
@@ -65,7 +65,7 @@ def recover(directory: Path, files: Files) -> Recovered:
 
 
 def create_file(directory: Path, files: Files, first: int) -> File:
-    """A new file of records with its header, wholly there or not at all."""
+    """A new record file with its header, created atomically."""
     aside = directory / f"{file_name(first)}.tmp"
     file = files.create(aside)
     try:
@@ -80,7 +80,7 @@ def create_file(directory: Path, files: Files, first: int) -> File:
 
 
 def _settle(file: File, path: Path, first: int, durable: int) -> tuple[int, int, int]:
-    """Length, end and cut bytes of the newest file, after its sound part is on the disk and the rest is gone."""
+    """Length, end and cut bytes of the newest file, after its sound part is synced and the rest is cut."""
     data = file.read(0, file.size())
     fault = header_fault(data, first)
     if fault:
@@ -106,7 +106,7 @@ def _settle(file: File, path: Path, first: int, durable: int) -> tuple[int, int,
 
 
 def _durable_after(data: bytes, offset: int, number: int) -> int:
-    """How far the log was on the disk according to whole frames behind a broken one.
+    """How far the log was on the disk, according to complete frames after a broken one.
 
     Pages reach the disk in any order, so such frames may be part of a torn tail; unless they say that records from
     `number` on had been synced before them.
@@ -120,7 +120,7 @@ def _durable_after(data: bytes, offset: int, number: int) -> int:
 
 
 def _known_ends(directory: Path, files: Files) -> Ends | None:
-    """What the last writer told its followers; None if that file is missing or damaged, which costs no record."""
+    """The ends that the last writer published; None if that file is missing or damaged, which loses no record."""
     try:
         ends = CommittedEnd(files.open_to_read(directory / committed_end.NAME))
     except FileNotFoundError:
@@ -131,8 +131,8 @@ def _known_ends(directory: Path, files: Files) -> Ends | None:
         ends.close()
 
 
-def _tell(directory: Path, files: Files, numbers: Ends) -> CommittedEnd:
-    """Publish the ends, in place even of damaged ones: followers keep that file open."""
+def _publish(directory: Path, files: Files, numbers: Ends) -> CommittedEnd:
+    """Publish the ends in place, even over damaged ones: readers keep that file open."""
     try:
         ends = CommittedEnd(files.open(directory / committed_end.NAME))
     except FileNotFoundError:
@@ -153,4 +153,4 @@ def _size(files: Files, path: Path) -> int:
         file.close()
 
 
-_ADVICE = " Bring it back from a copy; or set the directory aside and start a new log, without what this one held."
+_ADVICE = " Restore it from a backup; or move the directory away and start a new log, without the records of this one."

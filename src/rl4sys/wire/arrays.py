@@ -1,4 +1,4 @@
-"""Descriptions of arrays, to and from messages."""
+"""Array specs to and from messages."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from rl4sys.experience import ArraySpec
 from rl4sys.wire.errors import ContractViolation
 from rl4sys.wire.generated import arrays_pb2
 
-MOST_ARRAYS = 1024
-"""The most arrays that one group may have."""
-MOST_AXES = 8
-MOST_VALUES = 1 << 31
-"""The most values of one row of an array."""
-_LONGEST_NAME = 256
+MAX_ARRAYS = 1024
+"""Arrays of one group."""
+MAX_AXES = 8
+MAX_VALUES = 1 << 31
+"""Values of one row of an array."""
+_MAX_NAME_BYTES = 256
 
 _NUMBERS = {
     "bool": arrays_pb2.ELEMENT_TYPE_BOOL,
@@ -37,13 +37,13 @@ def encode_array(spec: ArraySpec) -> arrays_pb2.ArraySpec:
     """The message for one array."""
     if spec.dtype not in _NUMBERS:
         raise ContractViolation(
-            f"Array '{spec.name}' has dtype {spec.dtype}, which cannot travel; use one of {', '.join(_NUMBERS)}."
+            f"Array '{spec.name}' has dtype {spec.dtype}, which cannot be sent; use one of {', '.join(_NUMBERS)}."
         )
     return arrays_pb2.ArraySpec(name=spec.name, element_type=_NUMBERS[spec.dtype], shape=spec.shape)
 
 
 def decode_array(message: arrays_pb2.ArraySpec) -> ArraySpec:
-    """The description in a message, or `ContractViolation`."""
+    """The array spec in a message, or `ContractViolation`."""
     name = require_label("An array", message.name)
     if message.element_type not in _NAMES:
         raise ContractViolation(
@@ -54,33 +54,33 @@ def decode_array(message: arrays_pb2.ArraySpec) -> ArraySpec:
 
 
 def decode_arrays(group: str, messages: Iterable[arrays_pb2.ArraySpec]) -> tuple[ArraySpec, ...]:
-    """All descriptions of a group, whose names must differ."""
+    """All array specs of a group, whose names must differ."""
     specs: dict[str, ArraySpec] = {}
     for message in messages:
         spec = decode_array(message)
-        if spec.name in specs or len(specs) == MOST_ARRAYS:
+        if spec.name in specs or len(specs) == MAX_ARRAYS:
             raise ContractViolation(
-                f"The {group} has '{spec.name}' twice, or more than {MOST_ARRAYS} arrays. Name each array once."
+                f"The {group} has '{spec.name}' twice, or more than {MAX_ARRAYS} arrays. Name each array once."
             )
         specs[spec.name] = spec
     return tuple(specs.values())
 
 
 def decode_shape(name: str, lengths: Iterable[int]) -> tuple[int, ...]:
-    """The shape of the array `name`, with as many axes and values as anything real can have."""
+    """The shape of the array `name`, within the limits on axes and values."""
     shape = tuple(lengths)
-    if len(shape) > MOST_AXES or math.prod(shape) > MOST_VALUES:
-        shown = shape if len(shape) <= MOST_AXES else f"of {len(shape)} axes"
+    if len(shape) > MAX_AXES or math.prod(shape) > MAX_VALUES:
+        shown = shape if len(shape) <= MAX_AXES else f"of {len(shape)} axes"
         raise ContractViolation(
-            f"Array '{name}' has shape {shown}; at most {MOST_AXES} axes and {MOST_VALUES} values can travel."
+            f"Array '{name}' has shape {shown}; at most {MAX_AXES} axes and {MAX_VALUES} values can be sent."
         )
     return shape
 
 
 def require_label(what: str, name: str) -> str:
-    """A name within a message; any text will do, if it is neither empty nor endless."""
-    if not name or len(name) > _LONGEST_NAME or len(name.encode()) > _LONGEST_NAME:
+    """A name within a message: any text that is neither empty nor too long."""
+    if not name or len(name) > _MAX_NAME_BYTES or len(name.encode()) > _MAX_NAME_BYTES:
         raise ContractViolation(
-            f"{what} has the name {name[:32]!r} of {len(name)} characters; expected 1 to {_LONGEST_NAME} bytes."
+            f"{what} has the name {name[:32]!r} of {len(name)} characters; expected 1 to {_MAX_NAME_BYTES} bytes."
         )
     return name

@@ -1,4 +1,4 @@
-"""The calls that a client makes, whatever carries them: gRPC, or a service in the same process."""
+"""The calls of a client, independent of the transport: gRPC, or a service in the same process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rl4sys.wire.generated import status_pb2, training_pb2, weights_pb2
 
 
 class Code(enum.StrEnum):
-    """How a call failed, by the names of the gRPC status codes."""
+    """Why a call failed, by the names of the gRPC status codes."""
 
     CANCELLED = "CANCELLED"
     UNKNOWN = "UNKNOWN"
@@ -37,7 +37,7 @@ class CallFailed(Exception):
 
 
 class Watching(Protocol):
-    """A stream of new versions that another thread may cancel."""
+    """A stream of new versions, which another thread may cancel."""
 
     def __iter__(self) -> Iterator[training_pb2.NewVersion]:
         """Wait for the next version; ends when cancelled, raises `CallFailed` when the server is lost."""
@@ -50,13 +50,13 @@ class Transport(Protocol):
     """Carries calls to a training service. Every method may be called from any thread and raises `CallFailed`."""
 
     def join(self, request: training_pb2.JoinRequest, timeout: float) -> training_pb2.JoinReply:
-        """Find or make the learner of a client."""
+        """Find or create the learner of a client."""
 
     def push(self, request: training_pb2.PushRequest, timeout: float) -> training_pb2.PushReply:
         """Store segments."""
 
     def pull(self, request: training_pb2.PullRequest, timeout: float) -> Iterator[weights_pb2.PatchChunk]:
-        """The patch to a newer version, in parts."""
+        """The patch to a newer version, in chunks."""
 
     def watch(self, request: training_pb2.WatchRequest) -> Watching:
         """New versions as they are published."""
@@ -65,7 +65,7 @@ class Transport(Protocol):
         """Decide on the server."""
 
     def status(self, request: status_pb2.StatusRequest, timeout: float) -> status_pb2.StatusReply:
-        """What the server is doing."""
+        """The status of the server."""
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""

@@ -1,4 +1,4 @@
-"""Questions to a policy that stays on the server, and its answers."""
+"""Requests and replies of Act: observations to the server, decisions back."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _LARGEST = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Observations [N, …] to decide about; row i belongs to the stream (agent, lane + i)."""
+    """Observations [N, …] to decide on; row i belongs to the stream (agent, lane + i)."""
 
     agent: str
     lane: int
     step: int
-    """How many decisions each stream has taken before."""
+    """Number of earlier decisions of each stream."""
     observation: Arrays
     carry: Arrays | None
-    """Memory [N, …] after the last decision; None at the start of the episodes."""
+    """Carry [N, …] after the last decision; None at the start of the episodes."""
     rows: int
 
 
 def encode_question(form: SegmentFormat, question: Question, session: str) -> training_pb2.ActRequest:
-    """The message that asks."""
+    """The request message."""
     return training_pb2.ActRequest(
         session=session,
         schema_hash=form.hash,
@@ -50,7 +50,7 @@ def decode_question(form: SegmentFormat, message: training_pb2.ActRequest, max_r
     """The question in a message, or `ContractViolation`."""
     rows = message.rows
     if not 1 <= rows <= max_rows or max(message.lane, message.step) > _LARGEST:
-        raise ContractViolation(f"A question has {rows} rows, lane {message.lane}; expected 1 to {max_rows} rows.")
+        raise ContractViolation(f"A request has {rows} rows, lane {message.lane}; expected 1 to {max_rows} rows.")
     observation = _decode(form.observation, message.observation, rows)
     carry = _decode(form.carry, message.carry, rows) if message.carry else None
     agent = require_label("The agent", message.agent)
@@ -58,7 +58,7 @@ def decode_question(form: SegmentFormat, message: training_pb2.ActRequest, max_r
 
 
 def encode_decision(form: SegmentFormat, decision: Decision, version: int) -> training_pb2.ActReply:
-    """The message that answers."""
+    """The reply message."""
     rows = len(decision.action)
     return training_pb2.ActReply(
         version=version,
@@ -69,7 +69,7 @@ def encode_decision(form: SegmentFormat, decision: Decision, version: int) -> tr
 
 
 def decode_decision(form: SegmentFormat, message: training_pb2.ActReply, rows: int) -> tuple[int, Decision]:
-    """The version that decided and what it decided for each of the rows, or `ContractViolation`."""
+    """The version that decided and its decisions for each row, or `ContractViolation`."""
     action = _decode((form.action,), [message.action], rows)[form.action.spec.name]
     extras = _decode(form.extras, message.extras, rows)
     return message.version, Decision(action, extras, _decode(form.carry, message.carry, rows))
@@ -97,4 +97,4 @@ def _decode(columns: tuple[Column, ...], data: Sequence[bytes], rows: int) -> di
 
 
 def _violation(problem: str) -> ContractViolation:
-    return ContractViolation(f"A question or decision breaks the agreed schema: {problem}. Join again.")
+    return ContractViolation(f"A request or reply of Act breaks the agreed schema: {problem}. Join again.")

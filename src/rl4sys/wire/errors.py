@@ -1,4 +1,4 @@
-"""What can be wrong with a message."""
+"""Errors of messages."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class RefusalReason(enum.IntEnum):
 
 
 class SegmentRefused(ValueError):
-    """A segment that can never be stored, whoever sends it again."""
+    """A segment that can never be stored; sending it again does not help."""
 
     def __init__(self, reason: RefusalReason, message: str) -> None:
         super().__init__(message)
         self.reason = reason
-        """What to tell the sender's program; the text is for people."""
+        """For the program of the sender; the text is for people."""

@@ -1,4 +1,4 @@
-"""Why a call did not end in OK, in the trailing metadata of its status."""
+"""Details of a failed call, in the trailing metadata of its status."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Failure:
 
     reason: FailureReason = FailureReason.UNSPECIFIED
     retry_after_ms: int = 0
-    """0: as long as the client's own back-off says."""
+    """0: as long as the client's own backoff."""
 
     def to_metadata(self) -> tuple[str, bytes]:
         """The entry for the trailing metadata."""
@@ -51,9 +51,9 @@ class Failure:
 
     @classmethod
     def from_metadata(cls, metadata: Iterable[tuple[str, str | bytes]]) -> Failure:
-        """What the trailing metadata say; nothing specific where they say nothing that can be read.
+        """The failure in the trailing metadata; an unspecified one if there is none that can be read.
 
-        A client must cope with every failure, also with one that a proxy or a newer server made up.
+        A client must handle every failure, including those of a proxy or a newer server.
         """
         for key, value in metadata:
             if key == FAILURE_METADATA and isinstance(value, bytes):

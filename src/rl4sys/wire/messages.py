@@ -1,4 +1,4 @@
-"""From bytes to a message, without building more than the bytes can be worth."""
+"""Parsing of messages with limits on bytes and fields."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ _LARGEST_VARINT = 10
 
 
 def parse(kind: type[M], data: bytes, *, most_bytes: int = REQUEST_BYTES, most_fields: int = REQUEST_FIELDS) -> M:
-    """The message that the bytes hold, or `ContractViolation`.
+    """The message in some bytes, or `ContractViolation`.
 
-    An empty element of a repeated field is two bytes on the wire and a hundred in memory. So its fields are counted
-    before anything is built, and a message with more than `most_fields` at its top level is refused. Messages whose
-    fields have many parts themselves are kept small by `most_bytes` instead.
+    An empty element of a repeated field takes two bytes on the wire and a hundred in memory. So fields are counted
+    before anything is built, and a message with more than `most_fields` at its top level is refused. Messages with
+    large nested fields are limited by `most_bytes` instead.
     """
     if len(data) > most_bytes:
         raise ContractViolation(
-            f"A {kind.__name__} has {len(data)} bytes; at most {most_bytes} are taken. Send less at once."
+            f"A {kind.__name__} has {len(data)} bytes; at most {most_bytes} are accepted. Send less at once."
         )
     try:
         _count_fields(data, most_fields)
         return kind.FromString(data)
     except (IndexError, DecodeError) as error:
         raise ContractViolation(
-            f"{len(data)} bytes are no {kind.__name__}: {error}. They were damaged on the way, or the sender "
+            f"{len(data)} bytes are not a {kind.__name__}: {error}. They were damaged on the way, or the sender "
             f"speaks another protocol; compare the versions on both sides."
         ) from error
     except _TooManyFields as error:
@@ -42,11 +42,11 @@ def parse(kind: type[M], data: bytes, *, most_bytes: int = REQUEST_BYTES, most_f
 
 
 class _TooManyFields(Exception):
-    """More fields than were asked to be counted."""
+    """There are more fields than the limit."""
 
 
 def _count_fields(data: bytes, most: int) -> None:
-    """Walk over the fields of the top level. An `IndexError` says that a number runs past the end.
+    """Walk over the fields of the top level. An `IndexError` means that a number runs past the end.
 
     Written out for the common case, one byte of tag and up to two of length: it runs for every segment.
     """

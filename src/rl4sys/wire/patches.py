@@ -1,4 +1,4 @@
-"""Patches to and from the parts in which they are streamed."""
+"""Patches to and from the chunks in which they are streamed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ENCODINGS = {encoding.value: encoding for encoding in Encoding}
 
 
 def encode_patch(patch: Patch, chunk_bytes: int = PATCH_CHUNK_BYTES) -> Iterator[weights_pb2.PatchChunk]:
-    """The parts to stream: at least one, and the first has the header."""
+    """The chunks to stream: at least one, and the first has the header."""
     header = weights_pb2.PatchHeader(
         base=patch.base,
         target=patch.target,
@@ -31,10 +31,10 @@ def encode_patch(patch: Patch, chunk_bytes: int = PATCH_CHUNK_BYTES) -> Iterator
 
 
 def decode_patch(chunks: Iterable[weights_pb2.PatchChunk], size: int) -> Patch:
-    """The patch in a stream of parts, or `ContractViolation`.
+    """The patch in a stream of chunks, or `ContractViolation`.
 
-    `size` is how many floats the receiver's own layout has: it bounds what is collected. Whether the payload is what
-    was published is seen when `apply_patch` compares the SHA-256 of the result.
+    `size` is the number of floats in the receiver's own layout: it bounds what is collected. `apply_patch` compares the
+    SHA-256 of the result with that of the published weights.
     """
     header: weights_pb2.PatchHeader | None = None
     payload = bytearray()
@@ -42,35 +42,35 @@ def decode_patch(chunks: Iterable[weights_pb2.PatchChunk], size: int) -> Patch:
         if header is None:
             header = _checked(chunk, size)
         elif chunk.HasField("header") or not chunk.payload:
-            raise _broken("a later part has a header, or nothing in it")
+            raise _broken("a later chunk has a header, or is empty")
         payload += chunk.payload
         if len(payload) > header.payload_bytes:
-            raise _broken(f"its parts have more than the {header.payload_bytes} bytes that it announced")
+            raise _broken(f"its chunks have more than the {header.payload_bytes} bytes of its header")
     if header is None:
-        raise _broken("the stream ended before its first part")
+        raise _broken("the stream ended before its first chunk")
     if len(payload) != header.payload_bytes:
         raise _broken(f"the stream ended after {len(payload)} of {header.payload_bytes} bytes")
     base = header.base if header.HasField("base") else None
     return Patch(base, header.target, _ENCODINGS[int(header.encoding)], bytes(payload), header.sha256, header.size)
 
 
-def most_payload_bytes(size: int) -> int:
-    """The most bytes that a patch for `size` floats can have: a frame of zstd that could not compress anything."""
+def max_payload_bytes(size: int) -> int:
+    """The largest payload of a patch for `size` floats: a zstd frame that could not compress anything."""
     return 5 * size + 1024
 
 
 def _checked(chunk: weights_pb2.PatchChunk, size: int) -> weights_pb2.PatchHeader:
     header = chunk.header
     if not chunk.HasField("header"):
-        raise _broken("its first part has no header")
+        raise _broken("its first chunk has no header")
     if header.size != size:
         raise _broken(f"it is for {header.size} weights, but this policy has {size}")
     if int(header.encoding) not in _ENCODINGS:
         raise _broken(f"it has encoding {header.encoding}, which this version does not know")
     if header.HasField("base") == (_ENCODINGS[int(header.encoding)] in _FULL_COPIES):
         raise _broken("it is a full copy with a base, or a difference without one")
-    if header.payload_bytes > most_payload_bytes(size):
-        raise _broken(f"it announces {header.payload_bytes} bytes, more than {size} weights can need")
+    if header.payload_bytes > max_payload_bytes(size):
+        raise _broken(f"its header states {header.payload_bytes} bytes, more than {size} weights can need")
     if len(header.sha256) != _SHA256_BYTES or max(header.base, header.target) > _LARGEST:
         raise _broken(f"its SHA-256 has {len(header.sha256)} bytes, or a version number is larger than {_LARGEST}")
     return header

@@ -24,8 +24,8 @@ from rl4sys.wire.errors import ContractViolation
 from rl4sys.wire.generated import policy_pb2
 from rl4sys.wire.policy_check import require_runnable
 
-MOST_PARTS = 1 << 14
-"""The most ops, tensors, settings or parts of an action."""
+MAX_PARTS = 1 << 14
+"""Ops, tensors, settings, or parts of an action."""
 
 _HEAD_NAMES: Mapping[HeadKind, str] = {kind: f"HEAD_KIND_{kind.upper()}" for kind in HEAD_KINDS}
 _HEAD_KINDS = {policy_pb2.HeadKind.Value(name): kind for kind, name in _HEAD_NAMES.items()}
@@ -56,7 +56,7 @@ def encode_policy(spec: PolicySpec) -> policy_pb2.PolicySpec:
 
 
 def decode_policy(message: policy_pb2.PolicySpec) -> PolicySpec:
-    """The policy in a message, all of whose names lead somewhere, or `ContractViolation`."""
+    """The policy in a message, with a sound program, or `ContractViolation`."""
     program = message.program
     spec = PolicySpec(
         action=decode_action(message.action),
@@ -102,7 +102,7 @@ def decode_action(message: policy_pb2.ActionSpec) -> ActionSpec:
                     f"least one, and no lower bound above its upper one."
                 )
             return BoxAction(low, high)
-    raise ContractViolation("An action is of no kind that this version knows. Upgrade the older of client and server.")
+    raise ContractViolation("This version does not know the action's kind. Upgrade the older of client and server.")
 
 
 def _require_choices(sizes: tuple[int, ...]) -> None:
@@ -158,7 +158,7 @@ def _encode_settings(settings: Mapping[str, Setting]) -> dict[str, policy_pb2.Se
 
 
 def _encode_setting(name: str, value: Setting) -> policy_pb2.Setting:
-    # A truth value is also an int, so it comes first.
+    # A bool is also an int, so it comes first.
     if isinstance(value, bool):
         return policy_pb2.Setting(truth=value)
     if isinstance(value, int):
@@ -174,13 +174,13 @@ def _encode_setting(name: str, value: Setting) -> policy_pb2.Setting:
 
 def _integer(name: str, value: int) -> int:
     if not _SMALLEST_INTEGER <= value <= _LARGEST_INTEGER:
-        raise ContractViolation(f"Setting '{name}' is {value}; whole numbers travel in 64 bits. Use a float.")
+        raise ContractViolation(f"Setting '{name}' is {value}; whole numbers have 64 bits. Use a float.")
     return value
 
 
 def _decode_settings(settings: Mapping[str, policy_pb2.Setting]) -> dict[str, Setting]:
-    if len(settings) > MOST_PARTS:
-        raise ContractViolation(f"A policy has {len(settings)} settings; at most {MOST_PARTS} can travel.")
+    if len(settings) > MAX_PARTS:
+        raise ContractViolation(f"A policy has {len(settings)} settings; at most {MAX_PARTS} can be sent.")
     # By name: the order of a map is lost on the wire.
     return {name: _decode_setting(name, settings[name]) for name in sorted(settings)}
 
@@ -201,7 +201,7 @@ def _decode_setting(name: str, message: policy_pb2.Setting) -> Setting:
         case "reals":
             value = list(_bounded("numbers", message.reals.values))
         case _:
-            raise ContractViolation(f"Setting '{name}' has no value that this version knows. Upgrade the receiver.")
+            raise ContractViolation(f"This version does not know the kind of setting '{name}'. Upgrade the receiver.")
     numbers = value if isinstance(value, list) else [value]
     if any(isinstance(number, float) and not math.isfinite(number) for number in numbers):
         raise ContractViolation(f"Setting '{name}' is {value!r}; expected finite numbers.")
@@ -209,7 +209,7 @@ def _decode_setting(name: str, message: policy_pb2.Setting) -> Setting:
 
 
 def _bounded(what: str, parts: Sequence[T]) -> Sequence[T]:
-    # Counted before they are listed: each part becomes a hundred bytes of Python.
-    if len(parts) > MOST_PARTS:
-        raise ContractViolation(f"A policy has {len(parts)} {what}; at most {MOST_PARTS} can travel.")
+    # Counted before they are listed: each part takes a hundred bytes in Python.
+    if len(parts) > MAX_PARTS:
+        raise ContractViolation(f"A policy has {len(parts)} {what}; at most {MAX_PARTS} can be sent.")
     return parts

@@ -37,7 +37,7 @@ def require_runnable(spec: PolicySpec) -> None:
         raise _broken("two tensors have the same name")
     weights = sum(math.prod(tensor.shape) for tensor in program.tensors)
     if weights > MAX_WEIGHTS:
-        raise _broken(f"its tensors have {weights} values; at most {MAX_WEIGHTS} can travel")
+        raise _broken(f"its tensors have {weights} values; at most {MAX_WEIGHTS} can be sent")
     registers: set[str] = set()
     _assign((array.name for array in program.inputs), registers)
     _assign((memory.name for memory in program.carry), registers)
@@ -49,7 +49,7 @@ def require_runnable(spec: PolicySpec) -> None:
     _require("the head", head.inputs, registers)
     following = [memory.next for memory in program.carry]
     if not set(head.outputs) <= set(following):
-        raise _broken(f"the head assigns {list(head.outputs)}, which no memory takes up")
+        raise _broken(f"the head assigns {list(head.outputs)}, which no memory reads")
     _assign(head.outputs, registers)
     _require("the memory", following, registers)
     _require("the head", head.tensors, tensors)
@@ -58,7 +58,7 @@ def require_runnable(spec: PolicySpec) -> None:
 
 
 def _chance(head: Head) -> Iterator[ArraySpec]:
-    """The register of normal numbers that the program reads, if there is one, and of a size that can be drawn."""
+    """The register of normal numbers that the program reads, if there is one, with a valid size."""
     try:
         chance = head.chance
         if chance is None:
@@ -84,7 +84,7 @@ def _assign(names: Iterable[str], registers: set[str]) -> None:
 def _require(reader: str, names: Iterable[str], known: set[str]) -> None:
     missing = [name for name in names if name not in known]
     if missing:
-        raise _broken(f"{reader} reads {missing[:4]}, which does not exist by then")
+        raise _broken(f"{reader} reads {missing[:4]}, which is not assigned by then")
 
 
 def _broken(problem: str) -> ContractViolation:
@@ -94,17 +94,17 @@ def _broken(problem: str) -> ContractViolation:
 
 
 def require_decides(spec: PolicySpec) -> None:
-    """Raise `ContractViolation` unless the policy can decide, about what it says it observes, within bounded memory.
+    """Raise `ContractViolation` unless the policy can decide on its declared observations within bounded memory.
 
-    A message can be well formed and its shapes still contradict each other, which is only seen when it runs. Better
-    here than in the middle of a live system.
+    The shapes of a well-formed message may still contradict each other, which shows only when it runs. That must not
+    happen in the middle of a live system.
     """
     try:
         scores = _registers(spec)[spec.head.inputs[0]]
         if scores.shape != (1, output_size(spec.action)):
             raise ValueError(f"its head reads {scores.shape[1:]} numbers for {output_size(spec.action)} outputs")
         _decide(spec)
-    # Whatever a program from outside does wrong, it is the program that is wrong.
+    # Any error of a program from outside is the fault of that program.
     except Exception as error:
         raise ContractViolation(
             f"The policy cannot be run here: {type(error).__name__}: {error}. Compare the versions of client and "
@@ -113,27 +113,27 @@ def require_decides(spec: PolicySpec) -> None:
 
 
 def _registers(spec: PolicySpec) -> dict[str, Array]:
-    """The registers of one row, allocated and never touched."""
+    """The registers of one row, allocated but not computed."""
     program = spec.program
     registers = {array.name: np.zeros((1, *array.shape), array.dtype) for array in program.inputs}
     registers |= {memory.name: np.zeros((1, *memory.shape), np.float32) for memory in program.carry}
     if (chance := spec.head.chance) is not None:
         registers[chance.name] = np.zeros((1, *chance.shape), np.float32)
-    taken = _require_room(sum(array.nbytes for array in registers.values()))
+    taken = _require_memory(sum(array.nbytes for array in registers.values()))
     layout = layout_of(program)
     tensors = layout.views(np.zeros(layout.size, np.float32))
     for op in program.ops:
         padding = op.settings.get("padding", 0)
         if isinstance(padding, int | float) and not 0 <= padding <= _MAX_PADDING:
-            raise ValueError(f"op '{op.kind}' pads by {padding}; at most {_MAX_PADDING} is taken")
+            raise ValueError(f"op '{op.kind}' pads by {padding}; at most {_MAX_PADDING} is allowed")
         arrays = [registers[name] for name in op.inputs]
         compiled = COMPILERS[op.kind](op, arrays, [tensors[name] for name in op.tensors])
-        taken = _require_room(taken + sum(array.nbytes for array in compiled.outputs))
+        taken = _require_memory(taken + sum(array.nbytes for array in compiled.outputs))
         registers |= zip(op.outputs, compiled.outputs, strict=True)
     return registers
 
 
-def _require_room(taken: int) -> int:
+def _require_memory(taken: int) -> int:
     if taken > MAX_REGISTER_BYTES:
         raise ValueError(f"a decision takes more than {MAX_REGISTER_BYTES} bytes")
     return taken
@@ -141,7 +141,7 @@ def _require_room(taken: int) -> int:
 
 def _decide(spec: PolicySpec) -> None:
     policy = NumpyPolicy(spec)
-    # A mask allows everything; an index of a table is its first.
+    # A mask allows every action; an index is 0.
     observation = {
         array.name: np.full((1, *array.shape), array.dtype == "bool", array.dtype) for array in spec.observation
     }

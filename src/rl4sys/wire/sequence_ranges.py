@@ -1,4 +1,4 @@
-"""Which segments an answer speaks of: sequence numbers as ranges."""
+"""Sequence numbers as ranges, as acknowledgements have them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rl4sys.wire.generated import training_pb2
 
 
 def to_ranges(sequences: Iterable[int]) -> list[training_pb2.SequenceRange]:
-    """The fewest ranges that hold exactly these numbers, in order."""
+    """The fewest ranges that contain exactly these numbers, in order."""
     ranges: list[training_pb2.SequenceRange] = []
     for sequence in sorted(set(sequences)):
         if ranges and ranges[-1].last + 1 == sequence:
@@ -21,7 +21,7 @@ def to_ranges(sequences: Iterable[int]) -> list[training_pb2.SequenceRange]:
 def covered(ranges: Iterable[training_pb2.SequenceRange], outstanding: Iterable[int]) -> set[int]:
     """Those of the outstanding numbers that lie within the ranges.
 
-    Ranges from outside are never spelled out: one line may claim to hold 2^63 numbers.
+    Ranges from outside are never expanded: one may claim to contain 2^63 numbers.
     """
     waiting = set(outstanding)
     found: set[int] = set()

@@ -70,7 +70,7 @@ def test_a_full_disk_stops_acknowledgements_and_recovers_by_itself(
     caplog.set_level("INFO", "rl4sys.server.learners.inbox")
     client.push([0])
     disk.fail("during append", errno.ENOSPC)
-    with pytest.raises(CallFailed, match="make room") as failed:
+    with pytest.raises(CallFailed, match="free space") as failed:
         client.push([1])
     assert (failed.value.code, failed.value.failure.reason) == (Code.UNAVAILABLE, FailureReason.STORAGE)
     eventually(lambda: server_status(client).state == status_pb2.SERVER_STATE_STORAGE_FAILED)
