@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.records.failpoint_files import FAILPOINTS
 from tests.storms import scaled
 
-from rl4sys import failpoints, records
+from rl4sys import failpoints
 
 Ask = Callable[..., dict[str, Any]]
-POINTS = (*records.FAILPOINTS, *failpoints.FAILPOINTS)
+POINTS = (*FAILPOINTS, *failpoints.FAILPOINTS)
 OUTBOX = [name for name in POINTS if name.split()[1] in ("parcel", "settlement", "parcels", "outbox")]
 
 
