@@ -21,7 +21,7 @@ from rl4sys.client import load_settings
 from rl4sys.client.agent_status import AgentStatus
 from rl4sys.client.retries import Backoff
 from rl4sys.client.shared_session import SharedSession
-from rl4sys.client.snapshot import Newest, Snapshot
+from rl4sys.client.snapshot import NewestSnapshot, Snapshot
 from rl4sys.client.watcher import _UNUSABLE, Watcher
 from rl4sys.experience import Array
 from rl4sys.records import Durability
@@ -50,7 +50,7 @@ class Receiver:
     """The part of a client that brings weights, without its threads."""
 
     def __init__(self, server: FakeServer) -> None:
-        self.newest, self.status = Newest(), AgentStatus()
+        self.newest, self.status = NewestSnapshot(), AgentStatus()
         shared_session = SharedSession(server, load_settings(SETTINGS), "test")
         self.watcher = Watcher(
             shared_session,

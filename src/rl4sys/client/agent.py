@@ -26,7 +26,7 @@ from rl4sys.client.segment_encoder import SegmentEncoder
 from rl4sys.client.segment_queue import SegmentQueue
 from rl4sys.client.settings import ClientSettings
 from rl4sys.client.shared_session import SharedSession
-from rl4sys.client.snapshot import Newest, Snapshot, ThreadPolicies
+from rl4sys.client.snapshot import NewestSnapshot, Snapshot, ThreadPolicies
 from rl4sys.client.watcher import Watcher
 from rl4sys.records import DiskOutbox, Outbox, OutboxLimits
 from rl4sys.version import __version__
@@ -73,7 +73,7 @@ class Agent:
         self._transport = transport if owns_transport else None
         self._clock = start.clock
         self._status = AgentStatus()
-        self._newest = Newest()
+        self._newest = NewestSnapshot()
         self._lanes = LaneAllocator(settings.client_id, start.seed, start.first_episode)
         self._queue = SegmentQueue(
             settings.outbox_bytes // 4, settings.overflow, self._status, min(settings.send_interval, _LONGEST_LINGER)

@@ -14,7 +14,7 @@ from rl4sys.client.agent_status import AgentStatus
 from rl4sys.client.forks import fork_error, forks
 from rl4sys.client.lane import Lane
 from rl4sys.client.segment_buffer import SegmentBuffer
-from rl4sys.client.snapshot import Newest, Snapshot, ThreadPolicies
+from rl4sys.client.snapshot import NewestSnapshot, Snapshot, ThreadPolicies
 from rl4sys.experience import Array, Ending, Segment
 from rl4sys.wire import SegmentFormat
 
@@ -33,7 +33,7 @@ class EpisodeEnded(ValueError):
 class SharedState:
     """What all episodes of one agent share."""
 
-    newest: Newest
+    newest: NewestSnapshot
     policies: ThreadPolicies
     status: AgentStatus
     post: Callable[[Segment, Snapshot], None]

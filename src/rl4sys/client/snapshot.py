@@ -26,7 +26,7 @@ class Snapshot:
     """Most steps of one segment that the server accepts."""
 
 
-class Newest:
+class NewestSnapshot:
     """Holds the snapshot to act with. Readers take one reference; publishing replaces it."""
 
     def __init__(self) -> None:

@@ -13,6 +13,7 @@ from rl4sys.policy import MASK, ActionSpec, BoxAction, DiscreteAction, MultiDisc
 
 OBSERVATION = "observation"
 """The name of an observation that is one unnamed array."""
+_LEAST = -(1 << 63)
 
 
 def observation_from_settings(value: Any, where: str = "observation") -> tuple[ArraySpec, ...]:
@@ -33,9 +34,9 @@ def action_from_settings(value: Any, where: str = "action") -> ActionSpec:
         raise SettingsError(f"{where}: got {shown(value)}; expected one of n, sizes, or low with high.")
     action: ActionSpec
     if given == ["discrete"]:
-        action = DiscreteAction(section.whole("n", least=1) or 1, int(section.raw("start", 0)))
+        action = DiscreteAction(section.whole("n", least=1) or 1, section.whole("start", least=_LEAST) or 0)
     elif given == ["multi_discrete"]:
-        action = MultiDiscreteAction(tuple(map(int, section.raw("sizes"))))
+        action = _several(section.raw("sizes"), where)
     else:
         action = _box(section.raw("low"), section.raw("high"), where)
     section.finish()
@@ -97,6 +98,14 @@ def _space_array(name: str, space: Any) -> ArraySpec:
     if name == MASK:
         return ArraySpec(name, "bool", tuple(shape))
     return ArraySpec(name, "uint8" if dtype == np.uint8 else "float32", tuple(shape))
+
+
+def _several(sizes: Any, where: str) -> MultiDiscreteAction:
+    if not isinstance(sizes, list | tuple) or not sizes:
+        raise SettingsError(f"{where}.sizes: got {shown(sizes)}; expected a list of whole numbers.")
+    if not all(isinstance(size, int) and not isinstance(size, bool) and size > 0 for size in sizes):
+        raise SettingsError(f"{where}.sizes: got {shown(sizes)}; expected whole numbers, at least 1.")
+    return MultiDiscreteAction(tuple(sizes))
 
 
 def _box(low: Any, high: Any, where: str) -> BoxAction:

@@ -11,7 +11,7 @@ import numpy as np
 from rl4sys.client.agent_status import AgentStatus
 from rl4sys.client.retries import REFUSED_SECONDS, Backoff, Remedy, asked_pause, remedy
 from rl4sys.client.shared_session import OpenSession, SharedSession
-from rl4sys.client.snapshot import Newest, Snapshot
+from rl4sys.client.snapshot import NewestSnapshot, Snapshot
 from rl4sys.policy import layout_of
 from rl4sys.weights import LayoutMismatch, PatchMismatch, apply_patch
 from rl4sys.wire import ContractViolation, decode_patch
@@ -30,7 +30,7 @@ class Watcher:
         self,
         shared_session: SharedSession,
         transport: Transport,
-        newest: Newest,
+        newest: NewestSnapshot,
         timeout: float,
         backoff: Backoff,
         clock: Callable[[], float],
