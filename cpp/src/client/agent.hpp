@@ -57,7 +57,7 @@ private:
     std::shared_ptr<wire::Transport> transport_;
     Clock clock_;
     AgentStatus status_;
-    Newest newest_;
+    NewestSnapshot newest_;
     SegmentQueue queue_;
     SharedState shared_;
     LaneAllocator lanes_;

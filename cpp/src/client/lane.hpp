@@ -22,7 +22,7 @@ namespace rl4sys::client {
 
 /// What all lanes of one agent share.
 struct SharedState {
-    Newest& newest;
+    NewestSnapshot& newest;
     SegmentQueue& queue;
     AgentStatus& status;
     std::size_t longest = 0;  ///< Most steps of one segment.

@@ -6,17 +6,17 @@
 
 namespace rl4sys::client {
 
-SharedSnapshot Newest::get() const {
+SharedSnapshot NewestSnapshot::get() const {
     const std::lock_guard lock(mutex_);
     return snapshot_;
 }
 
-double Newest::since() const {
+double NewestSnapshot::since() const {
     const std::lock_guard lock(mutex_);
     return since_;
 }
 
-void Newest::publish(SharedSnapshot snapshot, double now) {
+void NewestSnapshot::publish(SharedSnapshot snapshot, double now) {
     {
         const std::lock_guard lock(mutex_);
         // The older snapshot is destroyed with the argument, after the lock is released.
@@ -27,7 +27,7 @@ void Newest::publish(SharedSnapshot snapshot, double now) {
     published_.notify_all();
 }
 
-void Newest::wake() {
+void NewestSnapshot::wake() {
     {
         const std::lock_guard lock(mutex_);
         ++wakes_;
@@ -35,7 +35,7 @@ void Newest::wake() {
     published_.notify_all();
 }
 
-void Newest::wait(double seconds) {
+void NewestSnapshot::wait(double seconds) {
     std::unique_lock lock(mutex_);
     const std::uint64_t wakes = wakes_;
     published_.wait_for(lock, length_of(seconds), [&] { return snapshot_ != nullptr || wakes_ != wakes; });

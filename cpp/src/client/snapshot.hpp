@@ -29,7 +29,7 @@ using SharedSnapshot = std::shared_ptr<const Snapshot>;
 /// Holds the snapshot to act with; publishing replaces it.
 ///
 /// A decision compares one number; only if it has changed does it take the lock, to copy a pointer.
-class Newest {
+class NewestSnapshot {
 public:
     /// Increases with every publication; 0 before the first.
     std::uint64_t generation() const noexcept { return generation_.load(std::memory_order_acquire); }

@@ -30,7 +30,7 @@ std::optional<std::string> unusable(const Work& work) {
 
 }  // namespace
 
-Watcher::Watcher(SharedSession& shared_session, std::shared_ptr<wire::Transport> transport, Newest& newest,
+Watcher::Watcher(SharedSession& shared_session, std::shared_ptr<wire::Transport> transport, NewestSnapshot& newest,
                  double timeout, RandomSource rng, Clock clock, AgentStatus& status, OnPublish on_publish,
                  double refused_seconds)
     : shared_session_(shared_session),

@@ -21,8 +21,8 @@ class Watcher {
 public:
     using OnPublish = std::function<void(const SharedSnapshot&)>;
 
-    Watcher(SharedSession& shared_session, std::shared_ptr<wire::Transport> transport, Newest& newest, double timeout,
-            RandomSource rng, Clock clock, AgentStatus& status, OnPublish on_publish,
+    Watcher(SharedSession& shared_session, std::shared_ptr<wire::Transport> transport, NewestSnapshot& newest,
+            double timeout, RandomSource rng, Clock clock, AgentStatus& status, OnPublish on_publish,
             double refused_seconds = refused_pause);
 
     /// Watch for new versions until `stop` is called.
@@ -46,7 +46,7 @@ private:
 
     SharedSession& shared_session_;
     std::shared_ptr<wire::Transport> transport_;
-    Newest& newest_;
+    NewestSnapshot& newest_;
     double timeout_;
     Backoff backoff_;
     Clock clock_;
