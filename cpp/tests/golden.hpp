@@ -66,7 +66,7 @@ inline std::map<std::string, Array> read_arrays(const Json& entries, const std::
         std::size_t count = 1;
         for (const std::size_t length : array.shape) count *= length;
         const std::size_t offset = raw.at("offset"), bytes = count * element_size(array.type);
-        if (offset + bytes > data.size()) throw std::runtime_error("An array lies beyond its file.");
+        if (offset + bytes > data.size()) throw std::runtime_error("An array is beyond the end of its file.");
         array.bytes = data.substr(offset, bytes);
         arrays.emplace(raw.at("name").get<std::string>(), std::move(array));
     }

@@ -33,7 +33,7 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-/// Where each tensor lies within the flat weights.
+/// The layout of tensors in the flat weights.
 class Layout {
 public:
     /// Tensors lie in the order given. @throws LayoutMismatch for names given twice or sizes beyond `most_weights`.

@@ -127,20 +127,20 @@ bool Delivery::is_due() const {
 
 void Delivery::group(const std::vector<Parcel>& parcels, const DeliverySession& session) {
     const std::size_t largest = session.max_message_bytes - message_slack;
-    std::size_t room = 0;
+    std::size_t free = 0;
     for (const Parcel& parcel : parcels) {
         const std::size_t size = parcel.payload->size() + per_segment;
         if (size > largest) {
             outbox_.refuse(parcel.key, "too_large");
             continue;
         }
-        if (groups_.empty() || !is_alike(groups_.back()[0], parcel) || size > room ||
+        if (groups_.empty() || !is_alike(groups_.back()[0], parcel) || size > free ||
             groups_.back().size() >= session.max_push_segments) {
             groups_.emplace_back();
-            room = largest;
+            free = largest;
         }
         groups_.back().push_back(parcel);
-        room -= size;
+        free -= size;
     }
 }
 

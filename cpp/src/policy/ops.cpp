@@ -29,7 +29,7 @@ public:
         require_axes(x.shape, 1, op_.inputs[index]);
         return x;
     }
-    Register picture(std::size_t index) {
+    Register image(std::size_t index) {
         const Register x = floats(index);
         require_axes(x.shape, 3, op_.inputs[index]);
         return x;
@@ -179,7 +179,7 @@ Step compile_rms_norm(OpReader& op) {
 
 Step compile_channels_first(OpReader& op) {
     op.expect(1, 0);
-    const Register x = op.picture(0);
+    const Register x = op.image(0);
     const std::size_t from = x.at, out = op.output({x.shape[2], x.shape[0], x.shape[1]});
     const std::size_t channels = x.shape[2], pixels = std::size_t{x.shape[0]} * x.shape[1];
     return [=](DecisionFrame& f) {
@@ -228,7 +228,7 @@ void convolve(const Convolution& c, DecisionFrame& f) {
 
 Step compile_conv2d(OpReader& op) {
     op.expect(1, 2);
-    const Register x = op.picture(0);
+    const Register x = op.image(0);
     const Shape kernel = op.tensor_shape(0, 4);
     Convolution c{};
     c.channels = x.shape[0], c.height = x.shape[1], c.width = x.shape[2];

@@ -173,7 +173,7 @@ std::vector<Parcel> DiskOutbox::fold() {
             throw RecordsDamaged(
                 "Record " + std::to_string(number) +
                 " of the outbox is neither a parcel nor a settlement. It was written by a newer version "
-                "or is no outbox: use that version, or choose another directory.");
+                "or is not an outbox: use that version, or choose another directory.");
         }
     });
     return {parcels.begin(), parcels.end()};

@@ -14,7 +14,7 @@ inline constexpr std::size_t header_bytes = 24;
 inline constexpr std::size_t frame_bytes = 28;
 inline constexpr std::size_t max_payload = std::size_t{1} << 30;
 
-/// Where a record lies within some bytes.
+/// The position of a record within some bytes.
 struct Frame {
     std::uint64_t number = 0;
     std::uint64_t durable = 0;  ///< Every record below this number was on the disk when this one was written.
@@ -34,7 +34,7 @@ std::string encode_header(std::uint64_t first);
 /// Why these bytes are not the header of the file that begins with record `first`; empty if they are.
 std::string header_fault(std::string_view data, std::uint64_t first);
 
-/// Append one record as it stands in a file.
+/// Append one record in the format of a file.
 void append_frame(std::string& out, std::uint64_t number, std::uint64_t durable, std::string_view payload);
 
 /// The frame at `offset` if it is whole and its CRC matches.

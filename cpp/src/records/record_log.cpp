@@ -201,7 +201,7 @@ void RecordLog::break_with(const FileError& cause) {
 }
 
 LogFull RecordLog::full() const {
-    return LogFull(directory_.string() + " has no space for more records. Nothing was lost; make room on its disk.");
+    return LogFull(directory_.string() + " has no space for more records. Nothing was lost; free space on its disk.");
 }
 
 }  // namespace rl4sys::records

@@ -35,7 +35,7 @@ int main(void) {
     expect(rl4sys_connect_json(NULL, NULL, NULL, &agent) == RL4SYS_BAD_ARGUMENT, "NULL is refused");
     expect(agent == NULL, "no agent was made");
 
-    expect(rl4sys_connect_json(settings, second, &asked, &agent) == RL4SYS_OK, "a fallback stands in");
+    expect(rl4sys_connect_json(settings, second, &asked, &agent) == RL4SYS_OK, "a fallback is used");
     expect(rl4sys_episode_begin(agent, &episode) == RL4SYS_OK, "an episode begins");
     expect(rl4sys_act(episode, seen, 2, NULL, 0, &action) == RL4SYS_OK, "the fallback decides");
     expect(action.choice == 1 && action.is_fallback && action.decision == 0 && action.size == 1, "as it should");

@@ -84,8 +84,8 @@ TEST(Threads, AForkedProcessIsRefusedAndItsParentContinues) {
     Episode episode = agent.episode();
     const pid_t child = ::fork();
     if (child == 0) {
-        const bool told = episode.act(std::array<float, 2>{1, 2}).problem() == Problem::Forked;
-        ::_exit(told ? 0 : 1);
+        const bool refused = episode.act(std::array<float, 2>{1, 2}).problem() == Problem::Forked;
+        ::_exit(refused ? 0 : 1);
     }
     int status = -1;
     ASSERT_EQ(::waitpid(child, &status, 0), child);

@@ -137,7 +137,7 @@ int show_settings(const Arguments& arguments) {
     return 0;
 }
 
-void tell(const rl4sys::Health& health) {
+void print(const rl4sys::Health& health) {
     std::cout << json{{"connected", health.connected},
                       {"learner", health.learner},
                       {"version", health.version ? json(*health.version) : json()},
@@ -182,7 +182,7 @@ int run_agent(const Arguments& arguments) {
     }
     const double closing = arguments.size() > 4 ? std::stod(arguments[4]) : 30.0;
     const bool flushed = agent.flush(closing);
-    tell(agent.health());
+    print(agent.health());
     agent.close(closing);
     return flushed ? 0 : 2;
 }
@@ -212,7 +212,7 @@ int run_original(const Arguments& arguments) {
     if (agent.getCurrentModelVersion() < 0) {
         return 1;
     }
-    tell(agent.agent()->health());
+    print(agent.agent()->health());
     agent.close();
     return flushed ? 0 : 2;
 }

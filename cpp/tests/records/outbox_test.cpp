@@ -64,7 +64,7 @@ TEST(Outbox, TheOldestIsDroppedUnlessItIsInFlight) {
     EXPECT_EQ(offer.outcome, OfferOutcome::Accepted);
     EXPECT_EQ(letters(offer.evicted), "b");
     outbox.take(1000);
-    EXPECT_EQ(outbox.offer(payload('d')).outcome, OfferOutcome::Dropped) << "all room is in flight";
+    EXPECT_EQ(outbox.offer(payload('d')).outcome, OfferOutcome::Dropped) << "everything is in flight";
     EXPECT_EQ(outbox.drops(), (Drops{{"overflow_newest", 1}, {"overflow_oldest", 1}}));
 }
 

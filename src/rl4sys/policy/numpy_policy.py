@@ -34,7 +34,7 @@ class Decision(NamedTuple):
 
 
 def layout_of(program: Program) -> Layout:
-    """Where each tensor of a program lies in its flat weights."""
+    """The layout of a program's tensors in its flat weights."""
     return Layout((tensor.name, tensor.shape) for tensor in program.tensors)
 
 
