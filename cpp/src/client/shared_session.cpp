@@ -116,7 +116,7 @@ OpenSession::OpenSession(wire::JoinReply reply) {
         weight_count = Layout(reply.explore->program.tensors).size();
         if (weight_count > most_taken_weights) {
             throw LayoutMismatch("it has " + std::to_string(weight_count) + " weights; at most " +
-                                 std::to_string(most_taken_weights) + " are allowed.");
+                                 std::to_string(most_taken_weights) + " can be sent.");
         }
         // A policy that cannot be run is refused here, once, and not in a decision.
         const Policy trial(*reply.explore, std::make_shared<const Weights>(weight_count));

@@ -172,8 +172,8 @@ std::vector<Parcel> DiskOutbox::fold() {
         } else {
             throw RecordsDamaged(
                 "Record " + std::to_string(number) +
-                " of the outbox is neither a parcel nor a settlement. It was written by a newer version "
-                "or is not an outbox: use that version, or choose another directory.");
+                " of the outbox is neither a parcel nor a settlement. It was written by a newer version, "
+                "or this is not an outbox: use that version, or choose another directory.");
         }
     });
     return {parcels.begin(), parcels.end()};

@@ -27,7 +27,7 @@ std::string require_label(const std::string& what, const std::string& name) {
 void require_few(const std::string& what, int count) {
     if (count > most_parts) {
         throw ContractViolation("A policy has " + std::to_string(count) + " " + what + "; at most " +
-                                std::to_string(most_parts) + " are allowed.");
+                                std::to_string(most_parts) + " can be sent.");
     }
 }
 
