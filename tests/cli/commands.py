@@ -20,7 +20,7 @@ from rl4sys.experiments import load_experiment
 
 
 class Outcome(NamedTuple):
-    """What a command left on the terminal."""
+    """The exit code and output of a command."""
 
     code: int
     out: str
@@ -53,7 +53,7 @@ def start(*arguments: str, cwd: Path, program: str = "rl4sys.cli") -> Program:
 
 
 def finish(process: Program, seconds: float = 60) -> Outcome:
-    """Wait for a command to end, however it does."""
+    """Wait for a command to end."""
     try:
         out, err = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
@@ -64,7 +64,7 @@ def finish(process: Program, seconds: float = 60) -> Outcome:
 
 
 def wait_until(fact: Callable[[], bool], process: Program | subprocess.Popen[str], seconds: float = 60) -> None:
-    """Look again and again until something is so, or the process has ended."""
+    """Poll until a condition holds, or the process has ended."""
     deadline = time.monotonic() + seconds
     while not fact() and process.poll() is None:
         if time.monotonic() > deadline:
@@ -75,6 +75,6 @@ def wait_until(fact: Callable[[], bool], process: Program | subprocess.Popen[str
 
 
 def write_config(path: Path, kind: dict[str, object]) -> Path:
-    """A config file, with everything that is left out said."""
+    """Write a config file with all values explicit."""
     path.write_text(yaml.safe_dump(load_experiment(kind).model_dump(mode="json")))
     return path

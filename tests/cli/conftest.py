@@ -16,7 +16,7 @@ torch.set_num_threads(1)
 
 @pytest.fixture(autouse=True)
 def _disk_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody pulls the plug in here, and waiting for the disk is most of what a small checkpoint costs."""
+    """No test here cuts the power, and waiting for the disk is most of the cost of a small checkpoint."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
@@ -30,5 +30,5 @@ def rl4sys(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], 
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    """A config file of a run that takes a moment."""
+    """A config file of a short run."""
     return write_config(tmp_path / "small.yaml", values(PPO, Path("runs")))

@@ -16,7 +16,7 @@ def mine(tmp_path: Path) -> Path:
     return path
 
 
-def test_show_tells_values_and_where_they_come_from(rl4sys: Here, mine: Path) -> None:
+def test_show_prints_values_and_where_they_come_from(rl4sys: Here, mine: Path) -> None:
     code, out, _ = rl4sys("config", "show", "mine.yaml", "seed=7", "--given")
     rows = {line.split()[0]: line.split()[1:] for line in out.splitlines()}
     assert code == 0
@@ -26,7 +26,7 @@ def test_show_tells_values_and_where_they_come_from(rl4sys: Here, mine: Path) ->
     assert "experiment.device" not in rows
 
 
-def test_show_speaks_json_and_knows_runs(rl4sys: Here, config: Path) -> None:
+def test_show_prints_json_and_accepts_runs(rl4sys: Here, config: Path) -> None:
     assert rl4sys("train", str(config)).code == 0
     facts = json.loads(rl4sys("config", "show", "ppo-Cart", "--json").out)
     assert facts["config"]["algorithm"]["name"] == "ppo"
@@ -57,7 +57,7 @@ def test_the_schema_describes_every_kind_of_config(rl4sys: Here, kind: str) -> N
     assert described["properties"]
 
 
-def test_the_schema_knows_plugins(rl4sys: Here, tmp_path: Path) -> None:
+def test_the_schema_contains_plugins(rl4sys: Here, tmp_path: Path) -> None:
     own = "from rl4sys import register_network\nfrom rl4sys.networks import MlpConfig\n"
     (tmp_path / "own.py").write_text(own + "@register_network('stack')\nclass Stack(MlpConfig):\n    '''Mine.'''\n")
     code, out, _ = rl4sys("config", "schema", "--plugin", "own.py", "-o", "schema.json")
@@ -95,7 +95,7 @@ def test_an_old_file_is_rewritten_with_a_backup(rl4sys: Here, mine: Path, monkey
         (["migrate", "nowhere.yaml"], "nowhere.yaml cannot be read"),
     ],
 )
-def test_what_is_not_there_is_told_in_one_line(rl4sys: Here, mine: Path, arguments: list[str], message: str) -> None:
+def test_a_missing_config_is_a_one_line_error(rl4sys: Here, mine: Path, arguments: list[str], message: str) -> None:
     code, out, err = rl4sys("config", *arguments)
     assert (code, out) == (2, "")
     assert err.startswith("error: ")

@@ -27,7 +27,7 @@ def test_a_run_can_be_debugged_from_the_start_and_after_a_stop(rl4sys: Here, con
     assert (only_run() / "debug/gradients.jsonl").read_text().count("\n") > looks
 
 
-def test_an_update_that_broke_can_be_done_again(rl4sys: Here, config: Path) -> None:
+def test_a_failed_update_can_be_repeated(rl4sys: Here, config: Path) -> None:
     Path("breaking.py").write_text(
         "import gymnasium as gym\n"
         "class Breaking(gym.RewardWrapper):\n"
@@ -48,7 +48,7 @@ def test_an_update_that_broke_can_be_done_again(rl4sys: Here, config: Path) -> N
     assert "not finite, or too large: batch reward" in rl4sys("replay-update", str(update)).out
 
 
-def test_what_is_no_failed_update_is_told(rl4sys: Here) -> None:
+def test_a_directory_without_a_failed_update_is_refused(rl4sys: Here) -> None:
     code, _, err = rl4sys("replay-update", "nowhere")
     assert code == 2
     assert err.startswith("error: nowhere is no failed update. A run keeps updates that were not finite in RUN/debug/")

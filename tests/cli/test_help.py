@@ -27,7 +27,7 @@ COMMANDS = (
 
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("width", ["40", "80"])
-def test_every_command_explains_itself_with_examples(
+def test_every_command_has_help_with_examples(
     rl4sys: Here, monkeypatch: pytest.MonkeyPatch, command: str, width: str
 ) -> None:
     monkeypatch.setenv("COLUMNS", width)
@@ -61,7 +61,7 @@ def test_paragraphs_are_as_wide_as_the_terminal(rl4sys: Here, monkeypatch: pytes
     assert all(len(line) > 60 for line in lines[first : first + 3])
 
 
-def test_a_misspelt_command_is_told_with_what_is_near(rl4sys: Here) -> None:
+def test_a_misspelt_command_is_refused_with_a_suggestion(rl4sys: Here) -> None:
     code, _, err = rl4sys("lst")
     assert (code, "Did you mean 'list'?" in err) == (2, True)
 
@@ -85,6 +85,6 @@ def test_the_doctor_names_extras_in_full(rl4sys: Here) -> None:
         assert ("missing" not in line) or "pip install 'rl4sys[" in line
 
 
-def test_the_doctor_speaks_json(rl4sys: Here) -> None:
+def test_the_doctor_prints_json(rl4sys: Here) -> None:
     facts = json.loads(rl4sys("doctor", "--json").out)
     assert {part["name"] for part in facts["parts"]} >= {"torch", "gymnasium", "wandb"}

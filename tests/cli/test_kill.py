@@ -60,7 +60,7 @@ def die_while_saving(count: int, cwd: Path) -> None:
 
 
 def die_at_some_time(records: int, cwd: Path) -> None:
-    """Start the run, or go on with it, and kill it when it has written that many more records."""
+    """Start or resume the run, and kill it after that many more records."""
 
     def written() -> int:
         return sum(len(path.read_bytes().splitlines()) for path in cwd.glob("runs/*/metrics.jsonl"))
@@ -74,7 +74,7 @@ def die_at_some_time(records: int, cwd: Path) -> None:
 
 
 @pytest.mark.slow
-def test_ctrl_c_leaves_a_checkpoint_and_says_how_to_go_on(tmp_path: Path, config: Path) -> None:
+def test_ctrl_c_leaves_a_checkpoint_and_prints_the_resume_command(tmp_path: Path, config: Path) -> None:
     process = start("train", str(config), "training.total_timesteps=1e7", cwd=tmp_path)
     wait_until(lambda: any(tmp_path.glob("runs/*/checkpoints/0*64")), process)
     process.send_signal(signal.SIGINT)

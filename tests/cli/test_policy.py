@@ -18,7 +18,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
     return trained_run(PPO, tmp_path_factory.mktemp("policy"))
 
 
-def test_an_export_tells_how_near_it_is(rl4sys: Here, trained: RunDirectory) -> None:
+def test_an_export_reports_its_parity(rl4sys: Here, trained: RunDirectory) -> None:
     code, out, err = rl4sys("policy", "export", str(trained.path))
     assert (code, err) == (0, "")
     assert f"file    {trained.path.name}.rl4sys" in out
@@ -78,7 +78,7 @@ def test_a_bound_that_is_too_tight_writes_nothing(rl4sys: Here, trained: RunDire
         (("bench", "nothing"), "There is no run 'nothing'"),
     ],
 )
-def test_wrong_input_is_told_in_one_line(
+def test_wrong_input_is_a_one_line_error(
     rl4sys: Here, trained: RunDirectory, arguments: tuple[str, ...], message: str
 ) -> None:
     Path("damaged.rl4sys").write_bytes(b"{}\n")

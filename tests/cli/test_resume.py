@@ -24,7 +24,7 @@ def flip(path: Path) -> None:
     path.write_bytes(data)
 
 
-def test_a_run_goes_on_and_then_is_finished(rl4sys: Here, interrupted: RunDirectory) -> None:
+def test_a_run_is_resumed_until_it_is_finished(rl4sys: Here, interrupted: RunDirectory) -> None:
     code, out, err = rl4sys("resume", "ppo-")
     assert code == 0
     assert "resuming  at step 96" in err
@@ -33,7 +33,7 @@ def test_a_run_goes_on_and_then_is_finished(rl4sys: Here, interrupted: RunDirect
     assert (code, "is finished: 256 steps." in out) == (0, True)
 
 
-def test_a_damaged_checkpoint_is_passed_over_in_one_line(rl4sys: Here, interrupted: RunDirectory) -> None:
+def test_a_damaged_checkpoint_is_skipped_in_one_line(rl4sys: Here, interrupted: RunDirectory) -> None:
     flip(interrupted.checkpoints / "000000000096" / "arrays.safetensors")
     code, _, err = rl4sys("resume", str(interrupted.path))
     assert code == 0
@@ -42,7 +42,7 @@ def test_a_damaged_checkpoint_is_passed_over_in_one_line(rl4sys: Here, interrupt
     assert "using the one of step 64" in warning
 
 
-def test_without_a_good_checkpoint_there_is_one_error(rl4sys: Here, interrupted: RunDirectory) -> None:
+def test_without_an_intact_checkpoint_resuming_is_an_error(rl4sys: Here, interrupted: RunDirectory) -> None:
     for path in interrupted.checkpoints.glob("0*/manifest.json"):
         flip(path)
     code, _, err = rl4sys("resume", str(interrupted.path))
@@ -51,7 +51,7 @@ def test_without_a_good_checkpoint_there_is_one_error(rl4sys: Here, interrupted:
     assert err.count("manifest.json is not what was written") == 3
 
 
-def test_evaluating_passes_over_a_damaged_best_checkpoint(rl4sys: Here, interrupted: RunDirectory) -> None:
+def test_evaluating_skips_a_damaged_best_checkpoint(rl4sys: Here, interrupted: RunDirectory) -> None:
     rl4sys("resume", str(interrupted.path))
     best = (interrupted.checkpoints / "best").resolve()
     flip(best / "arrays.safetensors")
@@ -61,7 +61,7 @@ def test_evaluating_passes_over_a_damaged_best_checkpoint(rl4sys: Here, interrup
     assert '"skipped": [\n' in out
 
 
-def test_a_run_killed_before_its_first_checkpoint_says_so(rl4sys: Here) -> None:
+def test_a_run_killed_before_its_first_checkpoint_starts_over(rl4sys: Here) -> None:
     with Run.create(small(PPO, Path("runs"))) as run:
         pass
     code, _, err = rl4sys("resume", str(run.directory.path))

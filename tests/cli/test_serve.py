@@ -1,4 +1,4 @@
-"""`rl4sys serve` and `rl4sys status`, as two people would use them."""
+"""`rl4sys serve` and `rl4sys status` in two processes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_the_lander_of_the_examples_flies_and_is_seen_in_the_status(port: int, t
     assert int(learner["stored_steps"]) > 0
 
 
-def test_no_server_is_one_clear_line() -> None:
+def test_a_missing_server_is_a_one_line_error() -> None:
     answer = run("-m", "rl4sys.cli", "status", "127.0.0.1:1")
     assert answer.returncode == 2
     assert answer.stdout == ""

@@ -16,7 +16,7 @@ RARELY = "training.checkpoint_frequency=100000"
 
 
 @pytest.mark.slow
-def test_seeds_run_side_by_side_and_are_summed_up(tmp_path: Path, config: Path) -> None:
+def test_seeds_run_in_parallel_and_are_summarized(tmp_path: Path, config: Path) -> None:
     process = start("train", str(config), "--seed", "1,2", "--jobs", "2", cwd=tmp_path)
     code, out, err = finish(process)
     assert code == 0, err
@@ -33,7 +33,7 @@ def test_seeds_run_side_by_side_and_are_summed_up(tmp_path: Path, config: Path) 
 def test_a_seed_that_dies_does_not_stop_the_others(tmp_path: Path, config: Path) -> None:
     arguments = ("train", str(config), "--seed", "1,2", "--jobs", "2", "training.total_timesteps=3000", RARELY)
     process = start(*arguments, cwd=tmp_path)
-    # Not until both have begun: by then the first might be finished.
+    # Do not wait for both: the first might be finished by then.
     wait_until(lambda: bool(list(tmp_path.glob("runs/*-seed1-*/checkpoints/latest"))), process)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     os.kill(int(children[0]), signal.SIGKILL)
@@ -45,7 +45,7 @@ def test_a_seed_that_dies_does_not_stop_the_others(tmp_path: Path, config: Path)
 
 
 @pytest.mark.slow
-def test_seeds_stop_when_whoever_started_them_dies(tmp_path: Path, config: Path) -> None:
+def test_seeds_stop_when_the_command_is_killed(tmp_path: Path, config: Path) -> None:
     arguments = ("train", str(config), "--seed", "1,2", "--jobs", "2", "training.total_timesteps=1e7", RARELY)
     process = start(*arguments, cwd=tmp_path)
     wait_until(lambda: len(list(tmp_path.glob("runs/*/checkpoints/latest"))) == 2, process)

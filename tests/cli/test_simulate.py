@@ -20,7 +20,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
     return trained_run(PPO, tmp_path_factory.mktemp("simulate"))
 
 
-def test_people_get_a_table(rl4sys: Here, trained: RunDirectory) -> None:
+def test_episodes_are_printed_as_a_table(rl4sys: Here, trained: RunDirectory) -> None:
     code, out, err = rl4sys("simulate", str(trained.path), "--episodes", "3", "--max-length", "5")
     assert (code, err) == (0, "")
     lines = out.splitlines()
@@ -31,7 +31,7 @@ def test_people_get_a_table(rl4sys: Here, trained: RunDirectory) -> None:
     assert "return  5.00 ± 0.00, from 5.00 to 5.00" in out
 
 
-def test_scripts_get_json_and_the_same_seed_the_same_episodes(rl4sys: Here, trained: RunDirectory) -> None:
+def test_json_has_every_episode_and_the_same_seed_repeats_them(rl4sys: Here, trained: RunDirectory) -> None:
     command = ("simulate", str(trained.path), "--episodes", "2", "--seed", "5", "--json")
     facts = json.loads(rl4sys(*command).out)
     assert facts == json.loads(rl4sys(*command).out)
@@ -54,13 +54,13 @@ def test_a_video_and_a_plot_are_written(rl4sys: Here, trained: RunDirectory) -> 
     assert Path("new/a.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_checkpoint_is_played_by_its_path(rl4sys: Here, trained: RunDirectory) -> None:
+def test_a_checkpoint_is_simulated_by_its_path(rl4sys: Here, trained: RunDirectory) -> None:
     place = trained.checkpoints / f"{256:012d}"
     facts = json.loads(rl4sys("simulate", str(place), "--episodes", "1", "--max-length", "2", "--json").out)
     assert (facts["step"], facts["policy"]) == (256, str(place))
 
 
-def test_a_file_of_a_policy_knows_its_environment_and_can_be_given_another(rl4sys: Here, trained: RunDirectory) -> None:
+def test_a_policy_file_has_its_environment_and_can_use_another(rl4sys: Here, trained: RunDirectory) -> None:
     trained_policy = find_policy(trained.path).policy
     trained_policy.write(Path("a.rl4sys"))
     replace(trained_policy, environment=None).write(Path("b.rl4sys"))
@@ -71,7 +71,7 @@ def test_a_file_of_a_policy_knows_its_environment_and_can_be_given_another(rl4sy
     assert json.loads(given.out)["environment"] == "CartPole-v1"
 
 
-def test_a_damaged_checkpoint_is_passed_over_aloud(rl4sys: Here) -> None:
+def test_a_damaged_checkpoint_is_skipped_with_a_warning(rl4sys: Here) -> None:
     run = trained_run(PPO, Path("runs"))
     (run.checkpoints / f"{256:012d}" / "state.json").write_bytes(b"{}")
     code, out, err = rl4sys("simulate", "ppo", "--latest", "--episodes", "1", "--max-length", "2")
@@ -90,7 +90,7 @@ def test_a_damaged_checkpoint_is_passed_over_aloud(rl4sys: Here) -> None:
         (("--env", "CartPool-v1"), "Unknown environment 'CartPool-v1'. Did you mean"),
     ],
 )
-def test_what_cannot_be_done_is_told_in_one_line(
+def test_an_impossible_request_is_a_one_line_error(
     rl4sys: Here,
     trained: RunDirectory,
     monkeypatch: pytest.MonkeyPatch,
@@ -106,7 +106,7 @@ def test_what_cannot_be_done_is_told_in_one_line(
     assert not Path("a.mp4").exists()
 
 
-def test_a_run_that_is_not_there_is_told_with_what_is_near(rl4sys: Here) -> None:
+def test_an_unknown_run_is_reported_with_a_suggestion(rl4sys: Here) -> None:
     trained_run(PPO, Path("runs"), experiment__name="balance")
     code, _, err = rl4sys("simulate", "balanse-seed0-2026")
     assert code == 2
@@ -115,7 +115,7 @@ def test_a_run_that_is_not_there_is_told_with_what_is_near(rl4sys: Here) -> None
 
 @pytest.mark.parametrize("command", [("simulate",), ("policy", "export"), ("policy", "inspect"), ("policy", "bench")])
 @pytest.mark.parametrize("width", ["40", "80"])
-def test_commands_explain_themselves_with_examples(
+def test_commands_have_help_with_examples(
     rl4sys: Here, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], width: str
 ) -> None:
     monkeypatch.setenv("COLUMNS", width)

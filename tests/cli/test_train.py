@@ -35,14 +35,14 @@ def test_a_config_becomes_a_run_that_can_be_evaluated_and_plotted(rl4sys: Here, 
     assert "mean return" in rl4sys("evaluate", "mein", "--latest", "--episodes", "1").out
 
 
-def test_tuned_settings_are_taken_for_a_known_environment(rl4sys: Here) -> None:
+def test_tuned_settings_are_used_for_a_known_environment(rl4sys: Here) -> None:
     code, _, err = rl4sys("train", "--algorithm", "PPO", "--env", "CartPole-v1", *QUICK)
     assert code == 0
     assert "settings  ppo_CartPole-v1.yaml, tuned for CartPole-v1" in err
     assert load_experiment(only_run().config).buffer.size == 256
 
 
-def test_defaults_are_taken_for_another_environment(rl4sys: Here) -> None:
+def test_defaults_are_used_for_another_environment(rl4sys: Here) -> None:
     code, out, err = rl4sys("train", "--algorithm", "ppo", "--env", "MountainCarContinuous-v0", "--dry-run")
     assert code == 0
     assert "the defaults of ppo: none are tuned for MountainCarContinuous-v0" in err
@@ -65,7 +65,7 @@ def test_a_dry_run_shows_what_would_be_run_and_runs_nothing(rl4sys: Here, config
         ("logging.wandb.enabled=true", "pip install 'rl4sys[wandb]', or train without this logger"),
     ],
 )
-def test_what_is_missing_is_one_line_or_with_a_fallback_a_warning(
+def test_a_missing_device_or_logger_is_an_error_or_with_a_fallback_a_warning(
     rl4sys: Here, config: Path, override: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "wandb", None)
@@ -77,7 +77,7 @@ def test_what_is_missing_is_one_line_or_with_a_fallback_a_warning(
     assert (code, err.count("warning: ")) == (0, 1)
 
 
-def test_a_full_disk_is_one_line_and_the_run_goes_on_when_there_is_room(
+def test_a_full_disk_is_a_one_line_error_and_the_run_resumes_once_there_is_space(
     rl4sys: Here, config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     left = iter(range(30))

@@ -15,7 +15,7 @@ def run(rl4sys: Here, config: Path) -> Path:
     return directory
 
 
-def test_an_equal_run_is_told_in_two_lines(rl4sys: Here, run: Path) -> None:
+def test_an_equal_run_is_reported_in_two_lines(rl4sys: Here, run: Path) -> None:
     code, out, _ = rl4sys("verify", "ppo-Cart")
     assert code == 0
     assert out.splitlines() == [
@@ -40,16 +40,16 @@ def test_a_difference_is_reported_with_a_cause_and_fails(rl4sys: Here, run: Path
     assert "likely cause  torch was 1.0, now" in out
 
 
-def test_scripts_get_json(rl4sys: Here, run: Path) -> None:
+def test_verify_prints_json(rl4sys: Here, run: Path) -> None:
     facts = json.loads(rl4sys("verify", str(run), "--from", "128", "--steps", "64", "--json").out)
     assert (facts["equal"], facts["first_step"], facts["last_step"], facts["difference"]) == (True, 128, 192, None)
 
 
 @pytest.mark.slow
-def test_exact_resume_is_proved(rl4sys: Here, run: Path) -> None:
+def test_exact_resume_is_checked(rl4sys: Here, run: Path) -> None:
     code, out, _ = rl4sys("verify", "--resume", str(run), "--steps", "96")
     assert code == 0
-    # The turn after the checkpoint of step 96 ended with one of its own.
+    # The rollout after the checkpoint of step 96 ended with a checkpoint of its own.
     assert out.startswith("exact     killed, resumed at step 128, equal bit for bit at step 192")
 
 

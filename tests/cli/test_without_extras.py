@@ -47,7 +47,7 @@ def test_training_without_torch_is_one_line() -> None:
 NOTHING = ["typer", "rich", "torch", "pydantic", "gymnasium"]
 
 
-def test_doctor_tells_without_any_extra_what_is_missing() -> None:
+def test_doctor_lists_missing_packages_without_any_extra() -> None:
     done = run(NOTHING, COMMAND.format(arguments=["doctor"]))
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"rl4sys {rl4sys.__version__}\n")
@@ -56,7 +56,7 @@ def test_doctor_tells_without_any_extra_what_is_missing() -> None:
     assert "no CUDA GPU; `device: auto` chooses cpu" in done.stdout
 
 
-def test_doctor_tells_it_to_programs_too() -> None:
+def test_doctor_prints_json_without_any_extra() -> None:
     done = run(NOTHING, COMMAND.format(arguments=["doctor", "--json"]))
     assert (done.returncode, done.stderr) == (0, "")
     versions = {part["name"]: part["version"] for part in json.loads(done.stdout)["parts"]}
@@ -64,6 +64,6 @@ def test_doctor_tells_it_to_programs_too() -> None:
     assert versions["numpy"] is not None
 
 
-def test_the_version_is_told_without_any_extra() -> None:
+def test_the_version_is_printed_without_any_extra() -> None:
     done = run(NOTHING, COMMAND.format(arguments=["--version"]))
     assert (done.returncode, done.stdout, done.stderr) == (0, f"rl4sys {rl4sys.__version__}\n", "")

@@ -1,4 +1,4 @@
-"""Each mistake ends in one readable error: no traceback, and nothing left half-made."""
+"""Each mistake ends in one readable error: no traceback, and no partial files."""
 
 from __future__ import annotations
 

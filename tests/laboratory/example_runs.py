@@ -1,4 +1,4 @@
-"""Runs to fill an index with: real ones where it matters how they were made, written ones where only numbers matter."""
+"""Runs for the index: trained ones where it matters how they were made, written ones where only numbers matter."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rl4sys.laboratory.run_index.index_logger import index_run
 
 
 def train(directory: Path, **overrides: Any) -> Path:
-    """A real run of 256 steps, followed as the command line does it."""
+    """A real run of 256 steps, indexed as by the command line."""
     run = Run.create(small(PPO, directory, **overrides))
     with index_run(run.directory.path) as index_logger:
         run.train([index_logger])
@@ -40,7 +40,7 @@ def written(
     finished: bool = True,
     **settings: Any,
 ) -> Path:
-    """A run as its files tell it, with an evaluation every 100 steps."""
+    """The files of a run with an evaluation every 100 steps."""
     path.mkdir(parents=True)
     config = {
         "experiment": {"name": None, "seed": seed},

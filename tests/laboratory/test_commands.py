@@ -35,7 +35,7 @@ def rl4sys(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], 
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_explains_itself_with_examples(rl4sys: Here, command: str) -> None:
+def test_every_command_has_help_with_examples(rl4sys: Here, command: str) -> None:
     code, out, err = rl4sys(command, "--help")
     assert (code, err) == (0, "")
     assert f"Examples rl4sys {command}" in " ".join(out.split())
@@ -53,23 +53,23 @@ def test_runs_are_listed_filtered_and_sorted(rl4sys: Here) -> None:
     assert facts["directory"] == "runs/dqn-bad"
 
 
-def test_nothing_found_is_said_and_is_empty_json(rl4sys: Here) -> None:
+def test_no_match_prints_a_message_or_empty_json(rl4sys: Here) -> None:
     code, out, err = rl4sys("list", "seed=77")
     assert (code, out, "no matching runs in runs" in err) == (0, "", True)
     assert rl4sys("list", "seed=77", "--json").out == "[]\n"
 
 
-def test_where_there_are_no_runs_it_says_what_to_do(rl4sys: Here) -> None:
+def test_a_missing_runs_directory_is_an_error_with_advice(rl4sys: Here) -> None:
     code, _, err = rl4sys("list", "--runs", "nowhere")
     assert (code, "There is no directory 'nowhere'" in err) == (2, True)
 
 
-def test_wrong_conditions_are_told_in_one_line(rl4sys: Here) -> None:
+def test_an_invalid_condition_is_one_line(rl4sys: Here) -> None:
     code, _, err = rl4sys("list", "algoritm=ppo")
     assert (code, err.count("\n"), "did you mean 'algorithm'?" in err) == (2, 1, True)
 
 
-def test_a_stopped_run_is_shown_with_how_to_go_on_and_goes_on(rl4sys: Here) -> None:
+def test_a_stopped_run_is_shown_with_its_resume_command_and_resumes(rl4sys: Here) -> None:
     path = stopped_after(96, Path("runs"))
     _, out, err = rl4sys("list", "status=interrupted")
     assert "interrupted 38%" in out
@@ -94,7 +94,7 @@ def test_a_killed_run_is_shown_as_interrupted(tmp_path: Path) -> None:
     assert killed["steps"] >= running["steps"] > 0
 
 
-def test_show_tells_everything(rl4sys: Here) -> None:
+def test_show_prints_everything(rl4sys: Here) -> None:
     path = train(Path("runs"), seed=4)
     rl4sys("tag", path.name, "+good")
     rl4sys("note", path.name, "first try")
@@ -106,7 +106,7 @@ def test_show_tells_everything(rl4sys: Here) -> None:
     assert facts["metrics"]["evaluation/return"] == facts["last"]
 
 
-def test_tags_are_added_and_removed_whatever_their_letters(rl4sys: Here) -> None:
+def test_tags_are_added_and_removed_even_if_they_look_like_options(rl4sys: Here) -> None:
     assert rl4sys("tag", "ppo", "+good", "+bad", "+hd").out == "ppo-good: bad good hd\n"
     assert rl4sys("tag", "ppo", "-bad", "-hd").out == "ppo-good: good\n"
     assert rl4sys("tag", "ppo").out == "ppo-good: good\n"
@@ -122,7 +122,7 @@ def test_notes_are_kept_in_order(rl4sys: Here) -> None:
 
 
 @pytest.mark.slow
-def test_comparing_real_runs_gives_tables_and_a_picture(rl4sys: Here) -> None:
+def test_comparing_real_runs_prints_tables_and_writes_a_plot(rl4sys: Here) -> None:
     for seed in (0, 1):
         train(Path("runs"), seed=seed, experiment__name="slow", algorithm__lr=1e-5)
         train(Path("runs"), seed=seed, experiment__name="fast", algorithm__lr=1e-2)
@@ -156,13 +156,13 @@ def test_runs_without_an_evaluation_are_exported_as_csv(rl4sys: Here) -> None:
     assert (code, len(out.splitlines())) == (0, 2)
 
 
-def test_tables_are_shown_where_no_picture_can_be_written(rl4sys: Here) -> None:
+def test_tables_are_printed_if_the_plot_cannot_be_written(rl4sys: Here) -> None:
     Path("plain").touch()
     code, out, err = rl4sys("compare", "ppo", "dqn", "-o", "plain/curves.png")
     assert (code, out.startswith("Results"), err.count("error: ")) == (2, True, 1)
 
 
-def test_damaged_labels_do_not_hide_a_run_and_are_not_written_over(rl4sys: Here) -> None:
+def test_damaged_labels_do_not_hide_a_run_and_are_not_overwritten(rl4sys: Here) -> None:
     Path("runs/ppo-good/labels.json").write_text("nonsense")
     shown, tagged = rl4sys("show", "ppo"), rl4sys("tag", "ppo", "+x")
     assert (shown.code, "finished" in shown.out, "labels.json is damaged" in shown.err) == (0, True, True)
@@ -177,11 +177,11 @@ def test_without_a_writable_index_runs_are_read_each_time(rl4sys: Here) -> None:
         assert (code, len(json.loads(out))) == (0, 2)
 
 
-def test_an_unknown_format_is_told(rl4sys: Here) -> None:
+def test_an_unknown_format_is_refused(rl4sys: Here) -> None:
     assert "expected one of latex, markdown, csv, json, html" in rl4sys("export", "ppo", "--format", "pdf").err
 
 
-def test_cleanup_shows_asks_and_removes(rl4sys: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cleanup_asks_for_confirmation_and_removes(rl4sys: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ppo-good", "dqn-bad"):
         Path("runs", name, "checkpoints", "000000000100").mkdir()
         Path("runs", name, "checkpoints", "000000000100", "weights").write_bytes(bytes(3_000_000))
@@ -200,7 +200,7 @@ def test_cleanup_shows_asks_and_removes(rl4sys: Here, monkeypatch: pytest.Monkey
     assert json.loads(rl4sys(*clean, "--yes", "--json").out) == {"runs": [], "bytes": 0, "removed": True}
 
 
-def test_cleanup_goes_on_where_one_run_cannot_be_cleaned(rl4sys: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cleanup_continues_if_one_run_cannot_be_cleaned(rl4sys: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ppo-good", "dqn-bad"):
         Path("runs", name, "videos").mkdir()
         Path("runs", name, "videos", "film").write_bytes(bytes(200_000))

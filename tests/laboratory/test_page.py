@@ -8,6 +8,6 @@ from rl4sys.cli.app import app
 
 
 @pytest.mark.parametrize("command", list(commands(ROOT / "docs" / "laboratory.md")), ids=" ".join)
-def test_every_quoted_command_is_understood(command: list[str]) -> None:
+def test_every_quoted_command_can_be_parsed(command: list[str]) -> None:
     outcome = CliRunner().invoke(app, [*command, "--help"])
     assert outcome.exit_code == 0, outcome.output or outcome.exception

@@ -186,7 +186,7 @@ def _described(kind: str) -> type[Config]:
     from rl4sys.config import ConfigError
     from rl4sys.experiments import ExperimentConfig
     from rl4sys.laboratory.studies.config import TuneConfig
-    from rl4sys.laboratory.sweeps.config import SweepConfig
+    from rl4sys.laboratory.sweeps.plan import SweepConfig
     from rl4sys.server.config import ServerConfig
     from rl4sys.suggestions import did_you_mean
 

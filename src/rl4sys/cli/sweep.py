@@ -11,7 +11,7 @@ import typer
 from rl4sys.cli.options import AllowFallback, Changes, Cpus, Debug, Jobs, Name, count_trials
 
 if TYPE_CHECKING:
-    from rl4sys.laboratory.sweeps.config import SweepConfig
+    from rl4sys.laboratory.sweeps.plan import SweepConfig
     from rl4sys.laboratory.sweeps.summary import SweepSummary
     from rl4sys.laboratory.trials.trial import Trial
 
@@ -48,8 +48,7 @@ def sweep(
     """
     from rl4sys.experiments import check_combination
     from rl4sys.experiments.preflight import fit_to_machine
-    from rl4sys.laboratory.sweeps.config import SweepConfig
-    from rl4sys.laboratory.sweeps.plan import plan
+    from rl4sys.laboratory.sweeps.plan import SweepConfig, plan
     from rl4sys.laboratory.trials.config import load_many_trials, parse_changes
 
     config = load_many_trials(SweepConfig, file, "sweeps", parse_changes(changes or ()), name=name)

@@ -13,7 +13,7 @@ from rl4sys.cli.options import AllowFallback, Changes, Cpus, Debug, Jobs, Name, 
 if TYPE_CHECKING:
     from rl4sys.experiments import ExperimentConfig
     from rl4sys.laboratory.studies.config import TuneConfig
-    from rl4sys.laboratory.studies.summary import TuneSummary
+    from rl4sys.laboratory.studies.results import TuneSummary
 
 _SHOWN = 10
 
@@ -85,9 +85,8 @@ def _run(config: TuneConfig, jobs: int, cpus: int | None, *, as_json: bool, allo
     from rl4sys.cli.output import errors, print_json, report
     from rl4sys.cli.single_run import stop_on_signal, try_plot
     from rl4sys.experiments import Screen
-    from rl4sys.laboratory.studies.plots import plot_history, plot_importances
+    from rl4sys.laboratory.studies.results import plot_history, plot_importances, summarize_study
     from rl4sys.laboratory.studies.study import run_study
-    from rl4sys.laboratory.studies.summary import summarize_study
     from rl4sys.laboratory.trials.local_launcher import LocalLauncher
     from rl4sys.laboratory.trials.trial import TrialOptions
     from rl4sys.laboratory.trials.view import TrialView

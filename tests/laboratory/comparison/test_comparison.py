@@ -57,13 +57,13 @@ def test_scores_are_those_of_the_last_evaluations(comparison: Comparison) -> Non
     assert 400.0 <= fast.iqm.low < fast.iqm.value
 
 
-def test_odds_compare_runs_of_one_environment_only(comparison: Comparison) -> None:
+def test_improvement_compares_runs_of_one_environment_only(comparison: Comparison) -> None:
     odds = {(each.group, each.other): each.probability.value for each in comparison.improvements}
     fast, slow = "ppo-CartPole-v1 (lr=0.001)", "ppo-CartPole-v1 (lr=0.0001)"
     assert odds == {(fast, slow): 1.0, (slow, fast): 0.0}
 
 
-def test_odds_of_both_sides_add_up_with_their_intervals(tmp_path: Path) -> None:
+def test_probabilities_of_both_sides_add_up_with_their_intervals(tmp_path: Path) -> None:
     for seed, (ours, theirs) in enumerate([(1.0, 2.0), (5.0, 2.0), (3.0, 4.0)]):
         written(tmp_path / f"a{seed}", [ours], seed=seed, lr=1)
         written(tmp_path / f"b{seed}", [theirs], seed=seed, lr=2)
@@ -86,7 +86,7 @@ def test_a_seed_that_was_run_twice_counts_once(tmp_path: Path) -> None:
     ]
 
 
-def test_a_run_that_cannot_be_read_is_left_out_aloud(tmp_path: Path) -> None:
+def test_a_run_that_cannot_be_read_is_left_out_with_a_remark(tmp_path: Path) -> None:
     written(tmp_path / "a", [1.0])
     (written(tmp_path / "b", [1.0]) / "manifest.json").write_text("{")
     groups, (remark,) = group(chosen_in(tmp_path))
@@ -94,13 +94,13 @@ def test_a_run_that_cannot_be_read_is_left_out_aloud(tmp_path: Path) -> None:
     assert remark.startswith("b is left out: its files cannot be read")
 
 
-def test_if_no_run_can_be_read_the_reasons_are_told(tmp_path: Path) -> None:
+def test_if_no_run_can_be_read_the_error_lists_the_reasons(tmp_path: Path) -> None:
     (written(tmp_path / "a", [1.0]) / "config.yaml").write_text("{")
     with pytest.raises(NothingToCompare, match=r"None of these runs can be read:\n  a is left out: its files"):
         compare(chosen_in(tmp_path), ["return"])
 
 
-def test_metrics_are_named_in_short_or_in_full() -> None:
+def test_metrics_have_short_and_full_names() -> None:
     names = ["evaluation/return", "rollout/return", "train/policy_loss", "train/value_loss", "train/entropy"]
     assert resolve_metrics(["return", "loss"], names) == ("evaluation/return", "train/policy_loss", "train/value_loss")
     assert resolve_metrics(["rollout/return", "entropy"], names) == ("rollout/return", "train/entropy")
@@ -108,7 +108,7 @@ def test_metrics_are_named_in_short_or_in_full() -> None:
         resolve_metrics(["speed"], names)
 
 
-def test_the_picture_is_a_png_with_a_panel_per_metric_and_environment(comparison: Comparison, tmp_path: Path) -> None:
+def test_the_plot_is_a_png_with_a_panel_per_metric_and_environment(comparison: Comparison, tmp_path: Path) -> None:
     picture = plot_curves(comparison.groups, comparison.metrics, tmp_path / "deep" / "curves.png").read_bytes()
     assert picture.startswith(b"\x89PNG")
     width, height = (int.from_bytes(picture[place : place + 4], "big") for place in (16, 20))
@@ -116,7 +116,7 @@ def test_the_picture_is_a_png_with_a_panel_per_metric_and_environment(comparison
 
 
 @pytest.mark.parametrize("name", ["curves", "curves.doc", "here/"])
-def test_a_name_that_is_no_picture_is_refused(comparison: Comparison, tmp_path: Path, name: str) -> None:
+def test_an_unknown_image_format_is_refused(comparison: Comparison, tmp_path: Path, name: str) -> None:
     with pytest.raises(UnknownPlotFormat, match=r"ends in \.png, \.pdf or \.svg"):
         plot_curves(comparison.groups, comparison.metrics, tmp_path / name)
     assert not list(tmp_path.glob("curves*"))
@@ -145,7 +145,7 @@ def test_markdown_tables_have_as_many_cells_as_columns(chosen: Chosen, compariso
     assert "| ppo-CartPole-v1 (lr=0.001) | evaluation/return | 3 | 401.0 |" in text
 
 
-def test_latex_escapes_what_would_mean_something(chosen: Chosen, comparison: Comparison) -> None:
+def test_latex_escapes_special_characters(chosen: Chosen, comparison: Comparison) -> None:
     text = export(chosen, comparison, ExportFormat.LATEX)
     assert r"95 \% interval" in text
     assert r"fast\_0 & ppo" in text
@@ -173,7 +173,7 @@ class Page(HTMLParser):
         self.texts.append(data)
 
 
-def test_html_is_one_page_with_the_picture_in_it(tmp_path: Path) -> None:
+def test_html_is_one_page_with_the_plot_in_it(tmp_path: Path) -> None:
     written(tmp_path / "<b>", [1.0])
     chosen = chosen_in(tmp_path)
     text = export(chosen, compare(chosen, ["return"]), ExportFormat.HTML, b"\x89PNG picture")

@@ -30,7 +30,7 @@ def test_the_interquartile_mean_is_that_of_the_middle_half(count: int) -> None:
     assert float(iqm(scores)) == pytest.approx(plain_iqm(list(scores)), abs=1e-12)
 
 
-def test_one_bad_seed_of_four_moves_it_little() -> None:
+def test_one_bad_seed_of_four_changes_it_little() -> None:
     assert iqm(np.array([10.0, 11.0, 12.0, -1e9])) == 10.5
 
 
@@ -42,8 +42,8 @@ def test_the_interval_is_that_of_all_possible_resamples() -> None:
     assert (estimate.low, estimate.high) == pytest.approx(exact, abs=0.35)
 
 
-def test_the_bootstrap_never_draws_across_tasks() -> None:
-    """Two tasks without chance in them: however often it is drawn, each keeps its share."""
+def test_the_bootstrap_never_resamples_across_tasks() -> None:
+    """Two tasks with constant scores: each keeps its share in every resample."""
     strata = [np.full(4, 0.0), np.full(4, 100.0)]
     estimate = estimate_iqm(strata, np.random.default_rng(0), resamples=500)
     assert (estimate.low, estimate.value, estimate.high) == (50.0, 50.0, 50.0)

@@ -36,7 +36,7 @@ def names(found: list[Removal]) -> set[str]:
     return {removal.record.id for removal in found}
 
 
-def test_the_best_the_newest_and_the_tagged_stay_whole(tmp_path: Path) -> None:
+def test_the_best_the_newest_and_the_tagged_runs_stay_complete(tmp_path: Path) -> None:
     for number in range(8):
         bulky(tmp_path / f"run-{number}", [float(number)], age=number)
     bulky(tmp_path / "pendulum", [-500.0], age=99, environment="Pendulum-v1")

@@ -44,14 +44,14 @@ def index(tmp_path: Path) -> Iterator[Index]:
         ([], {"ppo-1", "ppo-2", "dqn-1", "sweep/new"}),
     ],
 )
-def test_filters_find_what_they_say(index: Index, filters: list[str], found: set[str]) -> None:
+def test_filters_select_the_matching_runs(index: Index, filters: list[str], found: set[str]) -> None:
     query = Query(parse_filters(filters))
     assert {record.id for record in index.select(query)} == found
     assert {json.loads(line)["id"] for line in index.json_lines(query)} == found
     assert index.count(query) == len(found)
 
 
-def test_lines_for_scripts_say_what_the_records_say(index: Index) -> None:
+def test_json_lines_equal_the_records(index: Index) -> None:
     (index.root / "dqn-1" / "checkpoints" / "1").mkdir()
     (index.root / "dqn-1" / "checkpoints" / "1" / "manifest.json").touch()
     index.sync()
@@ -65,7 +65,7 @@ def test_lines_for_scripts_say_what_the_records_say(index: Index) -> None:
     ("order", "first"),
     [("return", "ppo-1"), ("reward", "ppo-1"), ("best", "ppo-2"), ("name", "dqn-1"), ("seed", "sweep/new")],
 )
-def test_runs_are_sorted_with_what_is_missing_at_the_end(index: Index, order: str, first: str) -> None:
+def test_runs_are_sorted_with_missing_values_last(index: Index, order: str, first: str) -> None:
     ids = [record.id for record in index.select(Query(order=parse_order(order)))]
     assert ids[0] == first
     assert order not in ("return", "best") or ids[-1] == "sweep/new"
@@ -86,12 +86,12 @@ def test_runs_are_sorted_with_what_is_missing_at_the_end(index: Index, order: st
         ("status=done", "there is no status 'done'; expected one of running, finished, interrupted, failed"),
     ],
 )
-def test_what_is_no_condition_is_told(text: str, message: str) -> None:
+def test_an_invalid_condition_is_refused(text: str, message: str) -> None:
     with pytest.raises(WrongFilter, match=re.escape(message)):
         parse_filters([text])
 
 
-def test_an_unknown_order_is_told() -> None:
+def test_an_unknown_order_is_refused_with_a_suggestion() -> None:
     with pytest.raises(WrongFilter, match="did you mean 'return'"):
         parse_order("retrun")
 
@@ -104,7 +104,7 @@ def test_a_run_is_found_by_path_id_and_any_unique_beginning(index: Index, monkey
     assert index.find_one("n")[1].id == index.find_one("sweep/")[1].id == "sweep/new"
 
 
-def test_the_beginning_of_several_names_means_all_of_them_once(index: Index) -> None:
+def test_the_beginning_of_several_names_selects_each_run_once(index: Index) -> None:
     assert [record.id for _, record in index.find_all(["ppo", "ppo-1", "dqn"])] == ["ppo-1", "ppo-2", "dqn-1"]
 
 
@@ -116,6 +116,6 @@ def test_the_beginning_of_several_names_means_all_of_them_once(index: Index) -> 
         ("zzz", "`rl4sys list` shows all runs"),
     ],
 )
-def test_what_is_not_one_run_is_told(index: Index, text: str, message: str) -> None:
+def test_a_text_that_does_not_name_one_run_is_refused(index: Index, text: str, message: str) -> None:
     with pytest.raises(RunNotFound, match=re.escape(message)):
         index.find_one(text)

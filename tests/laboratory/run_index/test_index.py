@@ -38,7 +38,7 @@ def statuses(root: Path) -> dict[str, str]:
 
 
 class Onlooker:
-    """A logger that looks into the index whenever a record comes."""
+    """A logger that reads the index at every record."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -70,7 +70,7 @@ def test_a_run_is_in_the_index_from_its_start_to_its_end() -> None:
     assert record.id == run.directory.path.name
 
 
-def test_what_the_hook_wrote_is_what_the_directory_says() -> None:
+def test_the_index_logger_writes_what_a_rebuild_reads() -> None:
     train(Path("runs"))
     stopped_after(96, Path("runs"), seed=1)
     with Index(Path("runs")) as index:
@@ -81,7 +81,7 @@ def test_what_the_hook_wrote_is_what_the_directory_says() -> None:
     assert sorted(record.status for record in hooked) == [Status.FINISHED, Status.INTERRUPTED]
 
 
-def test_a_run_that_fails_is_told_with_its_cause() -> None:
+def test_a_failed_run_has_its_cause() -> None:
     run = Run.create(small(PPO, Path("runs")))
 
     def fail() -> bool:
@@ -97,7 +97,7 @@ def test_a_run_that_fails_is_told_with_its_cause() -> None:
     assert record.resume_command(Path("runs")) == f"rl4sys resume runs/{record.id}"
 
 
-def test_a_resumed_run_keeps_its_beginning() -> None:
+def test_a_resumed_run_keeps_its_creation_time() -> None:
     path = stopped_after(96, Path("runs"))
     with open_index(Path("runs")) as index:
         (before,) = index.select()
@@ -128,7 +128,7 @@ input()
 """
 
 
-def test_a_run_that_left_no_name_is_running_as_long_as_it_is_held() -> None:
+def test_a_run_without_a_process_file_is_running_while_it_is_locked() -> None:
     written(Path("runs/a"), [1.0], finished=False)
     holder = subprocess.Popen([sys.executable, "-c", HOLDER], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert holder.stdout is not None
@@ -145,7 +145,7 @@ def flip(path: Path, place: int) -> None:
 
 
 @pytest.mark.parametrize("harm", ["garbage", "header", "page", "cut", "empty", "missing", "other columns"])
-def test_a_damaged_index_is_made_anew(harm: str) -> None:
+def test_a_damaged_index_is_rebuilt(harm: str) -> None:
     for number in range(60):
         written(Path(f"runs/run-{number:02d}"), [float(number)])
     expected = statuses(Path("runs"))
@@ -168,20 +168,20 @@ def test_a_damaged_index_is_made_anew(harm: str) -> None:
                 database.execute("DROP TABLE runs")
                 database.execute("CREATE TABLE runs (id)")
             database.close()
-    told: list[str] = []
-    with open_index(Path("runs"), told.append) as index:
+    reported: list[str] = []
+    with open_index(Path("runs"), reported.append) as index:
         assert {record.id: str(record.status) for record in index.select()} == expected
-    assert any("is damaged" in text for text in told) == (harm not in ("empty", "missing"))
+    assert any("is damaged" in text for text in reported) == (harm not in ("empty", "missing"))
 
 
-def test_who_finds_a_damaged_index_that_another_has_replaced_leaves_the_new_one() -> None:
+def test_a_damaged_index_that_another_process_replaced_is_not_replaced_again() -> None:
     written(Path("runs/run"), [1.0])
     file = Path("runs") / FILE
     file.write_bytes(b"this is no database" * 500)
     new: list[BinaryIO] = []
 
     def tell(text: str) -> None:
-        """Another process comes in between, finds the same damage, and is done first."""
+        """Another process finds the same damage and replaces the index first."""
         if not new:
             open_index(Path("runs")).close()
             new.append(file.open("rb"))
@@ -191,12 +191,12 @@ def test_who_finds_a_damaged_index_that_another_has_replaced_leaves_the_new_one(
         assert os.path.samestat(os.fstat(new[0].fileno()), file.stat())
 
 
-def test_a_run_that_is_removed_during_the_search_takes_no_other_with_it() -> None:
+def test_a_run_that_is_removed_during_the_search_does_not_affect_others() -> None:
     for name in ("a", "b", "c"):
         written(Path("runs") / name, [1.0])
 
     class Vanishing(dict[str, int]):
-        """What is known, asked just before the time of a run is taken."""
+        """Known runs, asked just before the modification time of a run is read."""
 
         def __contains__(self, id_: object) -> bool:
             if id_ == "b":
@@ -206,7 +206,7 @@ def test_a_run_that_is_removed_during_the_search_takes_no_other_with_it() -> Non
     assert sorted(runs_below(Path("runs"), Vanishing(), print)) == ["a", "c"]
 
 
-def test_what_may_not_be_looked_into_is_told_and_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_directory_is_reported_and_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     written(Path("runs/a"), [1.0])
     Path("runs/secret").mkdir()
     scandir = os.scandir
@@ -217,10 +217,10 @@ def test_what_may_not_be_looked_into_is_told_and_left_out(monkeypatch: pytest.Mo
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", guarded)
-    told: list[str] = []
-    with open_index(Path("runs"), told.append) as index:
+    reported: list[str] = []
+    with open_index(Path("runs"), reported.append) as index:
         assert [record.id for record in index.select()] == ["a"]
-    assert told == ["skipped: no permission to read runs/secret"]
+    assert reported == ["skipped: no permission to read runs/secret"]
 
 
 WRITER = """
@@ -259,7 +259,7 @@ def test_processes_that_write_at_once_lose_nothing() -> None:
 
 
 @pytest.mark.parametrize("harm", ["a directory", "locked", "garbage"])
-def test_training_goes_on_without_an_index(harm: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_training_continues_without_an_index(harm: str, caplog: pytest.LogCaptureFixture) -> None:
     Path("runs").mkdir()
     blocker = None
     if harm == "a directory":
@@ -289,7 +289,7 @@ def test_a_run_belongs_to_runs_or_to_the_directory_around_it() -> None:
     assert root_of(Path("elsewhere/sweep/x")) == Path("elsewhere").resolve()
 
 
-def test_an_index_that_stays_locked_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_that_stays_locked_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     written(Path("runs/a"), [1.0])
     monkeypatch.setitem(Index.__init__.__kwdefaults__, "timeout", 0.05)
     Index(Path("runs")).close()

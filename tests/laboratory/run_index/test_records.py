@@ -26,7 +26,7 @@ def test_files_have_the_names_that_runs_give_them(tmp_path: Path) -> None:
     assert run.checkpoints == tmp_path / run_files.CHECKPOINTS
 
 
-def test_a_course_is_read_past_spoilt_lines(tmp_path: Path) -> None:
+def test_progress_is_read_past_damaged_lines(tmp_path: Path) -> None:
     run = written(tmp_path / "run", [3.0, 9.0, 5.0], finished=False)
     with (run / "metrics.jsonl").open("ab") as file:
         file.write(b'{"step": 350, "metrics": {"evaluation/return": null}, "timing": {}}\n')
@@ -36,7 +36,7 @@ def test_a_course_is_read_past_spoilt_lines(tmp_path: Path) -> None:
     assert (progress.steps, progress.best, progress.last) == (400, 9.0, 5.0)
 
 
-def test_a_process_that_is_gone_or_whose_number_was_given_away_is_not_alive(tmp_path: Path) -> None:
+def test_a_process_that_ended_or_whose_pid_was_reused_is_not_alive(tmp_path: Path) -> None:
     run = written(tmp_path / "run", [1.0], finished=False)
     me = this_process(run, now=5.0)
     assert me.is_alive
@@ -47,7 +47,7 @@ def test_a_process_that_is_gone_or_whose_number_was_given_away_is_not_alive(tmp_
     assert birth_of(os.getpid()) == me.birth
 
 
-def test_status_follows_the_process_that_trains(tmp_path: Path) -> None:
+def test_the_status_depends_on_the_process_that_trains(tmp_path: Path) -> None:
     run = written(tmp_path / "run", [1.0], finished=False)
     me = this_process(run, now=5.0)
     seen = []
@@ -65,7 +65,7 @@ def test_status_follows_the_process_that_trains(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["config.yaml", "manifest.json"])
-def test_a_run_that_cannot_be_read_is_a_failed_one(tmp_path: Path, name: str) -> None:
+def test_a_run_that_cannot_be_read_has_failed(tmp_path: Path, name: str) -> None:
     run = written(tmp_path / "run", [1.0])
     (run / name).write_bytes(b"{]: \x00")
     record = read_record(tmp_path, "run")
@@ -74,7 +74,7 @@ def test_a_run_that_cannot_be_read_is_a_failed_one(tmp_path: Path, name: str) ->
     assert record.stamp == 0
 
 
-def test_damaged_labels_are_told_and_say_nothing_about_the_run(tmp_path: Path) -> None:
+def test_damaged_labels_are_reported_and_do_not_affect_the_status(tmp_path: Path) -> None:
     run = written(tmp_path / "run", [1.0])
     for text in ("nonsense", "[]", '{"tags": 5}', '{"notes": [{"x": 1}]}'):
         (run / "labels.json").write_text(text)
@@ -87,7 +87,7 @@ def test_damaged_labels_are_told_and_say_nothing_about_the_run(tmp_path: Path) -
 @pytest.mark.parametrize(
     "line", ["[1, 2]", '{"step": "x", "metrics": {}}', '{"step": 900, "metrics": 3}', '{"step": 900}', "\x00\x00"]
 )
-def test_lines_that_are_no_records_are_passed_over(tmp_path: Path, line: str) -> None:
+def test_lines_that_are_not_records_are_skipped(tmp_path: Path, line: str) -> None:
     run = written(tmp_path / "run", [3.0, 5.0], finished=False)
     with (run / "metrics.jsonl").open("a") as file:
         file.write(f'{{"step": 900, "metrics": {{"evaluation/return": "high"}}}}\n{line}\n')
@@ -100,7 +100,7 @@ def test_a_note_needs_a_text() -> None:
         Labels().noted(" ", datetime.datetime.now(datetime.UTC))
 
 
-def test_a_damaged_result_is_as_good_as_none(tmp_path: Path) -> None:
+def test_a_damaged_result_is_treated_as_missing(tmp_path: Path) -> None:
     run = written(tmp_path / "run", [1.0])
     (run / "result.json").write_text("{")
     record = read_record(tmp_path, "run")
@@ -140,6 +140,6 @@ def test_labels_that_are_changed_at_the_same_time_are_all_kept(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("change", ["+", "-", "two words", "--x", ""])
-def test_what_is_no_tag_is_refused(change: str) -> None:
+def test_invalid_tags_are_refused(change: str) -> None:
     with pytest.raises(WrongTag, match="is not a tag"):
         Labels().tagged([change])

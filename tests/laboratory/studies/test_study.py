@@ -1,4 +1,4 @@
-"""The journal of a study: used by several processes at once, killed, damaged, and gone on with."""
+"""The journal of a study: used by several processes at once, killed, damaged and resumed."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from rl4sys.experiments import MetricRecord, Screen, check_combination
 from rl4sys.experiments.config import TrainingSection
 from rl4sys.laboratory.studies.config import TuneConfig
 from rl4sys.laboratory.studies.journal import JOURNAL, distribution, open_study, suggest, values_of
+from rl4sys.laboratory.studies.results import summarize_study
 from rl4sys.laboratory.studies.study import run_study
-from rl4sys.laboratory.studies.summary import summarize_study
 from rl4sys.laboratory.studies.trial import PruningLogger, StoppedByAlert
 from rl4sys.laboratory.trials.config import load_many_trials
 from rl4sys.laboratory.trials.local_launcher import LocalLauncher
@@ -78,7 +78,7 @@ def test_a_killed_process_leaves_no_lock(tmp_path: Path) -> None:
     assert suggest(study, config)[0] == before
 
 
-def test_half_a_line_at_the_end_is_taken_away(tmp_path: Path) -> None:
+def test_an_incomplete_line_at_the_end_is_removed(tmp_path: Path) -> None:
     config = write_study(tmp_path)
     study = open_study(config, config.place)
     number, _ = suggest(study, config)
@@ -108,7 +108,7 @@ def test_a_study_that_is_opened_again_suggests_what_it_would_have(tmp_path: Path
     assert len({values["algorithm.lr"] for values in found}) == 6
 
 
-def test_a_trial_that_was_killed_while_its_values_were_chosen_is_left_out(tmp_path: Path) -> None:
+def test_a_trial_that_was_killed_while_its_values_were_chosen_has_failed(tmp_path: Path) -> None:
     config = write_study(tmp_path, trials=1)
     study = open_study(config, config.place)
     study.ask({"algorithm.lr": FloatDistribution(1e-5, 1e-1, log=True)})
@@ -132,31 +132,33 @@ def test_a_study_with_other_settings_is_refused(tmp_path: Path) -> None:
         open_study(write_study(tmp_path, seeds=[1, 2]), config.place)
 
 
-def test_trials_with_turns_of_different_lengths_are_compared_where_evaluations_were_due(tmp_path: Path) -> None:
+def test_trials_are_compared_at_the_steps_where_evaluations_were_due(
+    tmp_path: Path,
+) -> None:
     config = write_study(tmp_path)
     study = open_study(config, config.place)
     number, _ = suggest(study, config)
-    told: list[Mapping[str, Any]] = []
-    judge = PruningLogger(study, number, told.append)
+    reported: list[Mapping[str, Any]] = []
+    pruning = PruningLogger(study, number, reported.append)
     for seed, score in enumerate((5.0, 9.0)):
-        judge.begin(TrainingSection(total_timesteps=1_000, eval_frequency=300))
+        pruning.begin(TrainingSection(total_timesteps=1_000, eval_frequency=300))
         # The second record comes twice: a resumed run evaluates again.
         for step in (320, 640, 640, 1_024):
-            judge.log(MetricRecord(step, {"evaluation/return": score + step / 1024}, {}))
-        judge.conclude(score)
-        assert told[-1]["record"]["step"] == 1_000 * seed + 1_024
+            pruning.log(MetricRecord(step, {"evaluation/return": score + step / 1024}, {}))
+        pruning.conclude(score)
+        assert reported[-1]["record"]["step"] == 1_000 * seed + 1_024
     values = study.get_trials()[number].intermediate_values
     assert list(values) == [300, 600, 1_000, 1_300, 1_600, 2_000]
-    assert (values[1_000], values[2_000], judge.score) == (6.0, 7.5, 7.0)
+    assert (values[1_000], values[2_000], pruning.score) == (6.0, 7.5, 7.0)
 
 
-def test_a_trial_that_an_alert_stopped_counts_with_what_it_reached(tmp_path: Path) -> None:
+def test_a_trial_that_an_alert_stopped_counts_with_its_last_evaluation(tmp_path: Path) -> None:
     config = write_study(tmp_path)
     study = open_study(config, config.place)
-    judge, silent = (PruningLogger(study, suggest(study, config)[0], lambda facts: None) for _ in range(2))
-    judge.begin(TrainingSection(total_timesteps=1_000, eval_frequency=300))
-    judge.log(MetricRecord(320, {"evaluation/return": 5.0}, {}))
-    assert judge.give_up("an alert stopped it: enough")
+    pruning, silent = (PruningLogger(study, suggest(study, config)[0], lambda facts: None) for _ in range(2))
+    pruning.begin(TrainingSection(total_timesteps=1_000, eval_frequency=300))
+    pruning.log(MetricRecord(320, {"evaluation/return": 5.0}, {}))
+    assert pruning.give_up("an alert stopped it: enough")
     with pytest.raises(StoppedByAlert, match="enough"):
         silent.give_up("an alert stopped it: enough")
     trial = summarize_study(config, study).trials[0]
@@ -193,7 +195,7 @@ def test_every_shipped_search_space_fits_its_base(name: str) -> None:
     assert name.startswith(config.example().model_dump()["algorithm"]["name"])
 
 
-def test_a_base_that_is_not_there_is_told_as_what_it_is() -> None:
+def test_a_missing_base_is_reported_with_the_option_that_named_it() -> None:
     with pytest.raises(ConfigError, match=r"There is no config 'nowhere.yaml', given by --base\. Searched"):
         load_many_trials(TuneConfig, "ppo.yaml", "tuning", {}, base="nowhere.yaml")
 
@@ -213,7 +215,7 @@ def test_every_shipped_algorithm_has_a_search_space() -> None:
         ({"pruner": {"name": "mediam"}}, "did you mean 'median'"),
     ],
 )
-def test_a_study_that_makes_no_sense_is_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+def test_an_invalid_study_is_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError) as refused:
         write_study(tmp_path, **changes).ranges()
     assert message in str(refused.value)

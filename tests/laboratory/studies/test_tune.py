@@ -1,4 +1,4 @@
-"""Tuning with real trials in real processes: given up, killed, stopped, and gone on with."""
+"""Tuning with real trials in real processes: pruned, killed, stopped and resumed."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_the_best_config_can_be_trained(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_killed_study_goes_on_with_the_trials_it_had_begun(tmp_path: Path) -> None:
+def test_a_killed_study_resumes_the_trials_it_had_started(tmp_path: Path) -> None:
     write_study(tmp_path, overrides={"training.total_timesteps": 1_500}, pruner={"name": "none"}, trials=3)
     process = start("tune", "study.yaml", cwd=tmp_path)
     metrics = "runs/study/*/*/*/metrics.jsonl"
@@ -74,8 +74,8 @@ def test_a_killed_study_goes_on_with_the_trials_it_had_begun(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_bad_trials_are_given_up_and_impossible_ones_are_told(tmp_path: Path) -> None:
-    # Nobody falls short of Acrobot's −500 on CartPole.
+def test_bad_trials_are_pruned_and_impossible_ones_have_a_cause(tmp_path: Path) -> None:
+    # No policy falls below Acrobot's −500 on CartPole.
     write_study(
         tmp_path,
         space={"environment.name": ["CartPole-v1", "Acrobot-v1", "NoSuch-v0"]},

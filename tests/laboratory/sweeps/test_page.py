@@ -1,4 +1,4 @@
-"""What docs/sweeps.md shows and says."""
+"""The examples and statements of docs/sweeps.md."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import pytest
 from docs.documents import ROOT, blocks, files
 from rl4sys.config import Config
 from rl4sys.laboratory.studies.config import PrunerSection, TuneConfig
-from rl4sys.laboratory.sweeps.config import RandomSection, SweepConfig
-from rl4sys.laboratory.sweeps.plan import plan
+from rl4sys.laboratory.sweeps.plan import RandomSection, SweepConfig, plan
 from rl4sys.laboratory.trials.config import load_many_trials
 
 PAGE = ROOT / "docs" / "sweeps.md"

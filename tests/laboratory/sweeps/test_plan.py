@@ -9,8 +9,7 @@ import yaml
 from rl4sys.config import ConfigError, packaged_configs
 from rl4sys.config.files import read_file
 from rl4sys.experiments import check_combination
-from rl4sys.laboratory.sweeps.config import SweepConfig
-from rl4sys.laboratory.sweeps.plan import plan
+from rl4sys.laboratory.sweeps.plan import SweepConfig, plan
 from rl4sys.laboratory.trials.config import load_many_trials, parse_changes
 from rl4sys.laboratory.trials.names import label, short_names
 from rl4sys.laboratory.trials.trial import Trial
@@ -88,7 +87,7 @@ def test_changes_reach_every_trial(tmp_path: Path) -> None:
         assert trial.config.experiment.device == "cpu"
 
 
-def test_ranges_are_drawn_from_within_their_bounds(tmp_path: Path) -> None:
+def test_samples_are_within_the_bounds_of_their_range(tmp_path: Path) -> None:
     trials = planned(tmp_path, RANDOM)
     assert len(trials) == 12
     for trial in trials:
@@ -184,14 +183,14 @@ def test_every_trial_is_checked_as_a_whole(tmp_path: Path) -> None:
         ({"sweeps": {}}, "sweeps: unknown key; did you mean 'sweep'"),
     ],
 )
-def test_what_makes_no_sense_is_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+def test_an_invalid_sweep_is_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
     values = {"base_config": "ppo_cartpole.yaml", "sweep": {"algorithm.lr": [1e-3]}, **changes}
     with pytest.raises(ConfigError) as refused:
         planned(tmp_path, values)
     assert message in str(refused.value)
 
 
-def test_what_the_command_line_changes_is_refused_like_what_the_file_does(tmp_path: Path) -> None:
+def test_overrides_of_the_command_line_are_checked_like_those_of_the_file(tmp_path: Path) -> None:
     values = {"base_config": "ppo_cartpole.yaml", "sweep": {"algorithm.lr": [1e-3]}}
     with pytest.raises(ConfigError, match="directory: trials are kept together; set `directory: …`"):
         planned(tmp_path, values, "directory=elsewhere")
@@ -205,7 +204,7 @@ def test_a_sweep_can_be_given_another_name(tmp_path: Path) -> None:
     assert load_many_trials(SweepConfig, tmp_path / "sweep.yaml", "sweeps", {}, name="b").place == Path("runs/b")
 
 
-def test_names_are_as_short_as_they_can_be_told_apart() -> None:
+def test_names_are_the_shortest_unique_ones() -> None:
     keys = ["network.actor.hidden_dims", "network.critic.hidden_dims", "algorithm.lr"]
     assert list(short_names(keys).values()) == ["actor.hidden_dims", "critic.hidden_dims", "lr"]
     assert (

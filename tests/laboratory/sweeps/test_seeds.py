@@ -1,4 +1,4 @@
-"""Several new runs at once, by a launcher that works in this process; tests of the command start real ones."""
+"""Runs with several seeds, by a launcher in this process; tests of the command start real processes."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from rl4sys.laboratory.trials.trial import train
 SEEDS = ("train", "small.yaml", "--seed", "1,2", "--jobs", "2")
 
 
-class Nearby:
-    """Carries out orders at once, in this process."""
+class InlineLauncher:
+    """Runs launches at once, in this process."""
 
     has_free_slot = True
 
@@ -45,22 +45,22 @@ class Nearby:
         return events
 
     def ask_to_stop(self) -> None:
-        raise AssertionError("nobody asked to stop")
+        raise AssertionError("no test asks it to stop")
 
     def close(self) -> None:
-        """Nothing is at work."""
+        """Nothing to close."""
 
 
 @pytest.fixture
 def rl4sys(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Here:
     """The command, in a directory with a small config."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("rl4sys.cli.several_seeds.LocalLauncher", Nearby)
+    monkeypatch.setattr("rl4sys.cli.several_seeds.LocalLauncher", InlineLauncher)
     write_config(tmp_path / "small.yaml", values(PPO, Path("runs")))
     return Here(monkeypatch, capsys)
 
 
-def test_what_a_run_prints_is_kept_in_it(rl4sys: Here) -> None:
+def test_the_output_of_a_run_is_kept_in_it(rl4sys: Here) -> None:
     code, out, err = rl4sys(*SEEDS)
     assert (code, out.count("runs/ppo-CartPole-v1-seed")) == (0, 2), err
     (output,) = Path("runs").glob("*/output.txt")
@@ -68,14 +68,14 @@ def test_what_a_run_prints_is_kept_in_it(rl4sys: Here) -> None:
     assert not list(Path("runs").glob(".*.starting"))
 
 
-def test_runs_that_an_alert_stops_are_told_with_the_way_to_go_on(rl4sys: Here) -> None:
+def test_runs_that_an_alert_stopped_are_listed_with_their_resume_command(rl4sys: Here) -> None:
     code, out, err = rl4sys(*SEEDS, "alerts=[{when: step >= 96, do: [stop]}]")
     assert (code, out) == (3, "")
     assert err.count("stopped by an alert (step >= 96: at step 96 step is 96): ppo-CartPole-v1, seed ") == 2
     assert err.count("; resume with: rl4sys resume runs/ppo-CartPole-v1-seed") == 2
 
 
-def test_a_run_that_cannot_begin_leaves_what_it_printed(rl4sys: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_cannot_start_leaves_its_output(rl4sys: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rl4sys.experiments.run.threads_for", lambda config, policy: 1 // 0)
     code, out, err = rl4sys(*SEEDS)
     assert (code, out) == (1, "")
@@ -84,6 +84,6 @@ def test_a_run_that_cannot_begin_leaves_what_it_printed(rl4sys: Here, monkeypatc
     assert "error: 2 of 2 runs failed:\n  ppo-CartPole-v1, seed 1: integer division" in err
 
 
-def test_what_is_wrong_with_all_runs_is_told_before_the_first(rl4sys: Here) -> None:
+def test_an_error_of_all_runs_is_reported_before_the_first_starts(rl4sys: Here) -> None:
     code, out, err = rl4sys(*SEEDS, "device=cuda:7")
     assert (code, out, err.count("cuda:7"), Path("runs").exists()) == (2, "", 1, False)

@@ -10,8 +10,7 @@ import yaml
 from rich.console import Console
 
 from rl4sys.experiments import MetricRecord, NothingToPlot, Result, Screen
-from rl4sys.laboratory.sweeps.config import SweepConfig
-from rl4sys.laboratory.sweeps.plan import plan
+from rl4sys.laboratory.sweeps.plan import SweepConfig, plan
 from rl4sys.laboratory.sweeps.plot import plot_sweep
 from rl4sys.laboratory.sweeps.summary import SweepSummary, summarize
 from rl4sys.laboratory.trials.config import load_many_trials
@@ -26,7 +25,7 @@ def trials_of(place: Path, **changes: Any) -> tuple[Trial, ...]:
 
 
 def pretend(trial: Trial, last: float, *, finished: bool = True) -> None:
-    """Leave what a run leaves."""
+    """Write the files of a run."""
     run = trial.directory / "run"
     run.mkdir(parents=True)
     (run / "config.yaml").write_text(yaml.safe_dump(trial.config.model_dump(mode="json")))
@@ -59,7 +58,7 @@ def test_a_trial_that_was_stopped_is_interrupted_and_has_no_score(tmp_path: Path
         plot_sweep(summary, tmp_path / "sweep.png")
 
 
-def test_draws_that_look_alike_are_kept_apart(tmp_path: Path) -> None:
+def test_samples_with_equal_labels_are_kept_apart(tmp_path: Path) -> None:
     trials = trials_of(tmp_path, sweep={"algorithm.lr": [1e-3, 1.00001e-3]})
     assert trials[0].label == trials[1].label
     assert len(summarize("sweep", "last", trials, {}).configurations) == 2
@@ -89,7 +88,7 @@ def test_the_summary_can_be_read_by_scripts(tmp_path: Path) -> None:
         },
     ],
 )
-def test_grids_and_draws_can_be_drawn(tmp_path: Path, changes: dict[str, Any]) -> None:
+def test_grids_and_random_sweeps_can_be_plotted(tmp_path: Path, changes: dict[str, Any]) -> None:
     trials = trials_of(tmp_path, **changes)
     for number, trial in enumerate(trials):
         pretend(trial, 10.0 * number + 1)
@@ -123,7 +122,7 @@ def test_all_trials_are_in_one_view(terminal: bool) -> None:
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_long_settings_are_told_once(terminal: bool) -> None:
+def test_long_settings_are_printed_once(terminal: bool) -> None:
     output = io.StringIO()
     settings = " ".join(f"setting_{number}={number}" for number in range(20))
     with Screen(Console(file=output, force_terminal=terminal, width=400, color_system=None)) as screen:

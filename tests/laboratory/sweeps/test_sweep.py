@@ -47,7 +47,7 @@ def summary(place: Path) -> dict[str, Any]:
 
 
 def fingerprints(place: Path) -> list[object]:
-    """Of all trials of a sweep, in the order of their learning rates."""
+    """Fingerprints of all trials of a sweep, in the order of their learning rates."""
     runs = [run_in(path) for path in sorted((place / "runs/sweep").iterdir()) if path.is_dir()]
     results = [Result.read(run.result) for run in runs if run is not None]
     assert all(result is not None and result.finished for result in results)
@@ -55,7 +55,7 @@ def fingerprints(place: Path) -> list[object]:
 
 
 def whole(place: Path, steps: int) -> list[object]:
-    """What the trials come to when nothing interrupts them."""
+    """Fingerprints of the same trials without an interruption."""
     found: list[object] = []
     for rate in RATES:
         changes = {
@@ -69,7 +69,7 @@ def whole(place: Path, steps: int) -> list[object]:
 
 
 def has_begun(place: Path) -> bool:
-    """Whether both trials have trained a while."""
+    """Whether both trials have trained for a while."""
     return len([path for path in place.glob("runs/sweep/*/*/metrics.jsonl") if path.stat().st_size > 2_000]) == 2
 
 
@@ -99,7 +99,7 @@ def test_a_dry_run_of_a_study_shows_its_space_and_an_example(rl4sys: Here, tmp_p
 
 
 @pytest.mark.parametrize("command", ["sweep", "tune"])
-def test_the_commands_explain_themselves(rl4sys: Here, command: str) -> None:
+def test_the_commands_have_help_with_examples(rl4sys: Here, command: str) -> None:
     code, out, _ = rl4sys(command, "--help")
     text = " ".join(out.split())
     assert code == 0
@@ -111,7 +111,7 @@ def test_the_commands_explain_themselves(rl4sys: Here, command: str) -> None:
     )
 
 
-def test_a_device_that_is_missing_is_told_before_anything_starts(rl4sys: Here, tmp_path: Path) -> None:
+def test_a_missing_device_is_reported_before_anything_starts(rl4sys: Here, tmp_path: Path) -> None:
     write_sweep(tmp_path)
     code, _, err = rl4sys("sweep", "sweep.yaml", "device=cuda:7")
     assert code == 2
@@ -141,7 +141,7 @@ def test_a_failed_trial_does_not_stop_the_others(tmp_path: Path) -> None:
     assert (tmp_path / "runs/sweep/summary.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_trial_that_an_alert_stopped_says_so_and_goes_on_later(tmp_path: Path) -> None:
+def test_a_trial_that_an_alert_stopped_reports_it_and_can_be_resumed(tmp_path: Path) -> None:
     changes = {"directory": str(tmp_path / "place"), "alerts": [{"when": "step >= 96", "do": ["stop"]}]}
     launch = Trial("trial", load_experiment(values(PPO, tmp_path), changes)).launch(TrialOptions())
     reports: list[Mapping[str, Any]] = []
@@ -159,7 +159,7 @@ def test_an_alert_at_the_last_step_stops_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_sweep_that_was_killed_goes_on_exactly(tmp_path: Path) -> None:
+def test_a_killed_sweep_resumes_exactly(tmp_path: Path) -> None:
     write_sweep(tmp_path, steps=1_500)
     process = start("sweep", "sweep.yaml", cwd=tmp_path)
     wait_until(lambda: has_begun(tmp_path), process, 120)
@@ -177,7 +177,7 @@ def test_a_sweep_that_was_killed_goes_on_exactly(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_trial_that_was_killed_is_told_and_goes_on_exactly(tmp_path: Path) -> None:
+def test_a_killed_trial_is_reported_and_resumes_exactly(tmp_path: Path) -> None:
     write_sweep(tmp_path, steps=5_000)
     process = start("sweep", "sweep.yaml", cwd=tmp_path)
     wait_until(lambda: has_begun(tmp_path), process, 120)

@@ -13,21 +13,21 @@ Report = Callable[[Mapping[str, Any]], None]
 
 
 def look_around(values: Mapping[str, Any], report: Report, stop: Callable[[], bool]) -> bool:
-    """Tell where this process may run."""
+    """Report the cores of this process."""
     print("hello from a task")
     report({"cores": sorted(os.sched_getaffinity(0)), "threads": os.environ["OMP_NUM_THREADS"], "values": values})
     return True
 
 
 def warn(values: Mapping[str, Any], report: Report, stop: Callable[[], bool]) -> bool:
-    """Warn of something, and note something that is of no interest to others."""
+    """Log a warning, and a detail that is not reported."""
     logging.getLogger("rl4sys.tasks").warning("Alert: %s", "slow")
     logging.getLogger("rl4sys.tasks").info("a detail")
     return True
 
 
 def fail(values: Mapping[str, Any], report: Report, stop: Callable[[], bool]) -> bool:
-    """Go wrong."""
+    """Fail."""
     raise ValueError("no such luck")
 
 

@@ -1,4 +1,4 @@
-"""Orders are carried out in real processes, which are pinned, log, stopped, and never outlive their parent."""
+"""Launches run in real processes, which are pinned, report, stop, and never outlive their parent."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TESTS = Path(__file__).parents[2]
 
 
 class EventLog:
-    """Keeps what it hears."""
+    """Keeps all events."""
 
     def __init__(self) -> None:
         self.started_keys: list[str] = []
@@ -44,7 +44,7 @@ def _tasks_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def children() -> list[str]:
-    """Processes that this one has started, those included that are over and were not waited for."""
+    """Child processes of this one, including those that ended and were not waited for."""
     return Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
 
 
@@ -70,7 +70,7 @@ def test_jobs_share_the_cores(
     assert shares(cores, jobs, each) == expected
 
 
-def test_a_job_keeps_to_its_core_and_its_threads(tmp_path: Path) -> None:
+def test_a_job_is_pinned_to_its_core_and_number_of_threads(tmp_path: Path) -> None:
     log, before = EventLog(), os.sched_getaffinity(0)
     launcher = LocalLauncher(len(usable_cores()))
     launches = [launch(tmp_path, "look_around", str(job)) for job in usable_cores()]
@@ -82,19 +82,19 @@ def test_a_job_keeps_to_its_core_and_its_threads(tmp_path: Path) -> None:
     assert os.sched_getaffinity(0) == before
 
 
-def test_what_a_job_prints_is_kept_in_its_directory(tmp_path: Path) -> None:
+def test_the_output_of_a_job_is_in_its_directory(tmp_path: Path) -> None:
     run_launches(LocalLauncher(1), [launch(tmp_path, "look_around")], EventLog(), lambda: False)
     assert (tmp_path / "one" / "output.txt").read_text() == "hello from a task\n"
 
 
-def test_what_a_job_warns_of_is_told_at_once(tmp_path: Path) -> None:
+def test_warnings_of_a_job_are_reported_at_once(tmp_path: Path) -> None:
     log = EventLog()
     run_launches(LocalLauncher(1), [launch(tmp_path, "warn")], log, lambda: False)
     assert log.reported("warning") == ["Alert: slow"]
     assert "WARNING: Alert: slow" in (tmp_path / "one" / "output.txt").read_text()
 
 
-def test_a_failure_has_its_cause_and_stops_nobody_else(tmp_path: Path) -> None:
+def test_a_failed_job_has_its_cause_and_does_not_stop_the_others(tmp_path: Path) -> None:
     log = EventLog()
     launches = [launch(tmp_path, task, task) for task in ("fail", "die", "look_around")]
     run_launches(LocalLauncher(1), launches, log, lambda: False)
@@ -106,7 +106,7 @@ def test_a_failure_has_its_cause_and_stops_nobody_else(tmp_path: Path) -> None:
     assert "Traceback" in (tmp_path / "fail" / "output.txt").read_text()
 
 
-def test_a_wish_to_stop_ends_those_at_work_and_starts_no_others(tmp_path: Path) -> None:
+def test_a_request_to_stop_ends_running_jobs_and_starts_no_others(tmp_path: Path) -> None:
     log = EventLog()
     launches = (launch(tmp_path, "wait", key) for key in ("first", "second"))
     run_launches(LocalLauncher(1), launches, log, lambda: bool(log.reported("pid")))

@@ -1,4 +1,4 @@
-"""A repetition is compared to the bit; where it parts, step, tensor and cause are named."""
+"""A repetition is compared bit for bit; a difference names the step, the tensor and the cause."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_tensor_that_differs_is_named_with_its_interval(tmp_path: Path) -> Non
     assert (difference.after, difference.step, difference.parts) == (64, 96, {"weights": (name,)})
 
 
-def test_what_was_collected_is_told_apart_by_turn_and_column(tmp_path: Path) -> None:
+def test_a_trajectory_difference_names_the_rollout_and_the_columns(tmp_path: Path) -> None:
     directory = trained(small(DQN, tmp_path))
 
     def other(mark: dict[str, Any]) -> None:
@@ -126,7 +126,7 @@ CHANGES: Mapping[str, tuple[Callable[[dict[str, Any]], None], str]] = {
 
 
 @pytest.mark.parametrize("case", CHANGES)
-def test_what_was_otherwise_is_a_likely_cause(tmp_path: Path, case: str) -> None:
+def test_a_changed_manifest_entry_is_a_likely_cause(tmp_path: Path, case: str) -> None:
     change, cause = CHANGES[case]
     directory = trained(small(PPO, tmp_path))
     facts = directory.read_manifest()
@@ -137,7 +137,7 @@ def test_what_was_otherwise_is_a_likely_cause(tmp_path: Path, case: str) -> None
     assert any(told.startswith(cause) for told in result.causes), result.causes
 
 
-def test_another_seed_is_found_in_the_first_turn_and_named(tmp_path: Path) -> None:
+def test_another_seed_is_found_in_the_first_rollout_and_named(tmp_path: Path) -> None:
     directory = trained(small(PPO, tmp_path))
     values = directory.config.read_text().replace("seed: 0", "seed: 1")
     directory.config.write_text(values)
@@ -147,7 +147,7 @@ def test_another_seed_is_found_in_the_first_turn_and_named(tmp_path: Path) -> No
     assert "seed was 0, now 1" in result.causes
 
 
-def test_an_environment_with_a_chance_of_its_own_is_blamed(tmp_path: Path) -> None:
+def test_an_environment_with_unseeded_randomness_is_blamed(tmp_path: Path) -> None:
     (tmp_path / "moody.py").write_text(CHANCE)
     values = {"environment__name": "Moody-v0", "plugins": [str(tmp_path / "moody.py")]}
     result = verify(trained(small(PPO, tmp_path, **values)), None, None)
@@ -157,7 +157,7 @@ def test_an_environment_with_a_chance_of_its_own_is_blamed(tmp_path: Path) -> No
     assert result.causes[0].startswith("the environment has grade E3")
 
 
-def test_a_changed_plugin_is_the_first_suspect(tmp_path: Path) -> None:
+def test_a_changed_plugin_is_the_likeliest_cause(tmp_path: Path) -> None:
     plugin = tmp_path / "moody.py"
     plugin.write_text(CHANCE.replace("Moody-v0", "Moody-v1"))
     directory = trained(small(PPO, tmp_path, environment__name="Moody-v1", plugins=[str(plugin)]))
@@ -167,7 +167,7 @@ def test_a_changed_plugin_is_the_first_suspect(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [PPO, DQN], ids=["ppo", "dqn"])
-def test_exact_resume_is_proved_with_a_real_kill(tmp_path: Path, kind: Mapping[str, Any]) -> None:
+def test_exact_resume_is_checked_with_a_real_kill(tmp_path: Path, kind: Mapping[str, Any]) -> None:
     result = check_resume(trained(small(kind, tmp_path)), None)
     assert result.equal
     assert 0 < result.first < result.last
@@ -184,7 +184,7 @@ def test_a_resume_that_is_not_exact_is_explained(tmp_path: Path) -> None:
     assert any("grade E3" in cause for cause in result.causes)
 
 
-def test_a_checkpoint_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path) -> None:
+def test_an_unknown_checkpoint_is_refused_with_a_list_of_the_known_ones(tmp_path: Path) -> None:
     directory = trained(small(PPO, tmp_path))
     assert checkpoint_step(directory, "latest") == 256
     assert checkpoint_step(directory, str(directory.checkpoints / f"{256:012d}")) == 256
@@ -194,7 +194,7 @@ def test_a_checkpoint_that_is_not_there_is_refused_with_those_that_are(tmp_path:
         verify(directory, 256, None)
 
 
-def test_a_checkpoint_that_was_cleaned_up_is_none(tmp_path: Path) -> None:
+def test_a_checkpoint_that_was_cleaned_up_does_not_count(tmp_path: Path) -> None:
     directory = trained(small(PPO, tmp_path))
     for manifest in directory.checkpoints.glob("*/manifest.json"):
         manifest.unlink()
@@ -212,7 +212,7 @@ def test_a_resumed_run_has_the_hashes_of_an_uninterrupted_one(tmp_path: Path) ->
     assert list(read_hash_log(run.directory.hash_log)) == whole
 
 
-def test_many_turns_between_two_marks_are_thinned(tmp_path: Path) -> None:
+def test_many_rollouts_between_two_hash_entries_are_thinned(tmp_path: Path) -> None:
     directory = trained(small(DQN, tmp_path, training__log_frequency=250, algorithm__train_frequency=2))
     marks = list(read_hash_log(directory.hash_log))
     assert [mark.step for mark in marks] == [0, 128, 250, 256]

@@ -8,7 +8,7 @@ import yaml
 
 from rl4sys.atomic_files import replace_file
 from rl4sys.experiments import ExperimentConfig
-from rl4sys.laboratory.sweeps.config import SweepConfig
+from rl4sys.laboratory.sweeps.plan import SweepConfig
 from rl4sys.laboratory.sweeps.summary import SweepSummary, summarize
 from rl4sys.laboratory.trials.driver import EndLine, TrialDriver, TrialState, describe_end
 from rl4sys.laboratory.trials.launcher import Launcher, Outcome
