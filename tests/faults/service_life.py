@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from tests.faults.truth import ArchivingFiles, digest_of_newest, folded_without_faults, stored
+from tests.records.failpoint_files import FailpointFiles
 from tests.server.clients import DQN, PPO, eventually, join_request, made_up_segment
 
 from rl4sys.client.delivery import Delivery, DeliverySession, Pace
 from rl4sys.failpoints import failpoint
-from rl4sys.records import DiskOutbox, FailpointFiles, fresh_epoch
+from rl4sys.records import DiskOutbox, fresh_epoch
 from rl4sys.server import InProcessTransport, ServiceOptions, TrainingService
 from rl4sys.server.learners.learner_setup import LearnerSetup
 from rl4sys.server.workers.learner_config import build_learner, resolve
