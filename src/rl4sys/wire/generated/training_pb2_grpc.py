@@ -31,19 +31,19 @@ if _version_not_supported:
 
 
 class TrainingStub(object):
-    """Lets live systems learn: they join, push what happened and pull better weights.
+    """Lets live systems learn: they join, push experience and pull new weights.
 
-    Authentication: the metadata `authorization: Bearer TOKEN`, where the server asks for one. Every call has a deadline.
+    Authentication: the metadata `authorization: Bearer TOKEN`, if the server requires one. Every call has a deadline.
 
-    Any call can end in these codes, and a client does the same about them everywhere:
-    UNAVAILABLE          the server is away, starting or draining. Try again, with jittered exponential delays.
+    Any call can end in these codes, and a client handles them in the same way everywhere:
+    UNAVAILABLE          the server is down, starting or draining. Try again, with jittered exponential delays.
     DEADLINE_EXCEEDED    no answer in time. As UNAVAILABLE; a Push may have been stored, and sending it again is safe.
-    UNAUTHENTICATED      no token, or one that is malformed, unknown, expired or revoked. Tell the user; do not retry.
-    PERMISSION_DENIED    the token may not use this client id, or the server forbids what was asked. Tell the user.
-    INVALID_ARGUMENT     the request breaks this contract. Tell the user; the same request will fail again.
+    UNAUTHENTICATED      no token, or one that is malformed, unknown, expired or revoked. Report it to the user; do not retry.
+    PERMISSION_DENIED    the token may not use this client id, or the server forbids the request. Report it to the user.
+    INVALID_ARGUMENT     the request breaks this contract. Report it; the same request will fail again.
     FAILED_PRECONDITION  the session is unknown (the server lost it, or the learner is gone): Join again, then repeat.
-    RESOURCE_EXHAUSTED   a queue or quota is full, or the message is too large. Wait as long as Failure says.
-    INTERNAL             the server has a fault. As UNAVAILABLE; report it.
+    RESOURCE_EXHAUSTED   a queue or quota is full, or the message is too large. Wait as long as Failure states.
+    INTERNAL             an error of the server. As UNAVAILABLE; report it.
 
     With a code other than OK the server sends trailing metadata `rl4sys-failure-bin`: a serialized Failure of at most
     4 KiB. It may be missing when the transport itself failed.
@@ -88,41 +88,41 @@ class TrainingStub(object):
 
 
 class TrainingServicer(object):
-    """Lets live systems learn: they join, push what happened and pull better weights.
+    """Lets live systems learn: they join, push experience and pull new weights.
 
-    Authentication: the metadata `authorization: Bearer TOKEN`, where the server asks for one. Every call has a deadline.
+    Authentication: the metadata `authorization: Bearer TOKEN`, if the server requires one. Every call has a deadline.
 
-    Any call can end in these codes, and a client does the same about them everywhere:
-    UNAVAILABLE          the server is away, starting or draining. Try again, with jittered exponential delays.
+    Any call can end in these codes, and a client handles them in the same way everywhere:
+    UNAVAILABLE          the server is down, starting or draining. Try again, with jittered exponential delays.
     DEADLINE_EXCEEDED    no answer in time. As UNAVAILABLE; a Push may have been stored, and sending it again is safe.
-    UNAUTHENTICATED      no token, or one that is malformed, unknown, expired or revoked. Tell the user; do not retry.
-    PERMISSION_DENIED    the token may not use this client id, or the server forbids what was asked. Tell the user.
-    INVALID_ARGUMENT     the request breaks this contract. Tell the user; the same request will fail again.
+    UNAUTHENTICATED      no token, or one that is malformed, unknown, expired or revoked. Report it to the user; do not retry.
+    PERMISSION_DENIED    the token may not use this client id, or the server forbids the request. Report it to the user.
+    INVALID_ARGUMENT     the request breaks this contract. Report it; the same request will fail again.
     FAILED_PRECONDITION  the session is unknown (the server lost it, or the learner is gone): Join again, then repeat.
-    RESOURCE_EXHAUSTED   a queue or quota is full, or the message is too large. Wait as long as Failure says.
-    INTERNAL             the server has a fault. As UNAVAILABLE; report it.
+    RESOURCE_EXHAUSTED   a queue or quota is full, or the message is too large. Wait as long as Failure states.
+    INTERNAL             an error of the server. As UNAVAILABLE; report it.
 
     With a code other than OK the server sends trailing metadata `rl4sys-failure-bin`: a serialized Failure of at most
     4 KiB. It may be missing when the transport itself failed.
     """
 
     def Join(self, request, context):
-        """Finds or makes the learner for a client, and agrees on the schema of its segments. Calling it again is harmless:
-        it gives the client another session on the same learner.
+        """Finds or creates the learner of a client, and agrees on the schema of its segments. Calling it again is harmless:
+        the client gets another session on the same learner.
         NOT_FOUND             the server offers no experiment of that name. The message lists those it offers.
         FAILED_PRECONDITION   the policy needs an op or a head that this runtime lacks, the learner exists with another
         observation, action, algorithm or parameters, the learner FAILED, or the protocol is not
-        supported. Failure.reason says which. Tell the user.
-        INVALID_ARGUMENT      unknown algorithm or parameter; the message suggests what may have been meant.
+        supported. Failure.reason says which. Report it to the user.
+        INVALID_ARGUMENT      unknown algorithm or parameter; the message has a suggestion.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Push(self, request, context):
-        """Stores segments. The reply says what is durable, what is refused for ever, and by omission what to send again.
+        """Stores segments. The reply lists what is durable and what is refused permanently; send the others again.
         Sending a segment again is always safe.
-        RESOURCE_EXHAUSTED    nothing was stored since the learner's inbox or the client's quota is full; Failure has the
+        RESOURCE_EXHAUSTED    nothing was stored because the learner's inbox or the client's quota is full; Failure has the
         delay. When a part was stored, the code is OK and PushReply.retry_after_ms has the delay.
         UNAVAILABLE           also when the disk is full or failed: nothing was stored, keep the segments.
         """
@@ -131,7 +131,7 @@ class TrainingServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Pull(self, request, context):
-        """Sends the patch to a newer version, in parts that each fit a message. Ends with OK and without a part when the client
+        """Sends the patch to a newer version, in chunks that each fit a message. Ends with OK and without a chunk if the client
         has the newest version already.
         NOT_FOUND             version `want` is not, or no longer, kept. Pull without `want`.
         """
@@ -140,7 +140,7 @@ class TrainingServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Watch(self, request, context):
-        """Tells of new versions as they are published, until either side ends the call. Versions that were replaced before they
+        """Sends new versions as they are published, until either side ends the call. Versions that were superseded before they
         could be sent are skipped.
         UNAVAILABLE           also when the server drains: connect again.
         FAILED_PRECONDITION   also when the learner FAILED: keep acting, Join again from time to time.
@@ -150,7 +150,7 @@ class TrainingServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Act(self, request, context):
-        """Decides on the server, for policies that cannot travel. It waits for the network: programs that must not wait use a
+        """Decides on the server, for policies that cannot be sent. It waits for the network: programs that must not wait use a
         PolicySpec.
         FAILED_PRECONDITION   also when the learner FAILED, or schema_hash is not the learner's: Join again.
         """
@@ -159,8 +159,8 @@ class TrainingServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Status(self, request, context):
-        """What the server is doing, for people and their dashboards. Needs a token, where the server asks for one, but no
-        session. A token sees the clients and the learners that it may use, and those alone.
+        """The status of the server, for people and dashboards. Needs a token, if the server requires one, but no session.
+        A token sees only the clients and learners that it may use.
         NOT_FOUND             there is no such learner.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -209,19 +209,19 @@ def add_TrainingServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class Training(object):
-    """Lets live systems learn: they join, push what happened and pull better weights.
+    """Lets live systems learn: they join, push experience and pull new weights.
 
-    Authentication: the metadata `authorization: Bearer TOKEN`, where the server asks for one. Every call has a deadline.
+    Authentication: the metadata `authorization: Bearer TOKEN`, if the server requires one. Every call has a deadline.
 
-    Any call can end in these codes, and a client does the same about them everywhere:
-    UNAVAILABLE          the server is away, starting or draining. Try again, with jittered exponential delays.
+    Any call can end in these codes, and a client handles them in the same way everywhere:
+    UNAVAILABLE          the server is down, starting or draining. Try again, with jittered exponential delays.
     DEADLINE_EXCEEDED    no answer in time. As UNAVAILABLE; a Push may have been stored, and sending it again is safe.
-    UNAUTHENTICATED      no token, or one that is malformed, unknown, expired or revoked. Tell the user; do not retry.
-    PERMISSION_DENIED    the token may not use this client id, or the server forbids what was asked. Tell the user.
-    INVALID_ARGUMENT     the request breaks this contract. Tell the user; the same request will fail again.
+    UNAUTHENTICATED      no token, or one that is malformed, unknown, expired or revoked. Report it to the user; do not retry.
+    PERMISSION_DENIED    the token may not use this client id, or the server forbids the request. Report it to the user.
+    INVALID_ARGUMENT     the request breaks this contract. Report it; the same request will fail again.
     FAILED_PRECONDITION  the session is unknown (the server lost it, or the learner is gone): Join again, then repeat.
-    RESOURCE_EXHAUSTED   a queue or quota is full, or the message is too large. Wait as long as Failure says.
-    INTERNAL             the server has a fault. As UNAVAILABLE; report it.
+    RESOURCE_EXHAUSTED   a queue or quota is full, or the message is too large. Wait as long as Failure states.
+    INTERNAL             an error of the server. As UNAVAILABLE; report it.
 
     With a code other than OK the server sends trailing metadata `rl4sys-failure-bin`: a serialized Failure of at most
     4 KiB. It may be missing when the transport itself failed.
