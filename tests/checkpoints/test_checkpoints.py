@@ -87,7 +87,7 @@ def test_when_all_are_damaged_the_error_names_each(tmp_path: Path) -> None:
     checkpoints = saved(tmp_path, 1, 2)
     for step in (1, 2):
         flip(tmp_path / f"checkpoints/{step:012d}/arrays.safetensors")
-    with pytest.raises(NoCheckpoint, match=r"(?s)000000000002: arrays.*000000000001: arrays.*Train anew with"):
+    with pytest.raises(NoCheckpoint, match=r"(?s)000000000002: arrays.*000000000001: arrays.*Train it again with"):
         checkpoints.load()
 
 

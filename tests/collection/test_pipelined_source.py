@@ -73,7 +73,7 @@ def test_every_rollout_but_the_first_is_one_version_old(start: Start) -> None:
 
 
 @pytest.mark.parametrize("turns", [0, 3])
-def test_a_source_restored_with_a_rollout_in_flight_goes_on_exactly(start: Start, turns: int) -> None:
+def test_a_source_restored_with_a_rollout_in_flight_continues_exactly(start: Start, turns: int) -> None:
     original, resumed, used = start(), start(), versions(ALGORITHM, 6)
     for newest in used[:turns]:
         original.collect(newest)
@@ -97,7 +97,7 @@ def test_a_source_can_go_back_while_a_rollout_is_in_flight(start: Start) -> None
         assert_same_segments(source.collect(newest).segments, expected.segments)
 
 
-def test_an_environment_that_cannot_be_made_is_told_in_its_own_words(start: Start) -> None:
+def test_an_environment_that_cannot_be_made_is_reported_in_its_own_words(start: Start) -> None:
     wrong = GymnasiumConfig(name="rl4sys/Identity-v0", kwargs={"action": "dance"})
     with pytest.raises(WorkerFailed, match="action='dance' is none of discrete"):
         start(wrong)
@@ -115,7 +115,7 @@ gymnasium.register("tests/Failing-v0", entry_point=lambda: Failing(n=4))
 """
 
 
-def test_an_environment_that_fails_is_told_in_its_own_words_and_only_by_the_owner(
+def test_an_environment_that_fails_is_reported_in_its_own_words_and_only_by_the_owner(
     start: Start, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     plugin = tmp_path / "failing_environment.py"

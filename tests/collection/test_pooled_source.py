@@ -76,7 +76,7 @@ def test_no_two_lanes_share_a_stream_or_its_chance(start: Start) -> None:
     assert len({segment.extras["log_prob"].tobytes() for segment in segments}) > LANES // 2
 
 
-def test_a_restored_pool_goes_on_exactly(start: Start) -> None:
+def test_a_restored_pool_continues_exactly(start: Start) -> None:
     original, resumed, used = start(), start(), versions(ALGORITHM, 5)
     for newest in used[:3]:
         original.collect(newest)
@@ -87,7 +87,7 @@ def test_a_restored_pool_goes_on_exactly(start: Start) -> None:
     assert digest(original.state()) == digest(resumed.state())
 
 
-def test_a_process_that_is_gone_is_told(start: Start) -> None:
+def test_a_process_that_has_ended_is_reported(start: Start) -> None:
     source, used = start(), versions(ALGORITHM, 2)
     source.collect(used[0])
     source._sources[1]._process.kill()

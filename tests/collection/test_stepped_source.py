@@ -147,7 +147,7 @@ def test_actions_are_stored_as_chosen_and_done_as_allowed() -> None:
 
 
 @pytest.mark.parametrize("turns", [0, 1, 4])
-def test_a_restored_source_goes_on_exactly(turns: int) -> None:
+def test_a_restored_source_continues_exactly(turns: int) -> None:
     algorithm = ppo_for(chain_lanes().spec)
     original, resumed = (SteppedSource(chain_lanes(), algorithm.policies.explore, 5, seed=5) for _ in range(2))
     used = versions(algorithm, 8)
@@ -160,7 +160,7 @@ def test_a_restored_source_goes_on_exactly(turns: int) -> None:
         assert one.episodes == other.episodes
 
 
-def test_a_lane_that_cannot_go_on_begins_a_new_episode() -> None:
+def test_a_lane_that_cannot_resume_begins_a_new_episode() -> None:
     algorithm = ppo_for(chain_lanes().spec)
     original, resumed = (
         SteppedSource(chain_lanes(grade=Grade.E3), algorithm.policies.explore, 4, seed=5) for _ in range(2)

@@ -47,7 +47,7 @@ def test_a_version_is_a_whole_number(chain: Migrations, version: object) -> None
         chain.migrate({"config_version": version})
 
 
-def test_a_gap_in_the_chain_is_told() -> None:
+def test_a_gap_in_the_chain_is_refused() -> None:
     with pytest.raises(ConfigError, match="no migration from version 1 to 2"):
         Migrations(current=2).migrate({})
 

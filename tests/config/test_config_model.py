@@ -104,7 +104,7 @@ def test_a_value_that_fits_no_alternative_is_one_problem() -> None:
     assert problem(entropy="aut") == "entropy: got 'aut'; expected a number or 'auto'; did you mean 'auto'?"
 
 
-def test_all_problems_are_told_at_once_with_the_file() -> None:
+def test_all_problems_are_reported_at_once_with_the_file() -> None:
     with pytest.raises(ConfigError) as caught:
         parse(Settings, {"lr": "fast", "wandb": 3, "folder": 5, "rates": ["x"]}, source="ppo.yaml")
     lines = str(caught.value).splitlines()
@@ -117,7 +117,7 @@ def test_one_problem_names_the_file_on_its_line() -> None:
         parse(Settings, {"lr": -1}, source="ppo.yaml")
 
 
-def test_a_missing_value_and_an_own_validator_are_told_plainly() -> None:
+def test_a_missing_value_and_an_own_validator_have_plain_messages() -> None:
     class Batch(Config):
         name: str
         size: int

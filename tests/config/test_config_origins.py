@@ -21,10 +21,10 @@ def test_an_experiment_tells_where_its_values_came_from(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text(
         "extends: [algorithms/ppo.yaml, environments/cartpole.yaml]\ntraining: {total_timesteps: 10}\n"
     )
-    config, told = load_with_origins(tmp_path / "mine.yaml", ["seed=3"])
+    config, origin = load_with_origins(tmp_path / "mine.yaml", ["seed=3"])
     assert config.experiment.seed == 3
-    assert told["experiment.seed"] == "override"
-    assert told["training.total_timesteps"] == str(tmp_path / "mine.yaml")
-    assert told["algorithm.name"].endswith("algorithms/ppo.yaml")
-    assert told["buffer.type"] in ("default", told["algorithm.name"])
-    assert told["logging.csv"] == "default"
+    assert origin["experiment.seed"] == "override"
+    assert origin["training.total_timesteps"] == str(tmp_path / "mine.yaml")
+    assert origin["algorithm.name"].endswith("algorithms/ppo.yaml")
+    assert origin["buffer.type"] in ("default", origin["algorithm.name"])
+    assert origin["logging.csv"] == "default"

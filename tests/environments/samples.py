@@ -21,7 +21,7 @@ def maker(name: str, **kwargs: Any) -> Callable[[], gymnasium.Env[Any, Any]]:
 
 
 class Fixed(gymnasium.Env[Any, Any]):
-    """Shows one observation for ever and remembers the actions it was given."""
+    """Always shows the same observation and remembers the actions it was given."""
 
     def __init__(self, observation_space: Any, observation: Any, action_space: Any = None, info: Any = None) -> None:
         self.observation_space = observation_space
@@ -103,7 +103,7 @@ def fingerprint(steps: list[Step]) -> list[bytes]:
 
 
 def resumed(make: Callable[[], Any], grade: Grade, before: int = 150, after: int = 150) -> tuple[Lanes, bool]:
-    """Play, save, go on; restore elsewhere and go on: those lanes, and whether both futures are equal."""
+    """Play, save, continue; restore elsewhere and continue: those lanes, and whether both futures are equal."""
     original, other = (Lanes(make, 3, SEEDS, grade) for _ in range(2))
     original.reset()
     play(original, before)

@@ -34,14 +34,14 @@ def test_the_probe_finds_that_tasks_save_themselves(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*SHIPPED, *CHANGED_MODELS, "humanoid_CMU/run", "lqr/lqr_6_2"])
-def test_tasks_go_on_to_the_bit_from_any_step(name: str) -> None:
+def test_tasks_resume_to_the_bit_from_any_step(name: str) -> None:
     before = int(np.random.default_rng(len(name)).integers(1, 60))
     lanes, is_same = resumed(task(name).maker(), Grade.E0, before, after=20)
     assert is_same
     assert lanes.inexact == []
 
 
-def test_a_task_goes_on_to_the_bit_across_its_time_limit() -> None:
+def test_a_task_resumes_to_the_bit_across_its_time_limit() -> None:
     make = task("cartpole/swingup", max_episode_steps=20).maker()
     lanes, is_same = resumed(make, Grade.E0, before=33, after=30)
     assert is_same
@@ -64,7 +64,7 @@ def test_another_time_limit_replaces_that_of_the_suite() -> None:
 
 
 class Discounted(DmControl):
-    """A task that says itself how its next moment is discounted; None goes on."""
+    """A task that sets the discount of its next step itself; None continues."""
 
     def __init__(self, discount: float | None) -> None:
         loaded = load_suite().load("cartpole", "balance", task_kwargs={"random": 0})
@@ -129,7 +129,7 @@ def test_tasks_are_listed_by_name() -> None:
 
 
 @pytest.mark.slow
-def test_pictures_of_a_task_go_on_to_the_bit() -> None:
+def test_images_of_a_task_resume_to_the_bit() -> None:
     config = task("walker/walk", pixels={"size": 24, "camera": "side"}, frame_skip=2)
     original, other = (Lanes(config.maker(), 1, SEEDS, Grade.E0) for _ in range(2))
     assert original.reset()["pixels"].std() > 10.0

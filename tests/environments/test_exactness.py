@@ -78,14 +78,14 @@ def test_the_probe_respects_action_masks() -> None:
     ("name", "grade"),
     [("CartPole-v1", Grade.E1), ("LunarLander-v3", Grade.E1), ("BipedalWalker-v3", Grade.E2)],
 )
-def test_a_replayed_run_goes_on_to_the_bit(name: str, grade: Grade) -> None:
+def test_a_replayed_run_resumes_to_the_bit(name: str, grade: Grade) -> None:
     lanes, is_same = resumed(maker(name), grade)
     assert is_same
     assert lanes.inexact == []
     assert lanes.restarted == []
 
 
-def test_a_saved_environment_goes_on_to_the_bit_with_its_time_limit() -> None:
+def test_a_saved_environment_resumes_to_the_bit_with_its_time_limit() -> None:
     lanes, is_same = resumed(lambda: gymnasium.wrappers.TimeLimit(SavedWalk(), 9), Grade.E0, before=25)
     assert is_same
     assert lanes.inexact == []

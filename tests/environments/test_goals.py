@@ -75,7 +75,7 @@ def test_lanes_show_the_goals_as_arrays_and_truncate() -> None:
     assert set(play(lanes, 50)[-1].ending.tolist()) == {Ending.TRUNCATED}
 
 
-def test_the_point_goes_on_to_the_bit() -> None:
+def test_the_point_resumes_to_the_bit() -> None:
     assert probe(POINT, SEEDS) is Grade.E0
     lanes, is_same = resumed(POINT, Grade.E0)
     assert is_same

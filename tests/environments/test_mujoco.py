@@ -41,7 +41,7 @@ def test_the_probe_finds_that_every_robot_saves_itself(robot: str) -> None:
 
 
 @pytest.mark.parametrize("robot", ROBOTS)
-def test_every_robot_goes_on_to_the_bit_from_any_step(robot: str) -> None:
+def test_every_robot_resumes_to_the_bit_from_any_step(robot: str) -> None:
     before = int(np.random.default_rng(len(robot)).integers(1, 60))
     lanes, is_same = resumed(GymnasiumConfig(name=f"gym/{robot}/v5").maker(), Grade.E0, before, after=30)
     assert is_same
@@ -115,7 +115,7 @@ def test_pictures_of_several_lanes_do_not_disturb_each_other() -> None:
 
 
 @pytest.mark.slow
-def test_pictures_go_on_to_the_bit() -> None:
+def test_images_resume_to_the_bit() -> None:
     original, other = (Lanes(drawn("Ant-v5", keep_state=True).maker(), 1, SEEDS, Grade.E0) for _ in range(2))
     original.reset()
     play(original, 5)

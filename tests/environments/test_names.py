@@ -102,7 +102,7 @@ def without(monkeypatch: pytest.MonkeyPatch) -> Any:
         ({"name": "dm_control/cheetah/run", "backend": "vector"}, "dm_control need backend=lanes"),
         ({"name": "CartPole-v1", "backend": "vector", "frame_skip": 2}, "frame_skip"),
         ({"name": "CartPole-v1", "backend": "envpool", "pixels": {}}, "pixels"),
-        ({"name": "CartPole-v1", "flatten_obs": True, "pixels": {}}, "mix pictures and numbers"),
+        ({"name": "CartPole-v1", "flatten_obs": True, "pixels": {}}, "mix images and numbers"),
         ({"name": "CartPole-v1", "pixels": {"size": 2}}, "size"),
         ({"name": "CartPole-v1", "frame_skip": 0}, "frame_skip"),
     ],

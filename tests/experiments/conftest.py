@@ -11,5 +11,5 @@ torch.set_num_threads(1)
 
 @pytest.fixture(autouse=True)
 def _disk_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody pulls the plug in here, and waiting for the disk is most of what a small checkpoint costs."""
+    """No test here cuts the power, and waiting for the disk is most of what a small checkpoint costs."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)

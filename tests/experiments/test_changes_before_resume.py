@@ -45,7 +45,7 @@ def interrupted(directory: Path) -> Run:
 
 
 @pytest.mark.parametrize("what", CHANGES)
-def test_what_changed_since_the_run_began_is_told_and_kept(
+def test_changes_since_the_run_began_are_reported_and_recorded(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, what: str
 ) -> None:
     directory = interrupted(tmp_path).directory

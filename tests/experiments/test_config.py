@@ -66,15 +66,15 @@ def test_a_resolved_config_loads_to_the_same_experiment(tmp_path: Path) -> None:
     assert load_experiment(config.model_dump(mode="json")) == config
 
 
-@pytest.mark.parametrize(("steps", "is_told"), [(500, True), (501, False)])
-def test_a_run_that_ends_before_it_learns_is_told(steps: int, is_told: bool, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(("steps", "warns"), [(500, True), (501, False)])
+def test_a_run_too_short_to_learn_gets_a_warning(steps: int, warns: bool, caplog: pytest.LogCaptureFixture) -> None:
     values = {
         "algorithm": {"name": "dqn", "learning_starts": 500},
         "environment": {"name": "CartPole-v1"},
         "training": {"total_timesteps": steps},
     }
     check_combination(load_experiment(values))
-    assert ("nothing will be learned" in caplog.text) is is_told
+    assert ("nothing will be learned" in caplog.text) is warns
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(place)], check=True)
 
 
-def test_a_run_outgrows_a_small_disk_and_goes_on_when_there_is_room(small_disk: Path, tmp_path: Path) -> None:
+def test_a_run_that_filled_its_disk_resumes_when_there_is_space(small_disk: Path, tmp_path: Path) -> None:
     config = small(DQN, small_disk, network__actor={"hidden_dims": [64]})
     run = Run.create(config)
     ballast = small_disk / "ballast"

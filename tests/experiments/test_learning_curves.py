@@ -27,13 +27,13 @@ def test_runs_that_differ_in_their_seed_make_one_line(tmp_path: Path) -> None:
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_metric_that_no_run_has_is_told_with_those_they_have(tmp_path: Path) -> None:
+def test_an_unknown_metric_is_refused_with_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(NothingToPlot, match=r"no metric 'loss'; they have .*rollout/return"):
         plot([run(tmp_path)], tmp_path / "curve.png", "loss")
     assert not (tmp_path / "curve.png").exists()
 
 
-def test_a_run_without_metrics_is_told(tmp_path: Path) -> None:
+def test_a_run_without_metrics_is_refused(tmp_path: Path) -> None:
     with Run.create(small(PPO, tmp_path)) as started:
         started.directory.metrics.unlink()
     with pytest.raises(NothingToPlot, match=r"nothing to plot yet: no metrics in .*metrics.jsonl"):

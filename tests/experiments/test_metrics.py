@@ -52,7 +52,7 @@ def test_a_torn_last_line_is_passed_over_and_cut(tmp_path: Path) -> None:
     assert path.read_text().endswith("}\n")
 
 
-def test_records_that_a_crash_took_are_told_and_not_replaced_by_zeros(
+def test_records_lost_in_a_crash_are_reported_and_not_replaced_by_zeros(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = MetricsFile(tmp_path / "metrics.jsonl")
@@ -69,7 +69,7 @@ def test_records_that_a_crash_took_are_told_and_not_replaced_by_zeros(
     assert [line["step"] for line in read_metrics(file.path)] == [1, 3]
 
 
-def test_a_damaged_line_is_passed_over_and_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_damaged_line_is_skipped_with_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "metrics.jsonl"
     path.write_bytes(b'{"step": 1, "metrics": {}}\n\x00\xff\x00\n{"step": 2, "metrics": {}}\n')
     assert [line["step"] for line in read_metrics(path)] == [1, 2]

@@ -57,7 +57,7 @@ def repair(directory: RunDirectory) -> None:
 
 
 @pytest.mark.parametrize("pipelined", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_a_reward_that_is_no_number_ends_training_in_one_sentence(tmp_path: Path, pipelined: bool) -> None:
+def test_a_reward_that_is_not_finite_ends_training_in_one_sentence(tmp_path: Path, pipelined: bool) -> None:
     directory, sentence = broken(tmp_path, training__pipelined=pipelined, training__eval_frequency=0)
     assert sentence.startswith(
         "reward of environment 0 became nan at step 100 of its episode 0, both counted from 0. Repair the environment"
@@ -69,7 +69,7 @@ def test_a_reward_that_is_no_number_ends_training_in_one_sentence(tmp_path: Path
 
 
 @pytest.mark.parametrize("pipelined", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_the_run_goes_on_once_the_environment_is_repaired(tmp_path: Path, pipelined: bool) -> None:
+def test_the_run_resumes_once_the_environment_is_repaired(tmp_path: Path, pipelined: bool) -> None:
     directory, _ = broken(tmp_path, training__pipelined=pipelined, training__eval_frequency=0)
     repair(directory)
     assert Run.resume(directory).train().finished

@@ -24,8 +24,8 @@ def reaching(directory: Path, **changes: Any) -> ExperimentConfig:
 
 
 CASES = {
-    "goals judged by the environment": {"buffer": {"type": "hindsight", "size": 150}},
-    "goals judged by distance": {"buffer": {"type": "hindsight", "strategy": "episode", "goal_reward": DISTANCE}},
+    "goals rewarded by the environment": {"buffer": {"type": "hindsight", "size": 150}},
+    "goals rewarded by distance": {"buffer": {"type": "hindsight", "strategy": "episode", "goal_reward": DISTANCE}},
     "goals at the end": {"buffer": {"type": "hindsight", "strategy": "final", "storage": "mmap"}},
     "scratch files": {"buffer": {"type": "prioritized", "size": 150, "storage": "mmap"}},
     "ddpg": {"algorithm__name": "ddpg", "buffer": {"type": "hindsight", "relabel": 1}},

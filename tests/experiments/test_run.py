@@ -41,7 +41,7 @@ def test_training_in_python_returns_a_run_to_look_at(tmp_path: Path) -> None:
     assert repr(run).startswith("<Run mine, seed 3: 256 of 256 steps, best ")
 
 
-def test_an_interrupted_run_is_saved_and_goes_on_from_there(tmp_path: Path) -> None:
+def test_an_interrupted_run_is_saved_and_can_be_resumed(tmp_path: Path) -> None:
     config = small(PPO, tmp_path)
     run = Run.create(config)
     result = run.train(stop=lambda: run.steps >= 96)
@@ -109,10 +109,10 @@ def test_a_run_without_a_good_checkpoint_says_so_and_lets_go(tmp_path: Path) -> 
             Run.resume(run.directory)
 
 
-def test_a_damaged_manifest_is_told(tmp_path: Path) -> None:
+def test_a_damaged_manifest_is_refused(tmp_path: Path) -> None:
     with Run.create(small(PPO, tmp_path)) as run:
         run.directory.manifest.write_text("{")
-    with pytest.raises(RunDamaged, match=r"manifest.json is damaged .* train anew with: rl4sys train"):
+    with pytest.raises(RunDamaged, match=r"manifest.json is damaged .* train it again with: rl4sys train"):
         Run.resume(run.directory)
 
 

@@ -40,10 +40,10 @@ class Checkpoints:
     """The checkpoints of one run, oldest to newest, with `latest` and `best` pointing into them."""
 
     def __init__(self, directory: Path, keep: int, advice: str | None = None) -> None:
-        """`advice` says what to do when no checkpoint can be loaded; without it, to train anew."""
+        """`advice` says what to do when no checkpoint can be loaded; without it, to train again."""
         self.directory = directory
         self._keep = keep
-        self._advice = advice or f"Train anew with: rl4sys train {directory.parent / 'config.yaml'}"
+        self._advice = advice or f"Train it again with: rl4sys train {directory.parent / 'config.yaml'}"
         self._replay = ReplayChunks(directory.parent / "replay")
 
     def steps(self) -> list[int]:

@@ -1,4 +1,4 @@
-"""The files of one checkpoint: a state as JSON and safetensors, and a manifest that tells whether they are whole."""
+"""The files of one checkpoint: a state as JSON and safetensors, and a manifest with their lengths and hashes."""
 
 from __future__ import annotations
 

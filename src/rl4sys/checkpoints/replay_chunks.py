@@ -68,7 +68,7 @@ class ReplayChunks:
                 raise CheckpointDamaged(f"{place} is not what was written (length or SHA-256 differs)")
 
     def read(self, chunks: Iterable[Chunk]) -> Iterator[tuple[int, Mapping[str, Array]]]:
-        """First id and columns of each chunk; later appends go on after them."""
+        """First id and columns of each chunk; later appends follow them."""
         self._written = list(chunks)
         for chunk in self._written:
             yield chunk["first"], load_tensors((self._directory / chunk["file"]).read_bytes())

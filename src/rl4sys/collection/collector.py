@@ -37,7 +37,7 @@ class Environments(Protocol):
         """Put every lane back; returns what is to be acted on."""
 
     inexact: list[str]
-    """After `restore`: why lanes could not go on exactly."""
+    """After `restore`: why lanes could not resume exactly."""
     restarted: list[int]
     """After `restore`: the lanes that began a new episode instead."""
 
@@ -65,7 +65,7 @@ class Collector:
         self._policy.load(weights)
 
     def fill(self, rollout: Rollout, version: int) -> None:
-        """Record as many vector steps as the rollout has room for."""
+        """Record as many vector steps as fit into the rollout."""
         columns = rollout.columns
         columns["version"][0] = version
         columns["episode"][:] = self._episode
@@ -76,7 +76,7 @@ class Collector:
         actions, rewards, endings, acted = (columns[n] for n in ("action", "reward", "ending", "acted"))
         acted.fill(True)
         for _, column in final:
-            # What an earlier rollout left here must not tell two equal rollouts apart.
+            # What an earlier rollout left here must not make two equal rollouts differ.
             column.fill(0)
         act, step_all, noise = self._policy.act, self._environments.step, self._noise.at
         observation = self._environments.reset() if self._observation is None else self._observation
@@ -129,7 +129,7 @@ class Collector:
         }
 
     def restore(self, state: State) -> Sequence[str]:
-        """Go on where `state` was taken; returns why that is not exact, if it is not."""
+        """Continue where `state` was taken; returns why that is not exact, if it is not."""
         require(state, "decisions", "episode", "start", "carry", "environments")
         self._decisions = int(state["decisions"])
         self._episode[:], self._start[:] = state["episode"], state["start"]

@@ -97,7 +97,7 @@ class PipelinedSource:
         try:
             self._ask(setup.message())
         except BaseException:
-            # Nobody gets this source, so nobody else can close it.
+            # No caller gets this source, so it must be closed here.
             self.close()
             raise
 
@@ -129,7 +129,7 @@ class PipelinedSource:
         return {"collector": from_text(reply["state"]), "pending": pending}
 
     def restore(self, state: State) -> Sequence[str]:
-        """Go on where `state` was taken; returns why that is not exact, if it is not."""
+        """Continue where `state` was taken; returns why that is not exact, if it is not."""
         require(state, "collector", "pending")
         if self._in_flight:
             # It belongs to the history that is left.

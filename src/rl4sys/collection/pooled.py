@@ -24,7 +24,7 @@ class PooledSource:
             for number in range(processes):
                 self._sources.append(PipelinedSource(share_of(setup, number, processes)))
         except BaseException:
-            # Nobody gets this source, so nobody else can close it.
+            # No caller gets this source, so it must be closed here.
             self.close()
             raise
 
@@ -43,7 +43,7 @@ class PooledSource:
         return {str(number): source.state() for number, source in enumerate(self._sources)}
 
     def restore(self, state: State) -> Sequence[str]:
-        """Go on where `state` was taken; returns why that is not exact, if it is not."""
+        """Continue where `state` was taken; returns why that is not exact, if it is not."""
         require(state, *map(str, range(len(self._sources))))
         return [reason for number, source in enumerate(self._sources) for reason in source.restore(state[str(number)])]
 
@@ -54,7 +54,7 @@ class PooledSource:
 
 
 def share_of(setup: PipelineSetup, number: int, processes: int) -> PipelineSetup:
-    """What one of the processes is told: a share of the lanes, with chance and streams of their own."""
+    """The setup of one process: its share of the lanes, with its own seeds and streams."""
     lanes = setup.environment.num_envs // processes
     return replace(
         setup,

@@ -73,14 +73,14 @@ class Rollout:
             if column.dtype.kind == "f" and not np.isfinite(column).all():
                 place = np.argwhere(~np.isfinite(column))[0].tolist()
                 row, lane = (0, place[0]) if name.startswith("carry.") else place[:2]
-                episode, step = self._moment(row, lane)
+                episode, step = self._episode_and_step(row, lane)
                 raise NotFinite(
                     f"{name} of environment {lane} became {column[tuple(place)]} at step {step} of its episode "
                     f"{episode}, both counted from 0. Repair the environment, or lower the learning rate if it is the "
                     f"policy that sends it there; what was saved before is intact."
                 )
 
-    def _moment(self, row: int, lane: int) -> tuple[int, int]:
+    def _episode_and_step(self, row: int, lane: int) -> tuple[int, int]:
         """The episode that a row of a lane belongs to, and the step within it."""
         columns = self.columns
         ends = np.flatnonzero(columns["ending"][:row, lane])

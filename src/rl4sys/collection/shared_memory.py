@@ -17,7 +17,7 @@ BLOCKS = 2
 
 @dataclass(frozen=True, slots=True)
 class SharedLayout:
-    """Where weights and rollouts lie. Both processes compute it from the same three facts."""
+    """The layout of weights and rollouts in memory, which both processes compute from the same three values."""
 
     spec: PolicySpec
     lanes: int

@@ -46,7 +46,7 @@ class SteppedSource:
         return {"collector": self._collector.state()}
 
     def restore(self, state: State) -> Sequence[str]:
-        """Go on where `state` was taken; returns why that is not exact, if it is not."""
+        """Continue where `state` was taken; returns why that is not exact, if it is not."""
         require(state, "collector")
         return self._collector.restore(state["collector"])
 

@@ -2,7 +2,7 @@
 
 Control messages are JSON lines over a pair of pipes; weights and rollouts lie in memory that both processes map.
 The worker ends when its owner closes the pipe, however the owner ended, and for no other reason: when Ctrl-C reaches
-both, the owner goes on to save, and needs the worker for it.
+both, the owner continues to save, and needs the worker for it.
 """
 
 from __future__ import annotations

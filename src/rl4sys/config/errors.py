@@ -1,4 +1,4 @@
-"""Puts what is wrong with a config into words: where, which value, what was expected, what was meant."""
+"""Error messages about configs: the place, the value, what was expected, and a suggestion."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rl4sys.suggestions import did_you_mean
 
 Place = tuple[str, ...]
 
-_TOLD = "config_problem"
+_CUSTOM = "config_problem"
 _UNKNOWN_KEY = "unknown key"
 _OTHER_NAMES = {
     "learning_rate": ("lr", "algorithm.lr"),
@@ -91,21 +91,21 @@ class ConfigError(ValueError):
         return cls("\n  ".join([f"{len(lines)} problems{where}:", *lines]))
 
 
-def told(message: str) -> PydanticCustomError:
-    """A problem in our own words; whoever reports it adds only the place."""
-    return PydanticCustomError(_TOLD, "{message}", {"message": message})
+def custom_problem(message: str) -> PydanticCustomError:
+    """A problem in our own words; the place is added when it is reported."""
+    return PydanticCustomError(_CUSTOM, "{message}", {"message": message})
 
 
 def problem(message: str, place: tuple[str | int, ...], value: object) -> InitErrorDetails:
     """One problem at a place below the value that is being validated."""
-    return InitErrorDetails(type=told(message), loc=place, input=value)
+    return InitErrorDetails(type=custom_problem(message), loc=place, input=value)
 
 
 def describe(details: Sequence[ErrorDetails]) -> str:
     """One sentence about one value. Several details are the alternatives of a union that all refused it."""
     first, value = details[0], details[0]["input"]
-    if first["type"] in (_TOLD, "missing"):
-        return first["msg"] if first["type"] == _TOLD else "missing; a value is required"
+    if first["type"] in (_CUSTOM, "missing"):
+        return first["msg"] if first["type"] == _CUSTOM else "missing; a value is required"
     if first["type"] in ("value_error", "assertion_error"):
         reason = str(first["ctx"]["error"])
         return reason if isinstance(value, Mapping) else f"got {shown(value)}; {reason}"
@@ -116,7 +116,7 @@ def describe(details: Sequence[ErrorDetails]) -> str:
 
 
 def unknown_key(key: str, allowed: Iterable[str]) -> str:
-    """What to say about a key that nobody reads."""
+    """The message about an unknown key."""
     names = list(allowed)
     usual = [name for name in _OTHER_NAMES.get(key.casefold(), ()) if name in names or "." in name]
     hint = f"; did you mean '{usual[0]}'?" if usual else did_you_mean(key, names)

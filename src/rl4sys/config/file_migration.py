@@ -1,4 +1,4 @@
-"""Rewrites a config file in today's format, and keeps what it was."""
+"""Rewrites a config file in the current format and keeps a backup."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from rl4sys.config.migrations import MIGRATIONS, VERSION_KEY, Migrations
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A config file and what it would be in today's format."""
+    """A config file, and its text in the current format."""
 
     path: Path
     was: int
     """The version of the file; 1 if it names none."""
     version: int
-    """Today's."""
+    """The current version."""
     text: str
 
     @property
@@ -34,7 +34,7 @@ class Change:
 
 
 def migrated(path: Path, migrations: Migrations = MIGRATIONS) -> Change:
-    """The file in today's format; `extends` stays as it is, since each file is migrated by itself."""
+    """The file in the current format; `extends` stays as it is, since each file is migrated by itself."""
     values = read_file(path)
     parents: Mapping[str, object] = {"extends": values.pop("extends")} if "extends" in values else {}
     try:
@@ -55,7 +55,7 @@ def rewrite(change: Change) -> Path:
 
 
 def _free(path: Path) -> Path:
-    """A name that is not taken: an earlier backup is nobody's to overwrite."""
+    """A name that is not taken: earlier backups are not overwritten."""
     number, free = 1, path
     while free.exists():
         number += 1

@@ -1,4 +1,4 @@
-"""Reads YAML and JSON as people mean them: `3e-4` is a number, and a key given twice is a mistake."""
+"""Reads YAML and JSON files: `3e-4` is a number, and a key given twice is an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Brings an old config up to date, so that old experiments keep loading."""
+"""Migrations of older config versions, so that old experiments keep loading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every config is: frozen, typed, without keys that nobody reads, and clear about its mistakes."""
+"""The base class of all configs: frozen, typed, unknown keys refused, with clear error messages."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class Config(BaseModel):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _tell_problems(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+    def _explain_problems(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
         try:
             return handler(data)
         except ValidationError as error:
-            problems = _retold(error, cls)
+            problems = _explained(error, cls)
         raise ValidationError.from_exception_data(cls.__name__, problems)
 
     @classmethod
@@ -82,8 +82,8 @@ def parse(
         raise ConfigError.explaining(error, source, overrides) from None
 
 
-def _retold(error: ValidationError, config_type: type[Config]) -> list[InitErrorDetails]:
-    """The same problems in our words, told here because only here the names of the fields are at hand."""
+def _explained(error: ValidationError, config_type: type[Config]) -> list[InitErrorDetails]:
+    """The same problems in our own words; only here the names of the fields are known."""
     allowed = {field.alias or name: field for name, field in config_type.model_fields.items()}
     ambiguous = {name for name, field in allowed.items() if _has_alternatives(field.annotation)}
     groups: dict[tuple[str | int, ...], list[ErrorDetails]] = {}
@@ -96,7 +96,7 @@ def _retold(error: ValidationError, config_type: type[Config]) -> list[InitError
     problems = []
     for place, details in groups.items():
         if details[0]["type"] == "too_short" and any(place == other[:-1] for other in groups):
-            # Pydantic counts what it took; what it refused is told at its own place.
+            # Pydantic counts what it took; what it refused is reported at its own place.
             continue
         is_unknown = details[0]["type"] == "extra_forbidden"
         message = unknown_key(str(place[-1]), allowed) if is_unknown else describe(details)

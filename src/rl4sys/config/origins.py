@@ -1,4 +1,4 @@
-"""Where each value of a config came from: which file, which override, or nobody, so that the default stands."""
+"""The origin of each value of a config: a file, an override, or the default."""
 
 from __future__ import annotations
 

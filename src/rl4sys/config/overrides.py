@@ -1,4 +1,4 @@
-"""Changes to a config from the command line or from code: `algorithm.lr=1e-3`."""
+"""Overrides of single values, from the command line or from code: `algorithm.lr=1e-3`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs a user's own files and modules, so that what they register can be named in a config."""
+"""Loads plug-ins: Python files and modules of the user that register components."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The written reference of a config: every key with its type, default and meaning, as Markdown."""
+"""The reference page of a config: every key with its type, default and meaning, as Markdown."""
 
 from __future__ import annotations
 

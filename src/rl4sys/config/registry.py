@@ -1,4 +1,4 @@
-"""Names for config types, so that a file can choose a component by name."""
+"""Registries of config types: a file chooses a component by its name."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ class Registry(Generic[C]):
             "discriminator": {"propertyName": self.key},
         }
         if self._is_describing:
-            # An entry that holds another entry of its own kind: say so once, not for ever.
+            # An entry that holds another entry of its own kind: describe it once, or this would not end.
             return described
         self._is_describing = True
         try:

@@ -1,4 +1,4 @@
-"""Numbers and truth values as people write them: `1e6` is a whole number, and `true` is no number at all."""
+"""Reads numbers and booleans strictly: `1e6` is a whole number, and `true` is not a number."""
 
 from __future__ import annotations
 

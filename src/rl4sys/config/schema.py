@@ -1,4 +1,4 @@
-"""The JSON schema of a config, for editors that complete and check while one types."""
+"""The JSON schema of a config, for editors that complete and check it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Environments by name, and how many of them run side by side."""
+"""The configs of environments: which one, its wrappers, and how many run side by side."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ AnyLanes: TypeAlias = Lanes | VectorAdapter
 
 
 class EnvironmentConfig(Config):
-    """What is acted in."""
+    """Settings of an environment."""
 
     name: str = Field(min_length=1)
     """The environment's id, such as `CartPole-v1`, or universe, domain and task: `gym/HalfCheetah/v5`,
@@ -46,7 +46,7 @@ class EnvironmentConfig(Config):
 
     @abstractmethod
     def grade(self, seeds: Seeds) -> Grade:
-        """How exactly the environment can go on after a restart."""
+        """How exactly the environment can resume after a restart."""
 
     @abstractmethod
     def lanes(self, seeds: Seeds, count: int, grade: Grade) -> AnyLanes:
@@ -58,16 +58,16 @@ register_environment = ENVIRONMENTS.register
 
 
 class PixelsConfig(Config):
-    """Pictures as observations."""
+    """Images as observations."""
 
     size: int = Field(84, ge=8, le=1024)
-    """Height and width in pixels. Larger pictures show more, and each step and each stored step cost size² as much."""
+    """Height and width in pixels. Larger images show more, and each step and each stored step cost size² as much."""
     camera: int | str | None = None
     """Which camera of a MuJoCo model looks, by number or name; the environment's usual one if not given."""
     keep_state: bool = False
-    """Show the environment's own observation beside the array `pixels`, instead of the pictures alone."""
+    """Show the environment's own observation beside the array `pixels`, instead of the images alone."""
     stack: int = Field(1, ge=1, le=64)
-    """Show the newest pictures together, this many along the channels, so that a policy without memory sees motion.
+    """Stack the newest images, this many along the channels, so that a policy without memory sees motion.
     Each stored step costs this many times as much."""
 
 
@@ -84,7 +84,7 @@ class GymnasiumConfig(EnvironmentConfig):
     flatten_obs: bool = False
     """Show a dict observation as one vector named `observation`. Networks see the same numbers either way."""
     pixels: PixelsConfig | None = None
-    """Observe pictures, such as `{size: 84}`: an array `pixels`, uint8 [size, size, 3 · stack]. Drawing costs time."""
+    """Observe images, such as `{size: 84}`: an array `pixels`, uint8 [size, size, 3 · stack]. Drawing costs time."""
     backend: Literal["lanes", "vector", "envpool"] = "lanes"
     """`lanes` steps plain environments in a loop and resumes exactly; `vector` uses the environment's own vector
     implementation where Gymnasium has one; `envpool` is fast and needs the extra `rl4sys[envpool]`."""
@@ -110,7 +110,7 @@ class GymnasiumConfig(EnvironmentConfig):
         if self.backend == "envpool" and self.kwargs:
             raise ValueError("kwargs need backend=lanes or backend=vector; envpool has arguments of its own")
         if self.flatten_obs and self.pixels is not None:
-            raise ValueError("flatten_obs would mix pictures and numbers; leave it out with pixels")
+            raise ValueError("flatten_obs would mix images and numbers; leave it out with pixels")
         return self
 
     def maker(self) -> Callable[[], gymnasium.Env[Any, Any]]:

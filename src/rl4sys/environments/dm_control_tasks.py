@@ -21,7 +21,7 @@ from rl4sys.state import State, require
 UNIVERSE = "dm_control"
 """How the names of these tasks begin: dm_control/cheetah/run."""
 SIDE = 480
-"""Pixels of a picture's edge, if not said otherwise."""
+"""Width and height of images in pixels, unless given."""
 
 
 def task_names() -> list[str]:
@@ -76,7 +76,7 @@ class DmControl(gymnasium.Env[Any, Array]):
         )
         limit = environment._step_limit
         self.own_limit = math.ceil(limit) if math.isfinite(limit) else None
-        """How many steps the suite gives the task, if not for ever."""
+        """The time limit of the task in steps, if it has one."""
         # The time limit is a wrapper's, as for all environments: it can be changed, and is saved.
         environment._step_limit = math.inf
 
@@ -86,12 +86,12 @@ class DmControl(gymnasium.Env[Any, Array]):
         return _shown(self._environment.reset()), {}
 
     def step(self, action: Array) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        moment = self._environment.step(action)
-        terminated = moment.last() and moment.discount == 0.0
-        return _shown(moment), float(moment.reward), terminated, moment.last() and not terminated, {}
+        time_step = self._environment.step(action)
+        terminated = time_step.last() and time_step.discount == 0.0
+        return _shown(time_step), float(time_step.reward), terminated, time_step.last() and not terminated, {}
 
     def render(self) -> Any:
-        return None if self._camera is None else self._camera.picture(self._environment.physics.data.ptr)
+        return None if self._camera is None else self._camera.image(self._environment.physics.data.ptr)
 
     def close(self) -> None:
         if self._camera is not None:
@@ -103,7 +103,7 @@ class DmControl(gymnasium.Env[Any, Array]):
         return {"simulation": self._simulation().get_state(), "chance": self._chance.get_state(legacy=False)}
 
     def set_state(self, state: State) -> None:
-        """Go on from what `get_state` returned."""
+        """Continue from what `get_state` returned."""
         require(state, "simulation", "chance")
         self._simulation().set_state(state["simulation"])
         self._chance.set_state(state["chance"])
@@ -118,8 +118,8 @@ class DmControl(gymnasium.Env[Any, Array]):
         return MujocoState(physics.model.ptr, physics.data.ptr, self._loaded)
 
 
-def _shown(moment: Any) -> dict[str, Array]:
-    return {name: np.atleast_1d(part) for name, part in moment.observation.items()}
+def _shown(time_step: Any) -> dict[str, Array]:
+    return {name: np.atleast_1d(part) for name, part in time_step.observation.items()}
 
 
 def load_suite() -> Any:

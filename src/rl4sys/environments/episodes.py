@@ -17,7 +17,7 @@ class Step(NamedTuple):
     reward: Array
     """[N] float32."""
     ending: Array
-    """[N] uint8, values of `Ending`; 0 where the episode goes on."""
+    """[N] uint8, values of `Ending`; 0 where the episode continues."""
     final_observation: Mapping[int, Arrays]
     """Lane → what followed the final action, only for lanes whose episode ended. These are copies."""
     acted: Array | None
@@ -38,7 +38,7 @@ class EpisodeStatistics:
 
     def __init__(self, count: int) -> None:
         self.returns = [0.0] * count
-        """Return so far of each running episode; whoever steps the lanes adds to it."""
+        """Return so far of each running episode; the owner of the lanes adds to it."""
         self.clock = 0
         """How many steps were taken in all; likewise."""
         # A length is the time since a start: nothing is counted per lane and step.
@@ -59,7 +59,7 @@ class EpisodeStatistics:
         self.forget(lane)
 
     def forget(self, lane: int) -> None:
-        """Start counting anew, leaving what was counted out of the statistics."""
+        """Restart the counters of a lane; its unfinished episode is left out of the statistics."""
         self.returns[lane] = 0.0
         self._starts[lane] = self.clock
 
@@ -69,7 +69,7 @@ class EpisodeStatistics:
         return finished
 
     def state(self) -> State:
-        """Everything needed to go on counting."""
+        """Everything needed to continue counting."""
         finished = [[s.lane, s.return_, s.length, int(s.ending)] for s in self._finished]
         return {
             "clock": self.clock,
@@ -79,7 +79,7 @@ class EpisodeStatistics:
         }
 
     def restore(self, state: Any) -> None:
-        """Go on counting from a saved state."""
+        """Continue counting from a saved state."""
         require(state, "clock", "starts", "returns", "finished")
         self.clock = state["clock"]
         self._starts = list(state["starts"])

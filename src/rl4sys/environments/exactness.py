@@ -1,4 +1,4 @@
-"""How exactly an environment can go on after a restart: by its own state, or by a replay of its actions."""
+"""Grades of exactness: an environment resumes by its own state, or by a replay of its actions."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Restorable(Protocol):
         """Everything that decides the future, except `np_random`, which is saved for you."""
 
     def set_state(self, state: State) -> None:
-        """Go on from what `get_state` returned, in this or another instance."""
+        """Continue from what `get_state` returned, in this or another instance."""
 
 
 class ReplayMismatch(Exception):

@@ -29,7 +29,7 @@ class PointReach(gymnasium.Env[Any, Array]):
 
     def __init__(self, dimensions: int = 2, tolerance: float = 0.1) -> None:
         if dimensions < 1:
-            raise ValueError(f"dimensions={dimensions} leaves no room to move in; choose at least 1.")
+            raise ValueError(f"dimensions={dimensions} leaves no dimension to move in; choose at least 1.")
         if tolerance <= 0.0:
             raise ValueError(f"tolerance={tolerance} can never be met; choose a distance above 0, such as 0.1.")
         self._dimensions, self._tolerance = dimensions, tolerance
@@ -73,7 +73,7 @@ class PointReach(gymnasium.Env[Any, Array]):
         return {"position": self._position.copy(), "velocity": self._velocity.copy(), "goal": self._goal.copy()}
 
     def set_state(self, state: State) -> None:
-        """Go on from what `get_state` returned."""
+        """Continue from what `get_state` returned."""
         self._position, self._velocity, self._goal = (
             np.array(state[name], np.float32) for name in ("position", "velocity", "goal")
         )

@@ -21,7 +21,7 @@ EPISODES = 5
 
 
 def probe(make: Callable[[], Environment], seeds: Seeds, steps: int = 40) -> Grade:
-    """The best grade whose way of resuming is exact here: save, go on, restore, go on again, compare.
+    """The best grade whose way of resuming is exact here: save, continue, restore, continue again, compare.
 
     This is done in several episodes with random actions, for `steps` steps before and thrice as many after
     saving. More steps find rarer deviations.

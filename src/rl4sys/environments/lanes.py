@@ -1,4 +1,4 @@
-"""N single environments in one process: the fast loop that everything local is collected with."""
+"""Several environments in one process, stepped in a loop: local collection uses it."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class Lanes:
     """Environments stepped one after another, each reset as soon as its episode ends.
 
     Only the first reset of a lane gets a seed, from `seeds` by the name ("environment", lane); after that its
-    generator simply goes on. An episode is remembered as the state of `np_random` before its reset (for the
+    generator simply continues. An episode is remembered as the state of `np_random` before its reset (for the
     first one: the state that the seed gives) and the actions since, which `restore` replays in a new one.
     """
 
     inexact: list[str]
-    """Why lanes did not go on exactly at the last `restore`: "continuing, not exact", one reason per lane."""
+    """Why lanes did not resume exactly at the last `restore`: "continuing, not exact", one reason per lane."""
     restarted: list[int]
     """The lanes that began a new episode at the last `restore`; their old one was cut off."""
 
@@ -127,7 +127,7 @@ class Lanes:
             self._sample = None
 
     def state(self) -> State:
-        """Everything needed to go on from here, as far as the grade allows."""
+        """Everything needed to resume here, as far as the grade allows."""
         if not self._environments:
             raise ValueError("There is nothing to save before the first reset() or restore().")
         return {
@@ -138,9 +138,9 @@ class Lanes:
         }
 
     def restore(self, state: Any) -> Arrays:
-        """Go on from a saved state in new environments; the current observations.
+        """Resume a saved state in new environments; returns the current observations.
 
-        Nothing is raised for a lane that cannot go on exactly: it begins a new episode, is named in
+        Nothing is raised for a lane that cannot resume exactly: it begins a new episode, is named in
         `restarted`, and the reason is put into `inexact`.
         """
         require(state, "grade", "observation", "statistics", "lanes")
@@ -236,7 +236,7 @@ class Lanes:
             else:
                 self._restart(lane, f"grade {self.grade.name}. {self.grade.value}")
         except Exception as error:
-            # An environment is foreign code and may fail in any way; whatever it was, a new one is a way on.
+            # An environment is foreign code and may fail in any way; whatever it was, a new one is a way to continue.
             self._replace(lane)
             self._restart(lane, str(error) or repr(error))
 

@@ -1,4 +1,4 @@
-"""Environments by name, with clear words when one cannot be made."""
+"""Makes environments by name; the errors say what is missing."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def make_gymnasium(name: str, kwargs: Mapping[str, Any]) -> Environment:
 
 
 def draws_at_any_size(name: str) -> bool:
-    """Whether an environment takes `width` and `height`, so that small pictures need not be shrunk."""
+    """Whether an environment takes `width` and `height`, so that small images need not be scaled down."""
     return is_dm_control(name) or _family(name) == "mujoco"
 
 

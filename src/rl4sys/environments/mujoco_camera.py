@@ -1,4 +1,4 @@
-"""Pictures of a MuJoCo simulation, whoever made it, as many simulations as there are in one process."""
+"""Renders images of MuJoCo simulations, also of several in one process."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from rl4sys.environments.mujoco_setup import require_rendering
 from rl4sys.experience import Array
 
 _MOST_SHAPES = 2000
-"""How many shapes a picture may show."""
+"""The most shapes in an image."""
 _SHADOW = 8
-"""How many times finer than the picture shadows are computed at most."""
+"""The most shadow pixels per image pixel along one axis."""
 
 
 class _Contexts(threading.local):
-    """The one OpenGL context of each thread: to close one of several would spoil the pictures of the others."""
+    """The one OpenGL context of each thread: to close one of several would spoil the images of the others."""
 
     context: Any = None
 
@@ -47,7 +47,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class MujocoCamera:
-    """Takes pictures of one simulation, which depend on nothing but its present state."""
+    """Renders one simulation; an image depends on nothing but its present state."""
 
     def __init__(self, model: Any, size: tuple[int, int], camera: int | str | None = None) -> None:
         """`size` is height and width; the camera is one of the model's: if not said, "track", or else the first."""
@@ -55,7 +55,7 @@ class MujocoCamera:
         height, width = size
         model.vis.global_.offwidth = max(model.vis.global_.offwidth, width)
         model.vis.global_.offheight = max(model.vis.global_.offheight, height)
-        # Shadows much finer than the picture cannot be seen, and cost most of the time on a CPU.
+        # Shadows much finer than the image cannot be seen, and cost most of the time on a CPU.
         model.vis.quality.shadowsize = min(model.vis.quality.shadowsize, _SHADOW * max(size))
         self._model, self._area = model, mujoco.MjrRect(0, 0, width, height)
         self._camera = mujoco.MjvCamera()
@@ -68,7 +68,7 @@ class MujocoCamera:
         self._scene = mujoco.MjvScene(model, _MOST_SHAPES)
         self._resources: Any = None
 
-    def picture(self, data: Any) -> Array:
+    def image(self, data: Any) -> Array:
         """What the camera sees, uint8 [height, width, 3]."""
         mujoco = self._mujoco
         _CONTEXTS.make_current()
@@ -94,7 +94,7 @@ class MujocoCamera:
 
 
 class DrawnMujoco(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """A MuJoCo environment of Gymnasium that is drawn by `MujocoCamera`, from the place that it was told."""
+    """A MuJoCo environment of Gymnasium that is drawn by `MujocoCamera`, from the camera that was chosen."""
 
     def __init__(self, environment: gymnasium.Env[Any, Any]) -> None:
         super().__init__(environment)
@@ -104,7 +104,7 @@ class DrawnMujoco(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._data = inner.data
 
     def render(self) -> Any:
-        return self._camera.picture(self._data)
+        return self._camera.image(self._data)
 
     def close(self) -> None:
         self._camera.close()

@@ -15,7 +15,7 @@ _WAYS = ("glfw", "egl", "osmesa")
 
 
 class RenderingUnavailable(RuntimeError):
-    """Pictures are wanted where nothing can draw them."""
+    """Images are requested where nothing can render them."""
 
 
 def require_rendering() -> str:
@@ -24,7 +24,7 @@ def require_rendering() -> str:
     if way not in _WAYS:
         raise RenderingUnavailable(
             f"MuJoCo cannot draw here: {_VARIABLE} is '{way}'. Without a screen install EGL (apt install libegl1) and "
-            f"set {_VARIABLE}=egl, or OSMesa (apt install libosmesa6) and set {_VARIABLE}=osmesa; or leave pictures "
+            f"set {_VARIABLE}=egl, or OSMesa (apt install libosmesa6) and set {_VARIABLE}=osmesa; or leave images "
             f"and videos out."
         )
     return way

@@ -1,4 +1,4 @@
-"""The whole state of a MuJoCo simulation as arrays, so that a restored one goes on to the bit."""
+"""The whole state of a MuJoCo simulation as arrays, so that a restored one continues to the bit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class MujocoState:
     """
 
     def __init__(self, model: Any, data: Any, loaded: Mapping[str, bytes] | None = None) -> None:
-        # Whoever holds a model and its data has imported the package.
+        # The package is imported already: a model and its data exist.
         self._mujoco = importlib.import_module("mujoco")
         self._model, self._data, self._loaded = model, data, loaded or {}
         self._kind = int(self._mujoco.mjtState.mjSTATE_INTEGRATION)
@@ -39,7 +39,7 @@ class MujocoState:
         }
 
     def set_state(self, state: State) -> None:
-        """Go on from what `get_state` returned, in a simulation of the same model."""
+        """Continue from what `get_state` returned, in a simulation of the same model."""
         require(state, "integration", "derived", "model")
         integration = np.array(state["integration"], np.float64)
         if integration.shape != self._integration().shape or sorted(state["derived"]) != self._names:

@@ -52,7 +52,7 @@ class MultiGoal(gymnasium.Env[Array, Array]):
         return {"position": self._position.copy()}
 
     def set_state(self, state: State) -> None:
-        """Go on from what `get_state` returned."""
+        """Continue from what `get_state` returned."""
         self._position = np.array(state["position"], np.float64)
 
     def _see(self) -> Array:

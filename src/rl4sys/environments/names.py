@@ -28,7 +28,7 @@ def is_dm_control(name: str) -> bool:
 
 
 def suggestion(name: str) -> str:
-    """What may have been meant by a name that nobody knows."""
+    """A suggestion for an unknown name."""
     known = list(gymnasium.registry)
     if (name.startswith("dm") or name.count("/") > 1) and importlib.util.find_spec(UNIVERSE) is not None:
         known += task_names()

@@ -75,7 +75,7 @@ class ObservationConverter:
         self.specs = tuple(leaf.spec for leaf in leaves)
 
     def empty(self, count: int) -> dict[str, Array]:
-        """Room for `count` rows."""
+        """Empty arrays for `count` rows."""
         return {spec.name: np.zeros((count, *spec.shape), spec.dtype) for spec in self.specs}
 
     def fill(self, out: Arrays, observations: Sequence[Any], infos: Sequence[Mapping[str, Any]]) -> None:

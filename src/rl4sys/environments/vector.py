@@ -51,7 +51,7 @@ class VectorAdapter:
 
     grade = Grade.E3
     inexact: list[str]
-    """Why lanes did not go on exactly at the last `restore`."""
+    """Why lanes did not resume exactly at the last `restore`."""
     restarted: list[int]
     """The lanes that began a new episode at the last `restore`: all of them."""
 

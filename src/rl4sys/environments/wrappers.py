@@ -12,7 +12,7 @@ from rl4sys.experience import Array
 from rl4sys.state import State
 
 PIXELS = "pixels"
-"""The observation array that holds the picture."""
+"""The observation array that holds the image."""
 
 
 class FrameSkip(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -33,7 +33,7 @@ class FrameSkip(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 class PixelObservation(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Shows what the environment draws, uint8 [size, size, 3], instead of or beside what it tells."""
+    """Shows what the environment draws, uint8 [size, size, 3], instead of or beside its own observation."""
 
     def __init__(self, environment: gymnasium.Env[Any, Any], size: int, *, keep_state: bool) -> None:
         super().__init__(environment)
@@ -54,26 +54,26 @@ class PixelObservation(gymnasium.Wrapper[Any, Any, Any, Any]):
         return self._seen(observation), reward, terminated, truncated, info
 
     def _seen(self, observation: Any) -> dict[str, Any]:
-        picture = np.asarray(self.env.render())
-        if picture.ndim != 3 or picture.shape[2] != 3 or picture.dtype != np.uint8:
+        image = np.asarray(self.env.render())
+        if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8:
             raise ValueError(
-                f"The environment drew {picture.dtype} {list(picture.shape)}; a picture is uint8 [height, width, 3]. "
+                f"The environment drew {image.dtype} {list(image.shape)}; an image is uint8 [height, width, 3]. "
                 f"Leave the setting pixels out, or choose an environment that draws with render_mode=rgb_array."
             )
-        if picture.shape[:2] != (self._size, self._size):
+        if image.shape[:2] != (self._size, self._size):
             if self._shrink is None:
-                self._shrink = AreaAverage(picture.shape[0], picture.shape[1], self._size)
-            picture = self._shrink(picture)
-        return {PIXELS: picture, **(self._named(observation) if self._keep_state else {})}
+                self._shrink = AreaAverage(image.shape[0], image.shape[1], self._size)
+            image = self._shrink(image)
+        return {PIXELS: image, **(self._named(observation) if self._keep_state else {})}
 
     def _named(self, state: Any) -> dict[str, Any]:
         return dict(state) if self._is_dict else {"observation": state}
 
 
 class PixelStack(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Shows the newest pictures together, the oldest first along the channels, so that one observation shows motion.
+    """Stacks the newest images along the channels, the oldest first, so that one observation shows motion.
 
-    An episode begins with its first picture repeated. The pictures are saved with the environment.
+    An episode begins with its first image repeated. The images are saved with the environment.
     """
 
     def __init__(self, environment: gymnasium.Env[Any, Any], count: int) -> None:
@@ -85,39 +85,39 @@ class PixelStack(gymnasium.Wrapper[Any, Any, Any, Any]):
         height, width, channels = shown[PIXELS].shape or ()
         stacked = spaces.Box(0, 255, (height, width, count * channels), np.uint8)
         self.observation_space = spaces.Dict({**shown.spaces, PIXELS: stacked})
-        self._pictures: Array = np.zeros(stacked.shape, np.uint8)
+        self._images: Array = np.zeros(stacked.shape, np.uint8)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         observation, info = self.env.reset(seed=seed, options=options)
-        self._pictures = np.tile(observation[PIXELS], self._count)
-        return {**observation, PIXELS: self._pictures}, info
+        self._images = np.tile(observation[PIXELS], self._count)
+        return {**observation, PIXELS: self._images}, info
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         observation, reward, terminated, truncated, info = self.env.step(action)
         newest = observation[PIXELS]
         # A new array: what was shown before stays as it was.
-        self._pictures = np.concatenate((self._pictures[..., newest.shape[2] :], newest), axis=2)
-        return {**observation, PIXELS: self._pictures}, reward, terminated, truncated, info
+        self._images = np.concatenate((self._images[..., newest.shape[2] :], newest), axis=2)
+        return {**observation, PIXELS: self._images}, reward, terminated, truncated, info
 
     def get_state(self) -> State:
-        """The pictures that the next step still shows."""
-        return {"pictures": self._pictures.copy()}
+        """The images that the next step still shows."""
+        return {"pictures": self._images.copy()}
 
     def set_state(self, state: State) -> None:
-        """Go on from saved pictures."""
-        self._pictures = np.array(state["pictures"], np.uint8)
+        """Continue from saved images."""
+        self._images = np.array(state["pictures"], np.uint8)
 
 
 class AreaAverage:
-    """Scales pictures to a square; each new pixel is the mean of the area that it covers."""
+    """Scales images to a square; each new pixel is the mean of the area that it covers."""
 
     def __init__(self, height: int, width: int, size: int) -> None:
         self._rows, self._columns = _shares(height, size), _shares(width, size)
 
-    def __call__(self, picture: Array) -> Array:
+    def __call__(self, image: Array) -> Array:
         """From [height, width, 3] to uint8 [size, size, 3]."""
-        height, width, _ = picture.shape
-        rows = self._rows @ picture.reshape(height, -1).astype(np.float32)
+        height, width, _ = image.shape
+        rows = self._rows @ image.reshape(height, -1).astype(np.float32)
         columns = np.tensordot(rows.reshape(-1, width, 3), self._columns, (1, 1))
         return np.ascontiguousarray(np.rint(columns.transpose(0, 2, 1))).astype(np.uint8)
 

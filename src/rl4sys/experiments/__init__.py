@@ -1,4 +1,4 @@
-"""Runs: built from configs, saved, resumed, shown."""
+"""Runs: built from configs, trained, saved, resumed, evaluated and shown."""
 
 from rl4sys.config import packaged_configs
 from rl4sys.experiments.config import ExperimentConfig, load_entry_points, load_experiment, load_with_origins

@@ -43,7 +43,7 @@ class Source(Protocol):
         """Where it is."""
 
     def restore(self, state: State) -> Sequence[str]:
-        """Go on there; returns why that is not exact, if it is not."""
+        """Continue there; returns why that is not exact, if it is not."""
 
     def close(self) -> None:
         """Free what it holds."""
@@ -59,11 +59,11 @@ class Components:
 
     @property
     def seeds(self) -> Seeds:
-        """The root of all chance."""
+        """The root of all randomness."""
         return Seeds(self.config.experiment.seed)
 
     def environment_spec(self) -> EnvironmentSpec:
-        """What the environment shows and wants, learned from one that is then closed."""
+        """The observations and actions of the environment, found from one that is then closed."""
         lanes = self.config.environment.lanes(Seeds(0), 1, Grade.E3)
         try:
             return lanes.spec

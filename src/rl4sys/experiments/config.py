@@ -32,12 +32,12 @@ from rl4sys.replay import BUFFERS, GOAL_REWARDS, BufferConfig, TrajectoryConfig
 
 
 class ExperimentSection(Config):
-    """Who, where and from which seed."""
+    """Name, seed, device and place of a run."""
 
     name: str | None = Field(None, min_length=1, max_length=100)
     """A name to find the run by; made from algorithm and environment if not given."""
     seed: int = Field(0, ge=0)
-    """The root of all chance. The same seed and the same `threads` give the same run, bit for bit."""
+    """The root of all randomness. The same seed and the same `threads` give the same run, bit for bit."""
     device: str = "auto"
     """`auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:1`."""
     threads: int | None = Field(None, ge=1)
@@ -47,7 +47,7 @@ class ExperimentSection(Config):
 
 
 class TrainingSection(Config):
-    """How long, and what happens in between."""
+    """How long to train, and what to do in between."""
 
     total_timesteps: int = Field(100_000, ge=1)
     """Environment steps of the whole run, over all environments."""
@@ -63,7 +63,7 @@ class TrainingSection(Config):
     """Steps between two lines of metrics."""
     video_frequency: int = Field(0, ge=0)
     """Steps between two videos in the run's `videos/`, and one at the end; 0 makes none. Needs the extra
-    `rl4sys[video]`. What cannot be recorded is told and left out."""
+    `rl4sys[video]`. What cannot be recorded is skipped with a warning."""
     video_length: int = Field(1_000, ge=1)
     """Steps after which the episode of a video is cut."""
     pipelined: bool = False
@@ -82,21 +82,21 @@ class ExperimentConfig(Config):
     experiment: ExperimentSection = ExperimentSection()
     """Name, seed and device."""
     algorithm: Annotated[AlgorithmConfig, ALGORITHMS]
-    """What learns."""
+    """The algorithm."""
     environment: Annotated[EnvironmentConfig, ENVIRONMENTS]
-    """What is acted in."""
+    """The environment."""
     network: NetworksConfig = NetworksConfig()
-    """What the policy and the critic are made of."""
+    """The networks of policy and critic."""
     buffer: Annotated[BufferConfig, BUFFERS] = TrajectoryConfig()
-    """Where experience waits; the algorithm's usual one if not given."""
+    """The buffer for experience; the algorithm's usual one if not given."""
     training: TrainingSection = TrainingSection()
-    """How long, and what happens in between."""
+    """How long to train, and what to do in between."""
     logging: LoggingSection = LoggingSection()
     """Where metrics go."""
     alerts: tuple[AlertConfig, ...] = ()
-    """What to watch for while the run goes on, and what to do then."""
+    """Conditions to watch for during the run, and what to do when one holds."""
     stability: StabilitySection = StabilitySection()
-    """What the run puts up with before it fails."""
+    """How much instability the run tolerates before it fails."""
 
     @model_validator(mode="before")
     @classmethod

@@ -19,7 +19,7 @@ from rl4sys.policy import layout_of
 from rl4sys.state import State, require, split
 
 _MOST_TURNS = 32
-"""Turns that one mark tells apart. When there are more, every second is left out: the chain tells of all of them."""
+"""The most turns in one mark. When there are more, every second is left out: the chain covers all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class HashEntry:
     weights: Mapping[str, str]
     """Tensors of the acting policy."""
     algorithm: Mapping[str, str]
-    """Everything else that the next update depends on: all parameters, moments, targets, generators."""
+    """Everything else that the next update depends on: all parameters, optimizer moments, targets, generators."""
 
     def to_json(self) -> str:
         """One line of JSON."""
@@ -113,7 +113,7 @@ class HashLog:
         }
 
     def restore(self, state: State | None) -> None:
-        """Go on where `state` was taken. Without one the chain is broken, and nothing is marked any more."""
+        """Continue where `state` was taken. Without a state the chain is broken, and nothing is marked any more."""
         self._is_broken = state is None
         if state is None:
             self._file.cut(0)

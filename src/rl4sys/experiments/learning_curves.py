@@ -1,4 +1,4 @@
-"""Learning curves as pictures: the mean over seeds and how sure it is."""
+"""Plots of learning curves: the mean over seeds with a confidence interval."""
 
 from __future__ import annotations
 

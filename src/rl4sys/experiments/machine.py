@@ -1,4 +1,4 @@
-"""The machine and the code that a run was made with: what may change its bits."""
+"""The versions and hardware of a run, which may change its bits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run tells about itself: records, and the file that keeps them."""
+"""Metric records, and the file that holds them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class MetricsFile:
         return self._length
 
     def log(self, record: JsonLine) -> None:
-        """Append a whole line, or none when the disk has no room for it."""
+        """Append a whole line, or none when the disk is full."""
         line = record.to_json().encode() + b"\n"
         try:
             written = self._file.write(line)
@@ -82,12 +82,12 @@ class MetricsFile:
         try:
             os.fsync(self._file.fileno())
         except OSError as error:
-            # A record is worth less than a checkpoint: `cut` tells if anything is missing after a crash.
+            # A record is worth less than a checkpoint: `cut` warns if anything is missing after a crash.
             _log.warning("%s may be incomplete after a crash: %s", self.path, error)
         return self._length
 
     def cut(self, offset: int) -> None:
-        """Forget what was written after a checkpoint; tell when records from before it are gone."""
+        """Remove what was written after a checkpoint; warn when records from before it are missing."""
         if self._length < offset:
             _log.warning("%s lost its last records: %d of %d bytes are there.", self.path, self._length, offset)
             offset = len(self.path.read_bytes().rpartition(b"\n")[0]) + 1 if self._length else 0
@@ -100,7 +100,7 @@ class MetricsFile:
 
 
 def flat_record(record: MetricRecord) -> dict[str, float]:
-    """Metrics and timing under one roof, for loggers that know no difference."""
+    """Metrics and timing in one mapping, for loggers that make no difference."""
     return {**record.metrics, **{f"timing/{name}": value for name, value in record.timing.items()}}
 
 

@@ -1,4 +1,4 @@
-"""Refuses what cannot work before anything is started, so that nothing is left half-made."""
+"""Checks before a run starts: device, loggers, and whether the parts fit together."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _log = logging.getLogger(__name__)
 
 
 def fit_to_machine(config: ExperimentConfig, *, allow_fallback: bool) -> ExperimentConfig:
-    """The config with a device and loggers that are here. What is missing is refused, or replaced and told.
+    """The config with an available device and installed loggers; others are refused, or replaced with a warning.
 
-    Alerts that cannot reach anybody are refused.
+    Alerts with unusable addresses are refused.
     """
     if addresses := [address for alert in config.alerts for address in alert.notify]:
         require_notifications(addresses)
@@ -61,7 +61,7 @@ def check_combination(config: ExperimentConfig, algorithm: Algorithm | None = No
     if config.training.pipelined and isinstance(pace, OnceFresh) and pace.max_age < 1:
         allow = " or algorithm.max_age to at least 1" if "max_age" in type(config.algorithm).model_fields else ""
         raise ConfigError(
-            f"training.pipelined: what is collected while learning goes on is one version old, and "
+            f"training.pipelined: what is collected during learning is one version old, and "
             f"{ALGORITHMS.name_of(config.algorithm)} takes the newest only (max_age is 0); set "
             f"training.pipelined to false{allow}."
         )

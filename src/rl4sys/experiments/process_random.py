@@ -1,4 +1,4 @@
-"""The random states that a process has without asking: RL4Sys draws from none of them, but a plug-in may."""
+"""The global random states of Python, numpy and torch: RL4Sys uses none of them, but a plug-in may."""
 
 from __future__ import annotations
 

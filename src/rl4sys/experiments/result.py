@@ -1,4 +1,4 @@
-"""How a run ended, and the hashes by which two runs are compared."""
+"""The result of a run, with the hashes by which two runs are compared."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rl4sys.state import State, digest
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How a run ended."""
+    """The result of a run."""
 
     steps: int
     finished: bool

@@ -47,20 +47,20 @@ class Run:
     """One training run in its directory. `step`, `save` and `restore` are all that an orchestrator needs."""
 
     result: Result | None = None
-    """How the run ended, once `train` has returned."""
+    """The result of the run, once `train` has returned."""
 
     def __init__(
         self,
         directory: RunDirectory,
         components: Components,
-        facts: Mapping[str, Any],
+        manifest: Mapping[str, Any],
         algorithm: Algorithm | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.directory = directory
         self.components = components
         self.config = components.config
-        self._facts = dict(facts)
+        self._manifest = dict(manifest)
         self._clock = clock
         self._saved_at: int | None = None
         self._began = (clock(), 0)
@@ -95,7 +95,7 @@ class Run:
         asked, config = config, check_combination(config, algorithm)
         grade = config.environment.grade(Seeds(Seeds(config.experiment.seed).integer("probe")))
         components = Components(config, device, grade)
-        facts = {
+        manifest = {
             "seed": config.experiment.seed,
             "device": config.experiment.device,
             "threads": threads_for(config, algorithm.policies.exploit),
@@ -107,9 +107,9 @@ class Run:
             "config": config.digest(),
             **fingerprint_of_machine(),
         }
-        directory = RunDirectory.create(config, facts, datetime.datetime.now().astimezone())
+        directory = RunDirectory.create(config, manifest, datetime.datetime.now().astimezone())
         try:
-            return cls(directory, components, facts, algorithm)
+            return cls(directory, components, manifest, algorithm)
         except BaseException:
             shutil.rmtree(directory.path, ignore_errors=True)
             raise
@@ -118,8 +118,10 @@ class Run:
     def resume(cls, directory: RunDirectory, *, allow_fallback: bool = False, step: int | None = None) -> Run:
         """The run as its newest good checkpoint left it."""
         config = fit_to_machine(load_experiment(directory.config), allow_fallback=allow_fallback)
-        facts = directory.read_manifest()
-        run = cls(directory, Components(config, torch.device(config.experiment.device), Grade[facts["grade"]]), facts)
+        manifest = directory.read_manifest()
+        run = cls(
+            directory, Components(config, torch.device(config.experiment.device), Grade[manifest["grade"]]), manifest
+        )
         try:
             run.restore(step)
         except BaseException:
@@ -141,7 +143,7 @@ class Run:
     @property
     def threads(self) -> int:
         """Threads that torch computes with: chosen once, since another number would change the bits."""
-        return int(self._facts["threads"])
+        return int(self._manifest["threads"])
 
     @property
     def replay_cost(self) -> ReplayCost | None:
@@ -151,8 +153,8 @@ class Run:
 
     @property
     def inexact(self) -> tuple[str, ...]:
-        """Where the run went on, but not exactly, and why."""
-        return tuple(self._facts["inexact"])
+        """Where the run resumed inexactly, and why."""
+        return tuple(self._manifest["inexact"])
 
     @property
     def steps(self) -> int:
@@ -170,7 +172,7 @@ class Run:
         return self.steps >= self.config.training.total_timesteps
 
     def train(self, loggers: Sequence[Logger] = (), stop: Callable[[], bool] = lambda: False) -> Result:
-        """Go on until the end, or until `stop` says so; either way a checkpoint is left and the run is closed."""
+        """Train until the end, or until `stop` returns true; either way, save and close the run."""
         training = self.config.training
         opened = open_loggers(self.config, self.directory.path, self.steps)
         outlets = Loggers([self._metrics, self._hash_log, *loggers, *opened])
@@ -225,7 +227,7 @@ class Run:
         self._hash_log.note_turn(collected.segments)
 
     def evaluate(self, episodes: int = 20, seed: int = 0) -> Evaluation:
-        """How good the newest policy is when it does its best, in environments of its own; also after training."""
+        """Fresh episodes with the newest exploit policy, in new environments; also after training."""
         return self.components.evaluate(self.learner, episodes, Seeds(seed))
 
     def metrics(self) -> Any:
@@ -253,7 +255,7 @@ class Run:
         self._saved_at = self.steps
 
     def restore(self, step: int | None = None) -> None:
-        """Go back to the newest good checkpoint, or to that of a given step."""
+        """Restore the newest good checkpoint, or that of a given step."""
         try:
             loaded = self._checkpoints.load(step)
         except NoCheckpoint:
@@ -264,8 +266,8 @@ class Run:
             self._hash_log.begin()
             return
         for reason in loaded.skipped:
-            _log.warning("Passed over a damaged checkpoint (%s); using the one of step %d.", reason, loaded.step)
-        # Checkpoints of older versions know of no trail and no watch.
+            _log.warning("Skipped a damaged checkpoint (%s); using the one of step %d.", reason, loaded.step)
+        # Checkpoints of older versions have no hash log and no monitor.
         state: Mapping[str, Any] = {"trail": None, "watch": None, **loaded.state}
         require(state, "learner", "source", "tracking", "metrics_offset", "trail", "watch", "process_random")
         self.learner.restore(state["learner"])
@@ -289,7 +291,7 @@ class Run:
         return fingerprint(self._state(), self._replay(), self.directory.metrics)
 
     def close(self) -> None:
-        """Let go of environments, files and the directory. What was not saved is lost."""
+        """Close environments and files and release the directory. What was not saved is lost."""
         self._resources.close()
 
     def _state(self) -> dict[str, State]:
@@ -352,22 +354,22 @@ class Run:
         return result
 
     def _changes(self) -> list[str]:
-        """What is not as it was when the run began, and may change its bits."""
+        """What has changed since the run began and may change its bits."""
         now = {**fingerprint_of_machine(), "device": str(self.components.device), "seed": self.config.experiment.seed}
         watched = ("rl4sys", "python", "packages", "cpu", "device", "seed")
-        was = self._facts
+        was = self._manifest
         # Older versions recorded fewer packages.
         now["packages"] = {name: now["packages"].get(name) for name in was["packages"]}
         changes = [f"{name} was {was[name]}, now {now[name]}" for name in watched if was[name] != now[name]]
-        # Manifests of older versions tell nothing about plug-ins.
+        # Manifests of older versions do not list plug-ins.
         plugins, known = plugin_hashes(self.config.plugins), was.get("plugins", {})
         changes += [f"{path} was changed" for path in plugins if known.get(path, plugins[path]) != plugins[path]]
         return [*changes, "config.yaml was changed"] if was["config"] != self.config.digest() else changes
 
     def _note_inexact(self, reasons: Sequence[str]) -> None:
         if reasons:
-            self._facts["inexact"] += [f"step {self.steps}: {reason}" for reason in reasons]
-            self.directory.write_manifest(self._facts)
+            self._manifest["inexact"] += [f"step {self.steps}: {reason}" for reason in reasons]
+            self.directory.write_manifest(self._manifest)
             _log.warning("Continuing, not exact: %s", "; ".join(reasons))
 
 

@@ -1,4 +1,4 @@
-"""A run is a directory; here it is made, described, held and found again."""
+"""The directory of a run: created, described, locked and found."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class RunDirectory:
     path: Path
 
     @classmethod
-    def create(cls, config: ExperimentConfig, facts: Mapping[str, Any], now: datetime.datetime) -> RunDirectory:
-        """A new directory, whose name tells experiment, seed and time, with its config and manifest."""
+    def create(cls, config: ExperimentConfig, manifest: Mapping[str, Any], now: datetime.datetime) -> RunDirectory:
+        """A new directory, named after experiment, seed and time, with its config and manifest."""
         parent = Path(config.experiment.directory)
         stem = f"{config.name}-seed{config.experiment.seed}-{now:%Y%m%d-%H%M%S}"
         parent.mkdir(parents=True, exist_ok=True)
@@ -50,7 +50,7 @@ class RunDirectory:
         try:
             values = yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
             write_durably(aside.config, values.encode())
-            write_durably(aside.manifest, json.dumps(facts, indent=1).encode())
+            write_durably(aside.manifest, json.dumps(manifest, indent=1).encode())
             publish_directory(aside.path, path)
         except BaseException:
             shutil.rmtree(aside.path, ignore_errors=True)
@@ -126,20 +126,20 @@ class RunDirectory:
                 f"is intact. {advice}, then continue with: rl4sys resume {self.path}"
             ) from error
 
-    def write_manifest(self, facts: Mapping[str, Any]) -> None:
+    def write_manifest(self, values: Mapping[str, Any]) -> None:
         """Keep what is needed to understand and repeat the run."""
-        replace_file(self.manifest, json.dumps(facts, indent=1).encode())
+        replace_file(self.manifest, json.dumps(values, indent=1).encode())
 
     def read_manifest(self) -> dict[str, Any]:
         """What `write_manifest` kept."""
         try:
-            facts: dict[str, Any] = json.loads(self.manifest.read_bytes())
+            values: dict[str, Any] = json.loads(self.manifest.read_bytes())
         except ValueError as error:
             raise RunDamaged(
-                f"{self.manifest} is damaged ({error}). Without it the run cannot go on exactly; "
-                f"train anew with: rl4sys train {self.config}"
+                f"{self.manifest} is damaged ({error}). Without it the run cannot be resumed exactly; "
+                f"train it again with: rl4sys train {self.config}"
             ) from error
-        return facts
+        return values
 
 
 def find_run(text: str | Path) -> RunDirectory:

@@ -17,7 +17,7 @@ from rl4sys.seeding import Seeds
 
 
 class RunEvaluation(NamedTuple):
-    """How the policy of one checkpoint does."""
+    """The evaluation of one checkpoint's policy."""
 
     step: int
     outcome: Evaluation
@@ -26,7 +26,7 @@ class RunEvaluation(NamedTuple):
 
 
 def evaluate_run(directory: RunDirectory, episodes: int, seed: int, *, best: bool) -> RunEvaluation:
-    """How the best (or latest) policy of a run does; where its checkpoint is damaged, the newest good one."""
+    """Evaluates the best (or latest) policy of a run; if its checkpoint is damaged, the newest good one."""
     config = load_experiment(directory.config)
     checkpoints = Checkpoints(directory.checkpoints, config.training.keep_checkpoints)
     loaded = checkpoints.load_policy(checkpoints.best() if best else None)

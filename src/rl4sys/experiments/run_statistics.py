@@ -1,4 +1,4 @@
-"""What a run remembers about its own course: episodes, the last losses, the best evaluation."""
+"""Statistics of a run: recent episodes, the last losses, the best evaluation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _RECENT_EPISODES = 100
 
 
 class RunStatistics:
-    """Follows a run and puts it into metrics."""
+    """Collects episodes, losses and evaluations, and turns them into metrics."""
 
     def __init__(self) -> None:
         self.best: float | None = None
@@ -44,7 +44,7 @@ class RunStatistics:
         return True
 
     def metrics(self, learner: Learner) -> dict[str, float]:
-        """The course of the run in numbers."""
+        """The metrics of a record."""
         metrics = {f"train/{name}": value for name, value in self._learned.items()}
         if self._recent:
             metrics["rollout/return"] = sum(r for r, _ in self._recent) / len(self._recent)
@@ -64,7 +64,7 @@ class RunStatistics:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on where `state` was taken."""
+        """Continue where `state` was taken."""
         require(state, "recent", "episodes", "best", "best_step", "evaluation", "learned")
         self._recent.clear()
         self._recent.extend((return_, length) for return_, length in state["recent"])
@@ -73,7 +73,7 @@ class RunStatistics:
 
 
 def evaluation_metrics(outcome: Evaluation) -> dict[str, float]:
-    """An evaluation in numbers."""
+    """The metrics of an evaluation."""
     return {
         "evaluation/return": outcome.mean,
         "evaluation/deviation": outcome.deviation,

@@ -94,7 +94,7 @@ def test_tensorboard_can_read_the_histograms_of_weights(tmp_path: Path) -> None:
     assert len(found.Scalars("gradient_norm/actor_and_critic")) == 8
 
 
-def test_huge_and_absent_gradients_are_told_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_huge_and_zero_gradients_get_one_warning(caplog: pytest.LogCaptureFixture) -> None:
     checks = GradientChecks()
     for step in range(5):
         checks.check(Gradients({"policy": 1e6}, {"policy/a": 0.0, "policy/b": 1.0}), step)

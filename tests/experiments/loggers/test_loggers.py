@@ -27,7 +27,7 @@ class Broken:
         raise ConnectionError("still no route")
 
 
-def test_a_failing_logger_is_left_out_and_training_goes_on(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failing_logger_is_left_out_and_training_continues(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     result = Run.create(small(PPO, tmp_path)).train([Broken()])
     assert result.finished
     assert caplog.text.count("Broken failed and is left out from now on: no route to host") == 1

@@ -21,7 +21,7 @@ from rl4sys.experiments.metrics import read_metrics
 
 
 def interrupted_and_resumed(tmp_path: Path, **logging: Any) -> Run:
-    """A run that goes on at a checkpoint from before the last records: some steps are logged twice."""
+    """A run resumed at a checkpoint from before the last records: some steps are logged twice."""
     run = Run.create(small(PPO, tmp_path, training__checkpoint_frequency=64, training__eval_frequency=0, **logging))
     run.train(stop=lambda: run.steps >= 160)
     resumed = Run.resume(run.directory, step=64)

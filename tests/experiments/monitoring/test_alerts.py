@@ -82,16 +82,16 @@ def test_what_an_alert_says_is_logged_with_its_values(tmp_path: Path, caplog: py
         ("train/los", 6, "did you mean 'train/loss'?"),
     ],
 )
-def test_a_misspelt_metric_is_told_as_soon_as_it_is_certain(
+def test_a_misspelt_metric_gets_a_warning_as_soon_as_it_is_certain(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str, place: int, hint: str
 ) -> None:
     watched = alerts(tmp_path, {"when": f"{name} > 1"})
     waiting: list[dict[str, float]] = [{}, {"buffer__added": 1.0}, *([{"evaluation__return": 1.0}] * 2)]
-    told = []
+    warnings = []
     for step, metrics in enumerate([*waiting, *([{"train__loss": 1.0}] * 20)]):
         watched.note(record(step, **metrics))
-        told.append(len(caplog.messages))
-    assert (told.index(1), told[-1]) == (place, 1)
+        warnings.append(len(caplog.messages))
+    assert (warnings.index(1), warnings[-1]) == (place, 1)
     assert f"there is no metric {name}; {hint}" in caplog.text
 
 
@@ -116,7 +116,7 @@ def test_every_metric_of_a_run_is_known_or_of_its_algorithm_or_buffer(tmp_path: 
     assert measured.keys() <= KNOWN
 
 
-def test_a_resumed_alert_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_a_resumed_alert_continues_where_it_was(tmp_path: Path) -> None:
     config = {"when": "stalled(x)", "over": 30, "for": 10, "do": ["stop"], "quiet": 30}
     values = [1, 5, 2, 2, 2, 2, 6, 2, 2, 2, 2, 2, 2]
     whole, first, second = (alerts(tmp_path, config) for _ in range(3))
@@ -211,7 +211,7 @@ def test_a_webhook_gets_one_message_a_minute(
     assert "(2 more since the last message)" in got[1]["message"]
 
 
-def test_a_message_that_cannot_be_sent_is_told_and_ends_nothing(
+def test_a_message_that_cannot_be_sent_is_logged_and_the_run_continues(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     pytest.importorskip("apprise")
@@ -238,8 +238,11 @@ def test_what_cannot_reach_anybody_is_refused_before_a_run_is_made(tmp_path: Pat
         ({"when": "train/loss >"}, "is no condition"),
         ({"when": "step > 1", "do": ["notify"]}, "no address"),
         ({"when": "step > 1", "notify": ["json://x"]}, "does not have 'notify'"),
-        ({"when": "step > 1", "do": ["explode"]}, "^alerts.0.do.0: got 'explode'; expected one of [^\n]*$"),
-        ({"when": "step > 1", "do": []}, "^alerts.0.do: got \\[\\]; expected at least 1$"),
+        (
+            {"when": "step > 1", "do": ["explode"]},
+            "^The override alerts.0.do.0: got 'explode'; expected one of [^\n]*$",
+        ),
+        ({"when": "step > 1", "do": []}, "^The override alerts.0.do: got \\[\\]; expected at least 1$"),
     ],
 )
 def test_an_alert_that_makes_no_sense_is_refused(tmp_path: Path, alert: dict[str, Any], message: str) -> None:

@@ -39,7 +39,7 @@ def test_an_update_that_is_not_finite_changes_neither_weights_nor_optimizer(tmp_
         assert (run.learner.skips.total, run.learner.updates) == (1, 2)
 
 
-def test_a_run_with_a_bad_batch_goes_on_and_counts_it(tmp_path: Path) -> None:
+def test_a_run_with_a_bad_batch_continues_and_counts_it(tmp_path: Path) -> None:
     run = spiky(PPO, tmp_path, 40, 41)
     assert run.train().finished
     counts = [record["metrics"].get("train/skipped_updates") for record in read_metrics(run.directory.metrics)]

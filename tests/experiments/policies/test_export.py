@@ -74,7 +74,7 @@ def test_a_difference_is_found_wherever_it_is(spec: PolicySpec) -> None:
         assert parity(spec, weights, NumpyOutputs(spec, other)).largest > 1e-4, place
 
 
-def test_numbers_that_are_none_are_no_parity() -> None:
+def test_nan_is_never_parity() -> None:
     spec = mlp()
     weights = np.full_like(weights_for(spec), np.nan)
     with pytest.raises(ParityBroken, match="by nan"):

@@ -117,7 +117,7 @@ def test_bytes_and_masks_are_taken_as_they_are() -> None:
     assert parity(spec, weights, OnnxPolicy(onnx_model(spec, portable(spec, weights))).run).largest < 1e-5
 
 
-def test_what_has_no_onnx_form_is_told() -> None:
+def test_an_op_without_an_onnx_form_is_refused() -> None:
     spec = mlp()
     policy = portable(spec, weights_for(spec))
     strange = PolicySpec(spec.action, spec.program, Head("dice", spec.head.inputs))  # type: ignore[arg-type]

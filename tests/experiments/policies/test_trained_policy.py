@@ -129,7 +129,7 @@ def test_damaged_policy_files_are_refused(run: RunDirectory, tmp_path: Path) -> 
         find_policy(folder)
 
 
-def test_what_is_not_there_is_told_with_what_is_near(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_policy_is_refused_with_suggestions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "cartpole.rl4sys").touch()
     with pytest.raises(PolicyNotFound, match=r"Did you mean cartpole\.rl4sys\? Write one with"):

@@ -27,8 +27,8 @@ def read_film(path: Path) -> Film:
 
     command = [imageio_ffmpeg.get_ffmpeg_exe(), "-i", str(path), "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
     decoded = subprocess.run(command, capture_output=True, check=True)
-    told = re.search(r"Video: (\w+).*?, (\d+)x(\d+).*?, ([\d.]+) fps", decoded.stderr.decode())
-    assert told is not None, decoded.stderr
-    width, height = int(told[2]), int(told[3])
+    found = re.search(r"Video: (\w+).*?, (\d+)x(\d+).*?, ([\d.]+) fps", decoded.stderr.decode())
+    assert found is not None, decoded.stderr
+    width, height = int(found[2]), int(found[3])
     pictures = np.frombuffer(decoded.stdout, np.uint8).reshape(-1, height, width, 3)
-    return Film(told[1], float(told[4]), pictures)
+    return Film(found[1], float(found[4]), pictures)

@@ -72,7 +72,7 @@ def test_every_backend_counts_alike(play: SimulationSetup, backend: str) -> None
     assert all(episode.return_ == episode.length for episode in found)
 
 
-def test_an_episode_without_end_is_told(play: SimulationSetup, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endless_episode_is_refused(play: SimulationSetup, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rl4sys.experiments.simulation.simulation._MOST_STEPS", 5)
     with pytest.raises(EndlessEpisode, match="--max-length 1000"):
         episodes_of(play, 1)
@@ -102,7 +102,7 @@ def test_skipped_frames_slow_the_video_down(play: SimulationSetup) -> None:
     assert RenderedEnvironment(skipping, "rgb_array").frames_per_second == 10.0
 
 
-def test_what_cannot_be_drawn_is_told_before_it_is_played(play: SimulationSetup, tmp_path: Path) -> None:
+def test_an_environment_that_cannot_render_is_refused_at_once(play: SimulationSetup, tmp_path: Path) -> None:
     invisible = replace(play, environment=ENVIRONMENTS.parse({"name": "rl4sys/Chain-v0"}), video=tmp_path / "a.mp4")
     with pytest.raises(CannotRender, match=r"its render modes are \[\]\. Simulate it without --video"):
         Simulation(invisible)
@@ -116,7 +116,7 @@ def test_without_a_screen_there_is_no_window(play: SimulationSetup, monkeypatch:
         Simulation(replace(play, render=True))
 
 
-def test_a_screen_that_is_not_really_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_screen_that_cannot_be_opened_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("mujoco")
     monkeypatch.setenv("DISPLAY", ":99")
     monkeypatch.setattr("glfw.init", lambda: False)

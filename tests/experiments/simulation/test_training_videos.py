@@ -47,15 +47,15 @@ def test_other_videos_are_no_other_run(tmp_path: Path) -> None:
     assert small(PPO, tmp_path).digest() == small(PPO, tmp_path, **FILMED).digest()
 
 
-def test_what_cannot_be_recorded_is_told_once_and_training_goes_on(
+def test_a_failing_video_gets_one_warning_and_training_continues(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     invisible = {**PPO, "environment": {"name": "rl4sys/Identity-v0", "num_envs": 2}}
     with caplog.at_level(logging.WARNING):
         directory = trained_run(invisible, tmp_path, **FILMED)
-    told = [record.getMessage() for record in caplog.records if "No video" in record.getMessage()]
-    assert len(told) == 1
-    assert "cannot be rendered as 'rgb_array'" in told[0]
+    messages = [record.getMessage() for record in caplog.records if "No video" in record.getMessage()]
+    assert len(messages) == 1
+    assert "cannot be rendered as 'rgb_array'" in messages[0]
     result = Result.read(directory.result)
     assert result is not None
     assert result.finished

@@ -1,4 +1,4 @@
-"""The debug mode: looks closely at updates, and changes nothing about them."""
+"""The debug mode: records gradients, weights and a profile of updates, and changes nothing about them."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class DebugMode:
             self._histograms.write(step, norms, weights)
 
     def close(self) -> None:
-        """Write what is left; what a full disk does not take was told before."""
+        """Write what is left; a full disk was reported before."""
         self._profiling.close()
         with suppress(OSError):
             self._log.close()

@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 _PREFIX = "update-"
 _MOST = 5
-"""Updates of one run that are kept: the first tell most."""
+"""Updates of one run that are kept: the first are the most useful."""
 _MOST_EVENTS = 100
 """Updates of one run that get a line among its events."""
 
@@ -41,7 +41,7 @@ class FailedUpdates:
     """The directories `update-N` below a run's `debug/`."""
 
     before: State | None = None
-    """The algorithm as it was before the update, where somebody (the debug mode) takes note of that."""
+    """The algorithm as it was before the update, if the debug mode recorded it."""
 
     def __init__(self, directory: Path, learner: Learner, events: Events) -> None:
         self._directory, self._learner, self._events = directory, learner, events
@@ -54,24 +54,24 @@ class FailedUpdates:
         learner = self._learner
         found = non_finite_values(learner.algorithm, batch, error)
         place = self._directory / f"{_PREFIX}{learner.updates + 1:09d}-{learner.skips.in_row + 1}"
-        facts = {"update": learner.updates + 1, "cause": str(error), "faults": found}
+        details = {"update": learner.updates + 1, "cause": str(error), "faults": found}
         is_ours = isinstance(batch, Transitions | Sequences)
         if not is_ours or len(list(self._directory.glob(f"{_PREFIX}*"))) >= _MOST:
             if learner.skips.total < _MOST_EVENTS:
-                self._events.note(learner.steps, "skipped", **facts)
+                self._events.note(learner.steps, "skipped", **details)
             return
         try:
-            self._write(place, batch, facts)
+            self._write(place, batch, details)
         except OSError as problem:
             _log.warning("The batch of a failed update could not be kept: %s", problem)
             return
-        self._events.note(learner.steps, "skipped", **facts, batch=str(place))
+        self._events.note(learner.steps, "skipped", **details, batch=str(place))
         _log.warning("Not finite, or too large: %s. Do it again with: rl4sys replay-update %s", "; ".join(found), place)
 
-    def _write(self, place: Path, batch: Any, facts: State) -> None:
+    def _write(self, place: Path, batch: Any, details: State) -> None:
         progress = self._learner.progress
         state = {
-            **facts,
+            **details,
             "algorithm": self._learner.algorithm.train_state.state() if self.before is None else self.before,
             "is_exact": self.before is not None,
             "progress": [progress.steps, progress.total_steps],

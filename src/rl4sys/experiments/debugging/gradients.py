@@ -1,4 +1,4 @@
-"""How large gradients are, per optimizer and per tensor, and which of them look wrong."""
+"""Gradient norms per optimizer and per tensor, with warnings about suspicious ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 
 _HUGE = 1e4
 _LOOKS_AT_ZERO = 3
-"""Looks in a row at a gradient of nothing but zeros before it is told."""
+"""Looks in a row at a gradient of zeros before a warning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +52,14 @@ class GradientChecks:
 
     def __init__(self) -> None:
         self._zeros: dict[str, int] = {}
-        self._told: set[str] = set()
+        self._warned: set[str] = set()
 
     def check(self, found: Gradients, step: int) -> list[str]:
-        """What is suspicious and was not told before."""
+        """New warnings about suspicious gradients."""
         complaints = []
         for name, norm in (found.norms | found.tensors).items():
             self._zeros[name] = self._zeros.get(name, 0) + 1 if norm == 0.0 else 0
-            if name in self._told:
+            if name in self._warned:
                 continue
             if not norm < _HUGE:
                 complaints.append(f"the gradient of {name} has norm {norm:.3g}")
@@ -67,7 +67,7 @@ class GradientChecks:
                 complaints.append(f"{name} got a gradient of zeros {_LOOKS_AT_ZERO} times in a row: it does not learn")
             else:
                 continue
-            self._told.add(name)
+            self._warned.add(name)
         for complaint in complaints:
             _log.warning("At step %s %s.", f"{step:,}", complaint)
         return complaints

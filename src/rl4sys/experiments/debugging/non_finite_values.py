@@ -1,4 +1,4 @@
-"""Where numbers stopped being numbers: in a batch, in weights, in gradients."""
+"""Finds NaN, Inf and huge values in batches, weights and gradients."""
 
 from __future__ import annotations
 

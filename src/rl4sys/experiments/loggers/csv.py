@@ -1,4 +1,4 @@
-"""`metrics.csv`: for spreadsheets, and for whoever reads tables sooner than JSON."""
+"""`metrics.csv`: the metrics as a table, for spreadsheets."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class CsvConfig(LoggerConfig):
 
 
 class CsvLogger:
-    """One row per record, one column per metric. A metric that comes later makes a new column, and the file anew."""
+    """One row per record, one column per metric. The file is rewritten when a new metric appears."""
 
     def __init__(self, path: Path, step: int) -> None:
-        """`step` is where the run goes on: rows beyond it will come again."""
+        """`step` is where the run resumes: rows beyond it will come again."""
         self._path = path
         self._columns, rows = _read(path)
         kept = [row for row in rows if int(row[_STEP]) <= step]

@@ -42,16 +42,16 @@ class MlflowConfig(LoggerConfig):
 
 
 class MlflowLogger:
-    """One run of MLflow, named after the run's directory. A resumed run goes on as the same run there.
+    """One run of MLflow, named after the run's directory. A resumed run continues as the same run there.
 
-    MLflow would keep a point that is logged twice twice, so what it has already is left out.
+    MLflow would store a point twice that is logged twice, so points that it has are left out.
     """
 
     def __init__(self, config: MlflowConfig, run: LoggedRun, clock: Callable[[], float] = time.time) -> None:
         uri = config.tracking_uri or os.environ.get("MLFLOW_TRACKING_URI")
         uri = uri or f"file:{(run.directory.parent / 'mlruns').resolve()}"
         if uri.startswith("file:") or "://" not in uri:
-            # MLflow 3 wants to be told that files are meant; they need no server and no database.
+            # MLflow 3 uses files only with this variable; they need no server and no database.
             os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
         from mlflow.entities import Metric
         from mlflow.tracking import MlflowClient

@@ -39,7 +39,7 @@ class Screen:
             self.progress = Progress(
                 TextColumn("{task.description}", style="bold", markup=False, table_column=Column(no_wrap=True)),
                 BarColumn(bar_width=12),
-                _Facts(table_column=Column(no_wrap=True, overflow="ellipsis")),
+                _Summary(table_column=Column(no_wrap=True, overflow="ellipsis")),
                 TimeRemainingColumn(compact=True),
                 console=console,
             )
@@ -68,7 +68,7 @@ class Terminal:
         self._returns: list[float] = []
         self._next_line = 0
         if screen.progress is not None:
-            self._task = screen.progress.add_task(title, total=total, facts="")
+            self._task = screen.progress.add_task(title, total=total, summary="")
 
     def log(self, record: MetricRecord) -> None:
         """Show one record."""
@@ -81,8 +81,8 @@ class Terminal:
         speed = f"{record.timing['steps_per_second']:,.0f} steps/s"
         latest = f"return {self._returns[-1]:.1f}" if self._returns else "return –"
         if self._screen.progress is not None:
-            facts = f"{record.step:,} steps  {speed}  {latest}  {sparkline(self._returns)}"
-            self._screen.progress.update(self._task, completed=record.step, facts=facts)
+            summary = f"{record.step:,} steps  {speed}  {latest}  {sparkline(self._returns)}"
+            self._screen.progress.update(self._task, completed=record.step, summary=summary)
         elif record.step >= min(self._next_line, self._total):
             self._next_line = record.step + max(1, self._total // _PLAIN_LINES)
             self._screen.say(f"{self._title}: step {record.step:,}/{self._total:,}, {speed}, {latest}")
@@ -91,9 +91,9 @@ class Terminal:
         """Leave the last state on the screen."""
 
 
-class _Facts(ProgressColumn):
+class _Summary(ProgressColumn):
     """The text that the terminal keeps beside the bar."""
 
     def render(self, task: Task) -> Text:
-        """The facts of a task."""
-        return Text(str(task.fields["facts"]))
+        """The summary of a task."""
+        return Text(str(task.fields["summary"]))

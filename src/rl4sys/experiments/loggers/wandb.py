@@ -1,4 +1,4 @@
-"""Weights & Biases: sent as the run goes on, or kept in the run for `wandb sync` when there is no network."""
+"""Weights & Biases: sent during the run, or kept in the run for `wandb sync` when there is no network."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class WandbConfig(LoggerConfig):
 
 
 class WandbLogger:
-    """One run of Weights & Biases, named after the run's directory. A resumed run goes on as the same run there.
+    """One run of Weights & Biases, named after the run's directory. A resumed run continues as the same run there.
 
     Weights & Biases only takes steps in order. What a resumed run computes again was sent before and is the same, so it
     is left out, up to the last step that was handed over.
@@ -83,7 +83,7 @@ class WandbLogger:
 
 
 def _sent(marker: Path) -> tuple[int, set[str]]:
-    """The last step that was handed over, and the metrics of that step; a marker that a kill spoilt tells nothing."""
+    """The last step that was handed over, and the metrics of that step; a marker that a kill damaged counts as none."""
     try:
         step, names = json.loads(marker.read_bytes())
     except (OSError, ValueError):
@@ -99,10 +99,10 @@ def chosen_mode(config: WandbConfig, wandb: Any) -> Literal["online", "offline"]
         return None
     server = urlsplit(wandb.setup().settings.base_url)
     if not _answers(server.hostname or "", server.port or (80 if server.scheme == "http" else 443)):
-        _log.warning("%s does not answer: Weights & Biases goes on offline.", server.netloc)
+        _log.warning("%s does not answer: Weights & Biases continues offline.", server.netloc)
         return "offline"
     if not wandb.login(prompt=False):
-        _log.warning("No key for %s: Weights & Biases goes on offline. Get one with: wandb login", server.netloc)
+        _log.warning("No key for %s: Weights & Biases continues offline. Get one with: wandb login", server.netloc)
         return "offline"
     return "online"
 

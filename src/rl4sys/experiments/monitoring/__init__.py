@@ -1,4 +1,4 @@
-"""Watches over a run: alerts, what they do, and the way back when learning breaks."""
+"""Monitors a run: alerts with their actions, and rollbacks when learning diverges."""
 
 from rl4sys.experiments.monitoring.alerts import AlertDecision, Alerts
 from rl4sys.experiments.monitoring.events import Events

@@ -1,4 +1,4 @@
-"""Watches the records of a run and acts when a condition holds: tells people, stops the run, or rolls it back."""
+"""Watches the records of a run and acts when a condition holds: notifies people, stops the run, or rolls it back."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _MOST_REMEMBERED = 10_000
 
 @dataclass(frozen=True, slots=True)
 class AlertDecision:
-    """What a record asks of the run."""
+    """What the alerts ask the run to do after a record."""
 
     stop: str | None = None
     """Why it should stop."""
     rollback: str | None = None
-    """Why it should go back."""
+    """Why it should be rolled back."""
     since: int = 0
-    """The step at which what speaks for going back began: a good checkpoint is older."""
+    """The first step of the condition: a good checkpoint is older."""
 
 
 class Alerts:
@@ -49,7 +49,7 @@ class Alerts:
         self._machine, self._events = machine, events
         self._messages = messages or Notifications()
         self._asks_machine = any(name.startswith(PREFIX) for watch in self._watches for name in watch.condition.metrics)
-        self._doubts = MissingMetrics((watch.config.title, watch.condition.metrics) for watch in self._watches)
+        self._missing_metrics = MissingMetrics((watch.config.title, watch.condition.metrics) for watch in self._watches)
         self._now: dict[str, float] = {}
 
     def note(self, record: MetricRecord) -> AlertDecision:
@@ -60,13 +60,13 @@ class Alerts:
         if self._asks_machine:
             fresh |= self._machine.of(record)
         self._now |= fresh
-        self._doubts.note(fresh, self._now)
-        verdict = AlertDecision()
+        self._missing_metrics.note(fresh, self._now)
+        decision = AlertDecision()
         for watch in self._watches:
             since = watch.fires(record.step, fresh, self._now)
             if since is not None:
-                verdict = _joined(verdict, self._act(watch, record.step, since))
-        return verdict
+                decision = _joined(decision, self._act(watch, record.step, since))
+        return decision
 
     def _act(self, watch: _Watch, step: int, since: int) -> AlertDecision:
         config, values = watch.config, watch.values(self._now)
@@ -87,14 +87,14 @@ class Alerts:
         )
 
     def state(self) -> State:
-        """What later verdicts depend on. Measures of the machine are left out: they belong to this process."""
+        """What later decisions depend on. Measures of the machine are left out: they belong to this process."""
         return {
             "now": {name: value for name, value in self._now.items() if not name.startswith(PREFIX)},
             "watches": [watch.state() for watch in self._watches],
         }
 
     def restore(self, state: State | None) -> None:
-        """Go on there. An alert that was not watched for then, or was another, begins anew."""
+        """Continue there. A new or changed alert starts without a past."""
         if state is None:
             return
         self._now = dict(state["now"])
@@ -158,7 +158,7 @@ class _Watch:
         return {"when": self.config.when, "since": self._since, "fired": self._fired, "past": past}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on there."""
+        """Continue there."""
         self._since, self._fired = state["since"], state["fired"]
         for name, pairs in state["past"].items():
             self._past[name] = [(int(step), float(value)) for step, value in pairs]

@@ -44,7 +44,7 @@ class NotKnownYet(LookupError):
 
 @dataclass(frozen=True, slots=True)
 class MetricHistory:
-    """What a condition may look at: the newest value of each metric, and what was measured before."""
+    """The newest value of each metric, and its earlier values, for a condition to look at."""
 
     now: Mapping[str, float]
     past: Mapping[str, Sequence[tuple[int, float]]]
@@ -71,10 +71,10 @@ class AlertCondition:
         """Those whose past it looks back on."""
         self._value = self._compiled(tree)
 
-    def holds(self, moment: MetricHistory) -> bool:
+    def holds(self, history: MetricHistory) -> bool:
         """Whether it is true now; false as long as something it asks for is not known."""
         try:
-            return bool(self._value(moment))
+            return bool(self._value(history))
         except (NotKnownYet, OverflowError, ZeroDivisionError):
             return False
 
@@ -86,30 +86,30 @@ class AlertCondition:
     def _compiled(self, node: ast.AST) -> Callable[[MetricHistory], Value]:
         match node:
             case ast.Constant(value=bool() | int() | float() as number):
-                return lambda moment: number
+                return lambda history: number
             case ast.Name(id=name):
                 return self._metric(self._names.get(name, name))
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 inner = self._compiled(operand)
-                return lambda moment: -inner(moment)
+                return lambda history: -inner(history)
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 inner = self._compiled(operand)
-                return lambda moment: not inner(moment)
+                return lambda history: not inner(history)
             case ast.BinOp(left=left, op=ast.Div(), right=right):
                 above, below = self._compiled(left), self._compiled(right)
-                return lambda moment: above(moment) / below(moment)
+                return lambda history: above(history) / below(history)
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
                 return self._both(left, _OPERATORS[type(op)], right)
             case ast.Compare(left=first, ops=ops, comparators=others) if all(type(op) in _OPERATORS for op in ops):
                 terms = [first, *others]
                 parts = [self._both(a, _OPERATORS[type(op)], b) for a, op, b in zip(terms, ops, others, strict=False)]
-                return lambda moment: all(part(moment) for part in parts)
+                return lambda history: all(part(history) for part in parts)
             case ast.BoolOp(op=ast.And(), values=values):
                 parts = [self._compiled(value) for value in values]
-                return lambda moment: all(part(moment) for part in parts)
+                return lambda history: all(part(history) for part in parts)
             case ast.BoolOp(op=ast.Or(), values=values):
                 parts = [self._compiled(value) for value in values]
-                return lambda moment: any(_known(part, moment) for part in parts)
+                return lambda history: any(_known(part, history) for part in parts)
             case ast.Call(func=ast.Name(id=function), args=[argument], keywords=[]):
                 return self._call(function, argument)
         raise BadCondition(
@@ -121,22 +121,22 @@ class AlertCondition:
         self, left: ast.AST, combine: Callable[[float, float], Value], right: ast.AST
     ) -> Callable[[MetricHistory], Value]:
         first, second = self._compiled(left), self._compiled(right)
-        return lambda moment: combine(first(moment), second(moment))
+        return lambda history: combine(first(history), second(history))
 
     def _metric(self, name: str) -> Callable[[MetricHistory], Value]:
         self.metrics |= {name}
 
-        def value(moment: MetricHistory) -> Value:
-            if name not in moment.now:
+        def value(history: MetricHistory) -> Value:
+            if name not in history.now:
                 raise NotKnownYet(name)
-            return moment.now[name]
+            return history.now[name]
 
         return value
 
     def _call(self, function: str, argument: ast.AST) -> Callable[[MetricHistory], Value]:
         if function in _OF_NUMBER:
             of_number, inner = _OF_NUMBER[function], self._compiled(argument)
-            return lambda moment: of_number(inner(moment))
+            return lambda history: of_number(inner(history))
         if function not in _OF_PAST:
             known = ", ".join(sorted({*_OF_PAST, *_OF_NUMBER}))
             raise BadCondition(f"'{self.text}': there is no function {function}; there are {known}.")
@@ -148,13 +148,13 @@ class AlertCondition:
         self.metrics |= {name}
         self.remembered |= {name}
         of_past = _OF_PAST[function]
-        return lambda moment: of_past(moment.past.get(name, ()), moment.over)
+        return lambda history: of_past(history.past.get(name, ()), history.over)
 
 
-def _known(part: Callable[[MetricHistory], Value], moment: MetricHistory) -> bool:
+def _known(part: Callable[[MetricHistory], Value], history: MetricHistory) -> bool:
     """Whether a part of an `or` is true; one that is not known does not hide another that is."""
     try:
-        return bool(part(moment))
+        return bool(part(history))
     except NotKnownYet:
         return False
 

@@ -1,4 +1,4 @@
-"""What to watch for, what to do then, and how much instability a run puts up with."""
+"""The configs of alerts and of the limits on instability."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class AlertConfig(Config):
     """The condition: metrics, numbers, arithmetic, comparisons, `and`, `or`, `not`, and the functions `not_finite`,
     `abs`, `mean`, `median`, `lowest`, `highest`, `stalled`."""
     name: str | None = Field(None, min_length=1, max_length=100)
-    """How messages call it; the condition itself if not given."""
+    """Its name in messages; the condition itself if not given."""
     over: int = Field(50_000, ge=1)
     """Steps that `mean`, `median`, `lowest`, `highest` and `stalled` look back on."""
     lasting: int = Field(0, ge=0, validation_alias=AliasChoices("for", "lasting"))
@@ -45,12 +45,12 @@ class AlertConfig(Config):
 
     @property
     def title(self) -> str:
-        """How messages call it."""
+        """Its name in messages."""
         return self.name or self.when
 
 
 class StabilitySection(Config):
-    """What a run puts up with before it fails."""
+    """How much instability a run tolerates before it fails."""
 
     skipped_in_row: int = Field(MAX_SKIPPED_IN_ROW, ge=1)
     """Updates in a row that may be left out, because a loss or gradient is not finite, before the run rolls back."""

@@ -1,4 +1,4 @@
-"""`events.jsonl`: what happened to a run besides learning, one line each. Nothing is ever taken away from it."""
+"""`events.jsonl`: what happened to a run besides learning, one line each; lines are only ever added."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ def _now() -> datetime.datetime:
 
 
 class Events:
-    """Appends lines; a disk that takes none of them is told, and ends no run."""
+    """Appends lines; a disk error is logged and does not end the run."""
 
     def __init__(self, path: Path, now: Callable[[], datetime.datetime] = _now) -> None:
         self.path = path
         self._now = now
 
-    def note(self, step: int, event: str, **facts: Any) -> None:
+    def note(self, step: int, event: str, **details: Any) -> None:
         """Write one line: when, at which step, what, and what is known about it."""
-        line = json.dumps({"time": self._now().isoformat(timespec="seconds"), "step": step, "event": event, **facts})
+        line = json.dumps({"time": self._now().isoformat(timespec="seconds"), "step": step, "event": event, **details})
         try:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(line + "\n")

@@ -1,4 +1,4 @@
-"""Metrics that alerts ask for and that never come: probably misspelt, and told as soon as that can be known."""
+"""Warnings about alerts whose metric does not exist, which is probably misspelt."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ KNOWN = MACHINE | {
     *("evaluation/return", "evaluation/deviation", "evaluation/length"),
     *("train/skipped_updates", "train/rollbacks", "train/batch_parts"),
 }
-"""What every run can have; much of it comes late, or only once there is something to tell."""
+"""What every run can have; some of it only later in a run, or only in some runs."""
 _LEARNED, _BUFFER = "train/", "buffer/"
-_RECORDS_BEFORE_DOUBT = 3
+_RECORDS_BEFORE_WARNING = 3
 """Records about what was learned. More than one: an algorithm need not report everything at every update."""
 
 
 class MissingMetrics:
-    """Looks for the metrics of alerts among what is measured, and tells once about each that is not there."""
+    """Warns once about every metric of an alert that a run does not have."""
 
     def __init__(self, asked: Iterable[tuple[str, Iterable[str]]]) -> None:
         """`asked` has the title of each alert, and the metrics that it reads."""
@@ -43,7 +43,7 @@ class MissingMetrics:
     def _is_due(self, name: str, now: Mapping[str, float]) -> bool:
         """Whether it would have been measured by now: only algorithms and buffers have metrics of their own."""
         if name.startswith(_LEARNED):
-            return self._learned >= _RECORDS_BEFORE_DOUBT
+            return self._learned >= _RECORDS_BEFORE_WARNING
         if name.startswith(_BUFFER):
             return any(other.startswith(_BUFFER) for other in now)
         return True

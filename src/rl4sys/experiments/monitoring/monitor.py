@@ -1,4 +1,4 @@
-"""What a run asks about itself after every turn: may it go on, must it go back, what is there to tell."""
+"""Monitors a run after every turn: alerts, rollbacks, and metrics about what went wrong."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ class Monitor:
         self._splitter = learner.algorithm.train_state.splitter
 
     def note(self, records: Sequence[MetricRecord]) -> bool:
-        """Look at the records of a turn and do what they ask for; true if the run went back."""
-        went_back = [self._judge(record) for record in records]
-        return any(went_back)
+        """Look at the records of a turn and do what they ask for; true if the run was rolled back."""
+        rolled_back = [self._check(record) for record in records]
+        return any(rolled_back)
 
-    def _judge(self, record: MetricRecord) -> bool:
-        verdict = self._alerts.note(record)
-        if verdict.stop is not None:
-            self.stopped = verdict.stop
-            self._events.note(record.step, "stop", reason=verdict.stop)
-        if verdict.rollback is not None:
-            self._recovery.roll_back(self._learner, f"Alert: {verdict.rollback}.", before=verdict.since)
-        return verdict.rollback is not None
+    def _check(self, record: MetricRecord) -> bool:
+        decision = self._alerts.note(record)
+        if decision.stop is not None:
+            self.stopped = decision.stop
+            self._events.note(record.step, "stop", reason=decision.stop)
+        if decision.rollback is not None:
+            self._recovery.roll_back(self._learner, f"Alert: {decision.rollback}.", before=decision.since)
+        return decision.rollback is not None
 
     def recover(self, error: Diverged) -> None:
         """Go back after learning has diverged, or fail if that was done too often."""
@@ -70,7 +70,7 @@ class Monitor:
         }
 
     def restore(self, state: State) -> None:
-        """Go on there."""
+        """Continue there."""
         require(state, "is_scheduled", "alerts", "recovery", "batch_parts")
         # Before anything is computed: the number of parts changes the bits.
         parts = state["batch_parts"]

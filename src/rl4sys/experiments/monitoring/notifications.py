@@ -1,4 +1,4 @@
-"""Messages to people who are not at the terminal, through apprise: e-mail, chat, a webhook."""
+"""Notifications through apprise: e-mail, chat, a webhook."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 _ENVIRONMENT = "env:"
 _INTERVAL = 60.0
-"""Seconds between two messages of one alert. What comes sooner is counted and told with the next."""
+"""Seconds between two messages of one alert. Messages in between are counted, and reported with the next one."""
 
 
 class NotificationsUnavailable(ConfigError):
@@ -26,7 +26,7 @@ class NotificationsUnavailable(ConfigError):
 
 
 class Notifications:
-    """Sends in a thread of its own: training waits for no network. What cannot be sent is told in the log."""
+    """Sends in a thread of its own: training waits for no network. Failures are logged."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -44,7 +44,7 @@ class Notifications:
         held = self._held.pop(title, 0)
         body = f"{text}\n({held} more since the last message)" if held else text
         sending = self._thread.submit(_deliver, _apprise()(), title, body, tuple(addresses))
-        sending.add_done_callback(functools.partial(_tell_failure, title))
+        sending.add_done_callback(functools.partial(_log_failure, title))
         return True
 
     def close(self) -> None:
@@ -53,7 +53,7 @@ class Notifications:
 
 
 def require_notifications(addresses: Iterable[str]) -> None:
-    """Refuse addresses that cannot be used, before anything is started. The error shows no secret."""
+    """Refuse unusable addresses before anything is started. The error shows no secret."""
     if importlib.util.find_spec("apprise") is None:
         raise NotificationsUnavailable(
             "alerts: 'notify' needs the package 'apprise'. Install it with: pip install 'rl4sys[alerts]', "
@@ -76,7 +76,7 @@ def _deliver(sender: Any, title: str, body: str, addresses: tuple[str, ...]) -> 
         raise RuntimeError("at least one address did not take it")
 
 
-def _tell_failure(title: str, future: Future[None]) -> None:
+def _log_failure(title: str, future: Future[None]) -> None:
     error = future.exception()
     if error is not None:
         _log.warning("The message '%s' could not be sent: %s", title, error)

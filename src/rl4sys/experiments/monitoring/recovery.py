@@ -1,4 +1,4 @@
-"""Goes back to the last good checkpoint when learning breaks: counted, and not for ever."""
+"""Rolls a run back to its last good checkpoint when learning diverges, a limited number of times."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _log = logging.getLogger(__name__)
 
 
 class Recovery:
-    """Takes weights and optimizers of an earlier checkpoint; the world, the experience and the steps go on."""
+    """Restores weights and optimizers of an earlier checkpoint; environments, experience and steps continue."""
 
     def __init__(self, checkpoints: Checkpoints, limits: StabilitySection, events: Events) -> None:
         self.rollbacks = 0
-        """How often the run has gone back."""
+        """How often the run was rolled back."""
         self._checkpoints, self._limits, self._events = checkpoints, limits, events
         self._used: list[int] = []
 
@@ -73,7 +73,7 @@ class Recovery:
         return {"rollbacks": self.rollbacks, "used": list(self._used)}
 
     def restore(self, state: State) -> None:
-        """Go on counting there."""
+        """Continue counting there."""
         self.rollbacks, self._used = int(state["rollbacks"]), [int(step) for step in state["used"]]
 
 

@@ -1,4 +1,4 @@
-"""What a policy is made of, in plain values for people and scripts."""
+"""Describes a policy in plain values: architecture, sizes, heads, version and hash."""
 
 from __future__ import annotations
 

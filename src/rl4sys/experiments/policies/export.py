@@ -1,4 +1,4 @@
-"""Writes a trained policy into a file for other programs, and makes sure that it computes what was trained."""
+"""Exports a trained policy to a file for other programs, and checks it against the training network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a policy computes before chance has its say: the numbers that its head reads, and its best action."""
+"""The deterministic part of a policy: what its head reads, and its greedy action."""
 
 from __future__ import annotations
 

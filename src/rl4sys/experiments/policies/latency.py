@@ -1,4 +1,4 @@
-"""How long one decision of a policy takes, in each runtime that is installed."""
+"""The latency of one decision of a policy, in each installed runtime."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def bench_policy(policy: PortablePolicy, rows: int, decisions: int) -> Iterator[
 def bench_onnx(path: Path, rows: int, decisions: int) -> Iterator[Latency]:
     """A model that was exported before."""
     model = OnnxPolicy(path.read_bytes())
-    if "rl4sys.spec" not in model.facts:
+    if "rl4sys.spec" not in model.properties:
         raise ForeignModel(f"{path} was not exported by rl4sys; it does not say what it observes. Give one that was.")
-    spec = PolicySpec.from_json(model.facts["rl4sys.spec"])
+    spec = PolicySpec.from_json(model.properties["rl4sys.spec"])
     nothing = np.zeros(layout_of(spec.program).size, np.float32)
     yield _timed("onnxruntime", "exploit", decisions, _onnx_call(model, spec, nothing, rows))
 

@@ -72,8 +72,8 @@ def _action(graph: Graph, spec: PolicySpec, registers: Mapping[str, str]) -> str
             if spec.head.settings.get("squash") != "tanh":
                 return scores
             bottom, top, two = np.array(low, np.float32), np.array(high, np.float32), np.float32(2.0)
-            stretched = graph.one("Mul", graph.one("Tanh", scores), graph.constant((top - bottom) / two))
-            return graph.one("Add", stretched, graph.constant((top + bottom) / two))
+            scaled = graph.one("Mul", graph.one("Tanh", scores), graph.constant((top - bottom) / two))
+            return graph.one("Add", scaled, graph.constant((top + bottom) / two))
 
 
 def _model(graph: Graph, spec: PolicySpec, outputs: Mapping[str, str], policy: PortablePolicy) -> bytes:
@@ -102,8 +102,8 @@ def _model(graph: Graph, spec: PolicySpec, outputs: Mapping[str, str], policy: P
         producer_name="rl4sys",
         producer_version=__version__,
     )
-    facts = {"spec": spec.to_json(), "version": policy.version, "steps": policy.steps, "sha256": policy.sha256}
-    onnx.helper.set_model_props(model, {f"rl4sys.{name}": str(value) for name, value in facts.items()})
+    properties = {"spec": spec.to_json(), "version": policy.version, "steps": policy.steps, "sha256": policy.sha256}
+    onnx.helper.set_model_props(model, {f"rl4sys.{name}": str(value) for name, value in properties.items()})
     # With the shapes of all outputs, which only the nodes imply.
     model = onnx.shape_inference.infer_shapes(model, strict_mode=True)
     onnx.checker.check_model(model)
@@ -121,7 +121,7 @@ class OnnxPolicy:
         self._session = runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         self._inputs = [value.name for value in self._session.get_inputs()]
         self._outputs = [value.name for value in self._session.get_outputs()]
-        self.facts: dict[str, str] = dict(self._session.get_modelmeta().custom_metadata_map)
+        self.properties: dict[str, str] = dict(self._session.get_modelmeta().custom_metadata_map)
 
     def run(self, observation: Arrays, carry: Arrays) -> dict[str, Array]:
         """Every output by its name; of memory, what the model wants is taken."""

@@ -1,4 +1,4 @@
-"""Whether an exported policy computes what the training network computes, measured on many observations."""
+"""Compares an exported policy with the training network on many observations."""
 
 from __future__ import annotations
 

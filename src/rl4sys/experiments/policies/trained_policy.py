@@ -1,4 +1,4 @@
-"""Finds the trained policy that somebody means: of a run, a checkpoint, a server's learner, or a file.
+"""Finds a trained policy: of a run, a checkpoint, a server's learner, or a file.
 
 Not among the names of the package: with it comes the server, which a process that trains does not need.
 """
@@ -40,7 +40,7 @@ _KEPT = 2
 
 
 class PolicyNotFound(FileNotFoundError):
-    """What was given is no policy that can act."""
+    """There is no policy in the given place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +165,8 @@ def _of_policy_folder(folder: Path) -> TrainedPolicy:
         explore, exploit = (
             PolicySpec.from_json((folder / f"{name}.json").read_text()) for name in ("explore", "exploit")
         )
-        facts, blob = json.loads((folder / "manifest.json").read_bytes()), (folder / "weights.f32").read_bytes()
-        if hashlib.sha256(blob).hexdigest() != facts["sha256"]:
+        manifest, blob = json.loads((folder / "manifest.json").read_bytes()), (folder / "weights.f32").read_bytes()
+        if hashlib.sha256(blob).hexdigest() != manifest["sha256"]:
             raise ValueError("the SHA-256 of weights.f32 is another than manifest.json says")
         weights = np.frombuffer(blob, FLOAT32)
     except (KeyError, TypeError, ValueError) as error:
@@ -175,7 +175,7 @@ def _of_policy_folder(folder: Path) -> TrainedPolicy:
     environment = load_experiment(run.config).environment if run.is_run else None
     name = run.path.name if run.is_run else folder.resolve().name
     said = ENVIRONMENTS.dump(environment) if environment is not None else None
-    policy = PortablePolicy(explore, exploit, weights, facts["version"], facts["steps"], said)
+    policy = PortablePolicy(explore, exploit, weights, manifest["version"], manifest["steps"], said)
     return TrainedPolicy(folder, _checked(folder, policy), name, environment)
 
 

@@ -1,4 +1,4 @@
-"""Environments that can be watched: on a screen, or as frames where there is none."""
+"""Rendered environments: on a screen, or as frames."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class CannotRender(RuntimeError):
 
 
 class RenderedEnvironment:
-    """How an environment is made so that it can be seen, and how fast its pictures follow each other."""
+    """Makes an environment that renders, and knows its frames per second."""
 
     def __init__(self, config: EnvironmentConfig, mode: RenderMode) -> None:
         """Look whether the environment offers the mode, before anything is spent on acting in it."""
@@ -49,7 +49,7 @@ class RenderedEnvironment:
         if mode == "human" and opens_windows:
             _require_window()
         offered = list(metadata.get("render_modes") or ())
-        # Who observes pictures has the environment draw these, and nothing else.
+        # With pixels as observations the environment renders those, and nothing else.
         if mode not in offered or (mode == "human" and plain.pixels is not None):
             raise CannotRender(
                 f"Environment '{config.name}' cannot be rendered as '{mode}'; its render modes are {offered}. "
@@ -109,7 +109,7 @@ class _Filmed(gymnasium.Wrapper[Any, Any, Any, Any]):
         if not self._has_begun:
             self._has_begun = True
             if not has_screen():
-                # pygame draws into memory then; MuJoCo was told how when the environment was made.
+                # pygame draws into memory then; MuJoCo was set up when the environment was made.
                 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
             self._show(self._frame())
         outcome = super().step(action)

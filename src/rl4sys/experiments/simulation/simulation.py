@@ -1,4 +1,4 @@
-"""Runs a trained policy, episode by episode, to be watched, recorded or measured."""
+"""Simulates episodes of a trained policy, to be shown, recorded or measured."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class SimulatedEpisode:
     return_: float
     length: int
     ended: EpisodeEnd
-    """`cut` where it was stopped at the maximum length and the environment would have gone on."""
+    """`cut` where it was stopped at the maximum length and the environment would have continued."""
 
 
 @dataclass(frozen=True, slots=True)
 class SimulationSetup:
-    """What is to be simulated."""
+    """The policy and environment of a simulation, and what to do with its episodes."""
 
     spec: PolicySpec
     weights: Array
@@ -104,7 +104,7 @@ class Simulation:
                 return_, length = return_ + float(step.reward[0]), length + 1
                 ended = lanes.episodes()
             if ended:
-                yield _told(ended[0])
+                yield _episode(ended[0])
             else:
                 observation = lanes.reset()
                 yield SimulatedEpisode(return_, length, "cut")
@@ -138,7 +138,7 @@ def _require_end(length: int) -> None:
         )
 
 
-def _told(summary: EpisodeSummary) -> SimulatedEpisode:
+def _episode(summary: EpisodeSummary) -> SimulatedEpisode:
     how: EpisodeEnd = "terminated" if summary.ending is Ending.TERMINATED else "truncated"
     return SimulatedEpisode(summary.return_, summary.length, how)
 

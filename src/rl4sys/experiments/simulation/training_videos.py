@@ -14,7 +14,7 @@ _log = logging.getLogger(__name__)
 
 
 class TrainingVideos:
-    """Records into `videos/`. It is an accessory: it may fail, and training goes on.
+    """Records into `videos/`. A failure does not stop training.
 
     It has an environment and seeds of its own, so that a run with videos learns what one without them learns.
     """
@@ -24,7 +24,7 @@ class TrainingVideos:
         self._has_failed = False
 
     def record(self, learner: Learner) -> None:
-        """One episode of the newest policy, doing its best. What fails once is told, and not tried again."""
+        """One episode of the newest exploit policy. After a failure there is a warning, and no further videos."""
         if self._has_failed:
             return
         random = process_random_state()

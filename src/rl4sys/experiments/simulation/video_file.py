@@ -1,4 +1,4 @@
-"""Videos from frames, by imageio and ffmpeg: each there wholly or not at all."""
+"""Writes videos with imageio and ffmpeg; a file appears only when it is complete."""
 
 from __future__ import annotations
 

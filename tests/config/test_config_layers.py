@@ -135,7 +135,7 @@ def test_an_interpolated_section_may_be_overlaid_in_part(write) -> None:
 
 
 @pytest.mark.parametrize("text", ["${no.where}", "${a.b", "${a}", "???"])
-def test_a_broken_interpolation_is_told_with_its_place(text: str) -> None:
+def test_a_broken_reference_is_refused_with_its_place(text: str) -> None:
     with pytest.raises(ConfigError, match=r"^config: a: "):
         load({"a": text})
 
