@@ -105,7 +105,7 @@ def test_a_client_ends_with_the_weights_of_the_server_from_any_start(tally: Call
                     receiver.watcher._pull(receiver.opened, receiver.newest.snapshot)
                 else:
                     watch = training_pb2.WatchRequest(session="session-1", have=have, max_patch_bytes=1 << 20)
-                    receiver.watcher._hear(receiver.opened, next(iter(server.watch(watch))))
+                    receiver.watcher._receive(receiver.opened, next(iter(server.watch(watch))))
             except _UNUSABLE:
                 # As in the thread of the watcher: it tries again.
                 pass
