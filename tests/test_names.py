@@ -66,13 +66,8 @@ def cpp_modules() -> set[str]:
     return {str(path.relative_to(CPP).with_suffix("")) for path in CPP.rglob("*.?pp")}
 
 
-KNOWN = {"Columns", "Condition", "Evaluation", "Health", "Rollout", "Step"}
-"""Names that still exist twice."""
-
-
 def test_a_public_class_name_exists_once() -> None:
-    twice = {name: modules for name, modules in python_classes().items() if len(modules) > 1}
-    assert {name: modules for name, modules in twice.items() if name not in KNOWN} == {}
+    assert {name: modules for name, modules in python_classes().items() if len(modules) > 1} == {}
 
 
 @pytest.mark.parametrize("package", SHARED)
