@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rl4sys.environments import chain_values
+from environments.chain_values import chain_values
 
 from .reference import values
 from .training import DQN, experiment, trained

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from rl4sys.environments import Grade, Lanes, chain_values, diagnostics, make_gymnasium
+from rl4sys.environments import Grade, Lanes, diagnostics, make_gymnasium
 
+from .chain_values import chain_values
 from .samples import SEEDS, maker, play
 
 NAMES = sorted(

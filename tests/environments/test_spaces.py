@@ -11,7 +11,6 @@ from rl4sys.environments import (
     UnsupportedSpace,
     action_converter,
     action_spec,
-    observation_specs,
 )
 from rl4sys.environments.spaces import ObservationConverter
 from rl4sys.policy import BoxAction, DiscreteAction, MultiDiscreteAction
@@ -26,7 +25,7 @@ def converted(space: Any, observation: Any) -> dict[str, Any]:
     [("float64", "float32"), ("float32", "float32"), ("uint8", "uint8"), ("int16", "float32")],
 )
 def test_a_box_keeps_its_shape_and_becomes_float32_unless_it_is_bytes(dtype: str, stored: str) -> None:
-    (spec,) = observation_specs(spaces.Box(0, 5, (2, 3), np.dtype(dtype).type))
+    (spec,) = ObservationConverter(spaces.Box(0, 5, (2, 3), np.dtype(dtype).type)).specs
     assert (spec.name, spec.dtype, spec.shape) == ("observation", stored, (2, 3))
 
 
@@ -62,13 +61,13 @@ def test_an_action_mask_within_the_observation_is_boolean() -> None:
 
 def test_an_observation_without_fixed_shape_is_refused_with_a_way_out() -> None:
     with pytest.raises(UnsupportedSpace, match="FlattenObservation"):
-        observation_specs(spaces.Dict({"words": spaces.Text(5)}))
+        ObservationConverter(spaces.Dict({"words": spaces.Text(5)}))
 
 
 def test_two_parts_with_one_name_are_refused() -> None:
     box = spaces.Box(0, 1, (1,))
     with pytest.raises(UnsupportedSpace, match="same name"):
-        observation_specs(spaces.Dict({"a.b": box, "a": spaces.Dict({"b": box})}))
+        ObservationConverter(spaces.Dict({"a.b": box, "a": spaces.Dict({"b": box})}))
 
 
 def test_an_observation_that_breaks_its_promise_is_reported() -> None:

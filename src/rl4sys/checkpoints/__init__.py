@@ -1,4 +1,4 @@
-"""States on disk: checked by hashes, there wholly or not at all, at the cost of what is new."""
+"""States on disk: checked by hashes, complete or absent, at the cost of what is new."""
 
 from rl4sys.checkpoints.checkpoints import Checkpoints, LoadedCheckpoint, NoCheckpoint
 from rl4sys.checkpoints.files import CheckpointDamaged

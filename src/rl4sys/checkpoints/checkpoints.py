@@ -1,4 +1,4 @@
-"""The checkpoints of a run: each there wholly or not at all, the newest good one always found."""
+"""The checkpoints of a run: each complete or absent; the newest good one is always found."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class NoCheckpoint(FileNotFoundError):
 
 @dataclass(frozen=True, slots=True)
 class LoadedCheckpoint:
-    """The newest good checkpoint, and what had to be passed over to find it."""
+    """The newest good checkpoint, and the damaged ones that were skipped."""
 
     step: int
     state: State
@@ -108,7 +108,7 @@ class Checkpoints:
         return self._replay.read(loaded.chunks)
 
     def tidy(self) -> None:
-        """Clear away what a kill left half-written. Only for who holds the run: a writer's work looks the same."""
+        """Remove what a kill left half-written; only the process that holds the run may do so."""
         for path in self.directory.glob(".*.old.tmp"):
             final = path.with_name(path.name.removeprefix(".").removesuffix(".old.tmp"))
             if not final.exists():
@@ -139,7 +139,7 @@ class Checkpoints:
         raise NoCheckpoint(f"No usable checkpoint in {self.directory}.{details}\n{self._advice}")
 
     def _prune(self, newest: int) -> None:
-        """Keep the newest and the best. What lies beyond the newest is of a history that was given up."""
+        """Keep the newest and the best. Checkpoints of later steps belong to an abandoned history."""
         steps = self.steps()
         kept = set([step for step in steps if step <= newest][-self._keep :])
         best = self.best()

@@ -68,7 +68,7 @@ class Rollout:
         return group
 
     def require_finite(self) -> None:
-        """Raise `NotFinite` if a number in the rollout cannot be learned from."""
+        """Raise `NotFinite` if a number in the rollout is NaN or Inf."""
         for name, column in self.columns.items():
             if column.dtype.kind == "f" and not np.isfinite(column).all():
                 place = np.argwhere(~np.isfinite(column))[0].tolist()
@@ -137,7 +137,7 @@ class Rollout:
 
 
 class NotFinite(ValueError):
-    """An environment gave a number that cannot be learned from."""
+    """An environment returned a number that is not finite."""
 
 
 def _aligned(size: int) -> int:

@@ -68,7 +68,7 @@ class _Worker:
 
 
 def _leave_it_to_the_owner(number: int, frame: FrameType | None) -> None:
-    """Take no notice of a signal."""
+    """Ignore a signal."""
 
 
 def _reply(outgoing: IO[bytes], message: dict[str, Any]) -> None:

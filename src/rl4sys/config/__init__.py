@@ -1,4 +1,4 @@
-"""Typed configs, names for them, and the way from a file to a config."""
+"""Typed configs, their registries, and loading them from files."""
 
 from rl4sys.config.errors import ConfigError
 from rl4sys.config.layers import Layers, LoadedConfig, load, read

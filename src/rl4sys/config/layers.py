@@ -57,7 +57,7 @@ def read(
 
 
 class Layers:
-    """The layers of a config file or mapping, read once and resolved as often as one likes."""
+    """The layers of a config file or mapping, read once and resolved any number of times."""
 
     def __init__(self, source: Source, search_path: Sequence[Path] = (), migrate: Migrate = dict) -> None:
         overlays = _Overlays(tuple(search_path), migrate)

@@ -20,7 +20,7 @@ def load_plugins(plugins: Iterable[str | Path], relative_to: Path) -> tuple[Modu
 
 
 def plugin_hashes(plugins: Iterable[str]) -> dict[str, str]:
-    """SHA-256 of each plug-in that is a file, by its path: another text may learn otherwise."""
+    """SHA-256 of each plug-in that is a file, by its path: a changed file may learn differently."""
     files = (Path(plugin) for plugin in plugins if plugin.endswith(".py"))
     return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files if path.is_file()}
 

@@ -8,7 +8,7 @@ from rl4sys.environments.config import (
     PixelsConfig,
     register_environment,
 )
-from rl4sys.environments.diagnostics import chain_values, register
+from rl4sys.environments.diagnostics import register
 from rl4sys.environments.envpool_backend import envpool_lanes
 from rl4sys.environments.episodes import EpisodeSummary, Step
 from rl4sys.environments.exactness import Grade, Restorable
@@ -26,7 +26,6 @@ from rl4sys.environments.spaces import (
     UnsupportedSpace,
     action_converter,
     action_spec,
-    observation_specs,
 )
 from rl4sys.environments.vector import VectorAdapter
 
@@ -57,12 +56,10 @@ __all__ = [
     "action_converter",
     "action_spec",
     "canonical_name",
-    "chain_values",
     "environment_name",
     "envpool_lanes",
     "make_environment",
     "make_gymnasium",
-    "observation_specs",
     "probe",
     "random_action",
     "register_environment",

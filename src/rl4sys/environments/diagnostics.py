@@ -193,12 +193,6 @@ class ChainEnv(gymnasium.Env[Array, Any]):
         return observation
 
 
-def chain_values(n: int, small: float, gamma: float) -> Array:
-    """V* of `ChainEnv`, [n]: from each state it is best to walk straight to one of the two ends."""
-    state = np.arange(n)
-    return np.asarray(np.maximum(gamma ** (n - 1 - state), small * gamma**state))
-
-
 def register() -> None:
     """Make these environments known to Gymnasium, as rl4sys/…-v0."""
     two_steps = {"horizon": 2, "ending": "terminated", "rewarded": "last"}

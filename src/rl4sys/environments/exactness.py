@@ -23,7 +23,7 @@ _FORGETFUL = (OrderEnforcing, PassiveEnvChecker, FlattenObservation, FrameSkip, 
 
 
 class Grade(enum.Enum):
-    """A rung of the exactness ladder; the value says it in a sentence."""
+    """A grade of exactness; its value explains it in a sentence."""
 
     E0 = "The environment saves and restores its own state, so a resumed run is exact."
     E1 = "The environment is deterministic, so replaying the running episode makes a resumed run exact."
@@ -49,7 +49,7 @@ class Restorable(Protocol):
 
 
 class ReplayMismatch(Exception):
-    """A replayed episode did not arrive where the saved one was."""
+    """A replayed episode differs from the saved one."""
 
 
 class _Elapsed:
@@ -125,7 +125,7 @@ class ActionLog:
         return np.stack(rows) if rows else np.zeros(0, np.int64)
 
     def trim(self, longest: int) -> None:
-        """Forget what is older than the longest running episode, seldom enough to cost nothing."""
+        """Forget what is older than the longest running episode, rarely enough to cost little."""
         surplus = len(self._batches) - longest
         if surplus > longest + 1024:
             del self._batches[:surplus]

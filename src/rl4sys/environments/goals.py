@@ -1,4 +1,4 @@
-"""A small environment with goals: a point that must come to rest where it is asked to."""
+"""A small goal environment: a point that must come to rest at its goal."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ from rl4sys.state import State, StateMismatch, generator_state, require, restore
 
 
 class RewardMismatch(ValueError):
-    """An environment gave something else than a number as a reward."""
+    """An environment returned a reward that is not one number."""
 
 
 class Lanes:

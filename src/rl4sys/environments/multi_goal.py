@@ -1,4 +1,4 @@
-"""A point on a plane between four goals, all equally good: what shows whether a policy knows more than one way."""
+"""A point on a plane between four goals, all equally good: it shows whether a policy has several modes."""
 
 from __future__ import annotations
 

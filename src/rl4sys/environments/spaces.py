@@ -23,7 +23,7 @@ class UnsupportedSpace(ValueError):
 
 
 class ObservationMismatch(ValueError):
-    """An environment returned something else than its observation space promises."""
+    """An environment returned an observation that is not in its observation space."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +103,6 @@ class ObservationConverter:
         out = self.empty(1)
         self.fill(out, [observation], [info])
         return {name: array[0, ...] for name, array in out.items()}
-
-
-def observation_specs(space: Space) -> tuple[ArraySpec, ...]:
-    """The named arrays that observations of this space become."""
-    return ObservationConverter(space).specs
 
 
 def action_mask_spec(action: ActionSpec) -> ArraySpec:

@@ -104,7 +104,7 @@ class ExperimentConfig(Config):
         return with_usual_buffer(values)
 
     def digest(self) -> str:
-        """A hash of what decides what is learned, but for the seed: not name, place, machine, loggers and videos."""
+        """A hash of the settings that affect learning, without the seed: not name, machine, loggers and videos."""
         watching = {"training": {"video_frequency", "video_length"}}
         lying = {"buffer": {"storage", "on_low_memory"}}
         acting = {name: True for name, acts in self._acting_sections() if not acts}

@@ -24,7 +24,7 @@ _MOST_TURNS = 32
 
 @dataclass(frozen=True, slots=True)
 class HashEntry:
-    """Hashes at one step. Those of the trajectory are chained: they speak of all steps up to here."""
+    """Hashes at one step. Those of the trajectory are chained: they cover all steps up to here."""
 
     step: int
     turns: tuple[tuple[int, int], ...]
@@ -135,7 +135,7 @@ class HashLog:
 
 
 def read_hash_log(path: Path) -> Iterator[HashEntry]:
-    """The marks of a run, if there are any; lines that a kill or a bad disk spoilt are passed over."""
+    """The marks of a run, if there are any; lines that a kill or a bad disk spoilt are skipped."""
     for values in read_metrics(path):
         yield HashEntry.from_values(values)
 

@@ -41,7 +41,7 @@ class Band:
 
 
 def read_curve(run: RunDirectory, metric: str) -> Curve:
-    """A metric of a run; records without it are passed over."""
+    """A metric of a run; records without it are skipped."""
     pairs = [
         (record["step"], record["metrics"][metric])
         for record in read_metrics(run.metrics)

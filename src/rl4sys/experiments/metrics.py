@@ -105,7 +105,7 @@ def flat_record(record: MetricRecord) -> dict[str, float]:
 
 
 def read_metrics(path: Path) -> Iterator[dict[str, Any]]:
-    """The records of a metrics file, if there is one; lines that a kill or a bad disk spoilt are passed over."""
+    """The records of a metrics file, if there is one; lines that a kill or a bad disk spoilt are skipped."""
     if not path.is_file():
         return
     with path.open(encoding="utf-8", errors="replace") as file:
@@ -115,7 +115,7 @@ def read_metrics(path: Path) -> Iterator[dict[str, Any]]:
             try:
                 record: dict[str, Any] = json.loads(line)
             except ValueError:
-                _log.warning("%s, line %d is damaged: passed over.", path, number)
+                _log.warning("%s, line %d is damaged and skipped.", path, number)
                 continue
             yield record
 

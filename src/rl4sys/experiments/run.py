@@ -88,7 +88,7 @@ class Run:
 
     @classmethod
     def create(cls, config: ExperimentConfig, *, allow_fallback: bool = False) -> Run:
-        """A new run in a directory of its own. What cannot work is refused before the directory is made."""
+        """A new run in a directory of its own. Impossible configs are refused before the directory is made."""
         config = fit_to_machine(config, allow_fallback=allow_fallback)
         device = torch.device(config.experiment.device)
         algorithm = Components(config, device, Grade.E3).algorithm()

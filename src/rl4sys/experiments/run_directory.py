@@ -148,7 +148,7 @@ def find_run(text: str | Path) -> RunDirectory:
 
 
 def _free_place(parent: Path, stem: str) -> Path:
-    """A name that is not taken, its temporary directory made: two runs of one second must not meet."""
+    """A free name, reserved by its temporary directory: two runs may start in the same second."""
     for attempt in range(1, 1_000):
         path = parent / (stem if attempt == 1 else f"{stem}-{attempt}")
         aside = path.with_name(f".{path.name}.tmp")

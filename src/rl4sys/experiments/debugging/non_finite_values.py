@@ -14,7 +14,7 @@ from rl4sys.networks import NonFiniteUpdate
 
 _SHOWN = 3
 _TOO_LARGE = 1e15
-"""Sums of squares of such numbers soon are beyond float32."""
+"""Sums of squares of larger numbers soon overflow float32."""
 
 
 def non_finite_values(algorithm: Algorithm, batch: Any, error: NonFiniteUpdate) -> list[str]:

@@ -85,7 +85,7 @@ class MlflowLogger:
         self._last_step = max(self._last_step, record.step)
 
     def close(self) -> None:
-        """Say whether the run is finished, or only interrupted."""
+        """Mark the run as finished, or as killed."""
         self._client.set_terminated(self._id, "FINISHED" if self._last_step >= self._total else "KILLED")
 
     def _last(self, name: str) -> int:

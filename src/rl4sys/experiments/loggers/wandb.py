@@ -16,7 +16,7 @@ from rl4sys.run_files import WANDB
 
 _log = logging.getLogger(__name__)
 _ANSWER_SECONDS = 3.0
-"""How long a server may take to answer before it counts as out of reach."""
+"""The timeout after which a server counts as unreachable, in seconds."""
 
 
 @register_logger("wandb")

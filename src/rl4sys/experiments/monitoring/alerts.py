@@ -165,6 +165,6 @@ class _Watch:
 
 
 def _joined(one: AlertDecision, other: AlertDecision) -> AlertDecision:
-    """Both; the earlier step where both want to go back."""
+    """Both decisions in one; the earlier step where both ask for a rollback."""
     since = min(one.since, other.since) if one.rollback and other.rollback else max(one.since, other.since)
     return AlertDecision(one.stop or other.stop, one.rollback or other.rollback, since)

@@ -1,4 +1,4 @@
-"""How the machine does, for alerts: memory, disk, and how fast steps come just now."""
+"""Metrics of the machine for alerts: memory, disk, and current steps per second."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from rl4sys.state import State, require
 
 
 class Monitor:
-    """Alerts, and the way back, of one run."""
+    """The alerts and rollbacks of one run."""
 
     stopped: str | None = None
     """Why an alert has stopped the run, if one has."""
@@ -49,7 +49,7 @@ class Monitor:
         return decision.rollback is not None
 
     def recover(self, error: Diverged) -> None:
-        """Go back after learning has diverged, or fail if that was done too often."""
+        """Roll back after learning has diverged, or fail if that was done too often."""
         self._recovery.roll_back(self._learner, str(error))
 
     def metrics(self) -> dict[str, float]:

@@ -22,7 +22,7 @@ _INTERVAL = 60.0
 
 
 class NotificationsUnavailable(ConfigError):
-    """Messages were asked for, and what sends them is not installed."""
+    """Notifications cannot be sent: a package or an address is missing."""
 
 
 class Notifications:

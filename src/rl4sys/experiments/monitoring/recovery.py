@@ -27,7 +27,7 @@ class Recovery:
         self._used: list[int] = []
 
     def roll_back(self, learner: Learner, reason: str, before: int | None = None) -> None:
-        """Go back to the newest good checkpoint from `before` a step; raises `Diverged` if that was done too often.
+        """Roll back to the newest good checkpoint from `before` a step; raises `Diverged` if that was done too often.
 
         One that was used already is not used again: it led here.
         """
@@ -57,7 +57,7 @@ class Recovery:
         return None
 
     def _loaded(self, before: int | None) -> Iterator[tuple[int, State]]:
-        """Newest first. The newest may be of a step that is yet to come again: that is of a history given up."""
+        """Newest first. A checkpoint of a later step than the run's belongs to an abandoned history."""
         for step in reversed(self._checkpoints.steps()):
             if step in self._used or (before is not None and step > before):
                 continue

@@ -15,7 +15,7 @@ from rl4sys.policy import Head, Op, PolicySpec, noise_size
 
 
 class ForeignModel(ValueError):
-    """An ONNX file that did not come from here."""
+    """An ONNX file that rl4sys did not export."""
 
 
 def describe_policy(trained: TrainedPolicy) -> dict[str, Any]:

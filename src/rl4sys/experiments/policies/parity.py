@@ -38,7 +38,7 @@ class ParityBroken(ArithmeticError):
 
 
 class Parity(NamedTuple):
-    """How near an exported policy comes to the training network."""
+    """The largest difference between an exported policy and the training network."""
 
     largest: float
     """The largest difference, as a share of 1 + |value|; of a choice, how much worse its score is."""

@@ -72,7 +72,7 @@ def has_screen() -> bool:
 
 
 def _require_window() -> None:
-    """Refuse a screen that is only said to be there: the windows of MuJoCo would end the process."""
+    """Refuse a screen that cannot be opened: MuJoCo's windows would end the process."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         is_open = importlib.import_module("glfw").init()
