@@ -121,6 +121,13 @@ def test_notes_are_kept_in_order(rl4sys: Here) -> None:
     assert "has no notes" in rl4sys("note", "ppo").err
 
 
+def test_tags_notes_and_plots_are_reported_as_json(rl4sys: Here) -> None:
+    assert json.loads(rl4sys("tag", "ppo", "+good", "--json").out) == {"run": "runs/ppo-good", "tags": ["good"]}
+    (note,) = json.loads(rl4sys("note", "ppo", "first", "--json").out)["notes"]
+    assert note["text"] == "first"
+    assert json.loads(rl4sys("plot", "ppo", "--json", "-o", "curve.png").out) == {"plot": "curve.png"}
+
+
 @pytest.mark.slow
 def test_comparing_real_runs_prints_tables_and_writes_a_plot(rl4sys: Here) -> None:
     for seed in (0, 1):

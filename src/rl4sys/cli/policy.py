@@ -50,9 +50,9 @@ def export(
     accepted = BOUND if bound is None else bound
     made = export_policy(trained, chosen, output or usual_name(trained, chosen), accepted)
     if json:
-        facts = {"file": str(made.path), "format": kind, "bytes": made.size, "version": trained.policy.version}
+        description = {"file": str(made.path), "format": kind, "bytes": made.size, "version": trained.policy.version}
         parity = {**made.parity._asdict(), "bound": accepted, "against": made.against}
-        print_json({**facts, "steps": trained.policy.steps, "sha256": trained.policy.sha256, "parity": parity})
+        print_json({**description, "steps": trained.policy.steps, "sha256": trained.policy.sha256, "parity": parity})
         return
     show(f"file    {made.path}, {made.size:,} bytes, version {trained.policy.version}, step {trained.policy.steps:,}")
     show(
@@ -74,15 +74,15 @@ def inspect(source: Source, best: Best = True, json: Json = False, debug: Debug 
     from rl4sys.cli.output import print_json, print_table, show
     from rl4sys.experiments.policies.description import describe_onnx, describe_policy
 
-    facts = describe_onnx(Path(source)) if _is_onnx(source) else describe_policy(_found(source, best=best))
+    description = describe_onnx(Path(source)) if _is_onnx(source) else describe_policy(_found(source, best=best))
     if json:
-        print_json(facts)
+        print_json(description)
         return
-    for line in _summary(facts):
+    for line in _summary(description):
         show(line)
     rows = [
         [op["kind"], ", ".join(op["inputs"]), ", ".join(op["outputs"]), _shapes(op["tensors"]), f"{op['weights']:,}"]
-        for op in facts["ops"]
+        for op in description["ops"]
     ]
     print_table(("op", "from", "to", "tensors", "weights"), rows)
 
@@ -132,23 +132,23 @@ def _is_onnx(source: str) -> bool:
     return source.endswith(".onnx") and Path(source).is_file()
 
 
-def _summary(facts: dict[str, Any]) -> list[str]:
-    arrays = ", ".join(f"{array['name']} {array['dtype']}{array['shape']}" for array in facts["observation"])
-    memory = ", ".join(f"{part['name']} {part['shape']}" for part in facts["memory"])
-    action = ", ".join(f"{name} {value}" for name, value in facts["action"].items() if name != "kind")
+def _summary(description: dict[str, Any]) -> list[str]:
+    arrays = ", ".join(f"{array['name']} {array['dtype']}{array['shape']}" for array in description["observation"])
+    memory = ", ".join(f"{part['name']} {part['shape']}" for part in description["memory"])
+    action = ", ".join(f"{name} {value}" for name, value in description["action"].items() if name != "kind")
     lines = [
-        f"policy       {facts['policy']}",
-        f"version      {facts['version']}, at step {facts['steps']:,}",
-        f"environment  {facts['environment'] or 'unknown'}",
+        f"policy       {description['policy']}",
+        f"version      {description['version']}, at step {description['steps']:,}",
+        f"environment  {description['environment'] or 'unknown'}",
         f"observation  {arrays}",
-        f"normaliser   {', '.join(facts['normaliser']) or 'none'}",
+        f"normaliser   {', '.join(description['normaliser']) or 'none'}",
         f"memory       {memory or 'none'}",
-        f"action       {facts['action']['kind']}: {action}",
-        *(f"{name:<12} {_head(head)}" for name, head in facts["heads"].items()),
-        f"weights      {facts['weights']:,} ({facts['bytes']:,} bytes), SHA-256 {facts['sha256']}",
+        f"action       {description['action']['kind']}: {action}",
+        *(f"{name:<12} {_head(head)}" for name, head in description["heads"].items()),
+        f"weights      {description['weights']:,} ({description['bytes']:,} bytes), SHA-256 {description['sha256']}",
     ]
-    if "onnx" in facts:
-        model = facts["onnx"]
+    if "onnx" in description:
+        model = description["onnx"]
         given = f"{', '.join(model['inputs'])} → {', '.join(model['outputs'])}"
         lines.append(f"onnx         opset {model['opset']}, {model['nodes']} nodes: {given}")
     return lines

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+import yaml
 
 from cli.commands import Here, write_config
 from experiments.runs import PPO, values
@@ -20,7 +22,7 @@ class InlineLauncher:
 
     has_free_slot = True
 
-    def __init__(self, jobs: int) -> None:
+    def __init__(self, jobs: int, cores_each: int | None = None) -> None:
         self._events: list[TrialEvent] = []
 
     def describe(self) -> str:
@@ -31,6 +33,7 @@ class InlineLauncher:
         return bool(self._events)
 
     def start(self, launch: TrialLaunch) -> None:
+        launch.directory.mkdir(parents=True, exist_ok=True)
         (launch.directory / "output.txt").write_text("hello\n" if launch.key == "0" else "")
         events = self._events
         try:
@@ -87,3 +90,23 @@ def test_a_run_that_cannot_start_leaves_its_output(rl4sys: Here, monkeypatch: py
 def test_an_error_of_all_runs_is_reported_before_the_first_starts(rl4sys: Here) -> None:
     code, out, err = rl4sys(*SEEDS, "device=cuda:7")
     assert (code, out, err.count("cuda:7"), Path("runs").exists()) == (2, "", 1, False)
+
+
+def test_a_sweep_runs_through_the_same_driver_and_counts_a_trial_that_an_alert_stopped_as_failed(
+    rl4sys: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rl4sys.laboratory.trials.local_launcher.LocalLauncher", InlineLauncher)
+    sweep = {"base_config": "small.yaml", "sweep": {"algorithm.lr": [1e-3]}}
+    sweep["overrides"] = {"alerts": [{"when": "step >= 96", "do": ["stop"]}]}
+    Path("sweep.yaml").write_text(yaml.safe_dump(sweep))
+    code, _, err = rl4sys("sweep", "sweep.yaml")
+    cause = "an alert stopped it, with a checkpoint: step >= 96: at step 96"
+    assert (code, f"1/1 lr=0.001, seed 0: failed: {cause}" in err) == (1, True)
+    (trial,) = json.loads(Path("runs/sweep/summary.json").read_text())["trials"]
+    assert (trial["status"], trial["cause"].startswith(cause)) == ("failed", True)
+    code, _, err = rl4sys("sweep", "sweep.yaml")
+    assert (code, "lr=0.001, seed 0: resumes at step 96" in err, "1/1 lr=0.001, seed 0: finished" in err) == (
+        0,
+        True,
+        True,
+    )
