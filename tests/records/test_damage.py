@@ -15,7 +15,7 @@ from rl4sys.records import Durability, RecordLog, RecordsDamaged, RecordsGone
 
 @pytest.fixture(autouse=True)
 def _disk_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody pulls the plug in here, and waiting for the disk is most of what 300 small logs cost."""
+    """There is no power cut in these tests, and syncing would take most of the time of 300 small logs."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     monkeypatch.setattr(os, "fdatasync", lambda descriptor: None)
 

@@ -51,7 +51,7 @@ def main() -> None:
     shared = DurableLog(log)
     for thread in range(THREADS):
         threading.Thread(target=appends, args=(shared, run, thread, bool(failpoint)), daemon=True).start()
-    # Ends when whoever started it does, even if that one forgets.
+    # Ends with the process that started it, even without being stopped.
     sys.stdin.read()
     os._exit(0)
 
