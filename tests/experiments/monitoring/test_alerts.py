@@ -222,7 +222,7 @@ def test_a_message_that_cannot_be_sent_is_logged_and_the_run_continues(
     assert "secret" not in caplog.text
 
 
-def test_what_cannot_reach_any address_is_refused_before_a_run_is_made(tmp_path: Path) -> None:
+def test_an_address_that_cannot_be_used_is_refused_before_a_run_is_made(tmp_path: Path) -> None:
     pytest.importorskip("apprise")
     for address, message in (("nosuch://user:secret@x", "nosuch://…"), ("env:NOT_SET_ANYWHERE", "is not set")):
         alert = {"when": "step > 1", "do": ["notify"], "notify": [address]}
