@@ -79,4 +79,5 @@ class OffPolicyConfig(AlgorithmConfig):
             extra_inputs=[spec.name for spec in inputs],
             target=True,
             squeeze=bool(inputs),
+            fused=True,
         )

@@ -62,10 +62,13 @@ class TrainState:
         extra_inputs: Sequence[str] = (),
         target: bool = False,
         squeeze: bool = False,
+        fused: bool = False,
     ) -> Network:
         """A network with an optimizer of its own, and a target network if asked for; see `Network`."""
         optimizer = self.optimizer(name, [program], settings, members=members, frozen=frozen, initialize=initialize)
-        network = Network(program, outputs, optimizer, extra_inputs=extra_inputs, target=target, squeeze=squeeze)
+        network = Network(
+            program, outputs, optimizer, extra_inputs=extra_inputs, target=target, squeeze=squeeze, fused=fused
+        )
         if target:
             self._targets[name] = network
         return network

@@ -31,8 +31,12 @@ class Network:
         extra_inputs: Sequence[str] = (),
         target: bool = False,
         squeeze: bool = False,
+        fused: bool = False,
     ) -> None:
-        """`extra_inputs` names what is passed beside the observation; `squeeze` drops the last axis, of size 1."""
+        """`extra_inputs` names what is passed beside the observation; `squeeze` drops the last axis, of size 1.
+
+        `fused` layers are one step of autograd: faster for ensembles and wide networks, slower for small ones.
+        """
         self.optimizer = optimizer
         self._outputs, self._extra_inputs, self._squeezes = tuple(outputs), tuple(extra_inputs), squeeze
         parameters = optimizer.parameters
@@ -44,7 +48,8 @@ class Network:
         variants.append(self.target_parameters.views if self.target_parameters is not None else frozen)
         pool = BufferPool()
         self._trained, self._frozen, self._first, self._target = (
-            EnsembleProgram(program, tensors, pool, fused=not optimizer.is_compiled).steps for tensors in variants
+            EnsembleProgram(program, tensors, pool, fused=fused and not optimizer.is_compiled).steps
+            for tensors in variants
         )
 
     def __call__(self, observation: TensorMap, *extra: torch.Tensor) -> Any:
