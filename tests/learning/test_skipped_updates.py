@@ -28,8 +28,8 @@ class Failing(RecordingAlgorithm):
         return super().update(batch)
 
 
-def learner_of(*numbers: int, patience: int = 2) -> Learner:
-    return Learner(Failing(*numbers), TrajectoryBuffer(OnceFresh(12, 9)), patience=patience)
+def learner_of(*numbers: int, max_skipped_in_row: int = 2) -> Learner:
+    return Learner(Failing(*numbers), TrajectoryBuffer(OnceFresh(12, 9)), max_skipped_in_row=max_skipped_in_row)
 
 
 def test_skipped_updates_are_counted_separately_and_publish_nothing() -> None:
@@ -59,7 +59,7 @@ def test_too_many_skipped_updates_in_a_row_raise_diverged() -> None:
 
 
 def test_the_counts_are_saved_and_a_state_without_them_is_understood() -> None:
-    learner, other = learner_of(2, patience=9), learner_of()
+    learner, other = learner_of(2, max_skipped_in_row=9), learner_of()
     learner.learn(experience(0))
     learner.learn(experience(1))
     state = dict(learner.state())

@@ -87,7 +87,7 @@ class PPO:
     """Improves a policy and a critic from batches of recent experience."""
 
     def __init__(self, config: PPOConfig, problem: Problem) -> None:
-        self.config, self.problem = config, problem
+        self.config, self.action, self.mask = config, problem.action, problem.mask
         self.policies, actor = _policies(problem)
         critic, value = problem.value_program()
         self.train_state = state = TrainState(problem, self.policies)
@@ -185,9 +185,9 @@ class PPO:
 
     def likelihood(self, batch: AdvantageBatch) -> ActionLikelihood:
         """Log-probability of the actions under the present policy, and its entropy."""
-        allowed = self.problem.allowed(batch.observation)
+        allowed = batch.observation[self.mask] if self.mask else None
         log_std = self.actor.optimizer.parameters.views.get("log_std")
-        return action_likelihood(self.problem.action, self.actor(batch.observation), batch.action, allowed, log_std)
+        return action_likelihood(self.action, self.actor(batch.observation), batch.action, allowed, log_std)
 
     def minibatches(self, rows: AdvantageBatch, epochs: int) -> Iterator[AdvantageBatch]:
         """Every row once per epoch, in random order, with advantages normalised per minibatch."""

@@ -10,19 +10,17 @@ from typing import Protocol
 
 import torch
 
-from rl4sys.algorithms import Algorithm, Problem
+from rl4sys.algorithms import Algorithm
 from rl4sys.collection import Collected, PipelinedSource, PipelineSetup, PooledSource, SteppedSource
 from rl4sys.environments import EnvironmentSpec, Grade, GymnasiumConfig
 from rl4sys.experience import ArraySpec
 from rl4sys.experiments.config import ExperimentConfig
 from rl4sys.experiments.evaluation_environments import EvaluationEnvironments
-from rl4sys.experiments.threads import one_thread
 from rl4sys.learning import (
     EnvironmentGoals,
     Evaluation,
     Learner,
-    ObservationStatistics,
-    RewardScale,
+    LearnerAssembly,
     evaluate,
 )
 from rl4sys.replay import AvailableSpace, BufferContext, UnsuitableBuffer, require_space
@@ -72,18 +70,23 @@ class Components:
 
     def algorithm(self) -> Algorithm:
         """The algorithm, with fresh weights."""
-        spec, config = self.environment_spec(), self.config
-        problem = Problem(
-            observation=spec.observation,
-            action=spec.action,
-            networks=config.network,
+        spec = self.environment_spec()
+        return self._assembly().build_algorithm(spec.observation, spec.action)
+
+    def _assembly(self) -> LearnerAssembly:
+        config = self.config
+        return LearnerAssembly(
+            algorithm=config.algorithm,
+            network=config.network,
+            buffer=config.buffer,
+            seeds=self.seeds,
             device=self.device,
-            seeds=Seeds(self.seeds.integer("algorithm")),
-            standardize=config.environment.normalize_obs,
+            normalize_obs=config.environment.normalize_obs,
+            normalize_reward=config.environment.normalize_reward,
+            compile=config.experiment.compile,
+            total_steps=config.training.total_timesteps,
+            max_skipped_in_row=config.stability.skipped_in_row,
         )
-        # The number of threads changes the last bits of what is drawn, and it is chosen only when there is a network.
-        with one_thread():
-            return config.algorithm.build(problem)
 
     def buffer_context(self, observation: tuple[ArraySpec, ...], scratch: Path) -> BufferContext:
         """What the buffer may know of this experiment."""
@@ -108,17 +111,7 @@ class Components:
             _log.info("replay: %s", cost)
         # Where steps are spent on resets (at worst every second one), a turn cannot fill the buffer.
         size = config.buffer.size if config.environment.acts_every_step else -(-config.buffer.size // 2)
-        pace = config.algorithm.pace(size)
-        context = self.buffer_context(explore.observation, scratch)
-        buffer = config.buffer.build(pace, self.seeds.generator("replay"), config.algorithm.window, context)
-        return Learner(
-            algorithm,
-            buffer,
-            total_steps=config.training.total_timesteps,
-            observations=ObservationStatistics(explore.observation) if config.environment.normalize_obs else None,
-            rewards=RewardScale(config.algorithm.gamma) if config.environment.normalize_reward else None,
-            patience=config.stability.skipped_in_row,
-        )
+        return self._assembly().build_learner(algorithm, self.buffer_context(explore.observation, scratch), size)
 
     def source(self, learner: Learner) -> Source:
         """Local collection, in this process or in others."""

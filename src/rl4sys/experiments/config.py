@@ -42,6 +42,9 @@ class ExperimentSection(Config):
     """`auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:1`."""
     threads: int | None = Field(None, ge=1)
     """Threads that torch computes with; measured at the start if not given. The number changes the bits."""
+    compile: bool = False
+    """Compile losses with `torch.compile`: faster updates of small networks after a minute of compiling. It changes
+    the last bits, and needs a C++ compiler."""
     directory: str = "runs"
     """Where run directories are made."""
 

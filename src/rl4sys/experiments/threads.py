@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import torch
 from threadpoolctl import ThreadpoolController
@@ -59,17 +58,6 @@ def threads_for(config: ExperimentConfig, policy: PolicySpec) -> int:
     waits = isinstance(config.algorithm.pace(config.buffer.size), Ratio)
     cores = max(1, len(usable_cores()) - (training.collectors if training.pipelined and not waits else 0))
     return measure_threads(policy, config.algorithm.update_size(), cores=cores)
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Let torch compute with one thread within this context."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def act_with_one_thread() -> None:

@@ -1,5 +1,6 @@
 """Feeds segments to an algorithm, publishes versions, evaluates."""
 
+from rl4sys.learning.assembly import LearnerAssembly
 from rl4sys.learning.devices import DeviceUnavailable, choose_device
 from rl4sys.learning.environment_goals import EnvironmentGoals
 from rl4sys.learning.evaluation import EndlessEpisode, Evaluation, evaluate
@@ -17,6 +18,7 @@ __all__ = [
     "EnvironmentGoals",
     "Evaluation",
     "Learner",
+    "LearnerAssembly",
     "ObservationStatistics",
     "OutOfMemory",
     "RewardScale",

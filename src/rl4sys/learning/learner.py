@@ -11,9 +11,7 @@ from rl4sys.engine import Algorithm, Progress, UpdateResult, run_update
 from rl4sys.experience import Array, Segment
 from rl4sys.learning.normalizers import ObservationStatistics, RewardScale
 from rl4sys.learning.out_of_memory import OutOfMemory
-from rl4sys.learning.skipped_updates import MAX_SKIPPED_IN_ROW as PATIENCE
-from rl4sys.learning.skipped_updates import Diverged
-from rl4sys.learning.skipped_updates import SkippedUpdates as Skips
+from rl4sys.learning.skipped_updates import MAX_SKIPPED_IN_ROW, Diverged, SkippedUpdates
 from rl4sys.networks import NonFiniteUpdate, is_out_of_memory
 from rl4sys.state import State, require
 from rl4sys.weights import ModelStore
@@ -59,16 +57,16 @@ class Learner:
         total_steps: int | None = None,
         observations: ObservationStatistics | None = None,
         rewards: RewardScale | None = None,
-        patience: int = PATIENCE,
+        max_skipped_in_row: int = MAX_SKIPPED_IN_ROW,
     ) -> None:
-        """`patience` is the number of updates in a row that may be skipped because they are not finite."""
+        """`max_skipped_in_row` updates may be skipped because they are not finite; one more counts as divergence."""
         self.algorithm = algorithm
         self.buffer = buffer
         self.steps = 0
         self.updates = 0
         self.progress = Progress()
         """How far the run had come when the schedules were last applied."""
-        self.skips = Skips(patience)
+        self.skips = SkippedUpdates(max_skipped_in_row)
         self.on_skip: Callable[[Any, NonFiniteUpdate], None] = lambda batch, error: None
         """Called with the batch of an update that is skipped, and the reason."""
         self._updating: Updating = lambda batch: run_update(algorithm, batch)
@@ -167,7 +165,7 @@ class Learner:
     def restore(self, state: State) -> None:
         """Continue exactly where `state` was taken."""
         # Earlier versions saved neither of the two.
-        state = {"skips": Skips().state(), "metrics": {}, **state}
+        state = {"skips": SkippedUpdates().state(), "metrics": {}, **state}
         require(
             state, "steps", "updates", "skips", "algorithm", "metrics", "buffer", "store", "observations", "rewards"
         )

@@ -36,7 +36,7 @@ class EnsembleProgram:
         *,
         fused: bool = True,
     ) -> None:
-        """Programs that take turns may share a pool. Without `fused` every op is torch's own, for `torch.compile`."""
+        """Programs that take turns may share a pool. `fused` chains are one step of autograd each."""
         unknown = sorted({op.kind for op in program.ops} - FUNCTIONS.keys())
         if unknown:
             raise UnknownOp(f"Torch lacks the ops {unknown}; add them to rl4sys.networks.FUNCTIONS.")
@@ -78,8 +78,6 @@ class EnsembleProgram:
 
         A concatenation that only a layer reads belongs to it: not all of its inputs need a gradient.
         """
-        if not self._is_fused:
-            return 0
         end = place
         if ops[end].kind == "concat" and end + 1 < len(ops) and self._only_reader(ops[end], ops[end + 1]):
             end += 1
@@ -104,7 +102,7 @@ class EnsembleProgram:
             elif op.kind in FUSED:
                 layers[-1] = layers[-1]._replace(activation=op.kind)
         self._note(ops, output)
-        return ChainStep(LayerChain(layers, self._pool), inputs, output)
+        return ChainStep(LayerChain(layers, self._pool, fused=self._is_fused), inputs, output)
 
     def _runs_at_once(self, op: Op) -> bool:
         """Whether an op can run for all members in one call, or is the same for all."""
@@ -112,7 +110,7 @@ class EnsembleProgram:
         owns = [name in self._stacked_tensors for name in op.tensors]
         if not any((*reads, *owns)) or op.kind in _ELEMENTWISE:
             return True
-        return (op.kind == "layer_norm" and all((*reads, *owns))) or (_is_layer(op) and all(owns))
+        return op.kind == "layer_norm" and all((*reads, *owns))
 
     def _line_at(self, ops: Sequence[Op], place: int) -> int:
         """How many ops from here on, none of them part of a chain, are read by the next one only."""
@@ -126,8 +124,6 @@ class EnsembleProgram:
         self._note([op], *op.outputs)
         if op.kind == "layer_norm" and op.outputs[0] in self._stacked_registers:
             return self._layer_norm(op)
-        if _is_layer(op) and op.outputs[0] in self._stacked_registers:
-            return self._linear(op)
 
         def run(registers: Registers) -> None:
             outputs = function(op, [registers[name] for name in op.inputs], tensors)
@@ -164,14 +160,6 @@ class EnsembleProgram:
             x = registers[op.inputs[0]]
             level = F.layer_norm(x, x.shape[-1:], eps=epsilon)
             registers[op.outputs[0]] = torch.addcmul(bias.unsqueeze(1), level, gain.unsqueeze(1))
-
-        return run
-
-    def _linear(self, op: Op) -> ProgramStep:
-        weight, bias = (self._tensors[name] for name in op.tensors)
-
-        def run(registers: Registers) -> None:
-            registers[op.outputs[0]] = registers[op.inputs[0]] @ weight + bias.unsqueeze(1)
 
         return run
 

@@ -1,8 +1,8 @@
-"""Chains of fully connected layers as one step of autograd, with a backward pass of their own.
+"""Chains of fully connected layers, either layer by layer or as one step of autograd with its own backward pass.
 
-Autograd allocates every intermediate result and keeps a node for it. Here hidden layers lie in buffers that are reused,
-gradients are added straight to where the optimizer reads them, and gradients that are not needed (of frozen weights, of
-observations) are not computed.
+Autograd allocates every intermediate result and keeps a node for it. In a fused chain hidden layers lie in buffers that
+are reused, gradients are added straight to where the optimizer reads them, and gradients that are not needed (of frozen
+weights, of observations) are not computed. That pays for ensembles and wide layers.
 """
 
 from __future__ import annotations
@@ -65,9 +65,10 @@ def release_buffers() -> None:
 
 
 class LayerChain:
-    """Layers in sequence over rows [B, …] or, with members, [n, B, …]; differentiable by autograd, once per result."""
+    """Layers in sequence over rows [B, …] or, with members, [n, B, …]; if fused, a result is differentiated once."""
 
-    def __init__(self, layers: Sequence[Layer], pool: BufferPool) -> None:
+    def __init__(self, layers: Sequence[Layer], pool: BufferPool, *, fused: bool) -> None:
+        self._plain = None if fused else layers
         self._tensors = [tensor for layer in layers for tensor in (layer.weight, layer.bias)]
         self._is_stacked = layers[0].weight.ndim == 3
         self._trains = any(tensor.requires_grad for tensor in self._tensors)
@@ -78,6 +79,8 @@ class LayerChain:
 
     def __call__(self, parts: Sequence[torch.Tensor]) -> torch.Tensor:
         """The result for inputs that are concatenated: [B, i₁], [B, i₂], … or with a leading axis of members."""
+        if self._plain is not None:
+            return self._layer_by_layer(self._plain, parts)
         if torch.is_grad_enabled() and (self._trains or any(part.requires_grad for part in parts)):
             result: torch.Tensor = _ChainFunction.apply(self, len(parts), *parts, *self._tensors)  # type: ignore[no-untyped-call]  # torch does not annotate it
             return result
@@ -85,6 +88,14 @@ class LayerChain:
             inputs, result = self.run(parts)
             self._pool.give(inputs[1:])
             return result
+
+    def _layer_by_layer(self, layers: Sequence[Layer], parts: Sequence[torch.Tensor]) -> torch.Tensor:
+        x = self._joined(parts)
+        for weight, bias, activation in layers:
+            x = x @ weight + bias.unsqueeze(1) if self._is_stacked else torch.addmm(bias, x, weight)
+            if activation is not None:
+                x = torch.relu(x) if activation == "relu" else torch.tanh(x)
+        return x
 
     def run(self, parts: Sequence[torch.Tensor]) -> tuple[list[torch.Tensor], torch.Tensor]:
         """The input of every layer, all but the first in buffers of the pool, and the result; autograd must be off."""

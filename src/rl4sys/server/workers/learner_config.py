@@ -11,12 +11,11 @@ from typing import Annotated, Any
 import torch
 from pydantic import Field, model_validator
 
-from rl4sys.algorithms import ALGORITHMS, AlgorithmConfig, Problem, with_usual_buffer
+from rl4sys.algorithms import ALGORITHMS, AlgorithmConfig, with_usual_buffer
 from rl4sys.config import Config, ConfigError, load_plugins, parse
 from rl4sys.learning import (
     Learner,
-    ObservationStatistics,
-    RewardScale,
+    LearnerAssembly,
 )
 from rl4sys.networks import NETWORKS, NetworksConfig
 from rl4sys.policy import (
@@ -113,26 +112,18 @@ def build_learner(
     A replay buffer on disk is kept in `scratch`. One that does not fit is refused if the learner `is_new`.
     """
     _require_affordable(config, setup)
-    seeds = Seeds(config.seed)
-    problem = Problem(
-        observation=setup.observation,
-        action=setup.action,
-        networks=config.network,
+    assembly = LearnerAssembly(
+        algorithm=config.algorithm,
+        network=config.network,
+        buffer=config.buffer,
+        seeds=Seeds(config.seed),
         device=device,
-        seeds=Seeds(seeds.integer("algorithm")),
-        standardize=config.normalize_obs,
+        normalize_obs=config.normalize_obs,
+        normalize_reward=config.normalize_reward,
     )
-    algorithm = config.algorithm.build(problem)
-    pace = config.algorithm.pace(config.buffer.size)
-    explore = algorithm.policies.explore
-    _check_replay(config, config.buffer.cost(explore.segment_schema()), scratch, is_new=is_new)
-    context = BufferContext(setup.observation, scratch)
-    return Learner(
-        algorithm,
-        config.buffer.build(pace, seeds.generator("replay"), config.algorithm.window, context),
-        observations=ObservationStatistics(explore.observation) if config.normalize_obs else None,
-        rewards=RewardScale(config.algorithm.gamma) if config.normalize_reward else None,
-    )
+    algorithm = assembly.build_algorithm(setup.observation, setup.action)
+    _check_replay(config, config.buffer.cost(algorithm.policies.explore.segment_schema()), scratch, is_new=is_new)
+    return assembly.build_learner(algorithm, BufferContext(setup.observation, scratch))
 
 
 def _check_replay(config: LearnerConfig, cost: ReplayCost | None, scratch: Path, *, is_new: bool) -> None:

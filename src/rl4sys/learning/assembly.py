@@ -1,0 +1,87 @@
+"""Puts a learner together, for runs and for servers alike."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+
+from rl4sys.engine import Algorithm, AlgorithmConfig, Problem
+from rl4sys.experience import ArraySpec
+from rl4sys.learning.learner import Learner
+from rl4sys.learning.normalizers import ObservationStatistics, RewardScale
+from rl4sys.learning.skipped_updates import MAX_SKIPPED_IN_ROW
+from rl4sys.networks import NetworksConfig
+from rl4sys.policy import ActionSpec
+from rl4sys.replay import BufferConfig, BufferContext
+from rl4sys.seeding import Seeds
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class LearnerAssembly:
+    """The configs that determine a learner. Equal assemblies learn the same from the same segments."""
+
+    algorithm: AlgorithmConfig
+    network: NetworksConfig
+    buffer: BufferConfig
+    seeds: Seeds
+    device: torch.device
+    normalize_obs: bool = False
+    normalize_reward: bool = False
+    compile: bool = False
+    total_steps: int | None = None
+    max_skipped_in_row: int = MAX_SKIPPED_IN_ROW
+
+    def build_algorithm(self, observation: tuple[ArraySpec, ...], action: ActionSpec) -> Algorithm:
+        """The algorithm with initial weights."""
+        problem = Problem(
+            observation=observation,
+            action=action,
+            networks=self.network,
+            device=self.device,
+            seeds=Seeds(self.seeds.integer("algorithm")),
+            standardize=self.normalize_obs,
+            compile=self.compile and _can_compile(),
+        )
+        # The number of threads changes the last bits of orthogonal matrices, and it is measured later.
+        with _one_thread():
+            return self.algorithm.build(problem)
+
+    def build_learner(self, algorithm: Algorithm, context: BufferContext, pace_steps: int | None = None) -> Learner:
+        """The learner around an algorithm; `pace_steps` replaces the buffer's size in the algorithm's pace."""
+        pace = self.algorithm.pace(pace_steps or self.buffer.size)
+        return Learner(
+            algorithm,
+            self.buffer.build(pace, self.seeds.generator("replay"), self.algorithm.window, context),
+            total_steps=self.total_steps,
+            observations=ObservationStatistics(context.observation) if self.normalize_obs else None,
+            rewards=RewardScale(self.algorithm.gamma) if self.normalize_reward else None,
+            max_skipped_in_row=self.max_skipped_in_row,
+        )
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _can_compile() -> bool:
+    """Whether there is a C++ compiler, without which `torch.compile` fails at the first update."""
+    if any(shutil.which(name) for name in ("g++", "c++", "clang++")):
+        return True
+    _log.warning(
+        "experiment.compile: no C++ compiler was found, so losses are not compiled; install one (on Debian: apt-get "
+        "install g++)."
+    )
+    return False
