@@ -64,7 +64,7 @@ def test_the_gradient_of_a_batch_is_that_of_the_papers(double: bool, masked: boo
     np.testing.assert_allclose(feedback["priority"], np.abs(errors(named(layout, flat))), atol=1e-5)
 
 
-def test_nothing_follows_a_termination_but_a_truncation_is_followed() -> None:
+def test_targets_bootstrap_after_a_truncation_and_not_after_a_termination() -> None:
     batch = transitions(problem())
     ended, open_ = (replace(batch, discount=np.full(12, d, np.float32)) for d in (0.0, 1.0))
     q = values(dqn(), batch.observation["observation"].tolist())[np.arange(12), batch.action]
@@ -95,7 +95,7 @@ def test_the_target_changes_only_when_enough_updates_were_made() -> None:
     assert copies == [False, False, True, False, False, True]
 
 
-def test_a_target_may_move_slowly() -> None:
+def test_a_target_network_can_move_by_a_share() -> None:
     algorithm = dqn(target_update_interval=1, polyak=0.25, lr=0.01)
     before = flat_of(algorithm, "q.target")
     run_update(algorithm, transitions(problem()))
@@ -151,7 +151,7 @@ def test_actions_that_dqn_cannot_choose_are_refused_with_advice(action: ActionSp
         DQNConfig().build(problem(action))
 
 
-def test_first_weights_lie_within_the_inverse_root_of_the_inputs() -> None:
+def test_initial_weights_are_within_one_over_the_root_of_the_fan_in() -> None:
     found = named(acting(dqn()).layout, flat_of(dqn()))
     for layer, inputs in (("actor.0", 3), ("actor.action", 4)):
         both = np.concatenate([found[f"{layer}.weight"].ravel(), found[f"{layer}.bias"]])

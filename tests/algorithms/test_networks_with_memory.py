@@ -36,5 +36,5 @@ def test_a_network_with_memory_is_refused_by_algorithms_that_learn_from_single_s
         config.build(dataclasses.replace(problem(), networks=networks))
 
 
-def test_dqn_does_not_mind_the_network_of_a_critic_that_it_does_not_have() -> None:
+def test_dqn_ignores_the_network_of_the_critic() -> None:
     DQNConfig().build(dataclasses.replace(problem(), networks=NetworksConfig(actor=NONE, critic=MEMORY)))

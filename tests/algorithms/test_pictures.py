@@ -44,7 +44,7 @@ def experiment(algorithm: Settings, steps: int, *, continuous: bool = False, **p
         *((name, True) for name in ("ppo", "sac", "sql", "td3", "ddpg")),
     ],
 )
-def test_every_algorithm_trains_the_kernels_that_travel(name: str, continuous: bool) -> None:
+def test_every_algorithm_trains_the_published_kernels(name: str, continuous: bool) -> None:
     settings = {"name": name} | ({} if name == "ppo" else {"batch_size": 16, "learning_starts": 24})
     parts = components(experiment(settings, 256, continuous=continuous, keep_state=True))
     learner = parts.learner()
@@ -65,25 +65,25 @@ def test_every_algorithm_trains_the_kernels_that_travel(name: str, continuous: b
     assert np.isfinite(policy.act(shown, noise.at(0)).action).all()
 
 
-def test_ppo_sees_which_way_it_flies_in_two_pictures() -> None:
+def test_ppo_learns_the_direction_of_flight_from_two_frames() -> None:
     assert greedy_return(experiment(PPO | {"lr": 0.005}, 1_792)) > 2.0
 
 
-def test_one_picture_does_not_show_it() -> None:
+def test_one_frame_does_not_show_the_direction() -> None:
     assert abs(greedy_return(experiment(PPO | {"lr": 0.005}, 512, stack=1))) < 2.0
 
 
-def test_dqn_sees_which_way_it_flies() -> None:
+def test_dqn_learns_the_direction_of_flight() -> None:
     assert greedy_return(experiment(DQN | {"lr": 0.003, "batch_size": 32}, 896)) > 2.0
 
 
 @pytest.mark.slow
-def test_sac_sees_which_way_it_flies() -> None:
+def test_sac_learns_the_direction_of_flight() -> None:
     assert greedy_return(experiment(REPLAY | {"name": "sac", "temperature": 0.05}, 3_072)) > 1.5
 
 
 @pytest.mark.slow
-def test_td3_flies_with_it() -> None:
+def test_td3_learns_to_follow_the_direction_of_flight() -> None:
     # A policy that ignores the pictures loses 1.5.
     settings = REPLAY | {"name": "td3", "exploration_std": 0.3}
     assert greedy_return(experiment(settings, 4_096, continuous=True)) > -1.1

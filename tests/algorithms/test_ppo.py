@@ -57,7 +57,7 @@ def test_every_epoch_has_its_own_order() -> None:
 
 
 @pytest.mark.parametrize(("steps", "share"), [(0, 1.0), (250, 0.75), (1000, 0.0), (1200, 0.0)])
-def test_the_step_size_falls_to_zero_over_the_run(steps: int, share: float) -> None:
+def test_the_learning_rate_is_annealed_to_zero_over_the_run(steps: int, share: float) -> None:
     algorithm = ppo(lr=0.01, epochs=1, minibatch_size=1000)
     before = weights(algorithm)
     algorithm.train_state.advance(Progress(steps, 1000))
@@ -68,20 +68,20 @@ def test_the_step_size_falls_to_zero_over_the_run(steps: int, share: float) -> N
 
 
 @pytest.mark.parametrize("settings", [{"anneal_lr": False}, {}], ids=["constant", "no end known"])
-def test_the_step_size_stays_where_nothing_is_annealed(settings: dict[str, Any]) -> None:
+def test_the_learning_rate_is_constant_without_annealing(settings: dict[str, Any]) -> None:
     algorithm = ppo(lr=0.01, **settings)
     algorithm.train_state.advance(Progress(500, None if not settings else 1000))
     assert run_update(algorithm, fixed_batch(problem()))[0]["lr"] == 0.01
 
 
-def test_a_batch_is_left_once_the_policy_has_moved_far_enough() -> None:
+def test_training_on_a_batch_stops_at_the_target_kl() -> None:
     algorithm = ppo(lr=0.02, epochs=20, minibatch_size=16, target_kl=0.01)
     metrics, _ = run_update(algorithm, own_batch(algorithm, problem()))
     assert 0.5 <= metrics["epochs"] < 20
     assert metrics["epochs"] % 0.5 == 0
 
 
-def test_a_batch_that_lies_too_far_away_is_not_learned_from() -> None:
+def test_a_batch_beyond_the_target_kl_takes_no_step() -> None:
     algorithm = ppo(target_kl=1e-6)
     before = weights(algorithm)
     metrics, _ = run_update(algorithm, fixed_batch(problem()))
@@ -108,20 +108,20 @@ def test_older_experience_is_weighted_up_to_a_bound() -> None:
     assert metrics["mean_age"] == pytest.approx((4 * 2 + 7 * 1) / 17)
 
 
-def test_experience_of_a_quite_different_policy_is_bounded_without_overflow() -> None:
+def test_importance_weights_of_a_very_different_policy_do_not_overflow() -> None:
     batch = fixed_batch(problem(), ages=(1, 1, 1))
     impossible = replace(batch, extras={"log_prob": np.full_like(batch.reward, -200.0)})
     metrics, _ = run_update(ppo(max_importance=2.0), impossible)
     assert metrics["effective_sample_share"] == pytest.approx(1.0)
 
 
-def test_a_batch_that_is_left_early_reports_what_others_report() -> None:
+def test_a_batch_that_stops_early_reports_the_same_metrics() -> None:
     early, _ = run_update(ppo(target_kl=1e-6), fixed_batch(problem()))
     whole, _ = run_update(ppo(), fixed_batch(problem()))
     assert set(whole) == set(early)
 
 
-def test_older_experience_of_an_equal_policy_counts_like_fresh_one() -> None:
+def test_older_experience_of_an_equal_policy_has_weight_one() -> None:
     fresh, older = (ppo(lr=0.01, minibatch_size=8) for _ in range(2))
     run_update(fresh, own_batch(fresh, problem()))
     run_update(older, own_batch(older, problem(), ages=(3,)))
@@ -129,7 +129,7 @@ def test_older_experience_of_an_equal_policy_counts_like_fresh_one() -> None:
 
 
 @pytest.mark.parametrize("action", [DISCRETE, BOX], ids=["discrete", "box"])
-def test_only_the_actor_travels(action: Any) -> None:
+def test_only_the_weights_of_the_actor_are_published(action: Any) -> None:
     algorithm = ppo(action)
     layout = acting(algorithm).layout
     program = algorithm.policies.explore.program
@@ -158,7 +158,7 @@ def test_statistics_are_never_trained() -> None:
     assert found["observation.scale"].tolist() == [1.0] * 3
 
 
-def test_first_weights_are_orthogonal_with_small_choices() -> None:
+def test_initial_weights_are_orthogonal_with_a_small_last_layer() -> None:
     algorithm = ppo(BoxAction((-1.0,), (1.0,)), log_std_init=-0.7)
     found = named(acting(algorithm).layout, weights(algorithm))
     hidden = found["actor.0.weight"]
@@ -169,7 +169,7 @@ def test_first_weights_are_orthogonal_with_small_choices() -> None:
     assert found["log_std"] == pytest.approx([-0.7])
 
 
-def test_actor_and_critic_may_have_step_sizes_of_their_own() -> None:
+def test_actor_and_critic_can_have_separate_learning_rates() -> None:
     algorithm = ppo(lr=0.01, critic_lr=0.03, epochs=1, minibatch_size=1000)
     before = {name: flat_of(algorithm, name) for name in ("actor", "critic")}
     run_update(algorithm, fixed_batch(problem()))
@@ -178,7 +178,7 @@ def test_actor_and_critic_may_have_step_sizes_of_their_own() -> None:
         assert np.abs(flat_of(algorithm, name) - before[name]).max() == pytest.approx(lr, rel=0.02)
 
 
-def test_a_critic_with_passes_of_its_own_learns_on_after_the_policy_was_left() -> None:
+def test_a_critic_with_separate_epochs_continues_after_the_policy_stops() -> None:
     algorithm = ppo(lr=0.02, epochs=20, critic_epochs=3, minibatch_size=16, target_kl=0.01)
     twin = ppo(lr=0.02, epochs=20, critic_epochs=4, minibatch_size=16, target_kl=0.01)
     batch = own_batch(algorithm, problem())

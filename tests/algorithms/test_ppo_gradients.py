@@ -48,7 +48,7 @@ def test_the_gradient_of_a_batch_is_that_of_the_papers(case: str) -> None:
     )
 
 
-def test_a_held_back_critic_has_the_gradient_of_the_paper() -> None:
+def test_a_clipped_value_loss_has_the_gradient_of_the_paper() -> None:
     config = PPOConfig(**WHOLE | {"lr": 0.05, "epochs": 2, "anneal_lr": False}, clip_value=0.02)
     algorithm, batch = config.build(problem()), fixed_batch(problem())
     expected = Expected.of(algorithm, DISCRETE, config, batch)
@@ -78,12 +78,12 @@ def slope(ratio: float, advantage: float, weight: float = 1.0) -> float:
 
 
 @pytest.mark.parametrize(("ratio", "advantage"), [(1.3, 2.0), (0.7, -2.0)])
-def test_a_policy_that_has_moved_far_enough_is_pushed_no_further(ratio: float, advantage: float) -> None:
+def test_a_clipped_ratio_has_no_gradient(ratio: float, advantage: float) -> None:
     assert slope(ratio, advantage) == 0.0
 
 
 @pytest.mark.parametrize(("ratio", "advantage"), [(0.7, 2.0), (1.3, -2.0), (1.1, 2.0), (0.9, -2.0), (1.0, 2.0)])
-def test_a_policy_that_may_still_move_is_pushed_along_the_advantage(ratio: float, advantage: float) -> None:
+def test_an_unclipped_ratio_has_a_gradient_along_the_advantage(ratio: float, advantage: float) -> None:
     assert slope(ratio, advantage) == pytest.approx(-ratio * advantage, abs=1e-12)
     assert slope(ratio, advantage, weight=0.5) == pytest.approx(-0.5 * ratio * advantage, abs=1e-12)
 
@@ -92,7 +92,7 @@ def test_a_policy_that_may_still_move_is_pushed_along_the_advantage(ratio: float
     ("value", "outcome", "expected"),
     [(1.0, 3.0, -2.0), (2.0, 3.0, 0.0), (2.0, 0.0, 2.0), (0.0, -3.0, 0.0), (0.0, 3.0, -3.0)],
 )
-def test_a_critic_that_went_too_far_towards_its_target_is_held(value: float, outcome: float, expected: float) -> None:
+def test_a_clipped_value_has_no_gradient(value: float, outcome: float, expected: float) -> None:
     # The earlier prediction is 1 and the clip 0.5.
     moved = torch.tensor([value], dtype=torch.float64, requires_grad=True)
     algorithm = ppo(clip_value=0.5)
@@ -112,7 +112,7 @@ def test_entropy_of_choices_has_its_known_gradient() -> None:
     torch.testing.assert_close(logits.grad, expected, atol=1e-12, rtol=0)
 
 
-def test_forbidden_choices_get_no_gradient() -> None:
+def test_masked_actions_get_no_gradient() -> None:
     logits = torch.randn(2, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0), requires_grad=True)
     mask = torch.tensor([[True, False, True, True, True], [True, True, True, False, True]])
     log_prob, entropy = multi_categorical(logits, torch.tensor([[0, 1], [2, 1]]), mask, (3, 2))
@@ -122,7 +122,7 @@ def test_forbidden_choices_get_no_gradient() -> None:
     assert logits.grad[~mask].tolist() == [0.0, 0.0]
 
 
-def test_a_gaussian_is_that_of_torch() -> None:
+def test_the_gaussian_equals_that_of_torch() -> None:
     mean, action = torch.randn(2, 6, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     log_std = torch.tensor([-1.0, 0.0, 0.5], dtype=torch.float64)
     found, known = gaussian(mean, log_std, action), torch.distributions.Normal(mean, log_std.exp())
@@ -130,7 +130,7 @@ def test_a_gaussian_is_that_of_torch() -> None:
     torch.testing.assert_close(found.entropy, known.entropy().sum(-1), atol=1e-12, rtol=0)
 
 
-def test_gradients_are_shortened_to_the_longest_allowed() -> None:
+def test_gradients_are_clipped_to_the_maximum_norm() -> None:
     algorithm = ppo(epochs=1, minibatch_size=1000, max_grad_norm=0.1)
     metrics, _ = run_update(algorithm, fixed_batch(problem()))
     assert metrics["gradient_norm"] > 0.1

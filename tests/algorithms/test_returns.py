@@ -59,7 +59,7 @@ def naive_advantages(parts: list[Segment], gamma: float, gae_lambda: float) -> l
 
 @settings(max_examples=100, deadline=None)
 @given(seed=st.integers(0, 10**6), other=st.integers(0, 10**6), gamma=FACTORS, gae_lambda=FACTORS)
-def test_advantages_are_the_discounted_errors_of_each_unbroken_piece(
+def test_advantages_are_the_discounted_errors_of_each_unbroken_sequence(
     seed: int, other: int, gamma: float, gae_lambda: float
 ) -> None:
     first, second = joined(experience(seed)), joined(experience(other))
@@ -113,7 +113,7 @@ def test_a_window_of_one_step_is_an_ordinary_transition() -> None:
     assert bootstrap.tolist() == [0.5, 0.0]
 
 
-def test_explained_variance_tells_good_predictions_from_useless_ones() -> None:
+def test_explained_variance_is_one_for_perfect_and_zero_for_constant_predictions() -> None:
     outcome = torch.tensor([1.0, 2.0, 3.0])
     assert explained_variance(outcome, outcome) == 1.0
     assert explained_variance(torch.full((3,), 7.0), outcome) == pytest.approx(0.0)

@@ -84,7 +84,7 @@ def test_the_gradient_of_the_actor_is_that_of_the_paper(objective: str) -> None:
     assert metrics["actor_loss"] == pytest.approx(loss(named(layout, flat)), abs=1e-5)
 
 
-def test_nothing_follows_a_termination_but_a_truncation_is_followed() -> None:
+def test_targets_bootstrap_after_a_truncation_and_not_after_a_termination() -> None:
     batch = moments()
     algorithm = built("sac", temperature=ALPHA)
     layout, flat = algorithm.critics.optimizer.parameters.layout, flat_of(algorithm, "critics")
@@ -97,9 +97,7 @@ def test_nothing_follows_a_termination_but_a_truncation_is_followed() -> None:
 
 
 @pytest.mark.parametrize(("wanted", "direction"), [(5.0, 1.0), (-50.0, -1.0)])
-def test_the_temperature_rises_while_entropy_is_wanted_and_falls_while_there_is_too_much(
-    wanted: float, direction: float
-) -> None:
+def test_the_temperature_rises_below_the_target_entropy_and_falls_above_it(wanted: float, direction: float) -> None:
     algorithm = built("sac", target_entropy=wanted, temperature_lr=0.01)
     found = [run_update(algorithm, moments()).metrics["temperature"] for _ in range(5)]
     assert found[0] == pytest.approx(1.0)
@@ -122,7 +120,7 @@ def test_a_polyak_update_moves_the_targets_by_its_share() -> None:
     np.testing.assert_allclose(flat_of(algorithm, "critics.target"), expected, atol=1e-7)
 
 
-def test_a_delayed_actor_rests_between_its_updates() -> None:
+def test_a_delayed_actor_is_unchanged_between_its_updates() -> None:
     algorithm = built("sac", policy_delay=3, lr=0.01, critic_lr=0.01)
     moved = []
     for _ in range(6):
@@ -158,7 +156,7 @@ def test_the_policy_acts_at_random_until_learning_starts(steps: int, expected: f
     assert views["epsilon"].tolist() == [expected]
 
 
-def test_the_policy_that_travels_samples_what_the_learner_samples() -> None:
+def test_the_published_policy_samples_the_same_actions_as_the_learner() -> None:
     algorithm = built("sac")
     algorithm.train_state.advance(Progress(1))
     observation = moments().observation["observation"]
@@ -222,9 +220,7 @@ def test_several_choices_at_once_are_refused_with_advice() -> None:
     "bounds", [((-math.inf,), (1.0,)), ((0.0,), (math.inf,)), ((1.0,), (1.0,)), ((-3.4e38,), (3.4e38,))]
 )
 @pytest.mark.parametrize("name", ["sac", "td3", "ddpg"])
-def test_bounds_that_nothing_can_be_stretched_to_are_refused(
-    name: str, bounds: tuple[tuple[float], tuple[float]]
-) -> None:
+def test_bounds_that_are_infinite_or_equal_are_refused(name: str, bounds: tuple[tuple[float], tuple[float]]) -> None:
     with pytest.raises(
         UnsuitableActions, match=r"number 0 of this environment's action has the bounds.*TransformAction"
     ):

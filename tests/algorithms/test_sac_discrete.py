@@ -84,13 +84,13 @@ def test_a_terminal_state_without_allowed_actions_does_no_harm() -> None:
         ({"target_entropy": 0.2, "entropy_fraction": 0.999}, False),
     ],
 )
-def test_the_temperature_keeps_up_the_wanted_entropy(wanted: dict[str, float], rises: bool) -> None:
+def test_the_temperature_reaches_the_target_entropy(wanted: dict[str, float], rises: bool) -> None:
     algorithm = built("sac", DISCRETE, temperature_lr=0.01, **wanted)
     found = [run_update(algorithm, moments(DISCRETE)).metrics["temperature"] for _ in range(4)]
     assert np.all(np.diff(found) > 0) if rises else np.all(np.diff(found) < 0)
 
 
-def test_until_learning_starts_every_allowed_choice_is_as_likely_and_none_other_comes() -> None:
+def test_until_learning_starts_all_allowed_actions_are_equally_likely() -> None:
     algorithm = built("sac", DISCRETE, masked=True, learning_starts=100)
     algorithm.train_state.advance(Progress(100))
     policy = NumpyPolicy(algorithm.policies.explore, algorithm.train_state.policy_weights())

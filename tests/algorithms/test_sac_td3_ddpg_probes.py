@@ -38,7 +38,7 @@ def q(learner: Learner, observation: list[list[float]], action: Array | None = N
 
 
 @ALL
-def test_it_learns_to_do_what_it_is_told(algorithm: Settings) -> None:
+def test_it_learns_to_copy_the_observation(algorithm: Settings) -> None:
     # A policy that ignores the observation gets 0.55 · 8.
     assert greedy_return(experiment(algorithm, "Identity", steps=2_048, env=BOX)) > 0.85 * 8
 
@@ -51,7 +51,7 @@ def test_it_finds_the_best_arm_of_a_bandit(algorithm: Settings) -> None:
 
 
 @pytest.mark.parametrize("masked", [False, True])
-def test_sac_learns_to_choose_what_it_is_told(masked: bool) -> None:
+def test_discrete_sac_learns_to_copy_the_observation(masked: bool) -> None:
     config = experiment(SAC, "Identity", steps=1_536, env={"masked": masked})
     assert greedy_return(config) > 0.95 * 8
 
@@ -83,7 +83,7 @@ def test_normalized_and_prioritized_experience_leads_to_the_goal_too(algorithm: 
 @pytest.mark.slow
 @ALL
 @pytest.mark.parametrize(("ending", "expected"), [("truncated", 10.0), ("terminated", 1.0)])
-def test_a_truncated_episode_would_have_gone_on_for_ever_and_a_terminated_one_not(
+def test_values_bootstrap_after_a_truncation_and_not_after_a_termination(
     algorithm: Settings, ending: str, expected: float
 ) -> None:
     fast = {**algorithm, "gamma": 0.9, "polyak": 0.1, "lr": 0.01, "updates_per_step": 0.5, "batch_size": 32}

@@ -10,7 +10,7 @@ KINDS = ("discrete", "multi_discrete", "box")
 
 
 @pytest.mark.parametrize("action", KINDS)
-def test_ppo_learns_to_do_what_it_is_told(action: str) -> None:
+def test_ppo_learns_to_copy_the_observation(action: str) -> None:
     config = experiment(PPO, "Identity", steps=4096, env={"action": action})
     # A policy that ignores the observation gets 0.55 · 8 in the box, and a third or half of 8 elsewhere.
     assert greedy_return(config) > 0.85 * 8
@@ -29,7 +29,7 @@ def test_ppo_finds_the_best_arm_of_a_bandit(action: str) -> None:
 
 
 @pytest.mark.parametrize("masked", [False, True])
-def test_dqn_learns_to_do_what_it_is_told(masked: bool) -> None:
+def test_dqn_learns_to_copy_the_observation(masked: bool) -> None:
     config = experiment(DQN, "Identity", steps=1536, env={"masked": masked})
     assert greedy_return(config) > 0.95 * 8
 

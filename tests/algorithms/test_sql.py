@@ -108,7 +108,7 @@ def test_a_state_whose_actions_are_alike_is_worth_their_value_and_the_entropy_of
     assert run_update(algorithm, moments()).metrics["soft_value"] == pytest.approx(1.5 + 2 * math.log(2.0), abs=1e-5)
 
 
-def test_nothing_follows_a_termination_but_a_truncation_is_followed() -> None:
+def test_targets_bootstrap_after_a_truncation_and_not_after_a_termination() -> None:
     batch, algorithm = moments(), sql()
     layout, flat = algorithm.critics.optimizer.parameters.layout, flat_of(algorithm, "critics")
     q = judged(layout, flat, batch.observation["observation"], scaled(batch.action))
@@ -127,7 +127,7 @@ def test_the_policy_acts_at_random_until_learning_starts(steps: int, expected: f
     assert views["epsilon"].tolist() == [expected]
 
 
-def test_the_policy_that_travels_samples_what_the_learner_samples() -> None:
+def test_the_published_policy_samples_the_same_actions_as_the_learner() -> None:
     algorithm = sql()
     algorithm.train_state.advance(Progress(1))
     observation = moments().observation["observation"]
@@ -140,7 +140,7 @@ def test_the_policy_that_travels_samples_what_the_learner_samples() -> None:
     np.testing.assert_allclose(scaled(decision.action), np.tanh(sampled(weights, observation, normal)), atol=1e-5)
 
 
-def test_the_best_guess_is_what_no_noise_gives() -> None:
+def test_the_exploit_policy_acts_with_zero_noise() -> None:
     algorithm = sql()
     observation = moments().observation["observation"]
     policy = NumpyPolicy(algorithm.policies.exploit, algorithm.train_state.policy_weights())
@@ -154,7 +154,7 @@ def test_the_best_guess_is_what_no_noise_gives() -> None:
     np.testing.assert_allclose(scaled(one), np.tanh(raw), atol=1e-6)
 
 
-def test_without_being_told_the_noise_is_as_large_as_the_action() -> None:
+def test_the_noise_has_the_size_of_the_action_by_default() -> None:
     assert sql(noise_size=None).policies.explore.head.settings["size"] == 2
 
 
@@ -189,7 +189,7 @@ def test_choices_are_refused_with_advice(action: Any) -> None:
 @pytest.mark.parametrize(
     "bounds", [((-math.inf,), (1.0,)), ((0.0,), (math.inf,)), ((1.0,), (1.0,)), ((-3.4e38,), (3.4e38,))]
 )
-def test_bounds_that_nothing_can_be_stretched_to_are_refused(bounds: tuple[tuple[float], tuple[float]]) -> None:
+def test_bounds_that_are_infinite_or_equal_are_refused(bounds: tuple[tuple[float], tuple[float]]) -> None:
     with pytest.raises(
         UnsuitableActions, match=r"number 0 of this environment's action has the bounds.*TransformAction"
     ):

@@ -32,7 +32,7 @@ def soft_values(learner: Learner, observation: Array, scale: float) -> Array:
     return np.asarray(np.log(np.exp(np.array(found)).mean(axis=1) * 2.0) / scale)
 
 
-def test_it_learns_to_do_what_it_is_told() -> None:
+def test_it_learns_to_copy_the_observation() -> None:
     # A policy that ignores the observation gets 0.55 · 8.
     assert greedy_return(experiment(SQL, "Identity", steps=1_024, env=BOX)) > 0.85 * 8
 
@@ -66,7 +66,7 @@ def test_normalized_and_prioritized_experience_leads_to_the_goal_too() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("ending", "expected"), [("truncated", 10.0), ("terminated", 1.0)])
-def test_a_truncated_episode_would_have_gone_on_for_ever_and_a_terminated_one_not(ending: str, expected: float) -> None:
+def test_values_bootstrap_after_a_truncation_and_not_after_a_termination(ending: str, expected: float) -> None:
     fast = {**SQL, "gamma": 0.9, "polyak": 0.1, "batch_size": 32}
     env = {"horizon": 1, "ending": ending}
     learner = trained(experiment(fast, "Truncation", steps=2_000, env=env | BOX))

@@ -56,12 +56,12 @@ def test_the_kernels_around_a_particle_sum_to_about_one() -> None:
     assert torch.exp(-distance / bandwidth(distance)).sum(1).flatten().tolist() == pytest.approx([0.9] * 3)
 
 
-def test_particles_that_have_met_give_finite_directions() -> None:
+def test_equal_particles_give_finite_directions() -> None:
     together = torch.zeros(1, 4, 2)
     assert torch.isfinite(stein_direction(together, torch.ones(1, 4, 2), torch.zeros(1, 3, 2))).all()
 
 
-def test_particles_share_themselves_out_among_the_peaks_of_a_density() -> None:
+def test_particles_spread_over_all_modes_of_a_density() -> None:
     # Two peaks in action space, at ±0.6, one of them twice as likely.
     def slope(action: torch.Tensor) -> torch.Tensor:
         action = action.detach().requires_grad_()

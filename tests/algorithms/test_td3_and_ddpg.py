@@ -65,7 +65,7 @@ def test_the_gradient_of_the_critics_is_that_of_the_papers(name: str) -> None:
 
 
 @BOTH
-def test_the_actor_climbs_the_first_critic(name: str) -> None:
+def test_the_actor_step_maximises_the_first_critic(name: str) -> None:
     algorithm, batch = made(name, **({"policy_delay": 1} if name == "td3" else {})), moments()
     observation = batch.observation["observation"]
     layout, flat = acting(algorithm).layout, flat_of(algorithm)
@@ -80,7 +80,7 @@ def test_the_actor_climbs_the_first_critic(name: str) -> None:
 
 
 @BOTH
-def test_nothing_follows_a_termination(name: str) -> None:
+def test_targets_do_not_bootstrap_after_a_termination(name: str) -> None:
     algorithm, batch = made(name), moments()
     layout, flat = algorithm.critics.optimizer.parameters.layout, flat_of(algorithm, "critics")
     q = judged(layout, flat, batch.observation["observation"], scaled(batch.action))
@@ -88,7 +88,7 @@ def test_nothing_follows_a_termination(name: str) -> None:
     np.testing.assert_allclose(found, np.abs(q - batch.reward).mean(axis=0), atol=1e-5)
 
 
-def test_actor_and_targets_of_td3_rest_between_their_updates() -> None:
+def test_actor_and_targets_of_td3_are_unchanged_between_their_updates() -> None:
     algorithm = built("td3", policy_delay=3, lr=0.01, critic_lr=0.01, polyak=0.5)
     moved = []
     for _ in range(6):

@@ -24,19 +24,19 @@ def worth(algorithm: Settings, ending: str, horizon: int, steps: int) -> float:
 
 
 @pytest.mark.parametrize(("horizon", "gae_lambda"), [(1, 0.95), (HORIZON, 0.0), (HORIZON, 0.95)])
-def test_for_ppo_a_truncated_episode_would_have_gone_on_for_ever(horizon: int, gae_lambda: float) -> None:
+def test_ppo_bootstraps_after_a_truncation(horizon: int, gae_lambda: float) -> None:
     # V = 1 + γV, whatever the horizon and λ.
     found = worth({**STEADY_PPO, "gae_lambda": gae_lambda}, "truncated", horizon, steps=12_000)
     assert found == pytest.approx(WITHOUT_END, rel=0.02)
 
 
 @pytest.mark.parametrize("horizon", [1, HORIZON])
-def test_for_dqn_a_truncated_episode_would_have_gone_on_for_ever(horizon: int) -> None:
+def test_dqn_bootstraps_after_a_truncation(horizon: int) -> None:
     assert worth(FAST_DQN, "truncated", horizon, steps=4_000) == pytest.approx(WITHOUT_END, rel=0.02)
 
 
 @pytest.mark.parametrize("algorithm", [STEADY_PPO, DQN], ids=["ppo", "dqn"])
-def test_after_a_termination_there_is_nothing(algorithm: Settings) -> None:
+def test_there_is_no_value_after_a_termination(algorithm: Settings) -> None:
     assert worth(algorithm, "terminated", horizon=1, steps=2_000) == pytest.approx(1.0, abs=0.02)
 
 

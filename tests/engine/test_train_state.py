@@ -121,3 +121,44 @@ def test_a_layer_can_be_published_as_zeros() -> None:
     assert (zeros != learned.numpy()).sum() == 4 * 2 + 2
     state.advance(Progress(10))
     assert np.array_equal(state.policy_weights(), learned.numpy())
+
+
+@pytest.mark.parametrize("members", [None, 2])
+@pytest.mark.parametrize("fused", [False, True])
+def test_a_frozen_layer_is_not_trained(members: int | None, fused: bool) -> None:
+    asked = problem(ASYMMETRIC)
+    program, value = asked.value_program()
+    head = Head("deterministic", (value,))
+    state = TrainState(asked, Policies.over(ASYMMETRIC, program, head, head))
+    frozen = ("critic.0.weight", "critic.0.bias")
+    network = state.network("critic", program, [value], SETTINGS, members=members, frozen=frozen, fused=fused)
+    before = {name: view.detach().clone() for name, view in network.optimizer.parameters.views.items()}
+    network.minimize(lambda rows: network(rows).square().mean(), Rows(observed()))
+    for name, view in network.optimizer.parameters.views.items():
+        assert torch.equal(view, before[name]) == (name in frozen), name
+
+
+def test_names_of_tensors_that_do_not_exist_are_refused() -> None:
+    state, *_ = declared()
+    with pytest.raises(ValueError, match=r"no tensor 'epsilonn' to schedule; it has .*epsilon"):
+        state.schedule("epsilonn", lambda progress: 0.0)
+    program, value = problem().value_program()
+    with pytest.raises(ValueError, match=r"'other' has no tensors \['epsilon'\] to freeze"):
+        state.network("other", program, [value], SETTINGS, frozen=("epsilon",))
+
+
+def test_published_weights_do_not_change_with_later_steps() -> None:
+    state, actor, _ = declared()
+    published = state.policy_weights()
+    before = published.copy()
+    actor.minimize(lambda rows: actor(rows).square().mean(), Rows(observed()))
+    assert np.array_equal(published, before)
+
+
+def test_members_and_targets_are_those_of_the_ensemble() -> None:
+    _, _, critics = declared()
+    critics.target_parameters.flat.mul_(2.0)
+    assert torch.equal(critics.first_member(observed())[0], critics(observed())[0])
+    assert not torch.equal(critics.target(observed()), critics(observed()))
+    critics.polyak_update(1.0)
+    assert torch.equal(critics.target(observed()), critics(observed()))

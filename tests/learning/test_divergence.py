@@ -20,7 +20,7 @@ class Exploding(RecordingAlgorithm):
 def test_weights_that_are_no_longer_finite_are_not_published() -> None:
     learner = Learner(Exploding(), TrajectoryBuffer(OnceFresh(12, 2)))
     learner.learn(experience(0))
-    with pytest.raises(Diverged, match=r"after update 2 at step 24\. Lower algorithm\.lr .* is intact\.$"):
+    with pytest.raises(Diverged, match=r"after update 2 at step 24\. Lower algorithm\.lr .* are intact\.$"):
         learner.learn(experience(1))
     assert learner.store.latest == 1
     assert np.isfinite(learner.store.newest.blob).all()

@@ -37,7 +37,7 @@ def test_the_default_is_the_encoder_of_deep_q_learning_on_atari() -> None:
     ]
 
 
-def test_every_picture_has_kernels_of_its_own_and_numbers_are_joined_after_them() -> None:
+def test_every_image_has_its_own_kernels_and_vectors_are_concatenated_after_them() -> None:
     left, right = (ArraySpec(side, "uint8", (8, 10, 1)) for side in ("left", "right"))
     builder, _ = written(TINY, left, STATE, right, standardize=True)
     program = builder.program()
@@ -49,7 +49,7 @@ def test_every_picture_has_kernels_of_its_own_and_numbers_are_joined_after_them(
     assert builder.shape(concat.outputs[0]) == (2 * (5 * 2 * 3) + 4,)
 
 
-def test_numpy_sees_pictures_and_numbers_as_the_module_that_was_trained() -> None:
+def test_numpy_and_torch_give_equal_outputs_for_images_and_vectors() -> None:
     picture = ArraySpec("picture", "float32", (8, 9, 2))
     builder, body = written(TINY, ArraySpec("pixels", "uint8", (9, 8, 3)), STATE, picture, standardize=True)
     mean = builder.linear(body, 2, "actor.action")
@@ -68,26 +68,26 @@ def test_numpy_sees_pictures_and_numbers_as_the_module_that_was_trained() -> Non
         np.testing.assert_allclose(action, expected[rows], rtol=1e-5, atol=1e-5)
 
 
-def test_pictures_may_have_their_channels_first() -> None:
+def test_images_can_have_their_channels_first() -> None:
     builder, _ = written(CnnConfig(channels="first"), ArraySpec("pixels", "uint8", (4, 84, 84)))
     assert "channels_first" not in kinds(builder.program())
     assert builder.program().tensors[0].shape == (32, 4, 8, 8)
 
 
 @pytest.mark.parametrize(("config", "least"), [(CnnConfig(), 36), (CnnConfig(padding=1), 10), (TINY, 5)])
-def test_pictures_may_be_as_small_as_the_convolutions_allow_and_no_smaller(config: CnnConfig, least: int) -> None:
+def test_images_smaller_than_the_convolutions_allow_are_refused(config: CnnConfig, least: int) -> None:
     written(config, ArraySpec("pixels", "uint8", (least, least, 3)))
     reason = rf"'pixels' is {least - 1} pixels high and {least} wide; .* network\.actor need at least {least} × {least}"
     with pytest.raises(UnsuitableNetwork, match=reason):
         written(config, ArraySpec("pixels", "uint8", (least - 1, least, 3)))
 
 
-def test_without_a_picture_the_other_network_is_named() -> None:
-    with pytest.raises(UnsuitableNetwork, match=r"none of state: float32\[4\] is a picture.*Use type: mlp"):
+def test_a_cnn_without_an_image_is_refused_with_a_hint_at_mlp() -> None:
+    with pytest.raises(UnsuitableNetwork, match=r"none of state: float32\[4\] is an image.*Use type: mlp"):
         written(CnnConfig(), STATE)
 
 
-def test_an_algorithm_that_flattens_pictures_first_is_told_what_to_call() -> None:
+def test_an_algorithm_that_flattens_images_is_refused_with_the_function_to_call() -> None:
     builder = ProgramBuilder((PIXELS,))
     with pytest.raises(UnsuitableNetwork, match=r"network\.features\(builder, 'actor', standardize=…\)"):
         CnnConfig().body(builder, builder.features(standardize=False), "actor")
@@ -98,7 +98,7 @@ def test_every_convolution_has_filters_a_kernel_and_a_stride() -> None:
         CnnConfig(kernels=(8, 4))
 
 
-def test_the_spec_of_a_policy_for_pictures_comes_back_from_its_text() -> None:
+def test_the_spec_of_an_image_policy_survives_a_round_trip_through_text() -> None:
     builder, body = written(TINY, PIXELS)
     spec = PolicySpec(DiscreteAction(3), builder.program(), Head("categorical", (builder.linear(body, 3, "last"),)))
     assert PolicySpec.from_json(spec.to_json()) == spec

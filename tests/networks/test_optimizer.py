@@ -10,7 +10,7 @@ import torch
 
 from rl4sys.networks import BatchSplitter, NonFiniteUpdate, Optimizer, OptimizerSettings, Parameters
 from rl4sys.policy import Tensor
-from rl4sys.state import digest
+from rl4sys.state import StateMismatch, digest
 
 
 def made(max_grad_norm: float | None = None) -> Optimizer:
@@ -43,7 +43,7 @@ def test_the_tensor_whose_gradient_is_not_finite_is_named(max_grad_norm: float |
     assert digest(optimizer.state()) == before
 
 
-def test_gradients_that_are_finite_but_too_large_have_a_message_of_their_own() -> None:
+def test_a_finite_gradient_with_an_infinite_norm_has_its_own_message() -> None:
     optimizer = made()
     optimizer.parameters.gradient.fill_(1e30)
     with pytest.raises(NonFiniteUpdate, match="they are too large"):
@@ -86,7 +86,7 @@ def test_a_loss_over_parts_that_returns_a_number_gives_the_mean() -> None:
     "error",
     [MemoryError(), RuntimeError("[enforce fail at alloc_cpu.cpp:118] DefaultCPUAllocator: can't allocate memory")],
 )
-def test_memory_of_the_machine_counts_too_and_a_single_row_fails(error: Exception) -> None:
+def test_out_of_memory_with_a_single_row_is_raised(error: Exception) -> None:
     def loss(rows: torch.Tensor) -> torch.Tensor:
         raise error
 
@@ -94,7 +94,7 @@ def test_memory_of_the_machine_counts_too_and_a_single_row_fails(error: Exceptio
         made().differentiate(loss, torch.zeros(8))
 
 
-def test_other_errors_are_not_taken_for_a_lack_of_memory() -> None:
+def test_other_errors_are_not_treated_as_out_of_memory() -> None:
     def loss(rows: torch.Tensor) -> torch.Tensor:
         raise RuntimeError("shapes do not fit")
 
@@ -103,3 +103,26 @@ def test_other_errors_are_not_taken_for_a_lack_of_memory() -> None:
         optimizer.differentiate(loss, torch.zeros(8))
     assert optimizer.splitter.parts == 1
     assert not optimizer.is_differentiating
+
+
+def test_every_part_of_a_split_batch_must_have_a_finite_loss() -> None:
+    optimizer = made()
+    optimizer.splitter.parts = 2
+    bias = optimizer.parameters.views["bias"]
+    before = digest(optimizer.state())
+    with pytest.raises(NonFiniteUpdate, match="The loss is inf"):
+        optimizer.minimize(lambda rows: (bias + rows).mean(), torch.tensor([math.inf, 0.0, 0.0, 0.0]))
+    assert digest(optimizer.state()) == before
+
+
+def test_a_loss_without_a_batch_is_never_split() -> None:
+    optimizer = made()
+    optimizer.splitter.parts = 2
+    assert optimizer.minimize(lambda: optimizer.parameters.views["bias"].sum()).isfinite()
+
+
+def test_a_state_of_another_size_is_refused() -> None:
+    optimizer = made()
+    state = {**optimizer.state(), "parameters": torch.zeros(1).numpy()}
+    with pytest.raises(StateMismatch, match="has 1 parameters; these networks have 4"):
+        optimizer.restore(state)

@@ -25,7 +25,7 @@ from rl4sys.engine import (
     advantage_batch,
     register_algorithm,
     run_update,
-    with_usual_buffer,
+    with_default_buffer,
 )
 from rl4sys.networks import UnsuitableNetwork
 
@@ -59,5 +59,5 @@ __all__ = [
     "advantage_batch",
     "register_algorithm",
     "run_update",
-    "with_usual_buffer",
+    "with_default_buffer",
 ]

@@ -31,7 +31,7 @@ class DQNConfig(AlgorithmConfig):
     lr: float = Field(1e-3, gt=0)
     """Learning rate. Higher learns faster and is less stable."""
     anneal_lr: bool = False
-    """Lower the learning rate linearly to zero over the run: the last policy is then a settled one."""
+    """Lower the learning rate linearly to zero over the run, so that the last policy has converged."""
     batch_size: int = Field(128, ge=1)
     """Transitions per update. More give less noisy gradients and slower updates."""
     train_frequency: int = Field(4, ge=1)
@@ -39,7 +39,7 @@ class DQNConfig(AlgorithmConfig):
     gradient_steps: int = Field(1, ge=1)
     """Updates in each round. More learn more from the same data, and take more time."""
     learning_starts: int = Field(1_000, ge=0)
-    """Steps collected before learning starts; they earn no updates."""
+    """Steps collected before learning starts; no updates are due for them."""
     target_update_interval: int = Field(250, ge=1)
     """Updates (not environment steps) between two updates of the target network."""
     polyak: float = Field(1.0, gt=0, le=1)

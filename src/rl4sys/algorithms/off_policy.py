@@ -27,7 +27,7 @@ class OffPolicyConfig(AlgorithmConfig):
     train_frequency: int = Field(1, ge=1)
     """Environment steps (over all environments) between two rounds of updates."""
     learning_starts: int = Field(1_000, ge=0)
-    """Steps of uniformly random actions before learning starts; they earn no updates."""
+    """Steps of uniformly random actions before learning starts; no updates are due for them."""
     polyak: float = Field(0.005, gt=0, le=1)
     """Share of the networks in their targets after each update. More updates targets faster, and less stably."""
     n_step: int = Field(1, ge=1)

@@ -20,7 +20,7 @@ class SACConfig(OffPolicyConfig):
     """Off-policy, maximum entropy; continuous actions with finite bounds, or one discrete action."""
 
     temperature: float | Literal["auto"] = "auto"
-    """What entropy is worth, in units of reward: a number keeps it fixed, `auto` learns it."""
+    """Weight of the entropy, in units of reward: a number fixes it, `auto` learns it."""
     initial_temperature: float = Field(1.0, gt=0)
     """Where a learned temperature starts."""
     temperature_lr: float | None = Field(None, gt=0)
@@ -31,7 +31,7 @@ class SACConfig(OffPolicyConfig):
     entropy_fraction: float = Field(0.98, gt=0, lt=1)
     """For discrete actions: the target as a share of the entropy of a uniform choice among the allowed actions."""
     ensemble: int = Field(2, ge=1)
-    """Number of critics. More estimate better and take time."""
+    """Number of critics. More give better estimates and slower updates."""
     target_subset: int | None = Field(None, ge=1)
     """Critics, drawn for each update, whose minimum makes the target; all if not given. REDQ takes 2 of 10."""
     actor_objective: Literal["min", "mean"] = "min"

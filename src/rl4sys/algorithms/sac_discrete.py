@@ -19,7 +19,7 @@ _LAST = "actor.action"
 
 
 class DiscreteSAC:
-    """Learns the probabilities of actions; a mask takes part in every expectation."""
+    """Learns a categorical policy; masked actions are excluded from every expectation."""
 
     def __init__(self, config: SACConfig, problem: Problem) -> None:
         self.config, self.problem = config, problem

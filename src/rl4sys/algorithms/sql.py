@@ -22,7 +22,7 @@ class SQLConfig(OffPolicyConfig):
     """Off-policy, maximum entropy, with policies of any shape; continuous actions with finite bounds."""
 
     reward_scale: float = Field(1.0, gt=0)
-    """What a reward of 1 counts against a nat of entropy: the inverse of the temperature. More is greedier."""
+    """Weight of rewards relative to entropy: the inverse of the temperature. Larger is greedier."""
     value_samples: int = Field(32, ge=1)
     """Uniform actions that estimate the value of a state. More estimate better, above all in many dimensions."""
     fixed_particles: int = Field(16, ge=1)

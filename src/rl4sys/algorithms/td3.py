@@ -78,5 +78,5 @@ class TD3:
 
     def actor_loss(self, batch: TensorBatch) -> torch.Tensor:
         """−E[Q₁(s, π(s))]: the deterministic policy gradient through the first critic."""
-        q: torch.Tensor = self.critics.first(batch.observation, torch.tanh(self.actor(batch.observation)))
+        q: torch.Tensor = self.critics.first_member(batch.observation, torch.tanh(self.actor(batch.observation)))
         return -q.mean()

@@ -8,7 +8,7 @@ from rl4sys.engine.algorithm import (
     UpdateResult,
     register_algorithm,
     run_update,
-    with_usual_buffer,
+    with_default_buffer,
 )
 from rl4sys.engine.problem import Policies, Problem, Progress, UnsuitableActions, Update
 from rl4sys.engine.tensor_batch import TensorBatch
@@ -32,5 +32,5 @@ __all__ = [
     "generalized_advantage",
     "register_algorithm",
     "run_update",
-    "with_usual_buffer",
+    "with_default_buffer",
 ]

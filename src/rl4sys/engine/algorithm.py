@@ -1,4 +1,4 @@
-"""Algorithms by name."""
+"""The protocol of algorithms, their configs, and the registry of their names."""
 
 from __future__ import annotations
 
@@ -40,6 +40,9 @@ def run_update(algorithm: Algorithm, batch: Any) -> UpdateResult:
     update = algorithm.update(tensors)
     on_device = {name: value for name, value in update.metrics.items() if isinstance(value, torch.Tensor)}
     metrics = {name: value for name, value in update.metrics.items() if not isinstance(value, torch.Tensor)}
+    for name, value in on_device.items():
+        if value.ndim:
+            raise ValueError(f"Metric '{name}' has shape {tuple(value.shape)}; report one number, such as its mean.")
     if on_device:
         # One transfer for all of them.
         metrics |= dict(zip(on_device, torch.stack(list(on_device.values())).tolist(), strict=True))
@@ -47,7 +50,7 @@ def run_update(algorithm: Algorithm, batch: Any) -> UpdateResult:
 
 
 class AlgorithmConfig(Config):
-    """Hyperparameters of an algorithm, and how it wants to be fed."""
+    """Hyperparameters of an algorithm, and the buffer and pace it learns with."""
 
     buffers: ClassVar[tuple[str, ...]]
     """Names of the buffers it can learn from; the first is the default."""
@@ -61,7 +64,7 @@ class AlgorithmConfig(Config):
 
     @abstractmethod
     def pace(self, buffer_size: int) -> OnceFresh | Ratio:
-        """When its buffer has something to learn from."""
+        """When its buffer yields batches."""
 
     def steps_between_updates(self, buffer_size: int) -> int:
         """Environment steps, over all lanes, to collect between two calls of `learn`."""
@@ -81,7 +84,7 @@ ALGORITHMS: Registry[AlgorithmConfig] = Registry("algorithm", AlgorithmConfig)
 register_algorithm = ALGORITHMS.register
 
 
-def with_usual_buffer(values: Any) -> Any:
+def with_default_buffer(values: Any) -> Any:
     """The raw values of a config, with the algorithm's default buffer if no buffer type is given.
 
     Malformed values are passed on unchanged, for validation to report.

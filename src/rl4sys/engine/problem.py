@@ -1,4 +1,4 @@
-"""What every algorithm is given, and what it gives back."""
+"""The inputs and results of every algorithm."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rl4sys.seeding import Seeds
 
 
 class Update(NamedTuple):
-    """The outcome of learning from one batch."""
+    """The result of learning from one batch."""
 
     metrics: Mapping[str, torch.Tensor | float]
     feedback: Mapping[str, torch.Tensor]
@@ -100,7 +100,7 @@ class Problem:
         if not isinstance(self.action, BoxAction):
             others = "sac, dqn or ppo" if isinstance(self.action, DiscreteAction) else "ppo"
             raise UnsuitableActions(
-                f"{algorithm} cannot choose {self.action.kind} actions, which this environment wants. "
+                f"{algorithm} cannot choose {self.action.kind} actions, which this environment needs. "
                 f"Use algorithm.name={others}, or an environment with continuous actions."
             )
         for place, (low, high) in enumerate(zip(self.action.low, self.action.high, strict=True)):

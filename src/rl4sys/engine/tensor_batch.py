@@ -9,7 +9,7 @@ import torch
 
 from rl4sys.experience import Array, Arrays, Transitions
 from rl4sys.networks import TensorMap
-from rl4sys.policy import BoxAction
+from rl4sys.policy import ActionSpec, BoxAction
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class TensorBatch:
 class TransitionTensors:
     """Makes tensors of transitions: n-step returns, and continuous actions scaled from their bounds to [−1, 1]."""
 
-    def __init__(self, action: object, gamma: float, device: torch.device) -> None:
+    def __init__(self, action: ActionSpec, gamma: float, device: torch.device) -> None:
         self._gamma, self._device = gamma, device
         self._middle: torch.Tensor | None = None
         if isinstance(action, BoxAction):

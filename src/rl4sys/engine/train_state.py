@@ -100,6 +100,8 @@ class TrainState:
             initialize(parameters)
         else:
             parameters = stacked_parameters(programs[0], members, statistics, self.problem.device, initialize)
+        if unknown := set(frozen) - parameters.views.keys():
+            raise ValueError(f"Network '{name}' has no tensors {sorted(unknown)} to freeze.")
         parameters.freeze(*statistics, *frozen)
         return self._add(name, Optimizer(parameters, settings, self.splitter, compiled=self.problem.compile))
 
@@ -117,7 +119,7 @@ class TrainState:
         return optimizer
 
     def generator(self, name: str) -> np.random.Generator:
-        """A numpy generator that is saved with everything else."""
+        """A numpy generator that is saved with everything else; ask for it in the algorithm's constructor."""
         return self._generators.setdefault(name, self.problem.seeds.generator(name))
 
     def normal(self, *shape: int) -> torch.Tensor:
@@ -134,6 +136,9 @@ class TrainState:
 
     def schedule(self, tensor: str, value: Callable[[Progress], float]) -> None:
         """Set a frozen tensor of the policy, such as ε, from the progress of the run. It travels with the weights."""
+        if tensor not in self._acting.views:
+            known = ", ".join(self._acting.views)
+            raise ValueError(f"The acting network has no tensor '{tensor}' to schedule; it has {known}.")
         self._schedules[tensor] = value
         self.advance(self._progress)
 
@@ -171,9 +176,8 @@ class TrainState:
     def policy_weights(self) -> Array:
         """The flat weights of the acting policy; everything else stays here."""
         layout = layout_of(self.policies.explore.program)
-        flat = self._acting.flat[: layout.size].cpu().numpy()
+        flat = self._acting.flat[: layout.size].cpu().numpy().copy()
         if self._zero_layer is not None and self._zero_layer[1](self._progress):
-            flat = flat.copy()
             views = layout.views(flat)
             for part in ("weight", "bias"):
                 views[f"{self._zero_layer[0]}.{part}"].fill(0.0)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
-from rl4sys.algorithms import ALGORITHMS, AlgorithmConfig, with_usual_buffer
+from rl4sys.algorithms import ALGORITHMS, AlgorithmConfig, with_default_buffer
 from rl4sys.config import (
     CONFIG_VERSION,
     Config,
@@ -104,7 +104,7 @@ class ExperimentConfig(Config):
     @model_validator(mode="before")
     @classmethod
     def _complete_buffer(cls, values: Any) -> Any:
-        return with_usual_buffer(values)
+        return with_default_buffer(values)
 
     def digest(self) -> str:
         """A hash of the settings that affect learning, without the seed: not name, machine, loggers and videos."""

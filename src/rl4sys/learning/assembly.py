@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import torch
 
-from rl4sys.engine import Algorithm, AlgorithmConfig, Problem
+from rl4sys.engine import Algorithm, AlgorithmConfig, Problem, TrainState
 from rl4sys.experience import ArraySpec
 from rl4sys.learning.learner import Learner
 from rl4sys.learning.normalizers import ObservationStatistics, RewardScale
@@ -51,7 +51,13 @@ class LearnerAssembly:
         )
         # The number of threads changes the last bits of orthogonal matrices, and it is measured later.
         with _one_thread():
-            return self.algorithm.build(problem)
+            algorithm = self.algorithm.build(problem)
+        if not isinstance(getattr(algorithm, "train_state", None), TrainState):
+            raise TypeError(
+                f"{type(algorithm).__name__} has no train_state. Since version 0.2 algorithms declare their networks "
+                f"through TrainState, which saves and publishes them; docs/own_algorithm.md shows how."
+            )
+        return algorithm
 
     def build_learner(self, algorithm: Algorithm, context: BufferContext, pace_steps: int | None = None) -> Learner:
         """The learner around an algorithm; `pace_steps` replaces the buffer's size in the algorithm's pace."""

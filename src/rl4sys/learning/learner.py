@@ -59,7 +59,7 @@ class Learner:
         rewards: RewardScale | None = None,
         max_skipped_in_row: int = MAX_SKIPPED_IN_ROW,
     ) -> None:
-        """`max_skipped_in_row` updates may be skipped because they are not finite; one more counts as divergence."""
+        """Learning counts as diverged when `max_skipped_in_row` updates in a row are not finite."""
         self.algorithm = algorithm
         self.buffer = buffer
         self.steps = 0
@@ -78,7 +78,7 @@ class Learner:
         self.store = ModelStore(algorithm.train_state.policy_weights())
 
     def learn(self, segments: Sequence[Segment]) -> Mapping[str, float]:
-        """Take in segments, learn what is due, publish. Returns the metrics of the last update, if there was one."""
+        """Add segments, learn what is due, publish. Returns the metrics of the last update, if there was one."""
         for segment in segments:
             self.buffer.add(segment, self.store.latest - segment.policy_version)
             self.steps += segment.steps
@@ -120,7 +120,7 @@ class Learner:
             if not np.isfinite(weights).all():
                 raise Diverged(
                     f"The weights are no longer finite after update {self.updates} at step {self.steps:,}. "
-                    f"Lower algorithm.lr or normalise rewards and observations; what was saved before is intact."
+                    f"Lower algorithm.lr or normalise rewards and observations; earlier checkpoints are intact."
                 )
             self.store.publish(weights)
             metrics = {**metrics, "age": float(oldest)}

@@ -1,4 +1,4 @@
-"""Networks that look at pictures."""
+"""Convolutional networks for image observations."""
 
 from __future__ import annotations
 
@@ -13,23 +13,22 @@ from rl4sys.policy import ProgramBuilder
 
 @register_network("cnn")
 class CnnConfig(NetworkConfig):
-    """Convolutions over each picture, then fully connected layers over their results and all other observations."""
+    """Convolutions over each image, then fully connected layers over their results and all other observations."""
 
     filters: tuple[Annotated[int, Field(ge=1)], ...] = Field((32, 64, 64), min_length=1)
-    """Filters of each convolution. More can tell more apart, and cost time per decision and update."""
+    """Filters of each convolution. More can distinguish more, and take longer per decision and update."""
     kernels: tuple[Annotated[int, Field(ge=1, le=64)], ...] = (8, 4, 3)
     """Height and width of the filters of each convolution, in pixels. Larger ones see more at once."""
     strides: tuple[Annotated[int, Field(ge=1, le=64)], ...] = (4, 2, 1)
-    """How many pixels the filters of each convolution move at a time. More leaves less to the next layer: cheaper, and
-    coarser."""
+    """Pixels that the filters of each convolution move at a time. More are cheaper and coarser."""
     padding: int = Field(0, ge=0, le=32)
-    """Zeros put around the picture before each convolution, in pixels on each side. More lets small pictures pass."""
+    """Zero padding around the image before each convolution, in pixels per side. More allows smaller images."""
     channels: Literal["last", "first"] = "last"
-    """Whether pictures are [height, width, channels] or [channels, height, width]."""
+    """Whether images are [height, width, channels] or [channels, height, width]."""
     hidden_dims: tuple[Annotated[int, Field(ge=1)], ...] = (512,)
     """Units of each fully connected layer that follows."""
     activation: Activation = "relu"
-    """What follows each convolution and each layer."""
+    """The activation after each convolution and each layer."""
 
     @model_validator(mode="after")
     def _one_of_each(self) -> Self:
@@ -43,17 +42,17 @@ class CnnConfig(NetworkConfig):
         return self
 
     def features(self, builder: ProgramBuilder, name: str, *, standardize: bool) -> str:
-        """Each picture through convolutions of its own, beside all other observations, as one vector."""
+        """Each image through its own convolutions, concatenated with all other observations."""
         seen = builder.observations()
-        if not any(_is_picture(spec) for spec in seen):
+        if not any(_is_image(spec) for spec in seen):
             raise UnsuitableNetwork(
-                f"network.{name} is of type cnn, but none of {', '.join(map(str, seen))} is a picture, which has three "
-                f"axes. Use type: mlp, or observe pictures, such as environment.pixels={{size: 84}}."
+                f"network.{name} is of type cnn, but none of {', '.join(map(str, seen))} is an image, which has three "
+                f"axes. Use type: mlp, or observe images, such as environment.pixels={{size: 84}}."
             )
         parts = []
         for spec in seen:
             register = builder.numbers(spec, standardize=standardize)
-            if _is_picture(spec):
+            if _is_image(spec):
                 register = self._convolved(builder, spec, register, name)
             parts.append(builder.flat(register))
         return builder.joined(parts)
@@ -63,8 +62,8 @@ class CnnConfig(NetworkConfig):
         kernels = [tensor.name for tensor in builder.program().tensors if len(tensor.shape) == 4]
         if not any(kernel.startswith(f"{name}.") for kernel in kernels):
             raise UnsuitableNetwork(
-                f"network.{name} is of type cnn, but this algorithm flattens pictures before the network sees them. "
-                f"Let it begin with network.features(builder, {name!r}, standardize=…), or use type: mlp."
+                f"network.{name} is of type cnn, but this algorithm flattens images before the network. "
+                f"Start with network.features(builder, {name!r}, standardize=…), or use type: mlp."
             )
         return MlpConfig(hidden_dims=self.hidden_dims, activation=self.activation).body(builder, features, name)
 
@@ -76,7 +75,7 @@ class CnnConfig(NetworkConfig):
         if min(height, width) < least:
             raise UnsuitableNetwork(
                 f"Observation '{spec.name}' is {height} pixels high and {width} wide; the convolutions of "
-                f"network.{name} need at least {least} × {least}. Observe larger pictures (environment.pixels.size), "
+                f"network.{name} need at least {least} × {least}. Observe larger images (environment.pixels.size), "
                 f"choose smaller kernels and strides, or say where the channels are (network.{name}.channels, here "
                 f"{self.channels})."
             )
@@ -88,12 +87,12 @@ class CnnConfig(NetworkConfig):
         return register
 
     def _least_size(self) -> int:
-        """The smallest height or width of which the last convolution still leaves one pixel."""
+        """The smallest height or width for which the last convolution still yields one pixel."""
         size = 1
         for kernel, stride in zip(reversed(self.kernels), reversed(self.strides), strict=True):
             size = max(1, (size - 1) * stride + kernel - 2 * self.padding)
         return size
 
 
-def _is_picture(spec: ArraySpec) -> bool:
+def _is_image(spec: ArraySpec) -> bool:
     return len(spec.shape) == 3

@@ -14,17 +14,17 @@ Activation: TypeAlias = Literal["tanh", "relu", "silu", "gelu", "elu", "leaky_re
 
 
 class UnsuitableNetwork(ValueError):
-    """A network does not fit what is observed, or the algorithm that would train it."""
+    """A network does not fit the observation, or the algorithm that would train it."""
 
 
 class NetworkConfig(Config):
-    """What lies between the observation and the last, linear layer: first `features`, then `body`.
+    """The layers between the observation and the last, linear layer: `features`, then `body`.
 
-    In between an algorithm may join more to the features, such as an action to be judged.
+    Between the two an algorithm may add inputs, such as the action of a critic.
     """
 
     def features(self, builder: ProgramBuilder, name: str, *, standardize: bool) -> str:
-        """What the network makes of the observations before anything is joined to them: one vector, flat.
+        """One flat vector computed from the observations, before anything is added.
 
         Networks that need them in their own shapes override it; the names of tensors are led by `name`.
         """
@@ -49,9 +49,9 @@ class MlpConfig(NetworkConfig):
     """A stack of fully connected layers."""
 
     hidden_dims: tuple[Annotated[int, Field(ge=1)], ...] = (64, 64)
-    """Units of each hidden layer. More can express more, and cost time per decision and update."""
+    """Units of each hidden layer. More are more expressive and take longer per decision and update."""
     activation: Activation = "tanh"
-    """What follows each layer."""
+    """The activation after each layer."""
     layer_norm: bool = False
     """Normalise each layer before its activation. Steadier with large or drifting inputs, a little slower."""
 
@@ -72,4 +72,4 @@ class NetworksConfig(Config):
     actor: Annotated[NetworkConfig, NETWORKS] = MlpConfig()
     """The network that acts. Value-based algorithms train it as their value network."""
     critic: Annotated[NetworkConfig, NETWORKS] = MlpConfig()
-    """The network that judges, where the algorithm has one."""
+    """The network of the critic, if the algorithm has one."""

@@ -64,12 +64,12 @@ class EnsembleProgram:
             taken = self._chain_at(ops, place)
             if taken:
                 steps.append(self._chain(ops[place : place + taken]))
-            elif self._runs_at_once(ops[place]):
+            elif self._is_batched(ops[place]):
                 taken = 1
                 steps.append(self._single(ops[place]))
             else:
-                taken = self._line_at(ops, place)
-                steps.append(self._one_by_one(ops[place : place + taken]))
+                taken = self._sequence_length(ops, place)
+                steps.append(self._member_by_member(ops[place : place + taken]))
             place += taken
         return steps
 
@@ -101,10 +101,10 @@ class EnsembleProgram:
                 layers.append(Layer(self._tensors[op.tensors[0]], self._tensors[op.tensors[1]], None))
             elif op.kind in FUSED:
                 layers[-1] = layers[-1]._replace(activation=op.kind)
-        self._note(ops, output)
+        self._mark_stacked(ops, output)
         return ChainStep(LayerChain(layers, self._pool, fused=self._is_fused), inputs, output)
 
-    def _runs_at_once(self, op: Op) -> bool:
+    def _is_batched(self, op: Op) -> bool:
         """Whether an op can run for all members in one call, or is the same for all."""
         reads = [name in self._stacked_registers for name in op.inputs]
         owns = [name in self._stacked_tensors for name in op.tensors]
@@ -112,7 +112,7 @@ class EnsembleProgram:
             return True
         return op.kind == "layer_norm" and all((*reads, *owns))
 
-    def _line_at(self, ops: Sequence[Op], place: int) -> int:
+    def _sequence_length(self, ops: Sequence[Op], place: int) -> int:
         """How many ops from here on, none of them part of a chain, are read by the next one only."""
         end = place + 1
         while end < len(ops) and self._only_reader(ops[end - 1], ops[end]) and not self._chain_at(ops, end):
@@ -121,7 +121,7 @@ class EnsembleProgram:
 
     def _single(self, op: Op) -> ProgramStep:
         function, tensors = FUNCTIONS[op.kind], [self._tensors[name] for name in op.tensors]
-        self._note([op], *op.outputs)
+        self._mark_stacked([op], *op.outputs)
         if op.kind == "layer_norm" and op.outputs[0] in self._stacked_registers:
             return self._layer_norm(op)
 
@@ -131,23 +131,23 @@ class EnsembleProgram:
 
         return run
 
-    def _one_by_one(self, ops: Sequence[Op]) -> ProgramStep:
+    def _member_by_member(self, ops: Sequence[Op]) -> ProgramStep:
         """Ops in sequence, member by member; only the results of the last one are stacked."""
         inputs, outputs = ops[0].inputs, ops[-1].outputs
         is_stacked = [name in self._stacked_registers for name in inputs]
         names = [name for op in ops for name in op.tensors]
         owned = [name in self._stacked_tensors for name in names]
-        self._note(ops, *outputs)
+        self._mark_stacked(ops, *outputs)
 
         def run(registers: Registers) -> None:
-            arrays = self._apart([registers[name] for name in inputs], is_stacked)
-            weights = self._apart([self._tensors[name] for name in names], owned)
-            results = [_run_line(ops, *own) for own in zip(arrays, weights, strict=True)]
+            arrays = self._per_member([registers[name] for name in inputs], is_stacked)
+            weights = self._per_member([self._tensors[name] for name in names], owned)
+            results = [_run_sequence(ops, *own) for own in zip(arrays, weights, strict=True)]
             registers |= {name: torch.stack(each) for name, *each in zip(outputs, *results, strict=True)}
 
         return run
 
-    def _apart(self, arrays: Sequence[torch.Tensor], owned: Sequence[bool]) -> list[list[torch.Tensor]]:
+    def _per_member(self, arrays: Sequence[torch.Tensor], owned: Sequence[bool]) -> list[list[torch.Tensor]]:
         """For each member its own slice of the stacked arrays, and the others whole."""
         spread = [a.unbind() if own else (a,) * self._members for a, own in zip(arrays, owned, strict=True)]
         return [[each[member] for each in spread] for member in range(self._members)]
@@ -163,7 +163,7 @@ class EnsembleProgram:
 
         return run
 
-    def _note(self, ops: Sequence[Op], *outputs: str) -> None:
+    def _mark_stacked(self, ops: Sequence[Op], *outputs: str) -> None:
         """Record whether these ops give each member a result of its own."""
         reads = {name for op in ops for name in op.inputs}
         weights = {name for op in ops for name in op.tensors}
@@ -171,7 +171,7 @@ class EnsembleProgram:
             self._stacked_registers.update(outputs)
 
 
-def _run_line(ops: Sequence[Op], arrays: list[torch.Tensor], weights: list[torch.Tensor]) -> list[torch.Tensor]:
+def _run_sequence(ops: Sequence[Op], arrays: list[torch.Tensor], weights: list[torch.Tensor]) -> list[torch.Tensor]:
     """Run ops of which each reads the result of the one before; the weights are those of all, in order."""
     taken = 0
     for op in ops:

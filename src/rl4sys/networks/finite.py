@@ -8,7 +8,7 @@ import torch
 
 
 class NonFiniteUpdate(ArithmeticError):
-    """A loss or a gradient is not finite; neither weights nor the optimizer's moments have changed."""
+    """A loss or a gradient is not finite; its optimizer has changed neither weights nor moments."""
 
     def __init__(self, what: str, tensors: Sequence[str] = ()) -> None:
         """`tensors` are those whose gradients are not finite."""

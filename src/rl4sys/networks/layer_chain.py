@@ -72,7 +72,7 @@ class LayerChain:
         self._tensors = [tensor for layer in layers for tensor in (layer.weight, layer.bias)]
         self._is_stacked = layers[0].weight.ndim == 3
         self._trains = any(tensor.requires_grad for tensor in self._tensors)
-        self._layers = [_PreparedLayer(layer, trains=self._trains) for layer in layers]
+        self._layers = [_PreparedLayer(layer) for layer in layers]
         self._pool = pool
         self._multiply = torch.bmm if self._is_stacked else torch.mm
         self._add_product = torch.baddbmm if self._is_stacked else torch.addmm
@@ -136,7 +136,7 @@ class LayerChain:
     def _backward(
         self, inputs: Sequence[torch.Tensor], result: torch.Tensor, gradient: torch.Tensor
     ) -> tuple[torch.Tensor, bool]:
-        """The gradient of the first layer's sum, and whether it lies in a buffer of the pool."""
+        """The gradient of the first layer's sum, and whether it is a buffer of the pool."""
         rows, is_borrowed = gradient.shape[-2], False
         for place in range(len(self._layers) - 1, -1, -1):
             layer = self._layers[place]
@@ -144,7 +144,7 @@ class LayerChain:
                 out = gradient if is_borrowed else self._pool.take((*layer.members, rows, layer.width), gradient)
                 _DERIVATIVES[layer.activation](gradient, (*inputs[1:], result)[place], out)
                 gradient, is_borrowed = out, True
-            if self._trains:
+            if layer.trains:
                 layer.add_gradients(inputs[place], gradient)
             if place > 0:
                 out = self._pool.take((*layer.members, rows, self._layers[place - 1].width), gradient)
@@ -182,7 +182,7 @@ class ChainStep:
 class _PreparedLayer:
     """A layer with the views that both passes need, made once: the memory of parameters never moves."""
 
-    def __init__(self, layer: Layer, *, trains: bool) -> None:
+    def __init__(self, layer: Layer) -> None:
         self.members, self.width = tuple(layer.weight.shape[:-2]), layer.weight.shape[-1]
         self.weight, self.bias = layer.weight.detach(), layer.bias.detach()
         if self.members:
@@ -190,7 +190,8 @@ class _PreparedLayer:
         self.transposed = self.weight.transpose(-1, -2)
         self._is_narrow = self.width <= (_NARROW_STACKED if self.members else _NARROW)
         self.activation = layer.activation
-        if trains and (layer.weight.grad is None or layer.bias.grad is None):
+        self.trains = layer.weight.requires_grad and layer.bias.requires_grad
+        if self.trains and (layer.weight.grad is None or layer.bias.grad is None):
             raise ValueError("A chain trains tensors of `Parameters`, which have their gradients from the start.")
         self._weight_gradient, self._bias_gradient = layer.weight.grad, layer.bias.grad
 
@@ -201,7 +202,7 @@ class _PreparedLayer:
         return x.tanh_() if self.activation == "tanh" else x
 
     def result(self, x: torch.Tensor) -> torch.Tensor:
-        """x · weight + bias in memory of its own; that of a narrow layer is laid out by columns."""
+        """x · weight + bias in new memory; that of a narrow layer is laid out by columns."""
         if not self._is_narrow:
             return torch.baddbmm(self.bias, x, self.weight) if self.members else torch.addmm(self.bias, x, self.weight)
         turned = x.new_empty((*self.members, self.width, x.shape[-2]))

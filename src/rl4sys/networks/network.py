@@ -47,7 +47,7 @@ class Network:
         variants: list[TensorMap] = [parameters.views, frozen, first]
         variants.append(self.target_parameters.views if self.target_parameters is not None else frozen)
         pool = BufferPool()
-        self._trained, self._frozen, self._first, self._target = (
+        self._trained, self._frozen, self._first_member, self._target = (
             EnsembleProgram(program, tensors, pool, fused=fused and not optimizer.is_compiled).steps
             for tensors in variants
         )
@@ -57,9 +57,9 @@ class Network:
         is_trained = self.optimizer.is_differentiating and torch.is_grad_enabled()
         return self._evaluate(self._trained if is_trained else self._frozen, observation, extra)
 
-    def first(self, observation: TensorMap, *extra: torch.Tensor) -> Any:
+    def first_member(self, observation: TensorMap, *extra: torch.Tensor) -> Any:
         """The same for the first member alone, its parameters constant."""
-        return self._evaluate(self._first, observation, extra)
+        return self._evaluate(self._first_member, observation, extra)
 
     def target(self, observation: TensorMap, *extra: torch.Tensor) -> Any:
         """The output of the target network, without gradients."""

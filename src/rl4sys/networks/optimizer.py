@@ -14,7 +14,7 @@ import torch
 from rl4sys.networks.finite import NonFiniteUpdate, describe_gradient
 from rl4sys.networks.layer_chain import release_buffers
 from rl4sys.networks.parameters import Parameters
-from rl4sys.state import State, require
+from rl4sys.state import State, StateMismatch, require
 
 _log = logging.getLogger(__name__)
 
@@ -84,20 +84,20 @@ class Optimizer:
         """Steps taken so far."""
         self.is_differentiating = False
         """Whether the gradient of these parameters is being computed; networks are constants otherwise."""
-        self.gradient_norm = torch.zeros(())
+        self.gradient_norm = torch.zeros((), device=parameters.flat.device)
         """That of the last gradient, before clipping."""
         self._first = torch.zeros_like(parameters.flat)
         self._second = torch.zeros_like(parameters.flat)
         self._count = torch.zeros((), device=parameters.flat.device)
-        self._loss = torch.zeros(())
+        self._loss = torch.zeros((), device=parameters.flat.device)
         self._compiled: dict[Loss[Any], Loss[Any]] = {}
 
     def minimize(self, loss: Loss[LossValue], *batch: Any) -> LossValue:
         """One step down the gradient of `loss(*batch)`; returns what the loss returned, detached.
 
         Only the networks of this optimizer are differentiated by their parameters; all others are constants. Everything
-        in `batch` has the same number of rows. Raises `NonFiniteUpdate`, and changes nothing, if the loss or the
-        gradient is not finite.
+        in `batch` has the same number of rows. Raises `NonFiniteUpdate`, and changes nothing of this optimizer, if the
+        loss or the gradient is not finite.
         """
         found = self.differentiate(loss, *batch)
         self.step()
@@ -107,7 +107,7 @@ class Optimizer:
         """The first half of `minimize`: compute the gradient, and take no step yet."""
         self.is_differentiating = True
         try:
-            if self.splitter.parts == 1:
+            if self.splitter.parts == 1 or not batch:
                 try:
                     return self._backward(self._prepared(loss), batch)
                 except (MemoryError, RuntimeError) as error:
@@ -123,7 +123,9 @@ class Optimizer:
                 parts = self.splitter.slices(rows)
                 self.parameters.gradient.zero_()
                 found = [self._backward(loss, [rowed[part] for rowed in batch], rows) for part in parts]
-                return _joined(found, [(part.stop - part.start) / rows for part in parts])
+                joined = _joined(found, [(part.stop - part.start) / rows for part in parts])
+                self._loss = joined if isinstance(joined, torch.Tensor) else joined[0]
+                return joined
             except (MemoryError, RuntimeError) as error:
                 self.splitter.split(rows, error)
 
@@ -173,8 +175,11 @@ class Optimizer:
             self.lr = self.settings.lr * (1.0 - fraction)
 
     def _prepared(self, loss: Loss[LossValue]) -> Loss[LossValue]:
-        """The loss itself, or what `torch.compile` makes of it: at its first call, which takes a while."""
-        if not self.is_compiled:
+        """The loss itself, or compiled at its first call, which takes a while.
+
+        Functions made inside another one are new at every update and would be compiled every time.
+        """
+        if not self.is_compiled or "<locals>" in getattr(loss, "__qualname__", "<locals>"):
             return loss
         if loss not in self._compiled:
             self._compiled[loss] = torch.compile(loss)
@@ -202,6 +207,11 @@ class Optimizer:
     def restore(self, state: State) -> None:
         """Continue exactly where `state` was taken."""
         require(state, "parameters", "steps", "first_moment", "second_moment")
+        if len(state["parameters"]) != len(self.parameters.flat):
+            raise StateMismatch(
+                f"The saved state has {len(state['parameters'])} parameters; these networks have "
+                f"{len(self.parameters.flat)}. Use the network settings of the run that saved it."
+            )
         self.parameters.flat.copy_(torch.from_numpy(state["parameters"]))
         self.steps = state["steps"]
         self._first.copy_(torch.from_numpy(state["first_moment"]))

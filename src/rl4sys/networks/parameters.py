@@ -40,12 +40,12 @@ class Parameters:
         return flat[offset : offset + math.prod(shape)].view(shape)
 
     def freeze(self, *names: str) -> None:
-        """Exclude these tensors from training: statistics, ε, and others that are set and not learned."""
+        """Exclude these tensors from training; before networks are built over them."""
         for name in names:
             self.views[name].requires_grad_(False)
 
     def set(self, name: str, value: torch.Tensor) -> None:
-        """Write a tensor that is not learned."""
+        """Overwrite a tensor."""
         with torch.no_grad():
             self.views[name].copy_(value)
 

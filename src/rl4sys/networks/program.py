@@ -88,7 +88,7 @@ def _channels_first(op: Op, inputs: Many, tensors: Many) -> tuple[torch.Tensor, 
 def _scale(op: Op, inputs: Many, tensors: Many) -> tuple[torch.Tensor, ...]:
     factor, offset = _number(op, "factor"), _number(op, "offset")
     x = inputs[0].to(torch.float32)
-    # What was converted here is nobody else's, and pictures are large.
+    # The conversion made a copy, so it is scaled in place: images are large.
     scaled = x * factor if x is inputs[0] else x.mul_(factor)
     return (scaled + offset if offset else scaled,)
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import torch
 from pydantic import Field, model_validator
 
-from rl4sys.algorithms import ALGORITHMS, AlgorithmConfig, with_usual_buffer
+from rl4sys.algorithms import ALGORITHMS, AlgorithmConfig, with_default_buffer
 from rl4sys.config import Config, ConfigError, load_plugins, parse
 from rl4sys.learning import (
     Learner,
@@ -73,7 +73,7 @@ class LearnerConfig(Config):
     @model_validator(mode="before")
     @classmethod
     def _complete_buffer(cls, values: Any) -> Any:
-        return with_usual_buffer(values)
+        return with_default_buffer(values)
 
 
 def resolve(algorithm: str, parameters: Mapping[str, Any]) -> LearnerConfig:
