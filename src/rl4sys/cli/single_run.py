@@ -12,9 +12,9 @@ import typer
 
 from rl4sys.cli.exit_codes import INTERRUPTED, STOPPED
 from rl4sys.cli.output import errors, report, show
-from rl4sys.experiments import ExperimentConfig, Result, Run, RunDirectory, Screen, Terminal, plot
+from rl4sys.experiments import ExperimentConfig, Result, Run, RunDirectory, plot
 from rl4sys.laboratory.formatting import format_return
-from rl4sys.laboratory.run_index.index_logger import index_run
+from rl4sys.laboratory.training import train_with_progress
 from rl4sys.laboratory.trials.trial import TrialOptions
 from rl4sys.run_files import CURVE, RETURN
 
@@ -44,13 +44,7 @@ def announce(run: Run) -> None:
 
 def train_to_end(run: Run, stop: Callable[[], bool]) -> None:
     """Train until the end or until asked to stop, then print the result or how to resume."""
-    with index_run(run.directory.path) as index_logger:
-        if run.config.logging.terminal:
-            with Screen(errors) as screen:
-                terminal = Terminal(screen, run.config.name, run.config.training.total_timesteps)
-                result = run.train([terminal, index_logger], stop)
-        else:
-            result = run.train([index_logger], stop)
+    result = train_with_progress(run, errors, stop)
     if run.stopped is not None and not result.finished:
         report(f"stopped by an alert: {run.stopped}; resume with: rl4sys resume {run.directory.path}")
         raise typer.Exit(STOPPED)

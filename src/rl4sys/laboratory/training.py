@@ -12,7 +12,7 @@ from rich.console import Console
 
 from rl4sys.config import ConfigError, Overrides
 from rl4sys.environments import environment_name
-from rl4sys.experiments import ExperimentConfig, Run, Screen, Terminal, load_experiment
+from rl4sys.experiments import ExperimentConfig, Result, Run, Screen, Terminal, load_experiment
 from rl4sys.laboratory.run_index.index_logger import index_run
 
 Env = str | gymnasium.Env[Any, Any] | Callable[..., gymnasium.Env[Any, Any]]
@@ -36,14 +36,18 @@ def train(
     The run has `result`, `directory`, `metrics()`, `policy()` and `evaluate()`.
     """
     run = Run.create(_experiment(config, overrides, env, algorithm, total_timesteps), allow_fallback=allow_fallback)
+    train_with_progress(run, Console(stderr=True))
+    return run
+
+
+def train_with_progress(run: Run, console: Console, stop: Callable[[], bool] = lambda: False) -> Result:
+    """Train a run in this process, with its progress in the index and, unless that is switched off, on a console."""
     with index_run(run.directory.path) as index_logger:
         if not run.config.logging.terminal:
-            run.train([index_logger])
-            return run
-        with Screen(Console(stderr=True)) as screen:
+            return run.train([index_logger], stop)
+        with Screen(console) as screen:
             terminal = Terminal(screen, run.config.name, run.config.training.total_timesteps)
-            run.train([terminal, index_logger])
-    return run
+            return run.train([terminal, index_logger], stop)
 
 
 def _experiment(
