@@ -38,7 +38,7 @@ def test_a_damaged_checkpoint_is_skipped_in_one_line(rl4sys: Here, interrupted: 
     code, _, err = rl4sys("resume", str(interrupted.path))
     assert code == 0
     (warning,) = (line for line in err.splitlines() if line.startswith("warning: "))
-    assert "Passed over a damaged checkpoint (000000000096: arrays" in warning
+    assert "Skipped a damaged checkpoint (000000000096: arrays" in warning
     assert "using the one of step 64" in warning
 
 
