@@ -1,4 +1,4 @@
-"""A network on loopback that can be made bad: delays, resets, silence, a trickle, or garbage instead of bytes."""
+"""A proxy on loopback with faults: delays, resets, silence, a trickle, or garbage instead of bytes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _RESET = struct.pack("ii", 1, 0)
 
 
 class FaultProxy:
-    """Carries connections to a port, in a thread of its own, as well as `fault` lets it."""
+    """Forwards connections to a port, in a thread of its own, with the current `fault`."""
 
     def __init__(self, target: int, seed: int = 0) -> None:
         self.fault: Fault = "none"
@@ -37,12 +37,12 @@ class FaultProxy:
         self.close()
 
     def heal(self) -> None:
-        """Carry well again. A connection that lost bytes is reset, as the end that forgot it would do."""
+        """Forward without faults again. A connection that lost bytes is reset."""
         self.fault = "none"
         self._run(self._reset_all())
 
     def worsen(self, fault: Fault) -> None:
-        """From now on, for new connections and old ones."""
+        """Apply a fault to new and existing connections."""
         self.fault = fault
         if fault == "reset":
             self._run(self._reset_all())
@@ -78,7 +78,7 @@ class FaultProxy:
             self._writers.add(back)
             await asyncio.gather(self._carry(reader, back), self._carry(there, writer))
         except OSError:
-            # Either end may have gone; the other one is told below.
+            # Either end may be gone; the other one is closed below.
             pass
         finally:
             for end in (writer, *([back] if "back" in locals() else [])):

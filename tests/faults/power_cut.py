@@ -1,4 +1,4 @@
-"""What a power cut leaves of real files: only what was synced, watched through `os.fsync`."""
+"""What a power cut leaves of real files: only synced data, observed through `os.fsync`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CHANGES: list[tuple[Any, str]] = [
 
 
 class Watched:
-    """A directory in which every change is followed by a look at what a power cut would leave now.
+    """A directory in which, after every change, the state after a power cut is checked.
 
     Contents count once their file was synced, names once their directory was. With `eager` names reach the disk at once
     and contents still do not: file systems may do either.
@@ -68,7 +68,7 @@ class Watched:
         }
 
     def _cut(self) -> None:
-        """Put what would be left aside, and let somebody look at it."""
+        """Write the state after a power cut to a directory, and check it."""
         self.looks += 1
         left = self.root.with_name(f"{self.root.name} after a cut")
         shutil.rmtree(left, ignore_errors=True)

@@ -21,7 +21,7 @@ from rl4sys.wire.generated import status_pb2
 
 ROOT = Path(__file__).parents[2]
 PER_START = 50_000
-"""Numbers that each start of a client may use."""
+"""How many numbers each start of a client may use."""
 
 
 class Server:
@@ -60,7 +60,7 @@ class Server:
         self._gone()
 
     def terminate(self, seconds: float) -> int:
-        """Ask it to drain; its exit code."""
+        """Ask it to drain; returns its exit code."""
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(seconds)
         return self._gone()
@@ -73,7 +73,7 @@ class Server:
         return code
 
     def workers(self) -> list[int]:
-        """The processes of its learners, without the one that makes them."""
+        """The worker processes, without the fork server."""
         return [worker for maker in _children(self.process.pid) for worker in _children(maker)]
 
     def learner(self, name: str) -> status_pb2.LearnerStatus:
@@ -89,18 +89,18 @@ class Server:
         return status.state == status_pb2.LEARNER_STATE_WAITING and status.queued_segments == 0
 
     def close(self) -> None:
-        """Leave nothing behind, whatever happened."""
+        """Kill all its processes."""
         if self._process is not None:
             workers = self.workers()
             self.kill()
-            # They leave by themselves when their host is gone.
+            # Workers exit by themselves when their host is gone.
             eventually(lambda: not any(map(_lives, workers)), 120.0)
         self.transport.close()
         self._log.close()
 
 
 def _children(process: int) -> list[int]:
-    """The processes that a process started and that run."""
+    """The running children of a process."""
     try:
         tasks = [task / "children" for task in Path(f"/proc/{process}/task").iterdir()]
         return [int(child) for task in tasks for child in task.read_text().split() if _lives(int(child))]
@@ -109,7 +109,7 @@ def _children(process: int) -> list[int]:
 
 
 def _lives(process: int) -> bool:
-    """Whether a process runs; one that nobody waited for does not."""
+    """Whether a process runs; a zombie does not."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
@@ -117,7 +117,7 @@ def _lives(process: int) -> bool:
 
 
 class Client:
-    """`tests.faults.storming_client` under one name; every start goes on with the outbox of the last one."""
+    """`tests.faults.storming_client` under one name; every start uses the outbox of the last one."""
 
     def __init__(
         self, place: Path, address: str, name: str, learner: str, pause: float, outbox_bytes: int = 64 << 20
@@ -130,7 +130,7 @@ class Client:
         self.settings.write_text(json.dumps(values))
         self.starts = 0
         self.left: set[tuple[int, int]] = set()
-        """What was ever found in its outbox after a kill."""
+        """Parcels found in its outbox after kills."""
         self._log = (place / f"{name}.log").open("ab")
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -140,7 +140,7 @@ class Client:
         return self._process
 
     def start(self, *wrapper: str) -> None:
-        """Start it, in whatever the wrapper is a command for."""
+        """Start it, within the command of the wrapper if there is one."""
         first, self.starts = PER_START * self.starts, self.starts + 1
         arguments = [str(self.settings), str(self.acknowledged), str(first), str(self.pause)]
         self._process = subprocess.Popen(
@@ -161,7 +161,7 @@ class Client:
             box.close()
 
     def finish(self, flush: float = 300.0) -> dict[str, Any]:
-        """Let it flush for so many seconds, and leave; its last words."""
+        """Let it flush for so many seconds, and exit; returns its last output."""
         out, _ = self.process.communicate(f"{flush}\n".encode(), timeout=400)
         self._process = None
         told: dict[str, Any] = json.loads(out)

@@ -27,7 +27,7 @@ _NAME = struct.Struct("<QQ")
 
 
 class Saved(NamedTuple):
-    """A checkpoint: there wholly or not at all, which is tried elsewhere."""
+    """A checkpoint, written atomically, which other tests cover."""
 
     position: int
     trained: tuple[Key, ...]
@@ -35,21 +35,21 @@ class Saved(NamedTuple):
 
 
 class SimulatedServer:
-    """Acknowledges what is committed, folds what is committed, and remembers for ever what it has."""
+    """Acknowledges and folds committed records, and never forgets one."""
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
         self.acknowledged: set[Key] = set()
-        """What it ever told anybody, heard or not."""
+        """Everything it ever acknowledged, received or not."""
         self.history: dict[int, Key] = {}
-        """Every record that a reader could ever see: none may change."""
+        """Every record that a reader could have seen: none may change."""
         self.saved = [Saved(0, (), 0)]
         self.names: tuple[int, dict[str, Any]] = (0, Deduplication().state())
         self.detected = 0
         self.open(SimulatedDisk())
 
     def open(self, disk: SimulatedDisk) -> None:
-        """Start over a disk: what matters is in the log, in the names that outlive its files, and in checkpoints."""
+        """Start from a disk: with the log, the identities of removed records, and checkpoints."""
         self.disk = disk
         self.log = RecordLog(HERE, file_bytes=FILE_BYTES, files=disk)
         assert self.log.first <= self.names[0], "names were forgotten with their records"
@@ -67,7 +67,7 @@ class SimulatedServer:
         self.reader = RecordReader(HERE, self.position, files=disk)
 
     def push(self, request: training_pb2.PushRequest) -> training_pb2.PushReply:
-        """Store what is new; the answer exists only once all of it is safe."""
+        """Store new segments; there is a reply only once all of them are safe."""
         reply = training_pb2.PushReply()
         fresh: dict[Key, bytes] = {}
         told: list[Key] = []
@@ -91,7 +91,7 @@ class SimulatedServer:
         return reply
 
     def learn(self) -> None:
-        """Fold what is committed; publish, save and prune when it is time."""
+        """Fold committed records; publish, save and prune when it is due."""
         for record in self.reader.read(200):
             key = _key(record.payload)
             assert self.history.setdefault(record.number, key) == key, "a record that was seen has changed"
@@ -106,7 +106,7 @@ class SimulatedServer:
                 self.log.prune(min(self.saved[0].position, self.names[0]))
 
     def crash(self, *, power: bool) -> None:
-        """A kill, or a power cut; after a kill sometimes with a flipped bit, which must be noticed or harmless."""
+        """A kill, or a power cut; after a kill sometimes with a flipped bit, which must be detected or harmless."""
         if power:
             self.open(self.disk.rebooted(lambda: self.rng.random() < 0.5))
             return
@@ -117,7 +117,7 @@ class SimulatedServer:
                 self._require_all()
                 return
             except RecordsDamaged:
-                # Somebody brings the file back from a copy.
+                # The operator restores the file from a backup.
                 self.detected += 1
                 disk = self.disk.killed()
                 undo()
@@ -131,7 +131,7 @@ class SimulatedServer:
 
 
 def flip(disk: SimulatedDisk, rng: random.Random) -> Any:
-    """Flip one bit somewhere; how to undo it."""
+    """Flip one bit somewhere; returns a function that undoes it."""
     nodes = [node for node in disk.nodes.values() if node.cached]
     if not nodes:
         return None
@@ -148,7 +148,7 @@ def flip(disk: SimulatedDisk, rng: random.Random) -> Any:
 
 
 def weights(version: int) -> Array:
-    """What the learner has after so many updates."""
+    """The state of the learner after so many updates."""
     return np.random.default_rng(version).normal(size=WEIGHTS).astype(np.float32)
 
 

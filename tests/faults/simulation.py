@@ -1,4 +1,4 @@
-"""The whole protocol without threads, clocks and sockets, and everything that can befall it, drawn from a seed.
+"""The whole protocol without threads, clocks and sockets, with all its failures drawn from a seed.
 
 `python -m tests.faults.simulation SEED` replays one.
 """
@@ -25,7 +25,7 @@ LIMITS = {"capacity_bytes": 2500, "window": 4}
 
 
 class Simulation:
-    """A client and a server; between them a network that drops, repeats, reorders, delays and parts."""
+    """A client and a server, with a network that drops, repeats, reorders, delays and partitions."""
 
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
@@ -62,7 +62,7 @@ class Simulation:
         self.heal()
 
     def attempt(self, action: Callable[[], None]) -> None:
-        """Now and then a machine stops, or its disk fails, at some call in the middle of it."""
+        """At times a machine stops, or its disk fails, in the middle of a call."""
         for disk in (self.disk, self.server.disk):
             fault = self.rng.choice([None, 5])
             disk.faults = {disk.calls + self.rng.randrange(8): fault} if self.rng.random() < 0.04 else {}
@@ -74,7 +74,7 @@ class Simulation:
             if self.disk.crashed or self.box.broken is not None:
                 self.client_dies()
                 lost = before - {parcel.key for parcel in self.box.unsettled()}
-                # Only an offer in its last moment may have made others way, and only by that policy.
+                # Only the last offer may have evicted others, and only with that overflow policy.
                 assert not lost or self.overflow is Overflow.DROP_OLDEST or action != self.offer
                 self.dropped |= lost if action == self.offer else set()
             self.server_dies()
@@ -99,7 +99,7 @@ class Simulation:
                 self.requests.append((self.calls, request))
 
     def arrive(self) -> None:
-        """Any request that was ever sent may come now, and again later."""
+        """Any request that was ever sent may arrive now, and again later."""
         if self.parted or not self.requests:
             return
         place = self.rng.randrange(len(self.requests))
@@ -138,7 +138,7 @@ class Simulation:
             self.patches.append(self.server.patch(self.version))
 
     def receive(self) -> None:
-        """Patches come in any order, some twice, some with another bit in them."""
+        """Patches arrive in any order, some twice, some with a flipped bit."""
         if not self.patches:
             return
         patch = self.rng.choice(self.patches)
@@ -167,7 +167,7 @@ class Simulation:
         disk.full = not disk.full
 
     def client_dies(self) -> None:
-        """By a kill, or where that must be survived by a power cut; or a kill and a flipped bit."""
+        """Stop by a kill, by a power cut if that must be survived, or by a kill and a flipped bit."""
         if self.durability is Durability.OS:
             self.start_client(self.disk.killed())
         elif self.rng.random() < 0.5:
@@ -196,7 +196,7 @@ class Simulation:
         assert self.server.trained == [self.server.history[n] for n in range(self.server.position)]
 
     def heal(self) -> None:
-        """From now on nothing fails: all must arrive, be learned from once and in order, and the newest come back."""
+        """Nothing fails any more: everything must arrive and be learned from once, in order."""
         self.disk.full = self.server.disk.full = self.parted = False
         for _ in range(3_000):
             if not self.box.backlog and not self.requests:
@@ -221,7 +221,7 @@ class Simulation:
 
 
 def simulate(seed: int) -> Simulation:
-    """Run one, and say how to run it again if it fails."""
+    """Run one seed, and print how to repeat it if it fails."""
     simulation = Simulation(seed)
     try:
         simulation.run()

@@ -1,4 +1,4 @@
-"""A client that numbers what it experiences: `python -m … SETTINGS ACKNOWLEDGED FIRST PAUSE`.
+"""A client that numbers its steps: `python -m … SETTINGS ACKNOWLEDGED FIRST PAUSE`.
 
 The reward of its nth step is n · 2⁻²⁴, exactly, so that the log tells which experience it holds. Acknowledgements go to
 a file before the client hears of them. A line on its standard input ends it: it flushes for so many seconds and prints
@@ -29,7 +29,7 @@ UNIT = 2.0**-24
 
 
 class Noting:
-    """A transport that writes down what was acknowledged."""
+    """A transport that records what was acknowledged."""
 
     def __init__(self, transport: GrpcTransport, path: Path) -> None:
         self._transport = transport
@@ -67,7 +67,7 @@ def main(settings_path: Path, acknowledged: Path, first: int, pause: float) -> N
     rng = np.random.default_rng(first)
 
     def listen() -> None:
-        # The end of the input is the end of who started it.
+        # The input ends when the parent process does.
         line = sys.stdin.readline()
         if not line:
             os._exit(0)

@@ -1,4 +1,4 @@
-"""Bits that flip, files that are cut, zeroed or gone: noticed every time, and the last good state is loaded."""
+"""Flipped bits, and truncated, zeroed or missing files: always detected, and the last good state is loaded."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TRIALS = scaled(100, 10_000)
 
 @pytest.fixture(autouse=True)
 def _disk_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody pulls the plug in here."""
+    """Skip syncs: there are no power cuts in these tests."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     monkeypatch.setattr(os, "fdatasync", lambda descriptor: None)
 
@@ -36,7 +36,7 @@ def state(step: int) -> dict[str, Any]:
 
 
 def damaged_copies(sound: Path, tmp_path: Path) -> Any:
-    """Copies of a directory, each with one damage somewhere in it."""
+    """Copies of a directory, each with one kind of damage."""
     for seed in range(TRIALS):
         hurt = tmp_path / "hurt"
         shutil.copytree(sound, hurt, symlinks=True)
@@ -111,23 +111,23 @@ def test_a_damaged_outbox_is_refused_or_reports_its_losses(
     kept = [parcel.payload for parcel in box.unsettled()]
     box._log._lock.release()
     oldest = min(path.name for path in (tmp_path / "sound").glob("*.records"))
-    told = 0
+    reported = 0
     for seed, hurt, what in damaged_copies(tmp_path / "sound", tmp_path):
         caplog.clear()
         try:
             with caplog.at_level(logging.WARNING):
                 again = DiskOutbox(hurt, 2, durability=durability)
         except (RecordsDamaged, RecordsGone):
-            told += 1
+            reported += 1
             continue
         found = [parcel.payload for parcel in again.unsettled()]
         again.close()
-        is_told = "has lost" in caplog.text
-        told += is_told
+        is_reported = "has lost" in caplog.text
+        reported += is_reported
         if what == f"remove {oldest}":
-            # It looks as if it had been pruned: an outbox cannot know better.
+            # It looks as if it had been pruned, which an outbox cannot distinguish.
             continue
-        # Lost settlements only make parcels travel once more.
-        assert found[-len(kept) :] == kept or (is_told and durability is Durability.OS), f"seed {seed}: {what}"
+        # Lost settlements only cause parcels to be sent again.
+        assert found[-len(kept) :] == kept or (is_reported and durability is Durability.OS), f"seed {seed}: {what}"
         assert set(found) <= {json.dumps(number).encode() * 40 for number in range(30)}, f"seed {seed}: {what}"
-    assert told > TRIALS / 3
+    assert reported > TRIALS / 3

@@ -1,4 +1,4 @@
-"""A learner's process that is killed at random moments ends with the very bits of one that never was."""
+"""A worker process that is killed at random times ends with the same bits as one that never was."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.faults.truth import digest_of_newest, folded_without_faults
-from tests.server.clients import ACTION, DQN, OBSERVATION, PPO, made_up_segment
+from tests.faults.reference_fold import digest_of_newest, folded_without_faults
+from tests.server.clients import ACTION, DQN, OBSERVATION, PPO, synthetic_segment
 from tests.storms import scaled
 
 from rl4sys.records import RecordLog
@@ -25,11 +25,11 @@ from rl4sys.server.workers.worker import ProcessWorker
 from rl4sys.wire import SegmentFormat, encode_segment
 
 SEGMENTS = 400
-PATIENCE = 300.0
+TIMEOUT = 300.0
 
 
 def prepare(directory: Path, method: tuple[str, dict[str, Any]]) -> None:
-    """A learner that has a log and has learned nothing of it."""
+    """A learner with a log that it has not learned from."""
     directory.mkdir()
     setup = LearnerSetup("a", *method, OBSERVATION, ACTION, 1_000)
     setup.write(directory)
@@ -37,19 +37,19 @@ def prepare(directory: Path, method: tuple[str, dict[str, Any]]) -> None:
     form = SegmentFormat.of(policy)
     log = RecordLog(directory / "log")
     for number in range(SEGMENTS):
-        segment = made_up_segment(policy, "a", number)
+        segment = synthetic_segment(policy, "a", number)
         log.append([StoredSegment("a", 1, number, segment.steps, encode_segment(form, segment)).encode()])
     log.close()
 
 
 def killed_after(directory: Path, fork_server: ForkServer, events: int | None) -> None:
-    """Let a worker live for so many events and kill it; None lets it finish and save."""
+    """Run a worker for so many events and kill it; None lets it finish and save."""
     heard: queue.Queue[Event] = queue.Queue()
     worker = ProcessWorker(directory, fork_server, heard.put)
     seen = 0
     try:
         while True:
-            event = heard.get(timeout=PATIENCE)
+            event = heard.get(timeout=TIMEOUT)
             if events is None:
                 assert not isinstance(event, Failed), event
             seen += 1
@@ -75,7 +75,7 @@ def test_a_killed_learner_ends_with_the_same_bits(
     fork_server = ForkServer()
     try:
         for _ in range(kills):
-            # Each life goes a little further than the checkpoint that it began with.
+            # Each start gets a little further than the checkpoint that it began with.
             killed_after(directory, fork_server, rng.randint(1, 40))
         killed_after(directory, fork_server, None)
     finally:

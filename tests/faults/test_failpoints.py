@@ -1,4 +1,4 @@
-"""A process is killed at every named failpoint, is started again, and nothing is lost, repeated or other to the bit."""
+"""A process is killed at every failpoint and started again: nothing is lost, repeated or changed by a bit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OUTBOX = [name for name in POINTS if name.split()[1] in ("parcel", "settlement",
 
 @pytest.fixture(scope="module")
 def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
-    """Puts a question to a process that kills its own children."""
+    """Sends a trial to a process that kills its own children."""
     command = [sys.executable, "-m", "tests.faults.trials", str(tmp_path_factory.mktemp("trials"))]
     root = Path(__file__).parents[2]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root) as process:
@@ -51,7 +51,7 @@ def test_a_kill_at_any_failpoint_loses_repeats_and_changes_nothing(
     ask: Ask, life: str, tally: Callable[[str, int], None]
 ) -> None:
     names = OUTBOX if life == "outbox" else [name for name in POINTS if name in ask(life=life)["reached"]]
-    # In the usual size each point is tried with one of the two algorithms; storms try both.
+    # By default each point is tried with one of the two algorithms; storms try both.
     turns = scaled(1, 50)
     if turns == 1 and life != "outbox":
         names = [name for place, name in enumerate(names) if place % 2 == (life == "DQN")]

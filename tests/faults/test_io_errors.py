@@ -1,4 +1,4 @@
-"""An error of the disk at every call in turn: afterwards there is the old state or the new one, never a mixture."""
+"""A disk error at every call in turn: afterwards the old state or the new one is there, never a mixture."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LIMITS = OutboxLimits(6 * (PARCEL_OVERHEAD + 60), Overflow.DROP_OLDEST, window=3
 
 
 class OutboxLife:
-    """Offers, evicts, acknowledges, refuses; knows after every step what must be in the outbox, or may be."""
+    """Offers, evicts, acknowledges, refuses; tracks after every step what must or may be in the outbox."""
 
     def __init__(self, disk: SimulatedDisk) -> None:
         self.disk = disk
@@ -41,7 +41,7 @@ class OutboxLife:
                 self.accepted.add(number)
             if number % 3 == 2:
                 for parcel in self.box.take(120):
-                    # A settlement that the disk forgets only makes the parcel travel once more.
+                    # A lost settlement only causes the parcel to be sent again.
                     self.settled.add(_number(parcel))
                     self.box.acknowledge(parcel.epoch, range(parcel.sequence, parcel.sequence + 1))
         self.unsure = set()
@@ -57,7 +57,7 @@ class OutboxLife:
         assert again.offer(b"%04d" % 99).parcel is not None
 
     def _may_have_made_way(self) -> set[int]:
-        """An offer that broke may have evicted the oldest, whose eviction nobody was told of."""
+        """A failed offer may have evicted the oldest without reporting it."""
         return set(sorted(self.accepted - self.settled)[:1]) if self.unsure - self.accepted else set()
 
 
@@ -85,7 +85,7 @@ def test_an_error_at_any_call_of_an_outbox_loses_no_parcel(code: int, after: str
             "torn": lambda life=life, call=call: life.disk.rebooted(keep_some(call)),
         }[after]()
         if after == "reopened":
-            # Once more: the first opening may itself have met what the error left.
+            # Once more: the first opening may itself have failed because of the error.
             DiskOutbox(HERE, 3, LIMITS, durability=Durability.FSYNC, file_bytes=300, files=left).close()
         life.check(left)
 

@@ -1,4 +1,4 @@
-"""kill -9 of server, worker and client at random moments: nothing is lost, repeated, dropped in silence or changed."""
+"""kill -9 of server, worker and client at random times: nothing is lost, repeated, silently dropped or changed."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import torch
 from tests.faults.processes import PER_START, Client, Server
+from tests.faults.reference_fold import digest_of_newest, folded_without_faults, stored
 from tests.faults.storming_client import UNIT
-from tests.faults.truth import digest_of_newest, folded_without_faults, stored
 from tests.server.clients import DQN, PPO, ScriptedClient, eventually, join_request
 from tests.storms import scaled
 
@@ -29,8 +29,8 @@ OFTEN = {"checkpoint_frequency": 64}
 LEARNERS = {"fleet": (PPO[0], PPO[1] | OFTEN), "solo": (DQN[0], DQN[1] | OFTEN)}
 MEMBERS = {"one": "fleet", "two": "fleet", "three": "solo"}
 VICTIMS = ["server", "worker", "worker", "client"]
-PATIENCE = 300.0
-"""Seconds: the machine may be busy with other things; nothing here is a matter of speed."""
+TIMEOUT = 300.0
+"""Seconds: the machine may be busy, and these tests are not about speed."""
 
 
 @pytest.mark.slow
@@ -50,7 +50,7 @@ def test_kills_of_server_worker_and_client_lose_repeat_and_change_nothing(
         _kill_at_random(server, clients, kills, random.Random(kills), tmp_path / "archive")
         healths = [client.finish() for client in clients]
         for learner in LEARNERS:
-            eventually(lambda learner=learner: server.has_learned(f"shared~{learner}"), PATIENCE)
+            eventually(lambda learner=learner: server.has_learned(f"shared~{learner}"), TIMEOUT)
         versions = {learner: server.learner(f"shared~{learner}").version for learner in LEARNERS}
         assert server.terminate(15.0) == 0
     finally:
@@ -67,7 +67,7 @@ def test_kills_of_server_worker_and_client_lose_repeat_and_change_nothing(
 def _kill_at_random(server: Server, clients: list[Client], kills: int, rng: random.Random, archive: Path) -> None:
     pause = threading.Event()
     for _ in range(kills):
-        # Mostly in the middle of work; sometimes while somebody still starts.
+        # Mostly in the middle of work; sometimes while a process is still starting.
         if rng.random() < 0.7:
             _wait_for_acknowledgements(clients)
         pause.wait(rng.uniform(0.0, 0.5))
@@ -90,11 +90,11 @@ def _kill_at_random(server: Server, clients: list[Client], kills: int, rng: rand
 
 def _wait_for_acknowledgements(clients: list[Client]) -> None:
     before = [client.told_bytes for client in clients]
-    eventually(lambda: any(c.told_bytes > b for c, b in zip(clients, before, strict=True)), PATIENCE)
+    eventually(lambda: any(c.told_bytes > b for c, b in zip(clients, before, strict=True)), TIMEOUT)
 
 
 def _keep(data: Path, archive: Path) -> None:
-    """Old files of the log may be pruned later: a second name keeps them for the comparison."""
+    """Old files of the log may be pruned later: hard links keep them for the comparison."""
     for path in (data / "learners").glob("*/log/*.records"):
         kept = archive / path.parent.parent.name / path.name
         kept.parent.mkdir(parents=True, exist_ok=True)
@@ -122,7 +122,7 @@ def _check(place: Path, learner: str, clients: list[Client], version: int, kills
 
 
 def _check_that_nothing_was_dropped_in_silence(directory: Path, entries: list[StoredSegment]) -> None:
-    """Within one life of a client neither the sequences of its segments nor the numbers of its steps have a gap."""
+    """Within one epoch of a client neither the sequence numbers nor the numbers of its steps have a gap."""
     setup = LearnerSetup.read(directory)
     form = SegmentFormat.of(build_learner(resolve(setup.algorithm, setup.parameters), setup).algorithm.policies.explore)
     lives: dict[tuple[str, int], dict[int, list[int]]] = defaultdict(dict)

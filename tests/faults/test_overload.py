@@ -1,4 +1,4 @@
-"""A producer far faster than its learner: memory keeps its bounds, and whatever does not fit is refused and counted."""
+"""A producer far faster than its learner: memory stays bounded, and what does not fit is refused and counted."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from tests.faults.processes import Client, Server
-from tests.faults.test_kill_storm import PATIENCE, SEEN
-from tests.faults.truth import stored
+from tests.faults.reference_fold import stored
+from tests.faults.test_kill_storm import SEEN, TIMEOUT
 from tests.server.clients import PPO, ScriptedClient, eventually, join_request
 from tests.storms import scaled
 
@@ -20,7 +20,7 @@ SLOW = {"algorithm": {"epochs": 300, "minibatch_size": 16}, "buffer": {"size": 3
 INBOX_BYTES = 1 << 20
 OUTBOX_BYTES = 1 << 20
 MORE = 48 << 20
-"""What a process may grow by beyond its queues: allocators keep some, and interpreters warm up."""
+"""Growth of a process beyond its queues: allocators keep some memory, and interpreters warm up."""
 
 
 def resident(process: int) -> int:
@@ -39,7 +39,7 @@ def test_a_producer_that_is_too_fast_does_not_fill_memory(tmp_path: Path, tally:
         server.start()
         ScriptedClient(server.transport, join_request("maker", (PPO[0], PPO[1] | SLOW), "fleet", SEEN))
         client.start()
-        eventually(lambda: delayed(server) > 0, PATIENCE)
+        eventually(lambda: delayed(server) > 0, TIMEOUT)
         processes = [server.process.pid, *server.workers(), client.process.pid]
         before = {process: resident(process) for process in processes}
         most = dict(before)
@@ -59,7 +59,7 @@ def test_a_producer_that_is_too_fast_does_not_fill_memory(tmp_path: Path, tally:
     assert status.learned_steps * 10 < health["made"], "the learner was not ten times slower"
     names = {(e.epoch, e.sequence) for e in stored(server.data / "learners" / "shared~fleet" / "log")}
     assert client.told() <= names, "acknowledged and lost"
-    # Whatever was made is with the server, in the outbox, or counted as dropped.
+    # Every segment is on the server, in the outbox, or counted as dropped.
     assert health["drops"].keys() == {"overflow_oldest"}
     assert health["acknowledged"] <= len(names)
 

@@ -1,4 +1,4 @@
-"""Partitions of a real connection: acting never notices, and afterwards the client catches up."""
+"""Partitions of a real connection: acting is never affected, and afterwards the client catches up."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def server(tmp_path: Path) -> Iterator[GrpcServer]:
 
 
 def act(agent: Agent, episodes: int, rng: np.random.Generator) -> int:
-    """Each call returns though nothing else does; the number of segments."""
+    """Act, which returns even without a connection; returns the number of segments."""
     for _ in range(episodes):
         with agent.episode() as episode:
             for _ in range(4):
@@ -61,7 +61,7 @@ def test_acting_continues_through_every_partition_and_the_client_catches_up(
             made = act(agent, 2, rng)
             for number in range(partitions):
                 made += part(proxy, number, agent, other, rng)
-                # Half-open connections only end with a deadline; everything else is noticed at once.
+                # Half-open connections only end with a deadline; other faults are detected at once.
                 eventually(lambda made=made: agent.health().acknowledged == made, 60.0)
                 learner = server.service._learners.find("shared~fleet")
                 assert learner is not None
@@ -72,7 +72,7 @@ def test_acting_continues_through_every_partition_and_the_client_catches_up(
 
 
 def part(proxy: FaultProxy, number: int, agent: Agent, other: ScriptedClient, rng: np.random.Generator) -> int:
-    """Act in the middle of a fault while the server learns from somebody else; it ends only when acting is done."""
+    """Act during a fault while the server learns from another client; the fault ends when acting is done."""
     proxy.worsen(FAULTS[number % len(FAULTS)])
     made = act(agent, 10, rng)
     threading.Event().wait(float(rng.uniform(0.0, 1.0)))
@@ -89,7 +89,7 @@ def _ip(*arguments: str) -> None:
 
 @pytest.fixture
 def namespace() -> Iterator[tuple[str, str]]:
-    """A network of its own behind a cable: its name, and the address of this end."""
+    """A network namespace behind a virtual cable: its name, and the address of this end."""
     if shutil.which("ip") is None or geteuid() != 0:
         pytest.skip("A true partition needs root and the command `ip`.")
     name, here, there = "rl4sys-storm", "rl4s-here", "rl4s-there"

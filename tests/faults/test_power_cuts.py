@@ -1,4 +1,4 @@
-"""A kill keeps the page cache, a power cut does not: whatever was not synced is dropped, at every point."""
+"""A power cut, unlike a kill, loses everything that was not synced: tried at every point."""
 
 from __future__ import annotations
 

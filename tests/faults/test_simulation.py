@@ -1,4 +1,4 @@
-"""The protocol under everything that can befall it. A seed that fails says how to replay it."""
+"""The protocol with simulated failures. A seed that fails prints how to repeat it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A disk that is really full, and a server that is asked to leave in the middle of its work."""
+"""A disk that is really full, and a server that is asked to stop in the middle of its work."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from tests.faults.processes import Client, Server
-from tests.faults.test_kill_storm import PATIENCE, SEEN
-from tests.faults.truth import stored
+from tests.faults.reference_fold import stored
+from tests.faults.test_kill_storm import SEEN, TIMEOUT
 from tests.server.clients import PPO, ScriptedClient, acknowledged, eventually, join_request
 
 from rl4sys.wire import FailureReason
@@ -59,8 +59,8 @@ def test_a_full_disk_stops_acknowledgements_with_a_reason_until_there_is_space(s
         state = server.transport.status(status_pb2.StatusRequest(), 10.0).server.state
         assert state == status_pb2.SERVER_STATE_STORAGE_FAILED
         ballast.unlink()
-        # The same process goes on, without being told.
-        eventually(lambda: _push(client, range(sequence, sequence + 100), told), PATIENCE)
+        # The same process continues by itself.
+        eventually(lambda: _push(client, range(sequence, sequence + 100), told), TIMEOUT)
         assert server.terminate(30.0) == 0
     finally:
         server.close()
@@ -86,9 +86,9 @@ def test_a_server_under_load_drains_in_time(tmp_path: Path) -> None:
         ScriptedClient(server.transport, join_request("maker", PPO, "fleet", SEEN))
         for client in clients:
             client.start()
-        eventually(lambda: all(client.told_bytes > 500 for client in clients), PATIENCE)
+        eventually(lambda: all(client.told_bytes > 500 for client in clients), TIMEOUT)
         asked = time.monotonic()
-        # A wait beyond the promise fails here, by itself.
+        # Waiting longer than promised fails here.
         assert server.terminate(DRAIN_SECONDS + 5.0) == 0
         assert time.monotonic() - asked < DRAIN_SECONDS + 5.0
     finally:

@@ -19,24 +19,24 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from tests.faults import outbox_life, service_life
+from tests.faults import outbox_scenario, service_scenario
 
 from rl4sys import failpoints
 
 LIVES: dict[str, tuple[Callable[[Path], None], Callable[[Path], None]]] = {
-    "outbox": (outbox_life.live, outbox_life.recover),
+    "outbox": (outbox_scenario.live, outbox_scenario.recover),
     **{
         method: (
-            lambda place, method=method: service_life.live(place, method),  # type: ignore[misc]
-            lambda place, method=method: service_life.recover(place, method),  # type: ignore[misc]
+            lambda place, method=method: service_scenario.live(place, method),  # type: ignore[misc]
+            lambda place, method=method: service_scenario.recover(place, method),  # type: ignore[misc]
         )
-        for method in service_life.METHODS
+        for method in service_scenario.METHODS
     },
 }
 
 
 def reached_points(place: Path, life: str) -> dict[str, int]:
-    """How often an undisturbed life reaches each failpoint."""
+    """How often a run without kills reaches each failpoint."""
     report = place / "reached.json"
 
     def run() -> None:
@@ -52,7 +52,7 @@ def reached_points(place: Path, life: str) -> dict[str, int]:
 
 
 def trial(place: Path, life: str, name: str, count: int) -> str:
-    """What is wrong after a kill at the COUNTth time; empty if nothing is."""
+    """The problem after a kill at the COUNTth time; empty if there is none."""
     lock, left = threading.Lock(), [count]
 
     def listener(reached: str) -> None:
@@ -71,12 +71,12 @@ def trial(place: Path, life: str, name: str, count: int) -> str:
     ended = in_fork(run, place)
     if ended not in ("", f"signal {signal.SIGKILL}"):
         return f"before the kill: {ended}"
-    # A life in which threads took other turns may end without having come here so often.
+    # With another order of threads, a run may reach this point less often.
     return in_fork(lambda: LIVES[life][1](place), place)
 
 
 def in_fork(run: Callable[[], None], place: Path) -> str:
-    """Run it in a process of its own; the traceback or the signal that ended it, or nothing."""
+    """Run it in a process of its own; returns the traceback or the signal that ended it, or nothing."""
     trace = place / "trace"
     child = os.fork()
     if child == 0:

@@ -28,7 +28,7 @@ _ANYWHERE = {
 DECLARED = {rpc: _ANYWHERE | ({"NOT_FOUND"} if rpc in ("Join", "Pull", "Status") else set()) for rpc in RPCS}
 """The codes by which training.proto lets a call fail; INTERNAL would be a fault, DEADLINE_EXCEEDED a hang."""
 SLOW_LEARNER = (PPO[0], PPO[1] | {"buffer": {"size": 1_000_000}})
-"""Never has enough for an update, so that it takes in whatever an attacker sends."""
+"""Never has enough for an update, so that it accepts everything an attacker sends."""
 
 
 class Aborted(Exception):
@@ -40,7 +40,7 @@ class Aborted(Exception):
 
 
 class Handlers:
-    """Calls by name and bytes, parsed within the server's limits and without a socket between."""
+    """Calls by name and bytes, parsed within the server's limits and without a socket."""
 
     def __init__(self, service: TrainingService) -> None:
         self._service = service
@@ -56,7 +56,7 @@ class Handlers:
         }
 
     def call(self, rpc: str, data: bytes) -> list[Message]:
-        """The answer, or `Aborted`. Of a stream of news, the first if it is there; what else is raised is a fault."""
+        """The reply, or `Aborted`. Of a watch, the first message if there is one; any other exception is a bug."""
         kind, limits = self._requests[rpc]
         try:
             request = parse(kind, data, **limits)
@@ -81,7 +81,7 @@ def _first_news(watching: VersionWatch, request: Any) -> list[Message]:
 
 
 def would_wait(request: training_pb2.WatchRequest) -> bool:
-    """Whether news are asked for that an idle learner will never have."""
+    """Whether it watches for versions that an idle learner will never publish."""
     return request.HasField("have") and request.have >= 0
 
 
@@ -92,7 +92,7 @@ def _aborted(code: str, error: Exception) -> Aborted:
 
 
 class Attacker:
-    """Joins as anybody may, and then sends valid messages that were damaged on purpose."""
+    """Joins like any client, and then sends damaged copies of valid messages."""
 
     def __init__(self, service: TrainingService, name: str = "attacker") -> None:
         self._service = service
@@ -102,7 +102,7 @@ class Attacker:
         self._handlers = Handlers(service)
 
     def attack(self, rpc: str, index: int) -> str:
-        """Send the damaged message of this number; the code by which it ended. Anything undeclared raises."""
+        """Send the damaged message of this number; returns its code. Anything undeclared raises."""
         data = self.damaged(rpc, index)
         try:
             self._handlers.call(rpc, data)

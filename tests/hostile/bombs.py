@@ -265,7 +265,7 @@ BOMBS: dict[str, tuple[Callable[[], SetOff], int]] = {
 
 def grown_by(set_off: SetOff) -> tuple[str, int]:
     """How it was refused, and by how many bytes the process grew meanwhile, at its largest."""
-    # Linux then counts the peak anew.
+    # Linux then resets the peak.
     Path("/proc/self/clear_refs").write_text("5")
     before = _peak()
     try:

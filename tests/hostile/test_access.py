@@ -1,4 +1,4 @@
-"""Who may not call gets nowhere and learns nothing: tokens for every call, TLS on both sides."""
+"""Callers without permission are refused and learn nothing: tokens for every call, TLS on both sides."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def closed(tmp_path: Path) -> Iterator[tuple[int, str]]:
 
 
 def requests(session: str) -> dict[str, bytes]:
-    """A valid request for every call, but for what it may be refused for."""
+    """A request for every call, valid except for the token."""
     messages: dict[str, Any] = {
         "Join": join_request("own-client"),
         "Push": training_pb2.PushRequest(session=session),
@@ -85,7 +85,7 @@ def attempt(port: int, rpc: str, data: bytes, metadata: Any) -> tuple[grpc.Statu
 
 
 def secrets_in(text: str, session: str) -> list[str]:
-    """What a refusal must not tell: tokens, sessions, clients, learners, paths, code."""
+    """What a refusal must not reveal: tokens, sessions, clients, learners, paths, code."""
     telling = (OWN, OTHER, EXPIRED, REVOKED, session, "own-client", "other-client", "/", "Traceback", ".py", "rl4sys.")
     return [word for word in telling if word in text]
 
@@ -111,11 +111,11 @@ def test_the_token_of_another_client_allows_no_call(closed: tuple[int, str]) -> 
     for rpc, data in requests(session).items():
         code, details = attempt(port, rpc, data, (("authorization", f"Bearer {OTHER}"),))
         if rpc == "Status":
-            # It belongs to no client: whoever has any token of the server may look.
+            # It belongs to no client: every token of the server may call it.
             assert code is grpc.StatusCode.OK
             continue
         assert code is grpc.StatusCode.PERMISSION_DENIED, (rpc, details)
-        # What a request named itself may be repeated; whose session it is may not be told.
+        # Names in the request may be repeated; the owner of the session must not be revealed.
         allowed = ["own-client"] if rpc == "Join" else []
         assert secrets_in(details, session) == allowed, (rpc, details)
 
@@ -124,12 +124,12 @@ def test_the_right_token_allows_every_call(closed: tuple[int, str]) -> None:
     port, session = closed
     for rpc, data in requests(session).items():
         code, details = attempt(port, rpc, data, (("authorization", f"Bearer {OWN}"),))
-        # Empty pushes and questions are let in, and then refused for what they are.
+        # Empty pushes and requests are let in, and then refused as invalid.
         assert code not in (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED), (rpc, details)
 
 
 def test_only_health_is_open_without_a_token(closed: tuple[int, str]) -> None:
-    """Load balancers have no tokens; it says no more than that the server takes calls."""
+    """Load balancers have no tokens; health only reveals that the server takes calls."""
     with grpc.insecure_channel(f"127.0.0.1:{closed[0]}") as channel:
         reply = channel.unary_unary("/grpc.health.v1.Health/Check")(b"", timeout=10.0)
         assert UInt32Value.FromString(reply).value == 1

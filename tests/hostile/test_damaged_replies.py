@@ -1,4 +1,4 @@
-"""Answers that were damaged on purpose: the agent goes on acting, with weights that were published, and tells of it."""
+"""Replies damaged on purpose: the agent keeps acting with published weights, and reports the damage."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from tests.client.agents import agent_on, seen
 from tests.client.fake_server import FakeServer, small_policy, some_weights
 from tests.client.waiting import until
-from tests.hostile.lying_server import LyingServer, digest
+from tests.hostile.damaging_server import DamagingServer, digest
 from tests.storms import scaled
 
 from rl4sys.client import ConnectError, retries
@@ -22,19 +22,19 @@ _SECONDS = 60.0
 
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between two attempts an agent waits; here not for long."""
+    """The delay between two attempts of an agent, shortened."""
     monkeypatch.setattr(retries, "_FIRST", 0.0002)
     monkeypatch.setattr(retries, "_LONGEST", 0.001)
     monkeypatch.setattr(retries, "_LONGEST_ASKED", 0.001)
 
 
 def live(kind: str, seed: int, lies: int) -> int:
-    """One life of an agent with a lying server; the lies that it was told."""
-    server = LyingServer(kind, seed)
+    """Run an agent with a damaging server; returns how many replies were damaged, by kind."""
+    server = DamagingServer(kind, seed)
     try:
         agent = agent_on(server, timeout=30, fallback=lambda observation: 0)
     except ConnectError:
-        # A server that refuses is believed.
+        # A refusal is final.
         return sum(server.lies.values())
     with agent:
         deadline = monotonic() + _SECONDS

@@ -1,4 +1,4 @@
-"""Requests that were damaged on purpose: answered, or refused with a declared code, and nobody else notices."""
+"""Requests damaged on purpose: answered, or refused with a declared code, without effect on other clients."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OPTIONS = ServiceOptions("threads", Durability.MEMORY, ServiceLimits(max_learner
 
 
 def learned(service: TrainingService, halfway: Callable[[], None] = lambda: None) -> str:
-    """The digest of what a good client's learner made of 12 segments; something may happen in the middle."""
+    """The digest of a learner after 12 segments of a good client, with an interruption in between."""
     client = ScriptedClient(InProcessTransport(service), join_request("good"))
     client.push(range(6))
     halfway()
@@ -77,7 +77,7 @@ def test_damaged_requests_over_a_real_socket_are_answered_or_refused(
             method = channel.unary_stream(path) if is_stream else channel.unary_unary(path)
             for index in range(count):
                 data = attacker.damaged(rpc, index)
-                # Nobody may have news to tell: who watches then leaves again.
+                # There may be no new version: the watch is then cancelled.
                 seconds = 0.05 if rpc == "Watch" else 30.0
                 try:
                     reply = method(data, timeout=seconds)

@@ -1,4 +1,4 @@
-"""One client's poison, flood or crash: another's learner ends with the very bits that it has without them."""
+"""Bad segments, floods or crashes of one client do not change a bit of another client's learner."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.hostile.test_damaged_requests import learned
-from tests.server.clients import ScriptedClient, eventually, join_request, made_up_segment
+from tests.server.clients import ScriptedClient, eventually, join_request, synthetic_segment
 
 from rl4sys.learning import MAX_SKIPPED_IN_ROW
 from rl4sys.records import Durability
@@ -56,7 +56,7 @@ def test_values_that_break_a_learner_break_only_that_one() -> None:
     def poison() -> None:
         bad = neighbour(service)
         for sequence in range(8 * MAX_SKIPPED_IN_ROW):
-            segment = made_up_segment(bad.spec, "bad", sequence)
+            segment = synthetic_segment(bad.spec, "bad", sequence)
             segment.reward[:] = 3e38
             segment.observation["queue"][:] = 3e38
             bad.push_bytes({sequence: encode_segment(bad.form, segment)})

@@ -1,4 +1,4 @@
-"""Nothing here unpickles, evaluates or loads what could run code: a look at every line of the package."""
+"""No line of the package unpickles, evaluates or loads data that could run code."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ALLOWED = {
 
 
 def forbidden(tree: ast.AST) -> list[tuple[int, str]]:
-    """Line and name of everything that has no business here."""
+    """Line and name of every unsafe call."""
     found: list[tuple[int, str]] = []
     for node in ast.walk(tree):
         match node:

@@ -1,4 +1,4 @@
-"""From any version that a client may have to any that it may want: its weights are the server's, to the bit."""
+"""From any version of a client to any other: its weights equal the server's, bit for bit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError
 from tests.client.agents import SETTINGS
 from tests.client.fake_server import FakeServer, some_weights
 from tests.hostile.attacks import Aborted, Handlers
-from tests.hostile.lying_server import digest
+from tests.hostile.damaging_server import digest
 from tests.hostile.mutations import mutated
 from tests.server.clients import ScriptedClient, join_request
 from tests.storms import scaled
@@ -34,7 +34,7 @@ VERSIONS, KEPT = 40, 16
 
 
 def filled() -> tuple[FakeServer, dict[int, Array]]:
-    """A server with many versions behind it, and all of them, also those that it has forgotten."""
+    """A server with many versions, and all of them, including those that it no longer keeps."""
     server = FakeServer()
     first = some_weights(server.spec)
     every = {0: server.store.newest.blob}
@@ -47,7 +47,7 @@ def filled() -> tuple[FakeServer, dict[int, Array]]:
 
 
 class Receiver:
-    """The part of a client that brings weights, without its threads."""
+    """The part of a client that pulls weights, without its threads."""
 
     def __init__(self, server: FakeServer) -> None:
         self.newest, self.status = NewestSnapshot(), AgentStatus()
@@ -113,7 +113,7 @@ def test_a_client_ends_with_the_weights_of_the_server_from_any_start(tally: Call
             assert snapshot is not None
             if digest(snapshot.weights) == server.store.newest.sha256:
                 break
-            assert snapshot.version == have, (seed, "weights that nobody published")
+            assert snapshot.version == have, (seed, "weights that were never published")
             assert digest(snapshot.weights) == digest(every.get(have, some_weights(server.spec, 99))), seed
         else:
             raise AssertionError((seed, have, "never arrived"))
@@ -122,7 +122,7 @@ def test_a_client_ends_with_the_weights_of_the_server_from_any_start(tally: Call
 
 @pytest.mark.slow
 def test_any_pair_of_versions_is_patched_or_refused(tally: Callable[[str, int], None]) -> None:
-    """What the server says of (have, want) over its own face: kept, pruned, unknown, and from extremes."""
+    """The reply of the server to (have, want): kept, pruned, unknown and extreme versions."""
     count = scaled(500, 10_000)
     tally("version pairs", count)
     with TrainingService(None, ServiceOptions("threads", Durability.MEMORY)) as service:

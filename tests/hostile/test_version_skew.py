@@ -1,4 +1,4 @@
-"""What was made by another version is refused by name: which versions there are, and what to do."""
+"""Data of another version is refused with the versions and advice."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def learner(tmp_path: Path) -> Path:
 
 
 def problem_of(directory: Path) -> str:
-    """What a server says that is asked to go on with a learner; others go on as ever."""
+    """The problem of a server that resumes this learner; other learners are not affected."""
     with TrainingService(directory.parents[1], THREADS) as service:
         transport = InProcessTransport(service)
         failed = refused(transport, join_request("a"))
@@ -154,7 +154,7 @@ def test_a_checkpoint_of_a_newer_format_is_skipped_and_the_log_folded(
     _reseal(learner)
     with caplog.at_level(logging.WARNING), TrainingService(learner.parents[1], THREADS) as service:
         client = ScriptedClient(InProcessTransport(service), join_request("a"))
-        # The log is folded anew while clients may call already.
+        # The log is folded again while clients may call already.
         eventually(lambda: np.array_equal(client.weights(), before))
     assert "format 9 is not 1; resume with the version that wrote it" in caplog.text
 

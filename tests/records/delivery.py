@@ -1,4 +1,4 @@
-"""A client with an outbox on disk, a server with a log, and between them whatever can fail, drawn from a seed."""
+"""A client with a disk outbox and a server with a log, with failures between them drawn from a seed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Key = tuple[int, int]
 
 
 class Delivery:
-    """Steps at random, checks what must hold at every moment, and in the end lets everything heal."""
+    """Takes random steps, checks the invariants after each, and in the end stops all failures."""
 
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
@@ -76,13 +76,13 @@ class Delivery:
         except (Crashed, LogBroken, OSError):
             self.disk.faults = {}
             self.start_again()
-            # The crash may fall between writing a newcomer and noting who made way for it: then both are there.
+            # The crash may come between writing a new parcel and noting the evicted one: then both are there.
             newcomer = LARGEST if action == self.offer and self.overflow is Overflow.DROP_OLDEST else 0
             assert self.box.backlog_bytes <= self.capacity + newcomer
             self.capacity = max(CAPACITY, self.box.backlog_bytes)
             lost = unsettled - {parcel.key for parcel in self.box.unsettled()}
             if action == self.offer and lost:
-                # They made way in the last moment, so the newcomer must be there.
+                # They were evicted last, so the new parcel must be there.
                 assert self.overflow is Overflow.DROP_OLDEST
                 assert self.box.unsettled()[-1].epoch == self.epochs - 1
                 self.dropped |= lost
@@ -102,7 +102,7 @@ class Delivery:
             self.to_server += [parcel] * copies
 
     def receive(self) -> None:
-        """The server takes any message: delay and reordering are this choice."""
+        """The server receives any message: this choice models delay and reordering."""
         if self.to_server:
             parcel = self.to_server.pop(self.rng.randrange(len(self.to_server)))
             self.serve(parcel)
@@ -149,7 +149,7 @@ class Delivery:
         assert sum(self.box.drops.values()) == self.expected_drops["all"]
 
     def heal(self) -> None:
-        """From now on nothing fails; everything accepted must arrive, once, unless it was counted as dropped."""
+        """Nothing fails any more: everything accepted must arrive once, unless it was counted as dropped."""
         self.disk.full = False
         for _ in range(2000):
             if not (self.box.backlog or self.to_server):

@@ -1,4 +1,4 @@
-"""Small logs, and what must be true of them."""
+"""Small logs, and their invariants."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def read_all(directory: Path, first: int = 0, files: Files | None = None) -> dic
 
 
 class Writer:
-    """Appends records that all differ, and remembers what it tried, what was acknowledged and what was pruned."""
+    """Appends distinct records, and remembers which were tried, acknowledged and pruned."""
 
     def __init__(self, files: SimulatedDisk, durability: Durability = Durability.FSYNC) -> None:
         self.files = files
@@ -60,7 +60,7 @@ class Writer:
         raise AssertionError("The disk was full twice in a row.")
 
     def check(self, files: Files) -> RecordLog:
-        """Open the log again: all that was acknowledged is there, nothing is that was not appended, and it works."""
+        """Open the log again: all acknowledged records are there, no others, and it works."""
         log = RecordLog(HERE, file_bytes=FILE_BYTES, files=files)
         found = read_all(HERE, log.first, files)
         assert log.first <= self.pruned_before

@@ -1,4 +1,4 @@
-"""A disk in memory that forgets like a real one: after a crash, what was not synced may be gone or torn."""
+"""A disk in memory that loses data like a real one: after a crash, unsynced data may be missing or torn."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from rl4sys.records import LogInUse
 
 SECTOR = 64
-"""Bytes that reach the disk together or not at all; small, so that small records are torn as well."""
+"""Bytes that are written together; few, so that small records are torn as well."""
 
 
 class Crashed(BaseException):
@@ -21,7 +21,7 @@ class Crashed(BaseException):
 
 @dataclass
 class Node:
-    """A file: what programs see, what is on the disk, and what is on its way there."""
+    """A file: what programs see, what is on the disk, and what is pending."""
 
     cached: bytearray = field(default_factory=bytearray)
     durable: bytearray = field(default_factory=bytearray)
@@ -56,7 +56,7 @@ Fault = int | None
 
 
 class SimulatedDisk:
-    """`Files` with a page cache. `faults` says at which calls something happens: an error, or the end."""
+    """`Files` with a page cache. `faults` lists the calls at which an error or a crash happens."""
 
     def __init__(self, faults: dict[int, Fault] | None = None) -> None:
         self.faults = faults or {}
@@ -69,7 +69,7 @@ class SimulatedDisk:
         self.locks: set[Path] = set()
 
     def call(self, half: Callable[[], None] = lambda: None) -> None:
-        """Every operation passes here; a faulty one is half done."""
+        """Called for every operation; a failing one is half done."""
         if self.crashed:
             raise Crashed
         number, self.calls = self.calls, self.calls + 1
@@ -82,13 +82,13 @@ class SimulatedDisk:
             raise OSError(fault, os.strerror(fault))
 
     def killed(self) -> SimulatedDisk:
-        """As the next process finds it: the page cache survives, locks do not."""
+        """The disk for the next process: the page cache survives, locks do not."""
         after = SimulatedDisk()
         after.nodes, after.durable_nodes, after.pending_names = self.nodes, self.durable_nodes, self.pending_names
         return after
 
     def rebooted(self, keep: Callable[[], bool]) -> SimulatedDisk:
-        """As it is after a power cut: each sector that was not synced is there or not, and names up to some change."""
+        """The disk after a power cut: each unsynced sector is there or not, and names up to some change."""
         for change in self.pending_names:
             if not keep():
                 break

@@ -25,11 +25,11 @@ def crashed_at(call: int, durability: Durability = Durability.FSYNC) -> Writer:
 
 
 def visible_end(disk: SimulatedDisk) -> int:
-    """What a follower could have read until the crash."""
+    """What a reader could have read before the crash."""
     try:
         return RecordReader(HERE, files=disk.killed()).committed()
     except (RecordsGone, RecordsDamaged):
-        # No file yet, or half of a new one: a follower learns nothing from it.
+        # No file yet, or half of a new one: a reader reads nothing from it.
         return 0
 
 

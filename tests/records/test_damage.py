@@ -15,7 +15,7 @@ from rl4sys.records import Durability, RecordLog, RecordsDamaged, RecordsGone
 
 @pytest.fixture(autouse=True)
 def _disk_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """There is no power cut in these tests, and syncing would take most of the time of 300 small logs."""
+    """Skip syncs: there are no power cuts in these tests, and they would take most of the time."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     monkeypatch.setattr(os, "fdatasync", lambda descriptor: None)
 
@@ -33,7 +33,7 @@ def sound(tmp_path: Path) -> tuple[Path, dict[int, bytes]]:
 
 
 def damage(directory: Path, rng: random.Random) -> str:
-    """Flip a bit, cut a file short, zero or remove one, or write garbage behind one."""
+    """Flip a bit, cut a file short, zero or remove one, or append garbage to one."""
     path = rng.choice(sorted(directory.iterdir()))
     contents = bytearray(path.read_bytes())
     kind = rng.choice(["flip", "flip", "flip", "cut", "zero", "remove", "garbage"]) if contents else "remove"

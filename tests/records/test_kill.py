@@ -28,7 +28,7 @@ def writing(directory: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes
 
 
 def acknowledged(lines: list[bytes]) -> dict[int, bytes]:
-    """Whole lines only: the last may have been cut by the kill."""
+    """Complete lines only: the last may have been cut by the kill."""
     whole = [line.rstrip(b"\n").split(b" ", 1) for line in lines if line.endswith(b"\n")]
     return {int(number): payload for number, payload in whole}
 
@@ -78,7 +78,7 @@ def test_a_death_at_any_failpoint_loses_no_acknowledged_record(
     turns = scaled(1, 50)
     tally("kills of a log's writer at named failpoints", turns)
     for turn in range(turns):
-        # The first writing is that of the setting up; what is truncated is truncated once.
+        # The first write belongs to the creation; a truncation happens once.
         die_and_open_again(tmp_path / str(turn), failpoint, 1 if "truncate" in failpoint else 2 + turn % 5)
 
 

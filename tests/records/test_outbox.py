@@ -7,7 +7,7 @@ from rl4sys.records.outbox import PARCEL_OVERHEAD
 
 
 def outbox(overflow: Overflow = Overflow.BLOCK, room: int = 3, window: int = 8) -> Outbox:
-    """Room for a number of parcels of ten bytes."""
+    """Limits for a number of parcels of ten bytes."""
     return Outbox(7, OutboxLimits(room * (10 + PARCEL_OVERHEAD), overflow, window))
 
 

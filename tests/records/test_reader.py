@@ -73,7 +73,7 @@ def test_bytes_read_before_their_commit_are_read_again_after_it(tmp_path: Path) 
     log.commit()
     log.append([b"old"])
     assert follower.read(limit_bytes=1) == [(0, b"one")]
-    # As if that append had been taken back: the same place, other bytes.
+    # As if that append had been undone: other bytes in the same place.
     log._length -= 28 + 3
     log._end -= 1
     log.append([b"new"])

@@ -51,7 +51,7 @@ def main() -> None:
     shared = DurableLog(log)
     for thread in range(THREADS):
         threading.Thread(target=appends, args=(shared, run, thread, bool(failpoint)), daemon=True).start()
-    # Ends with the process that started it, even without being stopped.
+    # Exits with its parent process, even if that was killed.
     sys.stdin.read()
     os._exit(0)
 

@@ -1,4 +1,4 @@
-"""A client in a few lines: joins, records made-up segments, pushes and pulls."""
+"""A minimal client: joins, records synthetic segments, pushes and pulls."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ HEADS = [number for number in policy_pb2.HeadKind.values() if number]
 
 
 def action_of(method: tuple[str, dict[str, Any]] | None) -> ActionSpec:
-    """What the made-up clients of an algorithm do: they turn two knobs for those that need continuous actions."""
+    """The action of synthetic clients: two numbers for algorithms that need continuous actions."""
     return BoxAction((-1.0, 0.0), (2.0, 5.0)) if method in (SAC, TD3, DDPG, SQL) else ACTION
 
 
@@ -68,7 +68,7 @@ def join_request(
     return request
 
 
-def made_up_segment(
+def synthetic_segment(
     spec: PolicySpec, client: str, sequence: int, steps: int = 8, version: int = 0, seed: int = 0
 ) -> Segment:
     """The same numbers for the same arguments."""
@@ -108,12 +108,12 @@ class ScriptedClient:
         self.epoch = epoch
         self.joined = transport.join(request, TIMEOUT)
         self.spec = decode_policy(self.joined.explore)
-        # As a client does: whatever an algorithm acts with must be able to decide there.
+        # As a client does: the policy of every algorithm must be able to decide there.
         require_decides(self.spec)
         self.form = SegmentFormat.from_message(self.joined.schema)
 
     def encoded(self, sequence: int, **changes: Any) -> bytes:
-        return encode_segment(self.form, made_up_segment(self.spec, self.name, sequence, **changes))
+        return encode_segment(self.form, synthetic_segment(self.spec, self.name, sequence, **changes))
 
     def push(self, sequences: Iterable[int], **changes: Any) -> training_pb2.PushReply:
         return self.push_bytes({sequence: self.encoded(sequence, **changes) for sequence in sequences})
@@ -137,7 +137,7 @@ def acknowledged(reply: training_pb2.PushReply) -> list[int]:
 
 
 def eventually(is_true: Callable[[], bool], seconds: float = 60.0) -> None:
-    """Wait for something that another thread or process brings about."""
+    """Wait until another thread or process makes a condition true."""
     deadline = time.monotonic() + seconds
     pause = 0.002
     while not is_true():

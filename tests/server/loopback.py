@@ -1,4 +1,4 @@
-"""Calls over a real socket, as plainly as the generated stub allows."""
+"""Calls over a real socket, with the generated stub."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def test_both_commands_serve_a_config_file_in_a_process_without_torch(program: l
     experiments = {"default": {"algorithm": {"name": "ppo"}, "network": {"actor": {"hidden_dims": [8]}}}}
     values = {"listen": "127.0.0.1:0", "data": "data", "experiments": experiments, "log_format": "json"}
     file = write(tmp_path / "server.yaml", values)
-    # sitecustomize: the serving process itself says what it has imported.
+    # sitecustomize: the serving process itself reports its imports.
     (tmp_path / "sitecustomize.py").write_text(
         "import atexit, os, pathlib, sys\n"
         "place = pathlib.Path(__file__).with_name(str(os.getpid()))\n"

@@ -32,12 +32,12 @@ def learner_status(client: ScriptedClient) -> status_pb2.LearnerStatus:
 
 
 def absurd_segment(client: ScriptedClient, sequence: int) -> bytes:
-    """Finite numbers, the square of which is not."""
-    from tests.server.clients import made_up_segment
+    """Finite numbers whose squares are not finite."""
+    from tests.server.clients import synthetic_segment
 
     from rl4sys.wire import encode_segment
 
-    segment = made_up_segment(client.spec, client.name, sequence, steps=32)
+    segment = synthetic_segment(client.spec, client.name, sequence, steps=32)
     segment.reward[:] = 3e38
     return encode_segment(client.form, segment)
 
@@ -103,7 +103,7 @@ def test_the_serving_process_imports_no_torch() -> None:
 
 @contextmanager
 def server_process(data: Path) -> Iterator[tuple[subprocess.Popen[str], StubTransport]]:
-    """A server that is killed in the end, whatever happens."""
+    """A server that is killed at the end."""
     process = subprocess.Popen(
         [sys.executable, "-m", "rl4sys.server", "--listen", "127.0.0.1:0", "--data", str(data)],
         stdout=subprocess.PIPE,
@@ -128,7 +128,7 @@ def test_kill_9_of_the_server_loses_nothing_acknowledged_and_learns_nothing_twic
     for end in (13, 45):
         with server_process(tmp_path) as (process, transport):
             client = ScriptedClient(transport, join_request("a"))
-            # Earlier segments are pushed again, as by a client that never got the answer.
+            # Earlier segments are pushed again, as by a client that never got the reply.
             for sequence in range(max(0, sent - 3), end):
                 told |= set(acknowledged(client.push([sequence])))
             sent = end

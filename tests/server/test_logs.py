@@ -20,7 +20,7 @@ _log = logging.getLogger("rl4sys.server.test")
 
 
 class Written:
-    """What came out on standard error so far."""
+    """The standard error output so far."""
 
     def __init__(self, capture: pytest.CaptureFixture[str]) -> None:
         self._capture, self._text = capture, ""

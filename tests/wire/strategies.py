@@ -1,4 +1,4 @@
-"""Anything that may travel, for hypothesis; and the segments of Lunar Lander."""
+"""Hypothesis strategies for everything that is sent, and the segments of Lunar Lander."""
 
 import numpy as np
 from hypothesis import strategies as st
@@ -45,7 +45,7 @@ settings = st.dictionaries(texts, values, max_size=3)
 
 @st.composite
 def policies(draw: st.DrawFn) -> PolicySpec:
-    """Programs whose names all lead somewhere, which is all that a message promises."""
+    """Programs in which every name is defined, which is all that a message guarantees."""
     first, second, memory, *assigned = draw(st.lists(texts, min_size=3, max_size=7, unique=True))
     inputs = tuple(ArraySpec(name, draw(st.sampled_from(DTYPES)), draw(shapes)) for name in (first, second))
     tensors = tuple(Tensor(name, draw(shapes)) for name in draw(st.lists(texts, min_size=1, max_size=3, unique=True)))

@@ -1,4 +1,4 @@
-"""Damage to messages: byte by byte, or by building them wrong on purpose."""
+"""Damage to messages: byte by byte, or by building invalid ones."""
 
 import random
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from rl4sys.wire.generated import experience_pb2
 
 
 def rebuilt(data: bytes, change: Callable[[experience_pb2.Segment], object]) -> bytes:
-    """A serialized segment after `change` had its way with the message."""
+    """A serialized segment with `change` applied to the message."""
     message = experience_pb2.Segment.FromString(data)
     change(message)
     return message.SerializeToString()

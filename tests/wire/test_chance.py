@@ -1,4 +1,4 @@
-"""What a message must say about noise that a program reads."""
+"""Policies whose programs read noise."""
 
 from __future__ import annotations
 

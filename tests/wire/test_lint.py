@@ -8,7 +8,7 @@ GOOD = """syntax = "proto3";
 package rl4sys.v1;
 // Says hello.
 service Greeter {
-  // Greets. Ends in NOT_FOUND when no one is there.
+  // Greets. Ends in NOT_FOUND if there is no such name.
   rpc Greet(Greeting) returns (Greeting);
 }
 // A greeting.

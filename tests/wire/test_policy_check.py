@@ -1,4 +1,4 @@
-"""Policies whose parts contradict each other are found out before they decide anything."""
+"""Inconsistent policies are detected before they decide."""
 
 from __future__ import annotations
 

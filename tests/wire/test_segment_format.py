@@ -54,7 +54,7 @@ def test_the_hash_changes_with_the_number_of_choices_and_the_order_of_arrays() -
 
 
 def test_the_hash_of_lunar_lander_never_changes() -> None:
-    # Outboxes on clients' disks remember it.
+    # Outboxes on the disks of clients contain it.
     assert LANDER.hash.hex() == "9936890ce7e4eada2c5b4b3a5299e1417bb378a90089876fd309d04febdadcc8"
 
 

@@ -31,7 +31,7 @@ FULL = Failure(FailureReason.INBOX_FULL, retry_after_ms=250)
 
 
 class Echo(TrainingServicer):
-    """As little of a server as the contract allows."""
+    """The smallest server that the contract allows."""
 
     def Join(self, request: training_pb2.JoinRequest, context: grpc.ServicerContext) -> training_pb2.JoinReply:
         explore = encode_policy(recurrent_policy())

@@ -23,7 +23,7 @@ Serve = Callable[..., InProcessTransport]
 
 
 class Gate:
-    """Holds back what workers tell, and counts how many were let in."""
+    """Holds back the events of workers, and counts how many have started."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.open = threading.Event()

@@ -1,4 +1,4 @@
-"""What the server tells of itself, and `rl4sys status`."""
+"""The status of a server, and `rl4sys status`."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_an_empty_status_can_be_shown() -> None:
 
 
 class Watched:
-    """A transport whose server goes away for the second of three looks, and a watcher who then leaves."""
+    """A transport whose server is down for the second of three requests, after which watching ends."""
 
     def __init__(self) -> None:
         self.asked = 0

@@ -14,7 +14,7 @@ from rl4sys.server import GrpcServer, ServerOptions, serve
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs threads that can be sent signals")
 def test_a_signal_delivered_to_a_library_thread_also_ends_the_server(tmp_path: Path) -> None:
-    # As OpenBLAS or gRPC have them: it runs no Python, so the signal does not wake the main thread.
+    # Like threads of OpenBLAS or gRPC: it runs no Python, so the signal does not wake the main thread.
     sleeping = threading.Thread(target=ctypes.CDLL(None).pause, daemon=True)
     sleeping.start()
 

@@ -20,7 +20,7 @@ from tests.server.clients import (
     action_of,
     eventually,
     join_request,
-    made_up_segment,
+    synthetic_segment,
 )
 
 from rl4sys.experience import ArraySpec
@@ -42,7 +42,7 @@ def local_learner(method: Method, segments: int, client: str = "a") -> Learner:
     setup = LearnerSetup(client, *method, OBSERVATION, action_of(method), 1_000)
     learner = build_learner(resolve(*method), setup)
     for sequence in range(segments):
-        learner.learn([made_up_segment(learner.algorithm.policies.explore, client, sequence)])
+        learner.learn([synthetic_segment(learner.algorithm.policies.explore, client, sequence)])
     return learner
 
 
@@ -97,7 +97,7 @@ def test_the_service_learns_the_same_from_images_as_a_local_learner(serve: Serve
     seen = (ArraySpec("pixels", "uint8", (8, 8, 3)), *OBSERVATION)
     learner = build_learner(resolve(*method), LearnerSetup("a", *method, seen, ACTION, 1_000))
     for sequence in range(4):
-        learner.learn([made_up_segment(learner.algorithm.policies.explore, "a", sequence)])
+        learner.learn([synthetic_segment(learner.algorithm.policies.explore, "a", sequence)])
     client = ScriptedClient(serve(), join_request("a", method, observation=seen, action=ACTION))
     client.push(range(4))
     wait_for_version(client, learner.store.newest.number)

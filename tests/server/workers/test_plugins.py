@@ -1,4 +1,4 @@
-"""The algorithm of a user's own file learns behind a server, in worker processes and in threads."""
+"""An algorithm in a user's own file learns on a server, in worker processes and in threads."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def write(directory: Path, **values: Any) -> Path:
 
 @pytest.mark.parametrize("workers", ["threads", pytest.param("processes", marks=pytest.mark.slow)])
 def test_an_algorithm_of_a_plugin_learns_on_a_server(tmp_path: Path, workers: str) -> None:
-    # Named beside the config, and found from wherever the server is started.
+    # Relative to the config, and found from any working directory.
     (tmp_path / "reinforce.py").symlink_to(EXAMPLE / "reinforce.py")
     config = load_config(write(tmp_path, plugins=["reinforce.py"], workers=workers, data="data"), {})
     service = TrainingService(config.data, server_options(config).service)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.server.clients import DDPG, SMALL, ScriptedClient, action_of, eventually, join_request, made_up_segment
+from tests.server.clients import DDPG, SMALL, ScriptedClient, action_of, eventually, join_request, synthetic_segment
 
 from rl4sys.experience import ArraySpec, Segment
 from rl4sys.learning import Learner
@@ -38,8 +38,8 @@ def request(**buffer: Any) -> training_pb2.JoinRequest:
 
 
 def reaching(spec: PolicySpec, sequence: int) -> Segment:
-    """A made-up segment whose queue is to become what is desired."""
-    made = made_up_segment(spec, "a", sequence)
+    """A synthetic segment whose goal is a queue length."""
+    made = synthetic_segment(spec, "a", sequence)
     queue = made.observation["queue"]
     goal = np.broadcast_to(queue[0] + 1.0, queue.shape).copy()
     return replace(made, observation={"achieved_goal": queue, "desired_goal": goal, "queue": queue})

@@ -1,11 +1,11 @@
-"""The life of a disk outbox that is always nearly full, so that it evicts, writes anew and prunes."""
+"""A disk outbox that is always nearly full, so that it evicts, rewrites and prunes."""
 
 from __future__ import annotations
 
 import itertools
 from pathlib import Path
 
-from tests.faults.service_life import Told
+from tests.faults.service_scenario import Told
 
 from rl4sys.records import DiskOutbox, OutboxLimits, Overflow, fresh_epoch
 from rl4sys.records.outbox import PARCEL_OVERHEAD
@@ -16,7 +16,7 @@ PARCELS = 120
 
 
 def live(place: Path) -> None:
-    """Offer and settle: every fourth parcel is never answered, so old files have to be written anew."""
+    """Offer and settle: every fourth parcel is never answered, so that old parcels have to be rewritten."""
     told = Told(place)
     box = DiskOutbox(place / "outbox", fresh_epoch(), LIMITS, file_bytes=FILE_BYTES)
     names: dict[tuple[int, int], int] = {parcel.key: number_of(parcel.payload) for parcel in box.unsettled()}
@@ -38,14 +38,14 @@ def live(place: Path) -> None:
 
 
 def recover(place: Path) -> None:
-    """What was accepted and not settled is there, once and in order; what was settled is not."""
+    """Accepted parcels that were not settled are there, once and in order; settled ones are not."""
     told = Told(place)
     box = DiskOutbox(place / "outbox", fresh_epoch(), LIMITS, file_bytes=FILE_BYTES)
     there = [number_of(parcel.payload) for parcel in box.unsettled()]
     begun, accepted = told.all("begun"), told.all("accepted")
     assert len(there) == len(set(there)), f"twice: {there}"
     assert not told.all("settled") & set(there), f"settled and sent again: {told.all('settled') & set(there)}"
-    # The last offer may have made the oldest way, and the last settlement may or may not have been noted.
+    # The last offer may have evicted the oldest, and the last settlement may or may not have been written.
     uncertain = told.all("settling") | (_evictable(accepted - told.all("settled")) if begun - accepted else set())
     assert accepted - told.all("settled") - uncertain <= set(there)
     assert set(there) <= begun

@@ -1,6 +1,6 @@
-"""Two lives of a server and of a client with a disk outbox, in one process, so that a kill ends both at any failpoint.
+"""Two starts of a server and of a client with a disk outbox, in one process, so that a kill ends both at any failpoint.
 
-What the client was told is in `told`, a line for each fact, written before the next thing happens.
+What the client knows is in the file `told`, one line each, written before the next step.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.faults.truth import ArchivingFiles, digest_of_newest, folded_without_faults, stored
+from tests.faults.reference_fold import ArchivingFiles, digest_of_newest, folded_without_faults, stored
 from tests.records.failpoint_files import FailpointFiles
-from tests.server.clients import DQN, PPO, eventually, join_request, made_up_segment
+from tests.server.clients import DQN, PPO, eventually, join_request, synthetic_segment
 
 from rl4sys.client.delivery import Delivery, DeliverySession, Pace
 from rl4sys.failpoints import failpoint
@@ -29,11 +29,11 @@ OFTEN = {"checkpoint_frequency": 32}
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {"PPO": (PPO[0], PPO[1] | OFTEN), "DQN": (DQN[0], DQN[1] | OFTEN)}
 FILE_BYTES = 800
 SEGMENTS = 24
-PATIENCE = 30.0
+TIMEOUT = 30.0
 
 
 class Told:
-    """Facts that outlive a kill, one line each."""
+    """Events that must survive a kill, one line each."""
 
     def __init__(self, place: Path) -> None:
         self._path = place / "told"
@@ -56,7 +56,7 @@ def live(place: Path, method: str) -> None:
 
 
 def recover(place: Path, method: str) -> None:
-    """Start again after a kill, deliver the rest, and hold the invariants up against the log."""
+    """Start again after a kill, deliver the rest, and check the invariants against the log."""
     told = Told(place)
     begun = told.all("begun")
     _serve_and_deliver(place, method, told, range(max(begun, default=-1) + 1, 2 * SEGMENTS))
@@ -71,7 +71,7 @@ def recover(place: Path, method: str) -> None:
 
 
 def numbered(place: Path) -> Iterator[tuple[int, tuple[int, int]]]:
-    """Every stored segment: the number that it was given when it was made, and its name."""
+    """Every stored segment: the number that it was created with, and its identity."""
     learner = place / "data" / "learners" / "a"
     setup = LearnerSetup.read(learner)
     policy = build_learner(resolve(setup.algorithm, setup.parameters), setup).algorithm.policies.explore
@@ -102,7 +102,7 @@ def _deliver(
     names: dict[tuple[int, int], int] = {}
     for number in numbers:
         told.say("begun", number)
-        segment = made_up_segment(spec, "a", number, version=learner.version)
+        segment = synthetic_segment(spec, "a", number, version=learner.version)
         offer = outbox.offer(joined.schema_hash + encode_segment(form, segment))
         assert offer.parcel is not None
         names[offer.parcel.key] = number
@@ -112,7 +112,7 @@ def _deliver(
             _send_all(delivery, session, transport, told, names)
     _send_all(delivery, session, transport, told, names)
     outbox.close()
-    eventually(lambda: learner.inbox.unfolded == 0, PATIENCE)
+    eventually(lambda: learner.inbox.unfolded == 0, TIMEOUT)
 
 
 def _send_all(
@@ -122,14 +122,14 @@ def _send_all(
     told: Told,
     names: dict[tuple[int, int], int],
 ) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while delivery.outbox.backlog:
         assert time.monotonic() < deadline, "the outbox is not empty in time"
         request = delivery.request(session)
         if request is None:
             return
         try:
-            reply = transport.push(request, PATIENCE)
+            reply = transport.push(request, TIMEOUT)
         except CallFailed as error:
             delivery.failed(error, time.monotonic())
             continue
@@ -141,7 +141,7 @@ def _send_all(
 
 
 def _tear(place: Path) -> None:
-    """As if a kill had come in the middle of the next append."""
+    """Leave the files as a kill in the middle of the next append would."""
     newest = max((place / "data" / "learners" / "a" / "log").glob("*.records"))
     with newest.open("ab") as file:
         file.write(b"half of a record")

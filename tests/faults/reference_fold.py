@@ -1,4 +1,4 @@
-"""What a learner should be: the fold of its whole log in one go, and a digest to compare others with it."""
+"""The reference for a learner: the fold of its whole log at once, and digests to compare."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rl4sys.state import split
 
 
 class Learned(NamedTuple):
-    """A learner's checkpoint in two words."""
+    """A learner's checkpoint, as position and digest."""
 
     position: int
     version: int
@@ -66,7 +66,7 @@ def folded_without_faults(learner: Path, archive: Path, place: Path) -> Learned:
 
 
 def stored(log: Path, archive: Path | None = None) -> Iterator[StoredSegment]:
-    """Every record that was ever stored, also of files that are only in the archive now."""
+    """Every record that was ever stored, including those of archived files."""
     kept = {path.name: path for path in (archive.glob("*.records") if archive and archive.is_dir() else ())}
     kept |= {path.name: path for path in log.glob("*.records")}
     # Elsewhere: the disk of the log may be full on purpose.
@@ -85,7 +85,7 @@ def stored(log: Path, archive: Path | None = None) -> Iterator[StoredSegment]:
 
 
 class ArchivingFiles:
-    """The disk, which keeps another name for every file of records that is removed."""
+    """The disk, with a hard link to every record file that is removed."""
 
     def __init__(self, archive: Path) -> None:
         self._disk = DiskFiles()

@@ -1,4 +1,4 @@
-"""A training server whose answers were damaged on purpose, and an agent that has to live with it."""
+"""A fake training server that damages its replies on purpose."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ M = TypeVar("M", bound=Message)
 _CODES = [code for code in Code if code is not Code.UNAUTHENTICATED]
 
 
-class LyingServer(FakeServer):
-    """Damages every answer of one kind: "join", "push", "pull", "news" or "failure". Each new watch has news."""
+class DamagingServer(FakeServer):
+    """Damages every reply of one kind: "join", "push", "pull", "news" or "failure". Each new watch has news."""
 
     def __init__(self, kind: str, seed: int, **changes: Any) -> None:
         super().__init__(**changes)
         self._kind, self._seed = kind, seed
         self.lies: Counter[str] = Counter()
         self.digests = {self.store.newest.sha256}
-        """Of everything that was ever published: no other weights may be acted with."""
+        """Digests of all published versions: no other weights may be used."""
 
     def learn(self) -> None:
         """Publish another version."""
@@ -47,14 +47,14 @@ class LyingServer(FakeServer):
 
     def watch(self, request: training_pb2.WatchRequest) -> Any:
         self.learn()
-        return _LyingNews(self, super().watch(request))
+        return _DamagedNews(self, super().watch(request))
 
     def honest(self) -> None:
-        """Tell the truth from now on."""
+        """Damage nothing from now on."""
         self._kind = "nothing"
 
     def _damaged(self, kind: str, message: M) -> M:
-        """What arrives instead of a message; bytes that are none fail as they do in gRPC."""
+        """What arrives instead of a message; bytes that cannot be parsed fail as in gRPC."""
         if self._kind == "failure" and kind != "join":
             self._fail()
         if kind != self._kind:
@@ -77,14 +77,14 @@ class LyingServer(FakeServer):
         return random.Random(f"{kind}/{self._seed}/{self.lies[kind]}")
 
 
-class _LyingNews:
-    def __init__(self, server: LyingServer, news: FakeWatching) -> None:
+class _DamagedNews:
+    def __init__(self, server: DamagingServer, news: FakeWatching) -> None:
         self._server, self._news = server, news
 
     def __iter__(self) -> Iterator[training_pb2.NewVersion]:
         for news in self._news:
             if self._server._kind == "pull":
-                # As if it were too large to come along.
+                # As if it were too large to be included.
                 news.ClearField("patch")
             yield self._server._damaged("news", news)
             self._server.learn()
