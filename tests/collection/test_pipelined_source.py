@@ -105,9 +105,9 @@ def test_an_environment_that_cannot_be_made_is_reported_in_its_own_words(start: 
 
 FAILING = """
 import gymnasium
-from rl4sys.environments.diagnostics import Chain
+from rl4sys.environments.diagnostics import ChainEnv
 
-class Failing(Chain):
+class Failing(ChainEnv):
     def step(self, action):
         raise RuntimeError("the cluster is on fire")
 

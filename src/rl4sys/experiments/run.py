@@ -15,14 +15,13 @@ import torch
 
 from rl4sys.algorithms import Algorithm
 from rl4sys.checkpoints import Checkpoints, NoCheckpoint, ReplayRows
-from rl4sys.config import plugin_hashes
 from rl4sys.environments import ENVIRONMENTS, Grade
 from rl4sys.experiments.components import Components
 from rl4sys.experiments.config import ExperimentConfig, load_experiment
 from rl4sys.experiments.debugging import DebugMode
 from rl4sys.experiments.hash_log import HashLog
 from rl4sys.experiments.loggers.composite import Loggers, open_loggers
-from rl4sys.experiments.machine import fingerprint_of_machine
+from rl4sys.experiments.manifest import changes_since, new_manifest
 from rl4sys.experiments.metrics import Logger, MetricRecord, MetricsFile, metric_columns
 from rl4sys.experiments.monitoring.monitor import Monitor
 from rl4sys.experiments.policies.acting_policy import ActingPolicy
@@ -95,18 +94,8 @@ class Run:
         asked, config = config, check_combination(config, algorithm)
         grade = config.environment.grade(Seeds(Seeds(config.experiment.seed).integer("probe")))
         components = Components(config, device, grade)
-        manifest = {
-            "seed": config.experiment.seed,
-            "device": config.experiment.device,
-            "threads": threads_for(config, algorithm.policies.exploit),
-            "grade": grade.name,
-            "grade_means": grade.value,
-            "inexact": [],
-            "plugins": plugin_hashes(config.plugins),
-            "buffer_size": {"asked": asked.buffer.size, "used": config.buffer.size},
-            "config": config.digest(),
-            **fingerprint_of_machine(),
-        }
+        threads = threads_for(config, algorithm.policies.exploit)
+        manifest = new_manifest(config, threads=threads, grade=grade, requested_buffer_size=asked.buffer.size)
         directory = RunDirectory.create(config, manifest, datetime.datetime.now().astimezone())
         try:
             return cls(directory, components, manifest, algorithm)
@@ -283,7 +272,7 @@ class Run:
             # A kill may have come between the checkpoint and the link.
             self._checkpoints.mark_best(self._statistics.best_step)
         restore_process_random(state["process_random"])
-        self._note_inexact([*self._changes(), *self.source.restore(state["source"])])
+        self._note_inexact([*changes_since(self._manifest, self.config), *self.source.restore(state["source"])])
         self._saved_at = loaded.step
 
     def fingerprint(self) -> dict[str, str]:
@@ -352,19 +341,6 @@ class Run:
         with self.directory.writing(self.steps):
             result.write(self.directory.result)
         return result
-
-    def _changes(self) -> list[str]:
-        """What has changed since the run began and may change its bits."""
-        now = {**fingerprint_of_machine(), "device": str(self.components.device), "seed": self.config.experiment.seed}
-        watched = ("rl4sys", "python", "packages", "cpu", "device", "seed")
-        was = self._manifest
-        # Older versions recorded fewer packages.
-        now["packages"] = {name: now["packages"].get(name) for name in was["packages"]}
-        changes = [f"{name} was {was[name]}, now {now[name]}" for name in watched if was[name] != now[name]]
-        # Manifests of older versions do not list plug-ins.
-        plugins, known = plugin_hashes(self.config.plugins), was.get("plugins", {})
-        changes += [f"{path} was changed" for path in plugins if known.get(path, plugins[path]) != plugins[path]]
-        return [*changes, "config.yaml was changed"] if was["config"] != self.config.digest() else changes
 
     def _note_inexact(self, reasons: Sequence[str]) -> None:
         if reasons:

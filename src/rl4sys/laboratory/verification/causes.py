@@ -8,7 +8,7 @@ from typing import Any
 from rl4sys.config import plugin_hashes
 from rl4sys.environments import Grade
 from rl4sys.experiments import Run
-from rl4sys.experiments.machine import fingerprint_of_machine
+from rl4sys.experiments.manifest import fingerprint_of_machine
 from rl4sys.laboratory.verification.differences import Difference
 
 _ENVIRONMENT_PACKAGES = ("gymnasium", "box2d", "mujoco", "dm_control")

@@ -1,0 +1,84 @@
+"""The manifest of a run: versions, hardware and choices that may change its bits."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping
+from importlib import metadata
+from typing import Any
+
+import torch
+
+from rl4sys import __version__
+from rl4sys.config import plugin_hashes
+from rl4sys.environments import Grade
+from rl4sys.experiments.config import ExperimentConfig
+
+
+def new_manifest(config: ExperimentConfig, *, threads: int, grade: Grade, requested_buffer_size: int) -> dict[str, Any]:
+    """The manifest of a run that starts here and now."""
+    return {
+        "seed": config.experiment.seed,
+        "device": config.experiment.device,
+        "threads": threads,
+        "grade": grade.name,
+        "grade_means": grade.value,
+        "inexact": [],
+        "plugins": plugin_hashes(config.plugins),
+        "buffer_size": {"asked": requested_buffer_size, "used": config.buffer.size},
+        "config": config.digest(),
+        **fingerprint_of_machine(),
+    }
+
+
+def changes_since(manifest: Mapping[str, Any], config: ExperimentConfig) -> list[str]:
+    """What has changed since a manifest was written and may change the bits of its run."""
+    now = {**fingerprint_of_machine(), "device": config.experiment.device, "seed": config.experiment.seed}
+    # Older versions recorded fewer packages.
+    now["packages"] = {name: now["packages"].get(name) for name in manifest["packages"]}
+    watched = ("rl4sys", "python", "packages", "cpu", "device", "seed")
+    changes = [f"{name} was {manifest[name]}, now {now[name]}" for name in watched if manifest[name] != now[name]]
+    # Manifests of older versions do not list plug-ins.
+    plugins, known = plugin_hashes(config.plugins), manifest.get("plugins", {})
+    changes += [f"{path} was changed" for path in plugins if known.get(path, plugins[path]) != plugins[path]]
+    return [*changes, "config.yaml was changed"] if manifest["config"] != config.digest() else changes
+
+
+def fingerprint_of_machine() -> dict[str, Any]:
+    """Versions, revision and hardware."""
+    packages = ("torch", "numpy", "gymnasium", "box2d", "mujoco", "dm_control")
+    return {
+        "rl4sys": __version__,
+        "python": platform.python_version(),
+        "packages": {name: _version(name) for name in packages},
+        "platform": platform.platform(),
+        "cpu": str(torch.backends.cpu.get_cpu_capability()),
+        "cores": os.cpu_count(),
+        "command": sys.argv,
+        "git": git_revision(),
+    }
+
+
+def git_revision() -> dict[str, Any] | None:
+    """Revision of the working directory and whether it has changes, if it is a git checkout."""
+    try:
+        revision = _git("rev-parse", "HEAD")
+        changes = _git("status", "--porcelain", "--untracked-files=no")
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return {"revision": revision, "dirty": bool(changes)}
+
+
+def _git(*arguments: str) -> str:
+    finished = subprocess.run(["git", *arguments], capture_output=True, text=True, timeout=10, check=True)
+    return finished.stdout.strip()
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
