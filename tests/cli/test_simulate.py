@@ -49,7 +49,7 @@ def test_a_video_and_a_plot_are_written(rl4sys: Here, trained: RunDirectory) -> 
     command = ("simulate", str(trained.path), "--episodes", "2", "--max-length", "4", "--video", "new/a.mp4")
     code, out, err = rl4sys(*command, "--plot", "new/a.png")
     assert (code, err) == (0, "")
-    assert "video   new/a.mp4: 10 frames, 50 a second, 600×400" in out
+    assert "video   new/a.mp4: 10 frames, 50 per second, 600×400" in out
     assert len(read_film(Path("new/a.mp4")).pictures) == 10
     assert Path("new/a.png").read_bytes().startswith(b"\x89PNG")
 
