@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from rl4sys.algorithms.svgd import bandwidth, squashed_score, stein_direction
+from rl4sys.algorithms.sql import bandwidth, squashed_score, stein_direction
 from rl4sys.experience import Array
 
 BATCH, FIXED, UPDATED, SIZE = 3, 5, 4, 2

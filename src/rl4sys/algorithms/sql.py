@@ -1,4 +1,4 @@
-"""Soft Q-learning with amortised Stein variational gradient descent (arXiv:1702.08165)."""
+"""Soft Q-learning (arXiv:1702.08165) with amortised Stein variational gradient descent (arXiv:1608.04471)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import torch
 from pydantic import Field
 
 from rl4sys.algorithms.off_policy import OffPolicyConfig
-from rl4sys.algorithms.svgd import squashed_score, stein_direction
 from rl4sys.engine import Policies, Problem, TensorBatch, TrainState, Update, register_algorithm
 from rl4sys.networks import TensorMap
 from rl4sys.policy import BoxAction, Head, Program, ProgramBuilder
 from rl4sys.policy.policy_spec import Setting
 
 _NOISE, _EPSILON = "actor.noise", "epsilon"
+_NARROWEST = 1e-6
+"""The least bandwidth, for particles that coincide."""
 
 
 @register_algorithm("sql")
@@ -115,6 +116,40 @@ class SQL:
         particles = noise.shape[1]
         output = self.sampler(_repeated(observation, particles), noise.reshape(-1, self.noise_size))
         return output.view(-1, particles, self.size)  # type: ignore[no-any-return]  # networks are not typed
+
+
+def squashed_score(action: torch.Tensor, slope: torch.Tensor) -> torch.Tensor:
+    """∇ log p(x) of the density p(x) ∝ exp Q(tanh x) · |d tanh x / dx|, given action = tanh x and slope = ∇Q there.
+
+    Before the tanh there are no bounds, and the second factor keeps particles from diverging; squashed samples of p
+    have the density exp Q.
+    """
+    return slope * (1.0 - action.square()) - 2.0 * action
+
+
+def stein_direction(fixed: torch.Tensor, score: torch.Tensor, updated: torch.Tensor) -> torch.Tensor:
+    """φ(y) = mean over x of κ(x, y) ∇ log p(x) + ∇ₓ κ(x, y): moves `updated` towards p (eq. 8 of 1608.04471).
+
+    For a batch of densities: fixed particles x [B, f, d], ∇ log p there [B, f, d], updated particles y [B, u, d],
+    all in one space; the result is [B, u, d].
+    """
+    difference = fixed.unsqueeze(2) - updated.unsqueeze(1)
+    distance = difference.square().sum(-1)
+    width = bandwidth(distance)
+    kernel = torch.exp(-distance / width)
+    attraction = kernel.transpose(1, 2) @ score
+    repulsion = (kernel.unsqueeze(-1) * difference).sum(1) * (-2.0 / width)
+    return (attraction + repulsion) / fixed.shape[1]
+
+
+def bandwidth(distance: torch.Tensor) -> torch.Tensor:
+    """The bandwidth [B, 1, 1] of kernels exp(−distance/h), for squared distances [B, f, u].
+
+    By the median, so that the kernels around one particle sum to about one, f · exp(−median/h) ≈ 1; the + 1 keeps the
+    logarithm positive for a single particle.
+    """
+    median = distance.flatten(1).median(1).values
+    return (median / math.log(distance.shape[1] + 1.0)).clamp(min=_NARROWEST)[:, None, None]
 
 
 def _repeated(observation: TensorMap, count: int) -> TensorMap:

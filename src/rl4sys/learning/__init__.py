@@ -4,9 +4,8 @@ from rl4sys.learning.assembly import LearnerAssembly
 from rl4sys.learning.devices import DeviceUnavailable, choose_device
 from rl4sys.learning.environment_goals import EnvironmentGoals
 from rl4sys.learning.evaluation import EndlessEpisode, Evaluation, evaluate
-from rl4sys.learning.learner import Buffer, Learner, Updating
+from rl4sys.learning.learner import Buffer, Learner, OutOfMemory, Updating
 from rl4sys.learning.normalizers import ObservationStatistics, RewardScale, RunningMoments
-from rl4sys.learning.out_of_memory import OutOfMemory
 from rl4sys.learning.skipped_updates import MAX_SKIPPED_IN_ROW, Diverged, SkippedUpdates
 
 __all__ = [

@@ -10,7 +10,6 @@ import numpy as np
 from rl4sys.engine import Algorithm, Progress, UpdateResult, run_update
 from rl4sys.experience import Array, Segment
 from rl4sys.learning.normalizers import ObservationStatistics, RewardScale
-from rl4sys.learning.out_of_memory import OutOfMemory
 from rl4sys.learning.skipped_updates import MAX_SKIPPED_IN_ROW, Diverged, SkippedUpdates
 from rl4sys.networks import NonFiniteUpdate, is_out_of_memory
 from rl4sys.state import State, require
@@ -18,6 +17,18 @@ from rl4sys.weights import ModelStore
 
 Updating: TypeAlias = Callable[[Any], UpdateResult]
 """Learns from one batch."""
+
+
+class OutOfMemory(MemoryError):
+    """An update needs more memory than is available and cannot be split further."""
+
+    def __init__(self, update: int, steps: int, cause: BaseException) -> None:
+        first_line = str(cause).partition("\n")[0] or type(cause).__name__
+        super().__init__(
+            f"There is not enough memory for update {update} at step {steps:,}, and its batch cannot be split "
+            f"further ({first_line}). Lower algorithm.batch_size or algorithm.minibatch_size, make the networks "
+            f"smaller, or free some memory; earlier checkpoints are intact."
+        )
 
 
 class Buffer(Protocol):

@@ -21,10 +21,16 @@ from rl4sys.networks.distributions import (
     tanh_gaussian,
 )
 from rl4sys.networks.ensemble import EnsembleProgram, stacked_parameters
-from rl4sys.networks.finite import NonFiniteUpdate
 from rl4sys.networks.initialize import Initializer, orthogonal, uniform_fan_in
 from rl4sys.networks.network import Network, TrainedScalar
-from rl4sys.networks.optimizer import BatchSplitter, Loss, Optimizer, OptimizerSettings, is_out_of_memory
+from rl4sys.networks.optimizer import (
+    BatchSplitter,
+    Loss,
+    NonFiniteUpdate,
+    Optimizer,
+    OptimizerSettings,
+    is_out_of_memory,
+)
 from rl4sys.networks.parameters import Parameters
 from rl4sys.networks.program import FUNCTIONS, TensorMap, TorchProgram, from_spec
 

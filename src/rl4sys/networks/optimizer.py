@@ -11,7 +11,6 @@ from typing import Any, TypeAlias, TypeVar
 
 import torch
 
-from rl4sys.networks.finite import NonFiniteUpdate, describe_gradient
 from rl4sys.networks.layer_chain import release_buffers
 from rl4sys.networks.parameters import Parameters
 from rl4sys.state import State, StateMismatch, require
@@ -23,6 +22,15 @@ Loss: TypeAlias = Callable[..., LossValue]
 """A mean over rows. It may return more tensors after it: scalars that are means too, or rows along the last axis."""
 _BETA1, _BETA2 = 0.9, 0.999
 _CPU_OUT_OF_MEMORY = ("can't allocate memory", "not enough memory")
+
+
+class NonFiniteUpdate(ArithmeticError):
+    """A loss or a gradient is not finite; its optimizer has changed neither weights nor moments."""
+
+    def __init__(self, what: str, tensors: Sequence[str] = ()) -> None:
+        """`tensors` are those whose gradients are not finite."""
+        super().__init__(what)
+        self.tensors = tuple(tensors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +156,7 @@ class Optimizer:
             non_finite = self.parameters.non_finite()
             if not math.isfinite(self._loss.item()):
                 raise NonFiniteUpdate(f"The loss is {self._loss.item()}.", non_finite)
-            raise NonFiniteUpdate(describe_gradient(norm.item(), non_finite), non_finite)
+            raise NonFiniteUpdate(_describe_gradient(norm.item(), non_finite), non_finite)
         self.gradient_norm = norm
         if settings.max_grad_norm is not None:
             gradient.mul_(torch.clamp(settings.max_grad_norm / (norm + 1e-6), max=1.0))
@@ -216,6 +224,14 @@ class Optimizer:
         self.steps = state["steps"]
         self._first.copy_(torch.from_numpy(state["first_moment"]))
         self._second.copy_(torch.from_numpy(state["second_moment"]))
+
+
+def _describe_gradient(norm: float, tensors: Sequence[str]) -> str:
+    """A sentence about a gradient whose norm is not finite."""
+    if not tensors:
+        return f"The norm of the gradient is {norm}, though each of its elements is finite: they are too large."
+    listed = ", ".join(tensors[:4]) + (f" and {len(tensors) - 4} more" if len(tensors) > 4 else "")
+    return f"The gradient is not finite in {listed}."
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -12,7 +12,6 @@ from collections.abc import Iterable
 import torch
 from torch import nn
 
-from rl4sys.networks.finite import is_finite
 from rl4sys.policy import Tensor
 from rl4sys.weights import Layout
 
@@ -51,7 +50,7 @@ class Parameters:
 
     def non_finite(self) -> list[str]:
         """The names of the tensors whose gradients are not finite."""
-        return [name for name, view in self.views.items() if view.grad is not None and not is_finite(view.grad)]
+        return [name for name, view in self.views.items() if not _is_finite(view.grad)]
 
     def copy(self) -> Parameters:
         """An equal set of parameters that is not trained, for target networks."""
@@ -60,3 +59,7 @@ class Parameters:
         twin.flat.copy_(self.flat)
         twin.freeze(*twin.views)
         return twin
+
+
+def _is_finite(gradient: torch.Tensor | None) -> bool:
+    return gradient is None or bool(torch.isfinite(gradient).all())
