@@ -32,7 +32,7 @@ def asked(action: ActionSpec = ASYMMETRIC, *, masked: bool = False) -> Problem:
     return problem(action, masked=masked)
 
 
-def moments(action: ActionSpec = ASYMMETRIC, *, masked: bool = False) -> Transitions:
+def transition_batch(action: ActionSpec = ASYMMETRIC, *, masked: bool = False) -> Transitions:
     """A batch whose continuous actions reach beyond the bounds now and then."""
     return transitions(asked(action, masked=masked), ROWS)
 
@@ -43,8 +43,8 @@ def scaled(action: Array, box: BoxAction = ASYMMETRIC) -> Array:
     return np.clip(2.0 * (action - low) / (high - low) - 1.0, -1.0, 1.0)
 
 
-def judged(layout: Layout, flat: Array, observation: Array, action: Array | None = None) -> Array:
-    """The values [n, B] of all critics, or [n, B, k] where they judge all choices."""
+def q_values(layout: Layout, flat: Array, observation: Array, action: Array | None = None) -> Array:
+    """The values [n, B] of all critics, or [n, B, k] for critics of all discrete actions."""
     x = observation if action is None else np.concatenate([observation, action], axis=1)
     stacked = named(layout, flat)
     members = len(stacked["critic.value.weight"])
@@ -73,7 +73,7 @@ def require_gradient_of_critics(algorithm: Any, batch: Transitions, target: Arra
 
     def errors(weights: Weights) -> Array:
         joined = np.concatenate([t.ravel() for t in weights.values()])
-        return judged(layout, joined, batch.observation["observation"], scaled(batch.action)) - target
+        return q_values(layout, joined, batch.observation["observation"], scaled(batch.action)) - target
 
     _, feedback = run_update(algorithm, batch)
     expected = gradient(lambda w: float((0.5 * errors(w) ** 2 * batch.weight).mean(axis=1).sum()), layout, flat)

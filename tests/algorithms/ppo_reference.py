@@ -44,8 +44,8 @@ def advantages(batch: Sequences, value: Array, config: PPOConfig) -> Array:
             if not batch.acted[row, t]:
                 following = 0.0
                 continue
-            goes_on = config.gamma * batch.discount[row, t] * value[row, t + 1]
-            error = batch.reward[row, t] + goes_on - value[row, t]
+            next_value = config.gamma * batch.discount[row, t] * value[row, t + 1]
+            error = batch.reward[row, t] + next_value - value[row, t]
             following = found[row, t] = error + config.gamma * config.gae_lambda * following
     return found
 

@@ -89,7 +89,7 @@ def sequences(segments: Sequence[Segment], ages: Sequence[int] = ()) -> Sequence
 
 
 def fixed_batch(asked: Problem, ages: Sequence[int] = ()) -> Sequences:
-    """Three episodes in two lanes: one goes on, one is truncated, one terminates."""
+    """Three episodes in two lanes: one continues, one is truncated, one terminates."""
     rng = np.random.default_rng(0)
     parts = [
         segment(rng, asked, 6, lane=0, ending=Ending.TRUNCATED),
@@ -100,7 +100,7 @@ def fixed_batch(asked: Problem, ages: Sequence[int] = ()) -> Sequences:
 
 
 def transitions(asked: Problem, count: int = 12) -> Transitions:
-    """Independent moments, a third of them terminal, with importance weights."""
+    """Independent transitions, a third of them terminal, with importance weights."""
     rng = np.random.default_rng(1)
     steps = segment(rng, asked, count)
     return Transitions(

@@ -34,7 +34,7 @@ def experience(seed: int) -> list[Segment]:
 
 
 def joined(parts: list[Segment]) -> list[Segment]:
-    """The observation after a segment is the first one of the next, where that goes on."""
+    """The observation after a segment is the first one of the next, where that continues it."""
     for earlier, later in pairwise(parts):
         if later.follows(earlier):
             earlier.observation["observation"][-1] = later.observation["observation"][0]

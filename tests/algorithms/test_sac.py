@@ -18,10 +18,10 @@ from .actor_critic import (
     asked,
     built,
     ending,
-    judged,
-    moments,
+    q_values,
     require_gradient_of_critics,
     scaled,
+    transition_batch,
     with_other_targets,
 )
 from .networks_of import acting, flat_of
@@ -55,12 +55,12 @@ def targets(algorithm: object, flat_targets: Array, batch: Transitions) -> Array
     following = batch.next_observation["observation"]
     action, log_prob = sampled(weights_of(algorithm), following, noises()[0])
     layout = algorithm.critics.optimizer.parameters.layout  # type: ignore[attr-defined]
-    value = judged(layout, flat_targets, following, action).min(axis=0)
+    value = q_values(layout, flat_targets, following, action).min(axis=0)
     return np.asarray(batch.reward + 0.9 * batch.discount * (value - ALPHA * log_prob))
 
 
 def test_the_gradient_of_the_critics_is_that_of_the_paper() -> None:
-    algorithm, batch = built("sac", temperature=ALPHA), moments()
+    algorithm, batch = built("sac", temperature=ALPHA), transition_batch()
     target = targets(algorithm, with_other_targets(algorithm.critics), batch)
     require_gradient_of_critics(algorithm, batch, target)
 
@@ -68,14 +68,14 @@ def test_the_gradient_of_the_critics_is_that_of_the_paper() -> None:
 @pytest.mark.parametrize("objective", ["min", "mean"])
 def test_the_gradient_of_the_actor_is_that_of_the_paper(objective: str) -> None:
     algorithm = built("sac", temperature=ALPHA, actor_objective=objective, ensemble=3)
-    batch, noise = moments(), noises()[1]
+    batch, noise = transition_batch(), noises()[1]
     observation = batch.observation["observation"]
     layout, flat = acting(algorithm).layout, flat_of(algorithm)
     critics, critic_layout = flat_of(algorithm, "critics"), algorithm.critics.optimizer.parameters.layout
 
     def loss(weights: Weights) -> float:
         action, log_prob = sampled(weights, observation, noise)
-        values = judged(critic_layout, critics, observation, action)
+        values = q_values(critic_layout, critics, observation, action)
         return float((ALPHA * log_prob - getattr(np, objective)(values, axis=0)).mean())
 
     metrics, _ = run_update(algorithm, batch)
@@ -85,10 +85,10 @@ def test_the_gradient_of_the_actor_is_that_of_the_paper(objective: str) -> None:
 
 
 def test_targets_bootstrap_after_a_truncation_and_not_after_a_termination() -> None:
-    batch = moments()
+    batch = transition_batch()
     algorithm = built("sac", temperature=ALPHA)
     layout, flat = algorithm.critics.optimizer.parameters.layout, flat_of(algorithm, "critics")
-    q = judged(layout, flat, batch.observation["observation"], scaled(batch.action))
+    q = q_values(layout, flat, batch.observation["observation"], scaled(batch.action))
     target = targets(algorithm, flat, ending(batch, 1.0))
     at_end = run_update(algorithm, ending(batch, 0.0)).feedback["priority"]
     going_on = run_update(built("sac", temperature=ALPHA), ending(batch, 1.0)).feedback["priority"]
@@ -99,7 +99,7 @@ def test_targets_bootstrap_after_a_truncation_and_not_after_a_termination() -> N
 @pytest.mark.parametrize(("wanted", "direction"), [(5.0, 1.0), (-50.0, -1.0)])
 def test_the_temperature_rises_below_the_target_entropy_and_falls_above_it(wanted: float, direction: float) -> None:
     algorithm = built("sac", target_entropy=wanted, temperature_lr=0.01)
-    found = [run_update(algorithm, moments()).metrics["temperature"] for _ in range(5)]
+    found = [run_update(algorithm, transition_batch()).metrics["temperature"] for _ in range(5)]
     assert found[0] == pytest.approx(1.0)
     # Adam's first steps are as long as its step size, whatever the gradient.
     assert found[1] == pytest.approx(math.exp(direction * 0.01), rel=1e-4)
@@ -108,14 +108,14 @@ def test_the_temperature_rises_below_the_target_entropy_and_falls_above_it(wante
 
 def test_a_fixed_temperature_stays() -> None:
     algorithm = built("sac", temperature=0.2)
-    found = [run_update(algorithm, moments()).metrics["temperature"] for _ in range(3)]
+    found = [run_update(algorithm, transition_batch()).metrics["temperature"] for _ in range(3)]
     assert found == pytest.approx([0.2] * 3)
 
 
 def test_a_polyak_update_moves_the_targets_by_its_share() -> None:
     algorithm = built("sac", polyak=0.25, critic_lr=0.01)
     before = with_other_targets(algorithm.critics)
-    run_update(algorithm, moments())
+    run_update(algorithm, transition_batch())
     expected = 0.75 * before + 0.25 * flat_of(algorithm, "critics")
     np.testing.assert_allclose(flat_of(algorithm, "critics.target"), expected, atol=1e-7)
 
@@ -125,7 +125,7 @@ def test_a_delayed_actor_is_unchanged_between_its_updates() -> None:
     moved = []
     for _ in range(6):
         before = flat_of(algorithm)
-        run_update(algorithm, moments())
+        run_update(algorithm, transition_batch())
         moved.append(not np.array_equal(before, flat_of(algorithm)))
     assert moved == [False, False, True, False, False, True]
 
@@ -140,7 +140,7 @@ def test_a_subset_of_the_critics_makes_the_target() -> None:
         return minimize(loss, batch, target)
 
     algorithm.critics.minimize = noted
-    batch = replace(moments(), reward=np.zeros(ROWS, np.float32), discount=np.ones(ROWS, np.float32))
+    batch = replace(transition_batch(), reward=np.zeros(ROWS, np.float32), discount=np.ones(ROWS, np.float32))
     for _ in range(300):
         run_update(algorithm, batch)
     # The minimum of two different numbers below five is k in 4 − k of 10 draws; γ is 0.9.
@@ -159,7 +159,7 @@ def test_the_policy_acts_at_random_until_learning_starts(steps: int, expected: f
 def test_the_published_policy_samples_the_same_actions_as_the_learner() -> None:
     algorithm = built("sac")
     algorithm.train_state.advance(Progress(1))
-    observation = moments().observation["observation"]
+    observation = transition_batch().observation["observation"]
     policy = NumpyPolicy(algorithm.policies.explore, algorithm.train_state.policy_weights())
     uniform = np.random.default_rng(0).random((ROWS, 5)).astype(np.float32)
     decision = policy.act({"observation": observation}, uniform)
@@ -172,7 +172,7 @@ def test_the_published_policy_samples_the_same_actions_as_the_learner() -> None:
 
 def test_the_best_action_is_the_squashed_mean() -> None:
     algorithm = built("sac")
-    observation = moments().observation["observation"]
+    observation = transition_batch().observation["observation"]
     policy = NumpyPolicy(algorithm.policies.exploit, algorithm.train_state.policy_weights())
     found = policy.act({"observation": observation}, np.zeros((ROWS, 0), np.float32)).action
     mean = network(weights_of(algorithm), "actor", "actor.mean", observation)
@@ -194,7 +194,7 @@ def test_statistics_of_observations_reach_critics_and_targets() -> None:
     for parameters in (acting(algorithm), algorithm.critics.optimizer.parameters, algorithm.critics.target_parameters):
         assert parameters.views["observation.mean"].tolist() == mean.tolist()
         assert parameters.views["observation.scale"].tolist() == scale.tolist()
-    run_update(algorithm, moments())
+    run_update(algorithm, transition_batch())
     assert algorithm.critics.optimizer.parameters.views["observation.mean"].tolist() == mean.tolist()
 
 
@@ -205,7 +205,7 @@ def test_an_observation_may_be_called_what_our_tensors_are_called(algorithm: str
     renamed = replace(known, observation=(replace(known.observation[0], name=name),))
     learner = ALGORITHMS.parse({"name": algorithm}).build(renamed)
     learner.train_state.standardize(name, np.ones(3, np.float32), np.ones(3, np.float32))
-    batch = moments()
+    batch = transition_batch()
     seen, following = ({name: part["observation"]} for part in (batch.observation, batch.next_observation))
     metrics, _ = run_update(learner, replace(batch, observation=seen, next_observation=following))
     assert np.isfinite(list(metrics.values())).all()
@@ -235,7 +235,7 @@ def test_settings_that_contradict_each_other_are_refused() -> None:
 
 
 def test_windows_of_several_steps_discount_what_follows_them_by_their_length() -> None:
-    one = moments()
+    one = transition_batch()
     reward = np.stack([one.reward, np.zeros(ROWS, np.float32)], axis=1)
     two = replace(one, reward=reward, span=np.full(ROWS, 2))
     single, double = (

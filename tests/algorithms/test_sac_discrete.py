@@ -7,7 +7,7 @@ from rl4sys.algorithms import DiscreteSAC, Progress, run_update
 from rl4sys.experience import Array, Arrays, StreamKey
 from rl4sys.policy import MASK, KeyedNoise, NumpyPolicy
 
-from .actor_critic import ROWS, built, judged, moments, with_other_targets
+from .actor_critic import ROWS, built, q_values, transition_batch, with_other_targets
 from .networks_of import acting, flat_of
 from .problems import DISCRETE
 from .reference import Weights, gradient, log_softmax, named, network
@@ -31,17 +31,20 @@ def weights_of(algorithm: DiscreteSAC) -> Weights:
 
 @MASKED
 def test_the_gradient_of_the_critics_is_that_of_the_paper(masked: bool) -> None:
-    algorithm, batch = built("sac", DISCRETE, masked=masked, temperature=ALPHA), moments(DISCRETE, masked=masked)
+    algorithm, batch = (
+        built("sac", DISCRETE, masked=masked, temperature=ALPHA),
+        transition_batch(DISCRETE, masked=masked),
+    )
     flat_targets = with_other_targets(algorithm.critics)
     layout, flat = algorithm.critics.optimizer.parameters.layout, flat_of(algorithm, "critics")
     following = log_probs(weights_of(algorithm), batch.next_observation)
-    values = judged(layout, flat_targets, batch.next_observation["observation"]).min(axis=0)
+    values = q_values(layout, flat_targets, batch.next_observation["observation"]).min(axis=0)
     soft = expectation(following, values - ALPHA * following, batch.next_observation)
     target = batch.reward + 0.9 * batch.discount * soft
 
     def errors(weights: Weights) -> Array:
         joined = np.concatenate([t.ravel() for t in weights.values()])
-        return judged(layout, joined, batch.observation["observation"])[:, np.arange(ROWS), batch.action] - target
+        return q_values(layout, joined, batch.observation["observation"])[:, np.arange(ROWS), batch.action] - target
 
     _, feedback = run_update(algorithm, batch)
     expected = gradient(lambda w: float((0.5 * errors(w) ** 2 * batch.weight).mean(axis=1).sum()), layout, flat)
@@ -51,10 +54,13 @@ def test_the_gradient_of_the_critics_is_that_of_the_paper(masked: bool) -> None:
 
 @MASKED
 def test_the_gradient_of_the_actor_is_that_of_the_paper(masked: bool) -> None:
-    algorithm, batch = built("sac", DISCRETE, masked=masked, temperature=ALPHA), moments(DISCRETE, masked=masked)
+    algorithm, batch = (
+        built("sac", DISCRETE, masked=masked, temperature=ALPHA),
+        transition_batch(DISCRETE, masked=masked),
+    )
     layout, flat = acting(algorithm).layout, flat_of(algorithm)
     critics, critic_layout = flat_of(algorithm, "critics"), algorithm.critics.optimizer.parameters.layout
-    values = judged(critic_layout, critics, batch.observation["observation"]).min(axis=0)
+    values = q_values(critic_layout, critics, batch.observation["observation"]).min(axis=0)
 
     def loss(weights: Weights) -> float:
         found = log_probs(weights, batch.observation)
@@ -66,7 +72,7 @@ def test_the_gradient_of_the_actor_is_that_of_the_paper(masked: bool) -> None:
 
 
 def test_a_terminal_state_without_allowed_actions_does_no_harm() -> None:
-    batch = moments(DISCRETE, masked=True)
+    batch = transition_batch(DISCRETE, masked=True)
     batch.next_observation[MASK][2::3] = False
     algorithm = built("sac", DISCRETE, masked=True, temperature=5.0)
     metrics, feedback = run_update(algorithm, batch)
@@ -86,7 +92,7 @@ def test_a_terminal_state_without_allowed_actions_does_no_harm() -> None:
 )
 def test_the_temperature_reaches_the_target_entropy(wanted: dict[str, float], rises: bool) -> None:
     algorithm = built("sac", DISCRETE, temperature_lr=0.01, **wanted)
-    found = [run_update(algorithm, moments(DISCRETE)).metrics["temperature"] for _ in range(4)]
+    found = [run_update(algorithm, transition_batch(DISCRETE)).metrics["temperature"] for _ in range(4)]
     assert np.all(np.diff(found) > 0) if rises else np.all(np.diff(found) < 0)
 
 

@@ -10,7 +10,7 @@ import pytest
 from rl4sys.experience import Array
 from rl4sys.learning import Learner
 
-from .actor_critic import judged
+from .actor_critic import q_values
 from .networks_of import flat_of
 from .training import Settings, experiment, greedy_return, trained
 
@@ -34,7 +34,7 @@ def q(learner: Learner, observation: list[list[float]], action: Array | None = N
     """The mean over critics of what they say."""
     critics: Any = learner.algorithm.critics  # type: ignore[attr-defined]
     flat = flat_of(critics)
-    return judged(critics.parameters.layout, flat, np.array(observation), action).mean(axis=0)
+    return q_values(critics.parameters.layout, flat, np.array(observation), action).mean(axis=0)
 
 
 @ALL

@@ -18,10 +18,10 @@ from .actor_critic import (
     asked,
     built,
     ending,
-    judged,
-    moments,
+    q_values,
     require_gradient_of_critics,
     scaled,
+    transition_batch,
     with_other_targets,
 )
 from .networks_of import acting, flat_of
@@ -58,13 +58,13 @@ def targets(algorithm: Any, flat_targets: Array, batch: Transitions) -> Array:
     """r / α + γ d log ∫ exp min Q_target(s′, a′) da′ (eq. 10 and 11)."""
     following = repeated(batch.next_observation["observation"], VALUED)
     layout = algorithm.critics.optimizer.parameters.layout
-    values = judged(layout, flat_targets, following, draws()[0]).min(axis=0).reshape(ROWS, VALUED)
+    values = q_values(layout, flat_targets, following, draws()[0]).min(axis=0).reshape(ROWS, VALUED)
     soft = np.log(np.exp(values).mean(axis=1) * 4.0)
     return np.asarray(SCALE * batch.reward + 0.9 * batch.discount * soft)
 
 
 def test_the_gradient_of_the_critics_is_that_of_the_paper() -> None:
-    algorithm, batch = sql(), moments()
+    algorithm, batch = sql(), transition_batch()
     target = targets(algorithm, with_other_targets(algorithm.critics), batch)
     require_gradient_of_critics(algorithm, batch, target)
 
@@ -74,13 +74,13 @@ def slope(algorithm: Any, observation: Array, action: Array) -> Array:
     critics, layout = flat_of(algorithm, "critics"), algorithm.critics.optimizer.parameters.layout
     nudges = 1e-5 * np.eye(2)
     ahead, behind = (
-        [judged(layout, critics, observation, action + s * n).min(axis=0) for n in nudges] for s in (1.0, -1.0)
+        [q_values(layout, critics, observation, action + s * n).min(axis=0) for n in nudges] for s in (1.0, -1.0)
     )
     return np.asarray((np.array(ahead) - np.array(behind)).T / 2e-5)
 
 
 def test_the_gradient_of_the_sampler_is_that_of_the_paper() -> None:
-    algorithm, batch = sql(), moments()
+    algorithm, batch = sql(), transition_batch()
     observation, (_, fixed_noise, updated_noise) = batch.observation["observation"], draws()
     layout, flat = acting(algorithm).layout, flat_of(algorithm)
     fixed = sampled(named(layout, flat), repeated(observation, FIXED), fixed_noise)
@@ -105,13 +105,15 @@ def test_a_state_whose_actions_are_alike_is_worth_their_value_and_the_entropy_of
     for parameters in (algorithm.critics.optimizer.parameters, algorithm.critics.target_parameters):
         parameters.flat.zero_()
         parameters.set("critic.value.bias", torch.full((2, 1), 1.5))
-    assert run_update(algorithm, moments()).metrics["soft_value"] == pytest.approx(1.5 + 2 * math.log(2.0), abs=1e-5)
+    assert run_update(algorithm, transition_batch()).metrics["soft_value"] == pytest.approx(
+        1.5 + 2 * math.log(2.0), abs=1e-5
+    )
 
 
 def test_targets_bootstrap_after_a_truncation_and_not_after_a_termination() -> None:
-    batch, algorithm = moments(), sql()
+    batch, algorithm = transition_batch(), sql()
     layout, flat = algorithm.critics.optimizer.parameters.layout, flat_of(algorithm, "critics")
-    q = judged(layout, flat, batch.observation["observation"], scaled(batch.action))
+    q = q_values(layout, flat, batch.observation["observation"], scaled(batch.action))
     at_end = run_update(algorithm, ending(batch, 0.0)).feedback["priority"]
     going_on = run_update(sql(), ending(batch, 1.0)).feedback["priority"]
     target = targets(algorithm, flat, ending(batch, 1.0))
@@ -130,7 +132,7 @@ def test_the_policy_acts_at_random_until_learning_starts(steps: int, expected: f
 def test_the_published_policy_samples_the_same_actions_as_the_learner() -> None:
     algorithm = sql()
     algorithm.train_state.advance(Progress(1))
-    observation = moments().observation["observation"]
+    observation = transition_batch().observation["observation"]
     policy = NumpyPolicy(algorithm.policies.explore, algorithm.train_state.policy_weights())
     uniform = np.random.default_rng(0).random((ROWS, 2 * NOISE + 3)).astype(np.float32)
     decision = policy.act({"observation": observation}, uniform)
@@ -142,7 +144,7 @@ def test_the_published_policy_samples_the_same_actions_as_the_learner() -> None:
 
 def test_the_exploit_policy_acts_with_zero_noise() -> None:
     algorithm = sql()
-    observation = moments().observation["observation"]
+    observation = transition_batch().observation["observation"]
     policy = NumpyPolicy(algorithm.policies.exploit, algorithm.train_state.policy_weights())
     one, other = (
         policy.act({"observation": observation}, np.full((ROWS, policy.noise_size), u, np.float32)).action.copy()
@@ -162,7 +164,7 @@ def test_statistics_of_observations_reach_sampler_critics_and_targets() -> None:
     algorithm = SQLConfig().build(problem(ASYMMETRIC, standardize=True))
     mean, scale = np.full(3, 2.0, np.float32), np.full(3, 0.5, np.float32)
     algorithm.train_state.standardize("observation", mean, scale)
-    run_update(algorithm, moments())
+    run_update(algorithm, transition_batch())
     for parameters in (acting(algorithm), algorithm.critics.optimizer.parameters, algorithm.critics.target_parameters):
         assert parameters.views["observation.mean"].tolist() == mean.tolist()
         assert parameters.views["observation.scale"].tolist() == scale.tolist()
@@ -174,7 +176,7 @@ def test_an_observation_may_be_called_what_our_tensors_are_called(name: str) -> 
     renamed = replace(known, observation=(replace(known.observation[0], name=name),))
     learner = ALGORITHMS.parse({"name": "sql"}).build(renamed)
     learner.train_state.standardize(name, np.ones(3, np.float32), np.ones(3, np.float32))
-    batch = moments()
+    batch = transition_batch()
     seen, following = ({name: part["observation"]} for part in (batch.observation, batch.next_observation))
     metrics, _ = run_update(learner, replace(batch, observation=seen, next_observation=following))
     assert np.isfinite(list(metrics.values())).all()
@@ -198,7 +200,7 @@ def test_bounds_that_are_infinite_or_equal_are_refused(bounds: tuple[tuple[float
 
 def test_a_restored_learner_continues_exactly() -> None:
     one, other = sql(lr=0.01, critic_lr=0.01), sql(lr=0.01, critic_lr=0.01)
-    run_update(one, moments())
+    run_update(one, transition_batch())
     other.train_state.restore(one.train_state.state())
-    assert run_update(one, moments()).metrics == run_update(other, moments()).metrics
+    assert run_update(one, transition_batch()).metrics == run_update(other, transition_batch()).metrics
     assert torch.equal(acting(one).flat, acting(other).flat)

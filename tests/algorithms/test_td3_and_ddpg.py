@@ -13,10 +13,10 @@ from .actor_critic import (
     asked,
     built,
     ending,
-    judged,
-    moments,
+    q_values,
     require_gradient_of_critics,
     scaled,
+    transition_batch,
     with_other_targets,
 )
 from .networks_of import acting, flat_of
@@ -51,7 +51,9 @@ def targets(algorithm: object, name: str, batch: Transitions) -> Array:
     if name == "td3":
         action = np.clip(action + smoothing(0.6, 0.5), -1.0, 1.0)
     layout = algorithm.critics.optimizer.parameters.layout  # type: ignore[attr-defined]
-    return np.asarray(batch.reward + 0.9 * batch.discount * judged(layout, flat_targets, following, action).min(axis=0))
+    return np.asarray(
+        batch.reward + 0.9 * batch.discount * q_values(layout, flat_targets, following, action).min(axis=0)
+    )
 
 
 def made(name: str, **config: object) -> object:
@@ -60,19 +62,19 @@ def made(name: str, **config: object) -> object:
 
 @BOTH
 def test_the_gradient_of_the_critics_is_that_of_the_papers(name: str) -> None:
-    algorithm, batch = made(name), moments()
+    algorithm, batch = made(name), transition_batch()
     require_gradient_of_critics(algorithm, batch, targets(algorithm, name, batch))
 
 
 @BOTH
 def test_the_actor_step_maximises_the_first_critic(name: str) -> None:
-    algorithm, batch = made(name, **({"policy_delay": 1} if name == "td3" else {})), moments()
+    algorithm, batch = made(name, **({"policy_delay": 1} if name == "td3" else {})), transition_batch()
     observation = batch.observation["observation"]
     layout, flat = acting(algorithm).layout, flat_of(algorithm)
     critics, critic_layout = flat_of(algorithm, "critics"), algorithm.critics.optimizer.parameters.layout
 
     def loss(weights: Weights) -> float:
-        return -float(judged(critic_layout, critics, observation, best(weights, observation))[0].mean())
+        return -float(q_values(critic_layout, critics, observation, best(weights, observation))[0].mean())
 
     metrics, _ = run_update(algorithm, batch)
     np.testing.assert_allclose(acting(algorithm).gradient.numpy(), gradient(loss, layout, flat), rtol=2e-5, atol=2e-6)
@@ -81,9 +83,9 @@ def test_the_actor_step_maximises_the_first_critic(name: str) -> None:
 
 @BOTH
 def test_targets_do_not_bootstrap_after_a_termination(name: str) -> None:
-    algorithm, batch = made(name), moments()
+    algorithm, batch = made(name), transition_batch()
     layout, flat = algorithm.critics.optimizer.parameters.layout, flat_of(algorithm, "critics")
-    q = judged(layout, flat, batch.observation["observation"], scaled(batch.action))
+    q = q_values(layout, flat, batch.observation["observation"], scaled(batch.action))
     found = run_update(algorithm, ending(batch, 0.0)).feedback["priority"]
     np.testing.assert_allclose(found, np.abs(q - batch.reward).mean(axis=0), atol=1e-5)
 
@@ -93,7 +95,7 @@ def test_actor_and_targets_of_td3_are_unchanged_between_their_updates() -> None:
     moved = []
     for _ in range(6):
         before = {name: flat_of(algorithm, name) for name in NETWORKS}
-        run_update(algorithm, moments())
+        run_update(algorithm, transition_batch())
         changes = {name: not np.array_equal(before[name], flat_of(algorithm, name)) for name in NETWORKS}
         assert changes.pop("critics")
         assert len(set(changes.values())) == 1
@@ -105,7 +107,7 @@ def test_actor_and_targets_of_td3_are_unchanged_between_their_updates() -> None:
 def test_a_polyak_update_moves_all_targets_by_its_share(name: str) -> None:
     algorithm = built(name, polyak=0.25, lr=0.01, critic_lr=0.01, **({"policy_delay": 1} if name == "td3" else {}))
     before = {name: flat_of(algorithm, f"{name}.target") for name in ("actor", "critics")}
-    run_update(algorithm, moments())
+    run_update(algorithm, transition_batch())
     for name, target in before.items():
         expected = 0.75 * target + 0.25 * flat_of(algorithm, name)
         np.testing.assert_allclose(flat_of(algorithm, f"{name}.target"), expected, atol=1e-7)
@@ -155,7 +157,7 @@ def test_the_policy_acts_at_random_until_learning_starts(name: str) -> None:
 def test_noise_is_never_trained(name: str) -> None:
     algorithm = built(name, lr=0.1, exploration_std=0.3)
     for _ in range(4):
-        run_update(algorithm, moments())
+        run_update(algorithm, transition_batch())
     views = layout_of(algorithm.policies.explore.program).views(algorithm.train_state.policy_weights())
     assert views["exploration.std"].tolist() == pytest.approx([0.3, 0.3])
 

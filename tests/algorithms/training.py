@@ -61,5 +61,5 @@ def trained(config: ExperimentConfig) -> Learner:
 
 
 def greedy_return(config: ExperimentConfig) -> float:
-    """How good the policy is after a whole run."""
+    """The mean return of the exploit policy after a whole run."""
     return components(config).evaluate(trained(config), episodes=16, seeds=Seeds(1)).mean
