@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from rl4sys.algorithms.off_policy import ActionScale
+from rl4sys.engine.tensor_batch import TransitionTensors
 from rl4sys.environments import Grade, GymnasiumConfig, Lanes, make_environment, probe
 from rl4sys.environments.dm_control_tasks import DmControl, load_suite, task_names
 from rl4sys.environments.making import UnsuitableArguments
@@ -108,7 +108,7 @@ def test_asymmetric_bounds_reach_the_policy_and_are_learned_in_as_one() -> None:
     ends = torch.tensor(
         [box.low, box.high, tuple((low + high) / 2 for low, high in zip(box.low, box.high, strict=True))]
     )
-    scaled = ActionScale(box, torch.device("cpu")).scaled(ends)
+    scaled = TransitionTensors(box, 0.99, torch.device("cpu"))._scaled(ends)
     torch.testing.assert_close(scaled, torch.tensor([-1.0, 1.0, 0.0])[:, None].expand(3, box.size))
 
 
