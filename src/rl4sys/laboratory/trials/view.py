@@ -30,13 +30,13 @@ class TrialView:
         self._lines: dict[str, _Line] = {}
         self._whole: TaskID | None = None
         if screen.progress is not None:
-            self._whole = screen.progress.add_task(title, total=total, completed=done, facts=self._count())
+            self._whole = screen.progress.add_task(title, total=total, completed=done, summary=self._count())
 
     def begin(self, key: str, title: str, steps: int, settings: str = "") -> None:
         """A trial of so many steps has started; settings that are too long for a title are printed once."""
         bar = None
         if self._screen.progress is not None:
-            bar = self._screen.progress.add_task(f"  {title}", total=steps, facts="")
+            bar = self._screen.progress.add_task(f"  {title}", total=steps, summary="")
         if settings or bar is None:
             self._screen.say(f"{title}: started{f', {settings}' if settings else ''}")
         self._lines[key] = _Line(title, steps, bar)
@@ -71,7 +71,7 @@ class TrialView:
             speed = f"{record['timing']['steps_per_second']:,.0f} steps/s"
             latest = f"return {line.returns[-1]:.1f}" if line.returns else "return –"
             shown = f"{speed}  {latest} {sparkline(line.returns)}{line.evaluation}"
-            self._screen.progress.update(line.bar, completed=record["step"], facts=shown)
+            self._screen.progress.update(line.bar, completed=record["step"], summary=shown)
 
     def end(self, key: str, text: str, failed: bool = False, is_over: bool = True) -> None:
         """A trial has ended; `is_over` if nothing of it is left to do later."""
@@ -80,7 +80,7 @@ class TrialView:
         self._failed += 1 if failed else 0
         if self._screen.progress is not None and line.bar is not None and self._whole is not None:
             self._screen.progress.remove_task(line.bar)
-            self._screen.progress.update(self._whole, completed=self._done, facts=self._count())
+            self._screen.progress.update(self._whole, completed=self._done, summary=self._count())
         self._screen.say(f"{self._done}/{self._total} {line.title}: {text}")
 
     def _count(self) -> str:
