@@ -41,10 +41,7 @@ ALLOWED = {
     ("src/rl4sys/replay/__init__.py", "surroundings"): "the former name of BufferContext, which plug-ins may import",
     ("tests/replay/test_goal_rewards.py", "surroundings"): "a plug-in that imports the former name",
 }
-"""Files that may hold a phrase, with the reason."""
-
-UNFINISHED: tuple[str, ...] = ("tests/faults/", "tests/hostile/")
-"""Directories that are still to be read through."""
+"""(file, phrase) that may stay, such as a name in a stored format, with the reason."""
 
 PLACES = ("src", "tests", "docs", "cpp", "examples", "benchmarks", "conformance", "proto", "configs", ".github", ".ci")
 KINDS = {".py", ".pyi", ".md", ".cpp", ".hpp", ".h", ".c", ".inc", ".proto", ".yaml", ".yml", ".txt", ".cmake", ".sh"}
@@ -60,7 +57,7 @@ def _files() -> Iterator[Path]:
 FILES = {
     name: path.read_text("utf-8")
     for name, path in sorted((path.relative_to(ROOT).as_posix(), path) for path in _files())
-    if not name.startswith((*SKIPPED, *UNFINISHED))
+    if not name.startswith(SKIPPED)
 }
 
 
@@ -87,6 +84,5 @@ def test_names_are_searched_like_sentences() -> None:
     assert [line for line, _ in _found("is told", text)] == [1, 2]
 
 
-def test_what_is_allowed_is_still_there() -> None:
-    for name, phrase in ALLOWED:
-        assert phrase in " ".join(re.split(r"[\s_#/*]+", (ROOT / name).read_text("utf-8"))).lower(), (name, phrase)
+def test_many_files_are_searched() -> None:
+    assert len(FILES) > 500
