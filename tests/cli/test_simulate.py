@@ -33,14 +33,14 @@ def test_episodes_are_printed_as_a_table(rl4sys: Here, trained: RunDirectory) ->
 
 def test_json_has_every_episode_and_the_same_seed_repeats_them(rl4sys: Here, trained: RunDirectory) -> None:
     command = ("simulate", str(trained.path), "--episodes", "2", "--seed", "5", "--json")
-    facts = json.loads(rl4sys(*command).out)
-    assert facts == json.loads(rl4sys(*command).out)
-    assert facts["mean"] == sum(episode["return"] for episode in facts["episodes"]) / 2
-    assert (facts["environment"], facts["seed"], facts["deterministic"]) == ("CartPole-v1", 5, True)
-    assert facts["video"] is None
+    values = json.loads(rl4sys(*command).out)
+    assert values == json.loads(rl4sys(*command).out)
+    assert values["mean"] == sum(episode["return"] for episode in values["episodes"]) / 2
+    assert (values["environment"], values["seed"], values["deterministic"]) == ("CartPole-v1", 5, True)
+    assert values["video"] is None
     other = json.loads(rl4sys(*command, "--stochastic").out)
     assert other["deterministic"] is False
-    assert other["episodes"] != facts["episodes"]
+    assert other["episodes"] != values["episodes"]
 
 
 @pytest.mark.slow
@@ -50,14 +50,14 @@ def test_a_video_and_a_plot_are_written(rl4sys: Here, trained: RunDirectory) -> 
     code, out, err = rl4sys(*command, "--plot", "new/a.png")
     assert (code, err) == (0, "")
     assert "video   new/a.mp4: 10 frames, 50 per second, 600×400" in out
-    assert len(read_film(Path("new/a.mp4")).pictures) == 10
+    assert len(read_film(Path("new/a.mp4")).images) == 10
     assert Path("new/a.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_checkpoint_is_simulated_by_its_path(rl4sys: Here, trained: RunDirectory) -> None:
     place = trained.checkpoints / f"{256:012d}"
-    facts = json.loads(rl4sys("simulate", str(place), "--episodes", "1", "--max-length", "2", "--json").out)
-    assert (facts["step"], facts["policy"]) == (256, str(place))
+    values = json.loads(rl4sys("simulate", str(place), "--episodes", "1", "--max-length", "2", "--json").out)
+    assert (values["step"], values["policy"]) == (256, str(place))
 
 
 def test_a_policy_file_has_its_environment_and_can_use_another(rl4sys: Here, trained: RunDirectory) -> None:

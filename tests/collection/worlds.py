@@ -103,7 +103,7 @@ def replayed(environment: gymnasium.Env[Any, Any], lane: int, actions: Iterable[
 
 
 def recorded(segments: Iterable[Segment]) -> Iterator[dict[str, Any]]:
-    """The same facts from segments."""
+    """The same values from segments."""
     for segment in segments:
         rows = segment.observation["observation"].tolist()
         for t in range(segment.steps):

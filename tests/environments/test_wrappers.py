@@ -109,17 +109,17 @@ def test_what_cannot_be_drawn_is_refused_with_what_pixels_need(name: str, pixels
 
 @pytest.mark.parametrize(("height", "width", "size"), [(400, 600, 84), (7, 5, 3), (3, 3, 8), (84, 84, 84)])
 def test_area_averages_keep_the_mean_and_the_range(height: int, width: int, size: int) -> None:
-    picture = np.random.default_rng(0).integers(0, 256, (height, width, 3), np.uint8)
-    small = AreaAverage(height, width, size)(picture)
+    image = np.random.default_rng(0).integers(0, 256, (height, width, 3), np.uint8)
+    small = AreaAverage(height, width, size)(image)
     assert small.shape == (size, size, 3)
-    assert abs(small.mean() - picture.mean()) < 0.6
-    assert AreaAverage(height, width, size)(np.full_like(picture, 255)).min() == 255
+    assert abs(small.mean() - image.mean()) < 0.6
+    assert AreaAverage(height, width, size)(np.full_like(image, 255)).min() == 255
 
 
 def test_area_averages_are_means_of_blocks_where_sizes_divide() -> None:
-    picture = np.random.default_rng(1).integers(0, 256, (6, 9, 3), np.uint8)
-    blocks = picture.reshape(3, 2, 3, 3, 3).mean(axis=(1, 3))
-    assert np.abs(AreaAverage(6, 9, 3)(picture) - blocks).max() < 0.501
+    image = np.random.default_rng(1).integers(0, 256, (6, 9, 3), np.uint8)
+    blocks = image.reshape(3, 2, 3, 3, 3).mean(axis=(1, 3))
+    assert np.abs(AreaAverage(6, 9, 3)(image) - blocks).max() < 0.501
 
 
 class PaintedWalk(SavedWalk):

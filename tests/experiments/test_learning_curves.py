@@ -23,8 +23,8 @@ def test_runs_that_differ_in_their_seed_make_one_line(tmp_path: Path) -> None:
         "ppo-CartPole-v1": 2,
         "ppo-CartPole-v1 (2)": 1,
     }
-    picture = plot(runs, tmp_path / "pictures" / "curve.png", "evaluation/return")
-    assert picture.read_bytes().startswith(b"\x89PNG")
+    image = plot(runs, tmp_path / "plots" / "curve.png", "evaluation/return")
+    assert image.read_bytes().startswith(b"\x89PNG")
 
 
 def test_an_unknown_metric_is_refused_with_the_known_ones(tmp_path: Path) -> None:

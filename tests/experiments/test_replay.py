@@ -118,8 +118,8 @@ def test_a_smaller_replay_is_recorded_and_the_run_resumes_with_it(
     run.train(stop=lambda: run.steps >= 120)
     assert "The replay buffer is made SMALLER: buffer.size is 110 instead of 150" in caplog.text
     assert load_experiment(run.directory.config).buffer.size == 110
-    facts = json.loads(run.directory.manifest.read_text())
-    assert facts["buffer_size"] == {"asked": 150, "used": 110}
+    values = json.loads(run.directory.manifest.read_text())
+    assert values["buffer_size"] == {"asked": 150, "used": 110}
     monkeypatch.undo()
     resumed = Run.resume(run.directory)
     resumed.train()

@@ -88,21 +88,21 @@ def test_the_usual_name_is_that_of_the_run(run: RunDirectory) -> None:
 
 def test_facts_add_up(run: RunDirectory) -> None:
     trained = find_policy(run.path)
-    facts = describe_policy(trained)
-    assert facts["weights"] == trained.policy.weights.size == sum(tensor["size"] for tensor in facts["tensors"])
-    assert sum(op["weights"] for op in facts["ops"]) == facts["weights"]
-    assert facts["normaliser"] == ["observation"]
-    assert (facts["heads"]["explore"]["kind"], facts["heads"]["exploit"]["kind"]) == ("categorical", "deterministic")
-    assert facts["sha256"] == trained.policy.sha256
+    values = describe_policy(trained)
+    assert values["weights"] == trained.policy.weights.size == sum(tensor["size"] for tensor in values["tensors"])
+    assert sum(op["weights"] for op in values["ops"]) == values["weights"]
+    assert values["normaliser"] == ["observation"]
+    assert (values["heads"]["explore"]["kind"], values["heads"]["exploit"]["kind"]) == ("categorical", "deterministic")
+    assert values["sha256"] == trained.policy.sha256
 
 
 def test_an_onnx_file_tells_the_same_facts(run: RunDirectory, tmp_path: Path) -> None:
     onnx = pytest.importorskip("onnx")
     trained = find_policy(run.path)
     export_policy(trained, "onnx", tmp_path / "a.onnx")
-    facts, own = describe_onnx(tmp_path / "a.onnx"), describe_policy(trained)
-    assert all(facts[name] == own[name] for name in ("version", "steps", "sha256", "ops", "weights", "action"))
-    assert facts["onnx"]["outputs"] == ["action", "logits"]
+    values, own = describe_onnx(tmp_path / "a.onnx"), describe_policy(trained)
+    assert all(values[name] == own[name] for name in ("version", "steps", "sha256", "ops", "weights", "action"))
+    assert values["onnx"]["outputs"] == ["action", "logits"]
     foreign = onnx.helper.make_model(onnx.helper.make_graph([], "empty", [], []))
     onnx.save(foreign, str(tmp_path / "b.onnx"))
     with pytest.raises(ForeignModel, match="was not exported by rl4sys"):

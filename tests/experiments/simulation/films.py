@@ -17,12 +17,12 @@ class Film(NamedTuple):
 
     codec: str
     frames_per_second: float
-    pictures: Array
+    images: Array
     """uint8 [frames, height, width, 3]."""
 
 
 def read_film(path: Path) -> Film:
-    """Decode a video; ffmpeg tells of it on its standard error."""
+    """Decode a video; ffmpeg describes it on its standard error."""
     import imageio_ffmpeg
 
     command = [imageio_ffmpeg.get_ffmpeg_exe(), "-i", str(path), "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
@@ -30,5 +30,5 @@ def read_film(path: Path) -> Film:
     found = re.search(r"Video: (\w+).*?, (\d+)x(\d+).*?, ([\d.]+) fps", decoded.stderr.decode())
     assert found is not None, decoded.stderr
     width, height = int(found[2]), int(found[3])
-    pictures = np.frombuffer(decoded.stdout, np.uint8).reshape(-1, height, width, 3)
-    return Film(found[1], float(found[4]), pictures)
+    images = np.frombuffer(decoded.stdout, np.uint8).reshape(-1, height, width, 3)
+    return Film(found[1], float(found[4]), images)

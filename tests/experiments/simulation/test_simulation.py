@@ -90,11 +90,11 @@ def test_a_video_holds_the_beginning_and_every_step(play: SimulationSetup, tmp_p
         filmed = list(simulation.episodes(2))
     assert filmed == episodes_of(replace(play, max_length=5), 2)
     assert simulation.video == (tmp_path / "a.mp4", 12, 50.0, 600, 400)
-    pictures = read_film(tmp_path / "a.mp4").pictures
-    assert pictures.shape == (12, 400, 600, 3)
-    # A white picture with a cart and a pole in it, which moves.
-    assert 200 < pictures[0].mean() < 255
-    assert np.abs(pictures[0].astype(int) - pictures[5]).max() > 50
+    images = read_film(tmp_path / "a.mp4").images
+    assert images.shape == (12, 400, 600, 3)
+    # A white image with a cart and a pole in it, which moves.
+    assert 200 < images[0].mean() < 255
+    assert np.abs(images[0].astype(int) - images[5]).max() > 50
 
 
 def test_skipped_frames_slow_the_video_down(play: SimulationSetup) -> None:
@@ -134,9 +134,9 @@ def test_episodes_are_drawn(tmp_path: Path) -> None:
     from matplotlib.image import imread
 
     episodes = [SimulatedEpisode(float(n), n, "terminated") for n in (5, 7, 9)]
-    picture = imread(plot_episodes(episodes, "three", tmp_path / "new" / "a.png"))
-    assert picture.shape[0] > 400
-    assert picture.std() > 0.05
+    image = imread(plot_episodes(episodes, "three", tmp_path / "new" / "a.png"))
+    assert image.shape[0] > 400
+    assert image.std() > 0.05
 
 
 def test_a_policy_with_memory_forgets_between_episodes() -> None:
@@ -175,9 +175,9 @@ def test_mujoco_is_recorded_without_a_screen(name: str, tmp_path: Path) -> None:
     play = linear_policy(ENVIRONMENTS.parse({"name": name}))
     with Simulation(replace(play, video=tmp_path / "a.mp4")) as simulation:
         assert [episode.length for episode in simulation.episodes(1)] == [3]
-    pictures = read_film(tmp_path / "a.mp4").pictures
-    assert len(pictures) == 4
-    assert pictures.std() > 10
+    images = read_film(tmp_path / "a.mp4").images
+    assert len(images) == 4
+    assert images.std() > 10
 
 
 def linear_policy(config: EnvironmentConfig) -> SimulationSetup:

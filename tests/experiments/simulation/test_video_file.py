@@ -30,8 +30,8 @@ def test_frames_are_read_back_as_they_were_shown(tmp_path: Path) -> None:
             file.add(frame(shade))
     assert file.video == (tmp_path / "new" / "a.mp4", 4, 20.0, 48, 32)
     film = read_film(tmp_path / "new" / "a.mp4")
-    assert (film.codec, film.frames_per_second, film.pictures.shape) == ("h264", 20.0, (4, 32, 48, 3))
-    np.testing.assert_allclose(film.pictures.mean(axis=(1, 2, 3)), [0, 80, 160, 240], atol=8)
+    assert (film.codec, film.frames_per_second, film.images.shape) == ("h264", 20.0, (4, 32, 48, 3))
+    np.testing.assert_allclose(film.images.mean(axis=(1, 2, 3)), [0, 80, 160, 240], atol=8)
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["a.mp4"]
 
 
