@@ -40,6 +40,8 @@ def announce(run: Run) -> None:
     report(f"exactness {grade.name}: {grade.value}")
     if run.replay_cost is not None:
         report(f"replay    {run.replay_cost}")
+    if run.learner.algorithm.train_state.problem.compile:
+        report("compile   losses are compiled at the first update, which takes up to a few minutes")
 
 
 def train_to_end(run: Run, stop: Callable[[], bool]) -> None:
@@ -52,6 +54,9 @@ def train_to_end(run: Run, stop: Callable[[], bool]) -> None:
         report(f"interrupted at step {result.steps:,}; resume with: rl4sys resume {run.directory.path}")
         raise typer.Exit(INTERRUPTED)
     _print_result(run.directory, result)
+    seconds = sum(optimizer.compile_seconds for optimizer in run.learner.algorithm.train_state.optimizers.values())
+    if seconds:
+        show(f"compiling took    {seconds:.0f} s of that")
 
 
 @contextmanager

@@ -86,6 +86,8 @@ class Optimizer:
     ) -> None:
         self.parameters, self.settings, self.splitter = parameters, settings, splitter
         self.is_compiled = compiled
+        self.compile_seconds = 0.0
+        """Time spent on compiling losses."""
         self.lr = settings.lr
         """The learning rate of the next step."""
         self.steps = 0
@@ -117,7 +119,7 @@ class Optimizer:
         try:
             if self.splitter.parts == 1 or not batch:
                 try:
-                    return self._backward(self._prepared(loss), batch)
+                    return self._compiled_backward(loss, batch) if self.is_compiled else self._backward(loss, batch)
                 except (MemoryError, RuntimeError) as error:
                     self.splitter.split(len(batch[0]) if batch else 1, error)
             return self._in_parts(loss, batch)
@@ -182,26 +184,19 @@ class Optimizer:
         if self.settings.anneal_lr:
             self.lr = self.settings.lr * (1.0 - fraction)
 
-    def _prepared(self, loss: Loss[LossValue]) -> Loss[LossValue]:
-        """The loss itself, or compiled at its first call, which takes a while.
-
-        Functions made inside another one are new at every update and would be compiled every time.
-        """
-        if not self.is_compiled or "<locals>" in getattr(loss, "__qualname__", "<locals>"):
-            return loss
-        if loss not in self._compiled:
-            self._compiled[loss] = torch.compile(loss)
-            return self._timed(self._compiled[loss], getattr(loss, "__name__", "loss"))
-        return self._compiled[loss]
-
-    def _timed(self, compiled: Loss[LossValue], name: str) -> Loss[LossValue]:
-        def first_call(*batch: Any) -> LossValue:
-            began = time.perf_counter()
-            found = compiled(*batch)
-            _log.info("compiled %s in %.1f s", name, time.perf_counter() - began)
-            return found
-
-        return first_call
+    def _compiled_backward(self, loss: Loss[LossValue], batch: Sequence[Any]) -> LossValue:
+        """The same with a compiled loss; the first call compiles it, both ways, and takes a while."""
+        # Functions made inside another one are new at every update and would be compiled every time.
+        if "<locals>" in getattr(loss, "__qualname__", "<locals>"):
+            return self._backward(loss, batch)
+        if loss in self._compiled:
+            return self._backward(self._compiled[loss], batch)
+        self._compiled[loss] = torch.compile(loss)
+        began = time.perf_counter()
+        found = self._backward(self._compiled[loss], batch)
+        self.compile_seconds += time.perf_counter() - began
+        _log.info("compiled %s in %.1f s", getattr(loss, "__name__", "a loss"), time.perf_counter() - began)
+        return found
 
     def state(self) -> State:
         """Parameters, step counter and both moments."""
