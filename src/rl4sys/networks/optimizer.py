@@ -189,11 +189,13 @@ class Optimizer:
         # Functions made inside another one are new at every update and would be compiled every time.
         if "<locals>" in getattr(loss, "__qualname__", "<locals>"):
             return self._backward(loss, batch)
-        if loss in self._compiled:
-            return self._backward(self._compiled[loss], batch)
-        self._compiled[loss] = torch.compile(loss)
-        began = time.perf_counter()
-        found = self._backward(self._compiled[loss], batch)
+        is_new, began = loss not in self._compiled, time.perf_counter()
+        if is_new:
+            self._compiled[loss] = torch.compile(loss)
+        compiled: Loss[LossValue] = self._compiled[loss]
+        found: LossValue = self._backward(compiled, batch)
+        if not is_new:
+            return found
         self.compile_seconds += time.perf_counter() - began
         _log.info("compiled %s in %.1f s", getattr(loss, "__name__", "a loss"), time.perf_counter() - began)
         return found
