@@ -86,3 +86,10 @@ def test_names_are_searched_like_sentences() -> None:
 
 def test_many_files_are_searched() -> None:
     assert len(FILES) > 500
+
+
+def test_what_is_allowed_is_still_there() -> None:
+    found = {
+        (name, phrase) for pattern in INSTEAD for name, text in FILES.items() for _, phrase in _found(pattern, text)
+    }
+    assert ALLOWED.keys() <= found
