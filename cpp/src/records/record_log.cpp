@@ -113,13 +113,13 @@ void RecordLog::read_all(const std::function<void(std::uint64_t, std::string_vie
             throw RecordsDamaged(path.string() + ", byte " + std::to_string(offset) + ": record " +
                                  std::to_string(number) + " is damaged or missing" +
                                  (fault.empty() ? "" : " (" + fault + ")") +
-                                 ". It was acknowledged, so it is not skipped. Bring the file back from a copy, or set "
-                                 "the directory aside.");
+                                 ". It was acknowledged, so it is not skipped. Restore the file from a backup, or move "
+                                 "the directory away.");
         }
     }
     if (number != end_) {
         throw RecordsDamaged(directory_.string() + ": record " + std::to_string(number) +
-                             " is missing with its file. Bring it back from a copy, or set the directory aside.");
+                             " is missing with its file. Restore it from a backup, or move the directory away.");
     }
 }
 
@@ -195,8 +195,8 @@ void RecordLog::require_working() const {
 }
 
 void RecordLog::break_with(const FileError& cause) {
-    broken_ = directory_.string() + " takes no more records: " + cause.what() +
-              ". What was acknowledged is safe. Look after the disk, then start again; that checks what is on it.";
+    broken_ = directory_.string() + " accepts no more records: " + cause.what() +
+              ". Acknowledged records are safe. Check the disk, then start again, which verifies its contents.";
     throw LogBroken(*broken_);
 }
 

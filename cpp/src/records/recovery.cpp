@@ -10,7 +10,7 @@ namespace rl4sys::records {
 namespace {
 
 constexpr const char* advice =
-    " Bring it back from a copy; or set the directory aside and start a new log, without what this one held.";
+    " Restore it from a backup; or move the directory away and start a new log, without the records of this one.";
 
 /// The newest file after its valid part was synced and the rest removed.
 struct Settled {

@@ -23,7 +23,7 @@ class ClientActivity:
     learner: HostedLearner
     software: str = ""
     peer: str = ""
-    heard: float | None = None
+    last_call: float | None = None
     """Time of its last call; None if there was none since the server started."""
     version: int | None = None
     repeated: int = 0
@@ -77,7 +77,7 @@ class Sessions:
             activity = self._activities.get(key)
             if activity is None or activity.learner is not learner:
                 activity = self._activities[key] = ClientActivity(client, learner)
-            activity.software, activity.peer, activity.heard = software, caller.peer, self._clock()
+            activity.software, activity.peer, activity.last_call = software, caller.peer, self._clock()
             session = Session(secrets.token_urlsafe(18), activity, form, policy_id, caller.token)
             self._keep(session)
             self._activities.move_to_end(key)
@@ -99,7 +99,7 @@ class Sessions:
             self._sessions.move_to_end(id)
             if session.token:
                 self._of_token[session.token].move_to_end(id)
-            session.activity.heard = self._clock()
+            session.activity.last_call = self._clock()
             return session
 
     def _keep(self, session: Session) -> None:

@@ -58,10 +58,10 @@ class StatusReporter:
         if learner and not learners and not unopened:
             names = ", ".join(each.name for each in seen) or "none"
             raise CallFailed(Code.NOT_FOUND, f"There is no learner '{learner}'; there are: {names}.", Failure())
-        heard = [activity for activity in self._sessions.clients() if learner in ("", activity.learner.name)]
-        heard = [activity for activity in heard if caller.may_use(activity.client)]
-        clients, unlisted = self._clients(learners, heard, caller)
-        counts = Counter(activity.learner.name for activity in heard)
+        called = [activity for activity in self._sessions.clients() if learner in ("", activity.learner.name)]
+        called = [activity for activity in called if caller.may_use(activity.client)]
+        clients, unlisted = self._clients(learners, called, caller)
+        counts = Counter(activity.learner.name for activity in called)
         reply = status_pb2.StatusReply(
             server=self._server(is_draining),
             learners=[self._learner(each, counts[each.name]) for each in learners],
@@ -96,19 +96,19 @@ class StatusReporter:
         )
 
     def _clients(
-        self, learners: list[HostedLearner], heard: list[ClientActivity], caller: Caller
+        self, learners: list[HostedLearner], called: list[ClientActivity], caller: Caller
     ) -> tuple[list[status_pb2.ClientStatus], int]:
         """Clients by name, and how many are left out: those that called since the start take precedence."""
-        known = {(activity.client, activity.learner.name) for activity in heard}
+        known = {(activity.client, activity.learner.name) for activity in called}
         silent = [
             ClientActivity(client, learner)
             for learner in learners
             for client in list(learner.inbox.stored.clients)
             if (client, learner.name) not in known and caller.may_use(client)
         ]
-        listed = (heard + silent)[:_MOST_CLIENTS]
+        listed = (called + silent)[:_MOST_CLIENTS]
         listed.sort(key=lambda activity: (activity.client, activity.learner.name))
-        return [self._client(activity) for activity in listed], len(heard) + len(silent) - len(listed)
+        return [self._client(activity) for activity in listed], len(called) + len(silent) - len(listed)
 
     def _learner(self, learner: HostedLearner, clients: int) -> status_pb2.LearnerStatus:
         segments, length = learner.inbox.queued()
@@ -149,14 +149,14 @@ class StatusReporter:
 
     def _client(self, activity: ClientActivity) -> status_pb2.ClientStatus:
         counts = activity.learner.inbox.stored.clients.get(activity.client, ClientCounts())
-        silent = self._clock() - (self._began if activity.heard is None else activity.heard)
+        silent = self._clock() - (self._began if activity.last_call is None else activity.last_call)
         return status_pb2.ClientStatus(
             client=activity.client,
             learner=activity.learner.name,
             software=activity.software,
             peer=activity.peer,
             silent_seconds=silent,
-            connected=activity.heard is not None and silent <= _CONNECTED_SECONDS,
+            connected=activity.last_call is not None and silent <= _CONNECTED_SECONDS,
             version=activity.version,
             stored_segments=counts.segments,
             stored_steps=counts.steps,
