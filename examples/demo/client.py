@@ -21,7 +21,7 @@ from metering import MeteredTransport
 
 import rl4sys
 from rl4sys.client import Agent, load_settings
-from rl4sys.client.transports import transport_for
+from rl4sys.client.connection import transport_for
 from rl4sys.wire.calls import CallFailed
 from rl4sys.wire.generated import status_pb2
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from rl4sys.environments import make_gymnasium
-from rl4sys.environments.multi_goal import GOALS, WALL
+from rl4sys.environments.goals import GOALS, WALL
 from rl4sys.experience import Array, StreamKey
 from rl4sys.policy import KeyedNoise, NumpyPolicy
 

@@ -9,7 +9,7 @@ from findings import FINENESS, PLACES, Findings
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rl4sys.environments.multi_goal import GOALS, RADIUS, WALL
+from rl4sys.environments.goals import GOALS, RADIUS, WALL
 
 COLOURS = ("C0", "C1", "C2", "C3")
 

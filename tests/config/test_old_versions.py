@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from rl4sys.config import CONFIG_VERSION, Migrations
-from rl4sys.config.file_migration import migrated, rewrite
 from rl4sys.config.files import read_file
+from rl4sys.config.migrations import migrated, rewrite
 from rl4sys.experiments import load_experiment
 
 FILES = sorted(path for path in (Path(__file__).parent / "old_versions").iterdir() if path.suffix != ".md")

@@ -151,7 +151,7 @@ def migrate(
       rl4sys config migrate experiments/*.yaml
     """
     from rl4sys.cli.output import show as say
-    from rl4sys.config.file_migration import migrated, rewrite
+    from rl4sys.config.migrations import migrated, rewrite
 
     for file in files:
         change = migrated(file)

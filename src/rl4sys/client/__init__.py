@@ -1,7 +1,7 @@
 """The light client: acts inside a live system with a policy that a training server improves. Imports no torch."""
 
 from rl4sys.client.agent import Agent
-from rl4sys.client.connection import ConnectError, connect
+from rl4sys.client.connection import ConnectError, connect, publish_in_process, withdraw_in_process
 from rl4sys.client.environment_loop import run_environment
 from rl4sys.client.episode import Episode, EpisodeEnded
 from rl4sys.client.forks import ForkedAgent
@@ -10,7 +10,6 @@ from rl4sys.client.observation_reader import BadObservation
 from rl4sys.client.original_agent import RL4SysAction, RL4SysAgent, RL4SysTrajectory
 from rl4sys.client.section import SettingsError
 from rl4sys.client.settings import ClientSettings, Tls, load_settings
-from rl4sys.client.transports import publish_in_process, withdraw_in_process
 from rl4sys.experience import Ending
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""The reference page of a config: every key with its type, default and meaning, as Markdown."""
+"""A config described: as a JSON schema for editors, and as a reference page in Markdown."""
 
 from __future__ import annotations
 
@@ -8,8 +8,33 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import zip_longest
 from typing import Any
 
+from pydantic.json_schema import GenerateJsonSchema
+
 from rl4sys.config.model import Config
-from rl4sys.config.schema import json_schema
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_EXTENDS = {
+    "description": "The config or configs that this one lies over.",
+    "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
+}
+
+
+class _Generator(GenerateJsonSchema):
+    """Leaves out titles that only repeat a field's name."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
+def json_schema(config_type: type[Config]) -> dict[str, Any]:
+    """The schema of files of this config type: names, types, defaults, and the docstrings as descriptions."""
+    schema = config_type.model_json_schema(schema_generator=_Generator)
+    return {
+        "$schema": _DIALECT,
+        **schema,
+        "properties": {"extends": _EXTENDS, **schema.get("properties", {})},
+    }
+
 
 Schema = Mapping[str, Any]
 

@@ -9,15 +9,13 @@ from rl4sys.environments.config import (
     register_environment,
 )
 from rl4sys.environments.diagnostics import register
-from rl4sys.environments.envpool_backend import envpool_lanes
 from rl4sys.environments.episodes import EpisodeSummary, Step
 from rl4sys.environments.exactness import Grade, Restorable
-from rl4sys.environments.goals import PointReach, register_goals
+from rl4sys.environments.goals import MultiGoal, PointReach, register_goals
 from rl4sys.environments.grading import probe, random_action
 from rl4sys.environments.lanes import Lanes
 from rl4sys.environments.making import MissingDependency, make_environment, make_gymnasium
 from rl4sys.environments.mujoco_setup import RenderingUnavailable
-from rl4sys.environments.multi_goal import MultiGoal, register_multi_goal
 from rl4sys.environments.names import UnknownEnvironment, canonical_name
 from rl4sys.environments.objects import environment_name
 from rl4sys.environments.spaces import (
@@ -27,11 +25,10 @@ from rl4sys.environments.spaces import (
     action_converter,
     action_spec,
 )
-from rl4sys.environments.vector import VectorAdapter
+from rl4sys.environments.vector import VectorAdapter, envpool_lanes
 
 register()
 register_goals()
-register_multi_goal()
 
 __all__ = [
     "ENVIRONMENTS",

@@ -12,14 +12,13 @@ from gymnasium.wrappers import FlattenObservation
 from pydantic import Field, field_validator, model_validator
 
 from rl4sys.config import Config, Registry
-from rl4sys.environments.envpool_backend import envpool_lanes
 from rl4sys.environments.exactness import Grade
 from rl4sys.environments.grading import probe
 from rl4sys.environments.lanes import Lanes
 from rl4sys.environments.making import UnsuitableArguments, draws_at_any_size, make_environment
 from rl4sys.environments.names import canonical_name, is_dm_control
 from rl4sys.environments.objects import is_object
-from rl4sys.environments.vector import VectorAdapter
+from rl4sys.environments.vector import VectorAdapter, envpool_lanes
 from rl4sys.environments.wrappers import FrameSkip, PixelObservation, PixelStack
 from rl4sys.seeding import Seeds
 

@@ -9,9 +9,8 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 from pydantic import Field, model_validator
 
 from rl4sys.config import Config, ConfigError, load, migrate, packaged_configs, parse
-from rl4sys.config.files import read_file
+from rl4sys.config.files import find_config, read_file
 from rl4sys.config.overrides import parse_overrides
-from rl4sys.config.search import find_config
 from rl4sys.experiments import ExperimentConfig
 from rl4sys.experiments.config import BaseExperiment, ExperimentSection
 
