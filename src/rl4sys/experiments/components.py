@@ -12,10 +12,18 @@ import torch
 
 from rl4sys.algorithms import Algorithm
 from rl4sys.collection import Collected, PipelinedSource, PipelineSetup, PooledSource, SteppedSource
-from rl4sys.environments import EnvironmentSpec, Grade, GymnasiumConfig
-from rl4sys.experience import ArraySpec
+from rl4sys.environments import (
+    AnyLanes,
+    EnvironmentConfig,
+    EnvironmentSpec,
+    EpisodeSummary,
+    Grade,
+    GymnasiumConfig,
+    Lanes,
+    Step,
+)
+from rl4sys.experience import Array, Arrays, ArraySpec
 from rl4sys.experiments.config import ExperimentConfig
-from rl4sys.experiments.evaluation_environments import EvaluationEnvironments
 from rl4sys.learning import (
     EnvironmentGoals,
     Evaluation,
@@ -23,6 +31,7 @@ from rl4sys.learning import (
     LearnerAssembly,
     evaluate,
 )
+from rl4sys.learning.evaluation import EvaluationLanes
 from rl4sys.replay import AvailableSpace, BufferContext, UnsuitableBuffer, require_space
 from rl4sys.seeding import Seeds
 from rl4sys.state import State
@@ -141,3 +150,52 @@ class Components:
         finally:
             if environments is None:
                 used.close()
+
+
+class EvaluationEnvironments:
+    """The environments that a run evaluates in, kept where a reset with a seed makes an old one equal to a new one.
+
+    That is so for grade E1. Environments of other grades may remember more than their episode, and an evaluation must
+    not depend on the evaluations before it: they are made for each evaluation.
+    """
+
+    def __init__(self, config: EnvironmentConfig, grade: Grade) -> None:
+        self._config, self._keeps = config, grade is Grade.E1
+        self._kept: dict[int, Lanes] = {}
+
+    def lanes(self, seeds: Seeds, count: int) -> EvaluationLanes:
+        """`count` environments, whose next reset takes these seeds."""
+        if count in self._kept:
+            self._kept[count].reseed(seeds)
+            return _Lent(self._kept[count])
+        lanes: AnyLanes = self._config.lanes(seeds, count, Grade.E3)
+        if not self._keeps or not isinstance(lanes, Lanes):
+            return lanes
+        self._kept[count] = lanes
+        return _Lent(lanes)
+
+    def close(self) -> None:
+        """Close the environments that are kept."""
+        for lanes in self._kept.values():
+            lanes.close()
+        self._kept.clear()
+
+
+class _Lent:
+    """Lanes that stay open when an evaluation closes them."""
+
+    def __init__(self, lanes: Lanes) -> None:
+        self._lanes = lanes
+        self.count = lanes.count
+
+    def reset(self) -> Arrays:
+        return self._lanes.reset()
+
+    def step(self, action: Array) -> Step:
+        return self._lanes.step(action)
+
+    def episodes(self) -> list[EpisodeSummary]:
+        return self._lanes.episodes()
+
+    def close(self) -> None:
+        self._lanes.episodes()

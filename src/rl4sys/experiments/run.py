@@ -30,7 +30,7 @@ from rl4sys.experiments.process_random import process_random_state, restore_proc
 from rl4sys.experiments.result import Result, fingerprint
 from rl4sys.experiments.run_directory import RunDirectory
 from rl4sys.experiments.run_statistics import RunStatistics, evaluation_metrics
-from rl4sys.experiments.simulation.training_videos import TrainingVideos
+from rl4sys.experiments.simulation.simulation import TrainingVideos
 from rl4sys.experiments.threads import act_with_one_thread, threads_for
 from rl4sys.learning import Diverged, Evaluation
 from rl4sys.policy import PortablePolicy

@@ -12,8 +12,8 @@ from tensorboard.summary.writer.record_writer import RecordWriter
 from experiments.runs import PPO, small
 from rl4sys.experiments import LOGGERS, MetricRecord, Run
 from rl4sys.experiments.loggers.composite import Loggers
+from rl4sys.experiments.loggers.files import TensorBoardLogger
 from rl4sys.experiments.loggers.section import LoggingSection
-from rl4sys.experiments.loggers.tensorboard import TensorBoardLogger
 from rl4sys.experiments.metrics import read_metrics
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from experiments.runs import PPO, small
 from rl4sys.experiments import LoggedRun, MetricRecord, Run
-from rl4sys.experiments.loggers.csv import CsvLogger
+from rl4sys.experiments.loggers.files import CsvLogger
 from rl4sys.experiments.loggers.wandb import WandbConfig, chosen_mode
 from rl4sys.experiments.metrics import read_metrics
 

@@ -15,8 +15,8 @@ from experiments.runs import DQN, PPO, small
 from rl4sys.config import ConfigError
 from rl4sys.experiments import MetricRecord, Run
 from rl4sys.experiments.monitoring import Alerts, Events, MachineMetrics
+from rl4sys.experiments.monitoring.alerts import KNOWN_METRICS
 from rl4sys.experiments.monitoring.config import AlertConfig
-from rl4sys.experiments.monitoring.missing_metrics import KNOWN
 from rl4sys.experiments.monitoring.notifications import Notifications
 
 
@@ -111,9 +111,9 @@ def test_every_metric_of_a_run_is_known_or_of_its_algorithm_or_buffer(tmp_path: 
     run = Run.create(small(PPO, tmp_path))
     run.train()
     names = {name for line in run.directory.metrics.read_text().splitlines() for name in json.loads(line)["metrics"]}
-    assert {name for name in names if not name.startswith(("train/", "buffer/"))} <= KNOWN
+    assert {name for name in names if not name.startswith(("train/", "buffer/"))} <= KNOWN_METRICS
     measured = MachineMetrics(tmp_path).of(record(1)) | MachineMetrics(tmp_path).of(record(1))
-    assert measured.keys() <= KNOWN
+    assert measured.keys() <= KNOWN_METRICS
 
 
 def test_a_resumed_alert_continues_where_it_was(tmp_path: Path) -> None:

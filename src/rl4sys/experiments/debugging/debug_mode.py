@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import json
 import logging
+import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rl4sys.engine import UpdateResult
+from rl4sys.experience import Array
 from rl4sys.experiments.debugging.failed_updates import FailedUpdates
 from rl4sys.experiments.debugging.gradients import GradientChecks, gradients_of
-from rl4sys.experiments.debugging.histograms import Histograms
 from rl4sys.experiments.debugging.update_profile import UpdateProfile
 from rl4sys.learning import Learner, Updating
 from rl4sys.run_files import DEBUG, TENSORBOARD
 
 _log = logging.getLogger(__name__)
+_BINS = 30
 
 
 class DebugMode:
@@ -88,3 +93,48 @@ def _histograms(directory: Path) -> Histograms | None:
     except ImportError:
         _log.warning("The package 'tensorboard' is not installed: no histograms of weights are written.")
         return None
+
+
+class Histograms:
+    """Histograms of weights and norms of gradients, which TensorBoard shows as a run beside the metrics."""
+
+    def __init__(self, directory: Path, clock: Callable[[], float] = time.time) -> None:
+        from tensorboard.compat.proto.event_pb2 import Event
+        from tensorboard.compat.proto.summary_pb2 import HistogramProto, Summary
+        from tensorboard.summary.writer.record_writer import RecordWriter
+
+        self._event, self._summary, self._histogram, self._clock = Event, Summary, HistogramProto, clock
+        directory.mkdir(parents=True, exist_ok=True)
+        self._writer = RecordWriter((directory / f"events.out.tfevents.{time.time_ns()}").open("wb"))
+        self._write(Event(wall_time=clock(), file_version="brain.Event:2"))
+
+    def write(self, step: int, scalars: Mapping[str, float], arrays: Mapping[str, Array]) -> None:
+        """Write numbers and the distributions of arrays, all by name."""
+        values = [self._summary.Value(tag=name, simple_value=value) for name, value in scalars.items()]
+        values += [self._summary.Value(tag=name, histo=self._of(array)) for name, array in arrays.items()]
+        self._write(self._event(step=step, wall_time=self._clock(), summary=self._summary(value=values)))
+
+    def _of(self, array: Array) -> Any:
+        """The distribution of what is finite."""
+        numbers = np.asarray(array, np.float64).ravel()
+        numbers = numbers[np.isfinite(numbers)]
+        if not len(numbers):
+            return self._histogram()
+        counts, edges = np.histogram(numbers, bins=_BINS)
+        return self._histogram(
+            min=numbers.min(),
+            max=numbers.max(),
+            num=len(numbers),
+            sum=numbers.sum(),
+            sum_squares=np.square(numbers).sum(),
+            bucket_limit=edges[1:].tolist(),
+            bucket=counts.astype(float).tolist(),
+        )
+
+    def _write(self, event: Any) -> None:
+        self._writer.write(event.SerializeToString())
+        self._writer.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._writer.close()

@@ -1,23 +1,25 @@
-"""Keeps the batch of an update that was not finite, with what is needed to do that update again."""
+"""Keeps the batch of an update that was not finite, finds its NaN, Inf and huge values, and can do it again."""
 
 from __future__ import annotations
 
 import dataclasses
 import logging
 import shutil
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from rl4sys.algorithms import Progress, run_update
 from rl4sys.atomic_files import publish_directory
 from rl4sys.checkpoints.files import CheckpointContents, read_checkpoint, write_checkpoint
+from rl4sys.engine import Algorithm
 from rl4sys.environments import Grade
-from rl4sys.experience import Sequences, StreamKey, Transitions
+from rl4sys.experience import Array, Sequences, StreamKey, Transitions
 from rl4sys.experiments.components import Components
 from rl4sys.experiments.config import load_experiment
-from rl4sys.experiments.debugging.non_finite_values import non_finite_values
 from rl4sys.experiments.monitoring.events import Events
 from rl4sys.learning import Learner
 from rl4sys.networks import NonFiniteUpdate
@@ -25,7 +27,9 @@ from rl4sys.run_files import CONFIG, DEBUG
 from rl4sys.state import State
 
 _log = logging.getLogger(__name__)
-
+_SHOWN = 3
+_TOO_LARGE = 1e15
+"""Sums of squares of larger numbers soon overflow float32."""
 _PREFIX = "update-"
 _MOST = 5
 """Updates of one run that are kept: the first are the most useful."""
@@ -52,7 +56,7 @@ class FailedUpdates:
         Batches that a buffer of the user makes in its own way are traced only.
         """
         learner = self._learner
-        found = non_finite_values(learner.algorithm, batch, error)
+        found = _non_finite_values(learner.algorithm, batch, error)
         place = self._directory / f"{_PREFIX}{learner.updates + 1:09d}-{learner.skips.in_row + 1}"
         details = {"update": learner.updates + 1, "cause": str(error), "faults": found}
         is_ours = isinstance(batch, Transitions | Sequences)
@@ -116,7 +120,7 @@ def replay_update(place: Path) -> ReplayedUpdate:
     try:
         run_update(algorithm, batch)
     except NonFiniteUpdate as problem:
-        error, found = str(problem), non_finite_values(algorithm, batch, problem)
+        error, found = str(problem), _non_finite_values(algorithm, batch, problem)
     return ReplayedUpdate(contents.step, state["update"], state["cause"], error, found, state["is_exact"])
 
 
@@ -142,3 +146,45 @@ def _batch(kind: str, fields: State) -> Transitions | Sequences:
         return Transitions(**fields)
     streams = tuple(StreamKey(*parts) for parts in fields["streams"])
     return Sequences(**{**fields, "streams": streams})
+
+
+def _non_finite_values(algorithm: Algorithm, batch: Any, error: NonFiniteUpdate) -> list[str]:
+    """What is not finite or too large, from what comes first: the batch, the weights, then the gradients."""
+    return [*_in_batch(batch), *_in_weights(algorithm), *(f"gradient of {name}" for name in error.tensors)]
+
+
+def _columns(batch: Any) -> Iterator[tuple[str, Array]]:
+    """The arrays of a batch by name."""
+    if not dataclasses.is_dataclass(batch):
+        return
+    for field in dataclasses.fields(batch):
+        value = getattr(batch, field.name)
+        if isinstance(value, Mapping):
+            yield from ((f"{field.name}.{name}", np.asarray(array)) for name, array in value.items())
+        elif isinstance(value, np.ndarray):
+            yield field.name, value
+
+
+def _in_batch(batch: Any) -> Iterator[str]:
+    for name, array in _columns(batch):
+        if array.dtype.kind != "f":
+            continue
+        places = np.argwhere(_is_wrong(array))
+        if len(places):
+            shown = ", ".join(f"[{', '.join(map(str, place))}] is {array[tuple(place)]}" for place in places[:_SHOWN])
+            more = ", …" if len(places) > _SHOWN else ""
+            yield f"batch {name}: {len(places)} of {array.size} numbers ({shown}{more})"
+
+
+def _in_weights(algorithm: Algorithm) -> Iterator[str]:
+    for group, parameters in algorithm.train_state.parameters():
+        for name, view in parameters.views.items():
+            wrong = int(_is_wrong(view.detach().cpu().numpy()).sum())
+            if wrong:
+                yield f"weights of {group}, {name}: {wrong} of {view.numel()} numbers"
+
+
+def _is_wrong(array: Array) -> Array:
+    """Where numbers are not finite, or too large."""
+    wrong: Array = ~(np.abs(array) < _TOO_LARGE)
+    return wrong

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 from rl4sys.config import Config
-from rl4sys.experiments.loggers.csv import CsvConfig
+from rl4sys.experiments.loggers.files import CsvConfig, TensorBoardConfig
 from rl4sys.experiments.loggers.mlflow import MlflowConfig
 from rl4sys.experiments.loggers.registry import LOGGERS, LoggerConfig
-from rl4sys.experiments.loggers.tensorboard import TensorBoardConfig
 from rl4sys.experiments.loggers.wandb import WandbConfig
 
 _log = logging.getLogger(__name__)

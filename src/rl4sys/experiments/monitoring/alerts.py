@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +12,23 @@ from rl4sys.experiments.metrics import MetricRecord
 from rl4sys.experiments.monitoring.conditions import AlertCondition, MetricHistory
 from rl4sys.experiments.monitoring.config import AlertConfig
 from rl4sys.experiments.monitoring.events import Events
+from rl4sys.experiments.monitoring.machine_metrics import METRICS as MACHINE
 from rl4sys.experiments.monitoring.machine_metrics import PREFIX, MachineMetrics
-from rl4sys.experiments.monitoring.missing_metrics import MissingMetrics
 from rl4sys.experiments.monitoring.notifications import Notifications
 from rl4sys.state import State
+from rl4sys.suggestions import did_you_mean
 
 _log = logging.getLogger(__name__)
-
+KNOWN_METRICS = MACHINE | {
+    *("step", "episodes", "version"),
+    *("rollout/return", "rollout/length"),
+    *("evaluation/return", "evaluation/deviation", "evaluation/length"),
+    *("train/skipped_updates", "train/rollbacks", "train/batch_parts"),
+}
+"""What every run can have; some of it only later in a run, or only in some runs."""
+_LEARNED, _BUFFER = "train/", "buffer/"
+_RECORDS_BEFORE_WARNING = 3
+"""Records about what was learned. More than one: an algorithm need not report everything at every update."""
 _MOST_REMEMBERED = 10_000
 """Values of one metric that are kept; older ones go first."""
 
@@ -168,3 +178,35 @@ def _joined(one: AlertDecision, other: AlertDecision) -> AlertDecision:
     """Both decisions in one; the earlier step where both ask for a rollback."""
     since = min(one.since, other.since) if one.rollback and other.rollback else max(one.since, other.since)
     return AlertDecision(one.stop or other.stop, one.rollback or other.rollback, since)
+
+
+class MissingMetrics:
+    """Warns once about every metric of an alert that a run does not have."""
+
+    def __init__(self, asked: Iterable[tuple[str, Iterable[str]]]) -> None:
+        """`asked` has the title of each alert, and the metrics that it reads."""
+        self._open = {(title, name) for title, names in asked for name in names if name not in KNOWN_METRICS}
+        self._learned = 0
+
+    def note(self, fresh: Mapping[str, float], now: Mapping[str, float]) -> None:
+        """Look at the metrics of a record, and at the newest of all that were ever measured."""
+        if not self._open:
+            return
+        self._learned += any(name.startswith(_LEARNED) for name in fresh)
+        for title, name in sorted(self._open):
+            if name not in now and self._is_due(name, now):
+                _log.warning("Alert '%s': there is no metric %s%s", title, name, _hint(name, now))
+                self._open.discard((title, name))
+
+    def _is_due(self, name: str, now: Mapping[str, float]) -> bool:
+        """Whether it would have been measured by now: only algorithms and buffers have metrics of their own."""
+        if name.startswith(_LEARNED):
+            return self._learned >= _RECORDS_BEFORE_WARNING
+        if name.startswith(_BUFFER):
+            return any(other.startswith(_BUFFER) for other in now)
+        return True
+
+
+def _hint(name: str, now: Mapping[str, float]) -> str:
+    names = sorted(KNOWN_METRICS | now.keys())
+    return did_you_mean(name, names) or f"; there are: {', '.join(names)}."

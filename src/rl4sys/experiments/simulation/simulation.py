@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -13,12 +14,15 @@ import numpy as np
 
 from rl4sys.environments import AnyLanes, EnvironmentConfig, EnvironmentSpec, EpisodeSummary, Grade
 from rl4sys.experience import Array, Ending, StreamKey
+from rl4sys.experiments.components import Components
+from rl4sys.experiments.process_random import process_random_state, restore_process_random
 from rl4sys.experiments.simulation.rendering import RenderedEnvironment
 from rl4sys.experiments.simulation.video_file import Video, VideoFile, require_video
-from rl4sys.learning import EndlessEpisode
+from rl4sys.learning import EndlessEpisode, Learner
 from rl4sys.policy import KeyedNoise, NumpyPolicy, PolicySpec
 from rl4sys.seeding import Seeds
 
+_log = logging.getLogger(__name__)
 EpisodeEnd: TypeAlias = Literal["terminated", "truncated", "cut"]
 _MOST_STEPS = 100_000
 
@@ -167,3 +171,40 @@ def plot_episodes(episodes: Sequence[SimulatedEpisode], title: str, output: Path
 
 def _listed(arrays: Sequence[object]) -> str:
     return ", ".join(map(str, arrays))
+
+
+class TrainingVideos:
+    """Records into `videos/`. A failure does not stop training.
+
+    It has an environment and seeds of its own, so that a run with videos learns what one without them learns.
+    """
+
+    def __init__(self, directory: Path, components: Components) -> None:
+        self._directory, self._components = directory, components
+        self._has_failed = False
+
+    def record(self, learner: Learner) -> None:
+        """One episode of the newest exploit policy. After a failure there is a warning, and no further videos."""
+        if self._has_failed:
+            return
+        random = process_random_state()
+        try:
+            with Simulation(self._play(learner)) as simulation:
+                for _ in simulation.episodes(1):
+                    pass
+        except Exception as error:  # whatever ffmpeg, a driver or an environment raises, the run is worth more
+            self._has_failed = True
+            _log.warning("No video at step %d, and none from now on: %s", learner.steps, error)
+        finally:
+            restore_process_random(random)
+
+    def _play(self, learner: Learner) -> SimulationSetup:
+        config = self._components.config
+        return SimulationSetup(
+            learner.algorithm.policies.exploit,
+            learner.store.newest.blob,
+            config.environment,
+            self._components.seeds.integer("video", learner.steps),
+            config.training.video_length,
+            video=self._directory / f"step_{learner.steps:012d}.mp4",
+        )
