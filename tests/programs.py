@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 _PROCESSES = multiprocessing.get_context("forkserver")
-_IMPORTED = ["pytest", "rl4sys.cli.app", "rl4sys.cli.single_run", "rl4sys.cli.several_seeds", "rl4sys.server.__main__"]
+_IMPORTED = ["pytest", "rl4sys.cli.commands", "rl4sys.cli.local_training", "rl4sys.server.__main__"]
 _IMPORTED += ["matplotlib.figure", "matplotlib.backends.backend_agg"]
 # A process can only be forked safely while it has no other threads.
 _SINGLE_THREADED = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")

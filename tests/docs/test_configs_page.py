@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from rl4sys.cli.app import app
+from rl4sys.cli.commands import build
 from rl4sys.experiments import load_experiment, packaged_configs
 
 from .documents import ROOT, commands, files
@@ -15,7 +15,7 @@ CONFIGS, VERIFY = ROOT / "docs" / "configs.md", ROOT / "docs" / "verify.md"
 
 @pytest.mark.parametrize("command", [*commands(CONFIGS), *commands(VERIFY)], ids=" ".join)
 def test_every_quoted_command_is_accepted(command: list[str]) -> None:
-    outcome = CliRunner().invoke(app, [*command, "--help"])
+    outcome = CliRunner().invoke(build(), [*command, "--help"])
     assert outcome.exit_code == 0, outcome.output or outcome.exception
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.examples.processes import start
 from typer.testing import CliRunner
 
-from rl4sys.cli.app import app
+from rl4sys.cli.commands import build
 
 from .documents import GUIDES, PAGES, ROOT, anchors, blocks, commands, files, links
 
@@ -38,7 +38,7 @@ def test_every_quoted_command_is_accepted(command: list[str], desk: Path, monkey
     monkeypatch.chdir(desk)
     harmless = "--dry-run" if command[0] == "train" else "--help"
 
-    outcome = CliRunner().invoke(app, [*command, harmless])
+    outcome = CliRunner().invoke(build(), [*command, harmless])
 
     assert outcome.exit_code == 0, outcome.output or outcome.exception
 

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from policy.specs import weights_for
-from rl4sys.cli.app import app
+from rl4sys.cli.commands import build
 from rl4sys.experience import ArraySpec
 from rl4sys.policy import DiscreteAction, Head, PolicySpec, PortablePolicy, ProgramBuilder
 
@@ -19,7 +19,7 @@ PAGE = ROOT / "docs" / "simulate.md"
 
 @pytest.mark.parametrize("command", list(commands(PAGE)), ids=" ".join)
 def test_every_quoted_command_is_accepted(command: list[str]) -> None:
-    outcome = CliRunner().invoke(app, [*command, "--dry-run" if command[0] == "train" else "--help"])
+    outcome = CliRunner().invoke(build(), [*command, "--dry-run" if command[0] == "train" else "--help"])
     assert outcome.exit_code == 0, outcome.output or outcome.exception
 
 

@@ -74,8 +74,8 @@ def _run(
     from dataclasses import asdict
 
     from rl4sys.cli.exit_codes import INTERRUPTED, SomeFailed
+    from rl4sys.cli.local_training import stop_on_signal, try_plot
     from rl4sys.cli.output import errors, print_json, report
-    from rl4sys.cli.single_run import stop_on_signal, try_plot
     from rl4sys.experiments import Screen
     from rl4sys.laboratory.sweeps.plot import plot_sweep
     from rl4sys.laboratory.sweeps.sweep import run_sweep

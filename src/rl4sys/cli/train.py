@@ -1,4 +1,4 @@
-"""`rl4sys train`: train a policy."""
+"""`rl4sys train` and `rl4sys resume`: train a policy, and continue a run that was stopped or killed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rl4sys.cli.options import AllowFallback, DebugTraining
+from rl4sys.cli.options import AllowFallback, DebugTraining, OneRun
 
 if TYPE_CHECKING:
     from rl4sys.experiments import ExperimentConfig
@@ -52,8 +52,7 @@ def train(
 
       rl4sys train my.yaml --dry-run
     """
-    from rl4sys.cli.several_seeds import train_seeds
-    from rl4sys.cli.single_run import train_new
+    from rl4sys.cli.local_training import train_new, train_seeds
     from rl4sys.experiments import load_experiment
     from rl4sys.laboratory.trials.trial import TrialOptions
 
@@ -68,6 +67,39 @@ def train(
         train_new(configs[0], TrialOptions(allow_fallback, debug), settings)
     else:
         train_seeds(configs, jobs, TrialOptions(allow_fallback, debug), settings)
+
+
+def resume(
+    run: OneRun,
+    allow_fallback: AllowFallback = False,
+    debug: DebugTraining = False,
+) -> None:
+    """Resume a run exactly where it was stopped or killed.
+
+    If the latest checkpoint is damaged, the newest intact one is used.
+
+    [bold]Examples[/]
+
+      rl4sys resume runs/ppo-CartPole-v1-seed0-20260101-120000
+
+      rl4sys resume ppo-CartPole        [dim]the beginning of a name in runs/, if it is unique[/]
+    """
+    from rl4sys.cli.local_training import announce, stop_on_signal, train_to_end
+    from rl4sys.cli.output import report, show
+    from rl4sys.experiments import Result, Run, find_run
+
+    directory = find_run(run)
+    result = Result.read(directory.result)
+    if result is not None and result.finished:
+        show(f"{directory.path} is finished: {result.steps:,} steps. Train longer with a new run.")
+        return
+    with stop_on_signal() as stop:
+        resumed = Run.resume(directory, allow_fallback=allow_fallback)
+        if debug:
+            resumed.debug()
+        announce(resumed)
+        report(f"resuming  at step {resumed.steps:,}")
+        train_to_end(resumed, stop)
 
 
 def _show(configs: Sequence[ExperimentConfig], settings: str | None) -> None:

@@ -82,8 +82,8 @@ def _run(config: TuneConfig, jobs: int, cpus: int | None, *, as_json: bool, allo
     from dataclasses import asdict
 
     from rl4sys.cli.exit_codes import INTERRUPTED
+    from rl4sys.cli.local_training import stop_on_signal, try_plot
     from rl4sys.cli.output import errors, print_json, report
-    from rl4sys.cli.single_run import stop_on_signal, try_plot
     from rl4sys.experiments import Screen
     from rl4sys.laboratory.studies.results import plot_history, plot_importances, summarize_study
     from rl4sys.laboratory.studies.study import run_study

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from rl4sys.cli import output
 from rl4sys.cli import status as command
-from rl4sys.cli.app import app
+from rl4sys.cli.commands import build
 from rl4sys.cli.status_tables import clients, learners, message_values, summary
 from rl4sys.server import GrpcServer, InProcessTransport, ServerOptions
 from rl4sys.server.access.caller import Caller
@@ -111,7 +111,7 @@ def busy(server: GrpcServer) -> GrpcServer:
 
 
 def test_json_has_numbers_as_numbers_and_only_known_ones(busy: GrpcServer) -> None:
-    answer = CliRunner().invoke(app, ["status", f"127.0.0.1:{busy.port}", "--json"])
+    answer = CliRunner().invoke(build(), ["status", f"127.0.0.1:{busy.port}", "--json"])
     found = json.loads(answer.stdout)
     assert found["server"]["state"] == "SERVER_STATE_SERVING"
     (learner,), (client,) = found["learners"], found["clients"]
@@ -123,7 +123,7 @@ def test_json_has_numbers_as_numbers_and_only_known_ones(busy: GrpcServer) -> No
 
 
 def test_tables_show_rates_returns_load_and_failures(busy: GrpcServer) -> None:
-    answer = CliRunner().invoke(app, ["status", f"127.0.0.1:{busy.port}"])
+    answer = CliRunner().invoke(build(), ["status", f"127.0.0.1:{busy.port}"])
     head, load, names, row, _, client = answer.stdout.splitlines()
     assert ", serving, up " in head
     assert "1 connected clients; cpu " in load
