@@ -34,7 +34,7 @@ def deterministic_actor(
 ) -> Network:
     """The actor with its target network; noise of deviation `std`, and random actions until learning starts."""
     outputs = state.policies.exploit.head.inputs
-    actor = state.network("actor", program, outputs, settings, frozen=(_STD, _EPSILON), target=True)
+    actor = state.network("actor", program, outputs, settings, frozen=(_STD, _EPSILON), target=True, fused=True)
     state.schedule(_STD, lambda progress: std)
     state.schedule(_EPSILON, lambda progress: float(progress.steps <= learning_starts))
     return actor

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from rl4sys.algorithms.off_policy import OffPolicyConfig
 from rl4sys.algorithms.sac_discrete import DiscreteSAC
 from rl4sys.engine import Algorithm, Policies, Problem, TensorBatch, TrainState, Update, register_algorithm
-from rl4sys.networks import LOG_STD_HIGH, LOG_STD_LOW, OptimizerSettings, TrainedScalar, tanh_gaussian
+from rl4sys.networks import LOG_STD_HIGH, LOG_STD_LOW, OptimizerSettings, TrainedScalar, squared_error, tanh_gaussian
 from rl4sys.policy import BoxAction, DiscreteAction, Head, Program, ProgramBuilder
 
 
@@ -70,7 +70,7 @@ class SAC:
         self.policies, program = _policies(problem, action)
         self.train_state = state = TrainState(problem, self.policies, config.gamma)
         outputs = self.policies.explore.head.inputs
-        self.actor = state.network("actor", program, outputs, config.actor_settings(), frozen=("epsilon",))
+        self.actor = state.network("actor", program, outputs, config.actor_settings(), frozen=("epsilon",), fused=True)
         self.critics = config.critics(state, problem, config.ensemble)
         self.log_alpha = config.log_alpha(state)
         self.target_entropy = -float(action.size) if config.target_entropy is None else config.target_entropy
@@ -102,8 +102,7 @@ class SAC:
     def critic_loss(self, batch: TensorBatch, target: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """E[½ (Q(s, a) − y)²], summed over critics (eq. 5)."""
         q = self.critics(batch.observation, batch.action)
-        error = q - target
-        return 0.5 * (batch.weight * error.square()).mean(-1).sum(), q, error
+        return squared_error(q, target, batch.weight), q, q.detach() - target
 
     def actor_loss(self, batch: TensorBatch, noise: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """E[α log π(a | s) − Q(s, a)] with reparameterised actions a (eq. 7)."""

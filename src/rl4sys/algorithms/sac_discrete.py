@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from rl4sys.engine import Policies, Problem, TensorBatch, TrainState, Update
-from rl4sys.networks import TensorMap, masked
+from rl4sys.networks import TensorMap, masked, squared_error
 from rl4sys.policy import DiscreteAction, Head, Program, ProgramBuilder
 
 if TYPE_CHECKING:
@@ -25,7 +25,9 @@ class DiscreteSAC:
         self.config, self.problem = config, problem
         self.policies, program = _policies(problem)
         self.train_state = state = TrainState(problem, self.policies, config.gamma)
-        self.actor = state.network("actor", program, self.policies.explore.head.inputs, config.actor_settings())
+        self.actor = state.network(
+            "actor", program, self.policies.explore.head.inputs, config.actor_settings(), fused=True
+        )
         self.critics = config.critics(state, problem, config.ensemble)
         self.log_alpha = config.log_alpha(state)
         # Uniform actions until learning starts.
@@ -55,8 +57,7 @@ class DiscreteSAC:
         """E[½ (Q(s, a) − y)²], summed over critics (eq. 4)."""
         every = self.critics(batch.observation)
         q = every.gather(-1, batch.action.expand(len(every), -1).unsqueeze(-1)).squeeze(-1)
-        error = q - target
-        return 0.5 * (batch.weight * error.square()).mean(-1).sum(), q, error
+        return squared_error(q, target, batch.weight), q, q.detach() - target
 
     def actor_loss(self, batch: TensorBatch) -> tuple[torch.Tensor, ...]:
         """E[Σ π(a | s) (α log π(a | s) − Q(s, a))] (eq. 12); also entropies, and by how much they exceed the target."""

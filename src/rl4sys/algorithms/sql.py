@@ -9,7 +9,7 @@ from pydantic import Field
 
 from rl4sys.algorithms.off_policy import OffPolicyConfig
 from rl4sys.engine import Policies, Problem, TensorBatch, TrainState, Update, register_algorithm
-from rl4sys.networks import TensorMap
+from rl4sys.networks import TensorMap, squared_error
 from rl4sys.policy import BoxAction, Head, Program, ProgramBuilder
 from rl4sys.policy.policy_spec import Setting
 
@@ -56,6 +56,7 @@ class SQL:
             config.actor_settings(),
             frozen=(_EPSILON,),
             extra_inputs=(_NOISE,),
+            fused=True,
         )
         self.critics = config.critics(state, problem, config.ensemble)
         # Random actions until learning starts.
@@ -88,8 +89,7 @@ class SQL:
     def critic_loss(self, batch: TensorBatch, target: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """E[½ (Q(s, a) − y)²], summed over critics (eq. 11)."""
         q = self.critics(batch.observation, batch.action)
-        error = q - target
-        return 0.5 * (batch.weight * error.square()).mean(-1).sum(), q, error
+        return squared_error(q, target, batch.weight), q, q.detach() - target
 
     def sampler_loss(
         self, batch: TensorBatch, fixed_noise: torch.Tensor, updated_noise: torch.Tensor

@@ -10,6 +10,7 @@ from pydantic import Field
 from rl4sys.algorithms.deterministic_actor import deterministic_actor, deterministic_policies
 from rl4sys.algorithms.off_policy import OffPolicyConfig
 from rl4sys.engine import Problem, TensorBatch, TrainState, Update, register_algorithm
+from rl4sys.networks import squared_error
 
 
 @register_algorithm("td3")
@@ -73,8 +74,7 @@ class TD3:
     def critic_loss(self, batch: TensorBatch, target: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """E[½ (Q(s, a) − y)²], summed over critics."""
         q = self.critics(batch.observation, batch.action)
-        error = q - target
-        return 0.5 * (batch.weight * error.square()).mean(-1).sum(), q, error
+        return squared_error(q, target, batch.weight), q, q.detach() - target
 
     def actor_loss(self, batch: TensorBatch) -> torch.Tensor:
         """−E[Q₁(s, π(s))]: the deterministic policy gradient through the first critic."""

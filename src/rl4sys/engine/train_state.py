@@ -107,8 +107,8 @@ class TrainState:
 
     def scalar(self, name: str, value: float, settings: OptimizerSettings | None) -> TrainedScalar:
         """One trained number; without settings it stays constant."""
-        parameters = Parameters([Tensor(name, (1,))], self.problem.device)
-        parameters.set(name, torch.tensor([value]))
+        parameters = Parameters([Tensor(name, ())], self.problem.device)
+        parameters.set(name, torch.tensor(value))
         optimizer = Optimizer(parameters, settings or OptimizerSettings(0.0), self.splitter)
         return TrainedScalar(name, optimizer if settings is None else self._add(name, optimizer))
 

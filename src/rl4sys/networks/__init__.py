@@ -10,17 +10,15 @@ from rl4sys.networks.config import (
     register_network,
 )
 from rl4sys.networks.distributions import (
-    LOG_STD_HIGH,
-    LOG_STD_LOW,
     ActionLikelihood,
     action_likelihood,
     categorical,
     gaussian,
     masked,
     multi_categorical,
-    tanh_gaussian,
 )
 from rl4sys.networks.ensemble import EnsembleProgram, stacked_parameters
+from rl4sys.networks.fused import LOG_STD_HIGH, LOG_STD_LOW, squared_error, tanh_gaussian
 from rl4sys.networks.initialize import Initializer, orthogonal, uniform_fan_in
 from rl4sys.networks.network import Network, TrainedScalar
 from rl4sys.networks.optimizer import (
@@ -66,6 +64,7 @@ __all__ = [
     "multi_categorical",
     "orthogonal",
     "register_network",
+    "squared_error",
     "stacked_parameters",
     "tanh_gaussian",
     "uniform_fan_in",

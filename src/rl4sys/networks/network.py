@@ -122,7 +122,7 @@ class TrainedScalar:
     @property
     def value(self) -> torch.Tensor:
         """The number; differentiable inside `minimize`, constant elsewhere."""
-        view = self.optimizer.parameters.views[self._name][0]
+        view = self.optimizer.parameters.views[self._name]
         return view if self.optimizer.is_differentiating else view.detach()
 
     def minimize(self, loss: Loss[LossValue], *batch: Any) -> LossValue:
