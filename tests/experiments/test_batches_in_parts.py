@@ -78,7 +78,7 @@ def test_a_network_that_runs_out_of_memory_is_evaluated_in_parts(
         algorithm = run.learner.algorithm
         plain = LayerChain.run
 
-        def limited(chain: LayerChain, parts: Any) -> tuple[list[torch.Tensor], torch.Tensor]:
+        def limited(chain: LayerChain, parts: Any) -> tuple[list[torch.Tensor], tuple[torch.Tensor, ...]]:
             if parts[0].shape[-2] > 8:
                 raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
             return plain(chain, parts)

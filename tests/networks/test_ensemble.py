@@ -124,6 +124,27 @@ def test_a_network_may_be_called_twice_in_one_loss() -> None:
     torch.testing.assert_close(both, parameters.gradient)
 
 
+@pytest.mark.parametrize("members", [None, MEMBERS])
+@pytest.mark.parametrize("fused", [True, False])
+def test_heads_that_share_a_layer_have_the_gradients_of_plain_ops(members: int | None, fused: bool) -> None:
+    builder = ProgramBuilder((ArraySpec("seen", "float32", (3,)),))
+    body = MlpConfig(hidden_dims=(5,)).body(builder, builder.features(standardize=False), "actor")
+    mean, log_std = (builder.linear(body, 2, f"actor.{part}") for part in ("mean", "log_std"))
+    program, initialize = builder.program(), partial(uniform_fan_in, generator=torch.Generator().manual_seed(1))
+    parameters = stacked_parameters(program, members or 1, [], torch.device("cpu"), initialize)
+    found = []
+    for keep in ((), (body,)):
+        # A register that is kept is not fused over.
+        run = EnsembleProgram(program, parameters.views, fused=fused, keep=keep)
+        assert len(run.steps) == (1 if not keep else 3)
+        parameters.gradient.zero_()
+        inputs = {"seen": torch.randn(ROWS, 3, generator=torch.Generator().manual_seed(2)).requires_grad_()}
+        registers = run(inputs)
+        (registers[mean].square().sum() + registers[log_std].exp().sum()).backward()
+        found.append((registers[mean].detach(), parameters.gradient.clone(), inputs["seen"].grad))
+    torch.testing.assert_close(found[0], found[1], rtol=1e-4, atol=1e-5)
+
+
 def test_a_result_is_differentiated_once() -> None:
     program, value, parameters = made(BODIES["relu"])
     loss = EnsembleProgram(program, parameters.views)(shown())[value].sum()

@@ -35,15 +35,19 @@ class EnsembleProgram:
         pool: BufferPool | None = None,
         *,
         fused: bool = True,
+        keep: Collection[str] = (),
     ) -> None:
-        """Programs that take turns may share a pool. `fused` chains are one step of autograd each."""
+        """Programs that take turns may share a pool. `fused` chains are one step of autograd each.
+
+        Registers in the middle of a chain are left out, unless they are among those to `keep`.
+        """
         unknown = sorted({op.kind for op in program.ops} - FUNCTIONS.keys())
         if unknown:
             raise UnknownOp(f"Torch lacks the ops {unknown}; add them to rl4sys.networks.FUNCTIONS.")
         declared = {tensor.name: len(tensor.shape) for tensor in program.tensors}
         self._tensors = tensors
         self._pool = pool or BufferPool()
-        self._is_fused = fused
+        self._is_fused, self._keep = fused, frozenset(keep)
         self._stacked_tensors = {name for name, axes in declared.items() if tensors[name].ndim > axes}
         self._members = max((len(tensors[name]) for name in self._stacked_tensors), default=1)
         self._stacked_registers: set[str] = set()
@@ -51,7 +55,7 @@ class EnsembleProgram:
         self.steps = self._compile(list(program.ops))
 
     def __call__(self, inputs: Mapping[str, torch.Tensor]) -> Registers:
-        """All registers, by name. Those in the middle of a chain are left out."""
+        """All registers, by name, but for those in the middle of a chain."""
         registers = dict(inputs)
         for step in self.steps:
             step(registers)
@@ -88,21 +92,35 @@ class EnsembleProgram:
             if not (_is_layer(following) or (following.kind in FUSED and _is_layer(ops[end]))):
                 break
             end += 1
-        return end + 1 - place
+        return end + 1 - place + self._heads_after(ops, end)
+
+    def _heads_after(self, ops: Sequence[Op], end: int) -> int:
+        """How many ops after a chain are its heads: layers that all read its result, which no other op reads."""
+        result = ops[end].outputs[0]
+        readers = ops[end + 1 : end + 1 + self._readers[result]]
+        if len(readers) < 2 or result in self._keep:
+            return 0
+        return len(readers) if all(_is_layer(op) and op.inputs == (result,) for op in readers) else 0
 
     def _only_reader(self, op: Op, reader: Op) -> bool:
-        return reader.inputs == op.outputs and self._readers[op.outputs[0]] == 1
+        name = op.outputs[0]
+        return reader.inputs == op.outputs and self._readers[name] == 1 and name not in self._keep
 
     def _chain(self, ops: Sequence[Op]) -> ProgramStep:
-        inputs, output = ops[0].inputs, ops[-1].outputs[0]
+        inputs = ops[0].inputs
+        # Heads read the same register; a chain without them has one, its last layer.
+        shared = [op for op in ops if op.inputs == ops[-1].inputs and _is_layer(op)] if _is_layer(ops[-1]) else []
+        heads = shared if len(shared) > 1 else []
+        outputs = tuple(op.outputs[0] for op in heads) or (ops[-1].outputs[0],)
         layers: list[Layer] = []
         for op in ops:
             if _is_layer(op):
                 layers.append(Layer(self._tensors[op.tensors[0]], self._tensors[op.tensors[1]], None))
             elif op.kind in FUSED:
                 layers[-1] = layers[-1]._replace(activation=op.kind)
-        self._mark_stacked(ops, output)
-        return ChainStep(LayerChain(layers, self._pool, fused=self._is_fused), inputs, output)
+        self._mark_stacked(ops, *outputs)
+        count = len(layers) - len(outputs)
+        return ChainStep(LayerChain(layers[:count], layers[count:], self._pool, fused=self._is_fused), inputs, outputs)
 
     def _is_batched(self, op: Op) -> bool:
         """Whether an op can run for all members in one call, or is the same for all."""

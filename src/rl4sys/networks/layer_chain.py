@@ -65,51 +65,65 @@ def release_buffers() -> None:
 
 
 class LayerChain:
-    """Layers in sequence over rows [B, …] or, with members, [n, B, …]; if fused, a result is differentiated once."""
+    """Layers in sequence over rows [B, …] or, with members, [n, B, …], and heads that all read the last of them.
 
-    def __init__(self, layers: Sequence[Layer], pool: BufferPool, *, fused: bool) -> None:
-        self._plain = None if fused else layers
-        self._tensors = [tensor for layer in layers for tensor in (layer.weight, layer.bias)]
-        self._is_stacked = layers[0].weight.ndim == 3
+    If it is fused, a result is differentiated once.
+    """
+
+    def __init__(self, layers: Sequence[Layer], heads: Sequence[Layer], pool: BufferPool, *, fused: bool) -> None:
+        every = (*layers, *heads)
+        self._plain = None if fused else (layers, heads)
+        self._tensors = [tensor for layer in every for tensor in (layer.weight, layer.bias)]
+        self._is_stacked = every[0].weight.ndim == 3
         self._trains = any(tensor.requires_grad for tensor in self._tensors)
-        self._layers = [_PreparedLayer(layer) for layer in layers]
+        self._layers, self._heads = (
+            [_PreparedLayer(layer) for layer in layers],
+            [_PreparedLayer(head) for head in heads],
+        )
+        self._first = (*self._layers, *self._heads)[0]
         self._pool = pool
         self._multiply = torch.bmm if self._is_stacked else torch.mm
         self._add_product = torch.baddbmm if self._is_stacked else torch.addmm
 
-    def __call__(self, parts: Sequence[torch.Tensor]) -> torch.Tensor:
-        """The result for inputs that are concatenated: [B, i₁], [B, i₂], … or with a leading axis of members."""
+    def __call__(self, parts: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+        """The results of all heads for concatenated inputs: [B, i₁], [B, i₂], … or with a leading axis of members."""
         if self._plain is not None:
-            return self._layer_by_layer(self._plain, parts)
+            return self._layer_by_layer(*self._plain, parts)
         if torch.is_grad_enabled() and (self._trains or any(part.requires_grad for part in parts)):
-            result: torch.Tensor = _ChainFunction.apply(self, len(parts), *parts, *self._tensors)  # type: ignore[no-untyped-call]  # torch does not annotate it
-            return result
+            results: Sequence[torch.Tensor] = _ChainFunction.apply(self, len(parts), *parts, *self._tensors)  # type: ignore[no-untyped-call]  # torch does not annotate it
+            return results
         with torch.no_grad():
-            inputs, result = self.run(parts)
-            self._pool.give(inputs[1:])
-            return result
+            inputs, results = self.run(parts)
+            self.release(inputs)
+            return results
 
-    def _layer_by_layer(self, layers: Sequence[Layer], parts: Sequence[torch.Tensor]) -> torch.Tensor:
+    def _layer_by_layer(
+        self, layers: Sequence[Layer], heads: Sequence[Layer], parts: Sequence[torch.Tensor]
+    ) -> Sequence[torch.Tensor]:
         x = self._joined(parts)
-        for weight, bias, activation in layers:
-            x = x @ weight + bias.unsqueeze(1) if self._is_stacked else torch.addmm(bias, x, weight)
-            if activation is not None:
-                x = torch.relu(x) if activation == "relu" else torch.tanh(x)
-        return x
+        for layer in layers:
+            x = self._plain_layer(x, layer)
+        return [self._plain_layer(x, head) for head in heads]
 
-    def run(self, parts: Sequence[torch.Tensor]) -> tuple[list[torch.Tensor], torch.Tensor]:
-        """The input of every layer, all but the first in buffers of the pool, and the result; autograd must be off."""
+    def _plain_layer(self, x: torch.Tensor, layer: Layer) -> torch.Tensor:
+        weight, bias, activation = layer
+        x = x @ weight + bias.unsqueeze(1) if self._is_stacked else torch.addmm(bias, x, weight)
+        if activation is None:
+            return x
+        return torch.relu(x) if activation == "relu" else torch.tanh(x)
+
+    def run(self, parts: Sequence[torch.Tensor]) -> tuple[list[torch.Tensor], tuple[torch.Tensor, ...]]:
+        """The input of every layer, all but the first in buffers of the pool, and the results; autograd must be off."""
         x = self._joined(parts)
         rows, inputs = x.shape[-2], [x]
-        for layer in self._layers[:-1]:
+        for layer in self._layers:
             out = self._pool.take((*layer.members, rows, layer.width), x)
             self._add_product(layer.bias, inputs[-1], layer.weight, out=out)
             inputs.append(layer.activate(out))
-        last = self._layers[-1]
-        return inputs, last.activate(last.result(inputs[-1]))
+        return inputs, tuple(head.activate(head.result(inputs[-1])) for head in self._heads)
 
     def _joined(self, parts: Sequence[torch.Tensor]) -> torch.Tensor:
-        members = self._layers[0].members
+        members = self._first.members
         if self._is_stacked and len(parts) > 1 and any(part.ndim == 3 for part in parts):
             parts = [part if part.ndim == 3 else part.expand(*members, *part.shape) for part in parts]
         x = parts[0] if len(parts) == 1 else torch.cat(tuple(parts), -1)
@@ -118,47 +132,59 @@ class LayerChain:
     def differentiate(
         self,
         inputs: Sequence[torch.Tensor],
-        result: torch.Tensor,
-        gradient: torch.Tensor,
+        results: Sequence[torch.Tensor],
+        gradients: Sequence[torch.Tensor],
         parts: Sequence[tuple[int, int, bool]],
     ) -> list[torch.Tensor | None]:
         """Add to the gradients of the weights; returns those of the parts: (number of axes, width, whether needed)."""
-        summed, is_borrowed = self._backward(inputs, result, gradient)
-        found: list[torch.Tensor | None] = []
-        first = 0
-        for axes, width, is_needed in parts:
-            found.append(self._part_gradient(summed, first, first + width, axes == 2) if is_needed else None)
-            first += width
-        if is_borrowed:
-            self._pool.give([summed])
-        return found
-
-    def _backward(
-        self, inputs: Sequence[torch.Tensor], result: torch.Tensor, gradient: torch.Tensor
-    ) -> tuple[torch.Tensor, bool]:
-        """The gradient of the first layer's sum, and whether it is a buffer of the pool."""
-        rows, is_borrowed = gradient.shape[-2], False
+        gradient, is_borrowed = self._through_heads(inputs, results, gradients)
         for place in range(len(self._layers) - 1, -1, -1):
             layer = self._layers[place]
             if layer.activation is not None:
-                out = gradient if is_borrowed else self._pool.take((*layer.members, rows, layer.width), gradient)
-                _DERIVATIVES[layer.activation](gradient, (*inputs[1:], result)[place], out)
-                gradient, is_borrowed = out, True
+                _DERIVATIVES[layer.activation](gradient, inputs[place + 1], gradient)
             if layer.trains:
                 layer.add_gradients(inputs[place], gradient)
             if place > 0:
-                out = self._pool.take((*layer.members, rows, self._layers[place - 1].width), gradient)
+                out = self._pool.take(inputs[place].shape, gradient)
+                self._multiply(gradient, layer.transposed, out=out)
+                self._pool.give([gradient])
+                gradient = out
+        found: list[torch.Tensor | None] = []
+        first = 0
+        for axes, width, is_needed in parts:
+            found.append(self._part_gradient(gradient, first, first + width, axes == 2) if is_needed else None)
+            first += width
+        if is_borrowed:
+            self._pool.give([gradient])
+        return found
+
+    def _through_heads(
+        self, inputs: Sequence[torch.Tensor], results: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor]
+    ) -> tuple[torch.Tensor, bool]:
+        """The gradient of the last layer's result, in a buffer of the pool; without layers, that of the head's sum."""
+        total: torch.Tensor | None = None
+        for head, result, gradient in zip(self._heads, results, gradients, strict=True):
+            if head.activation is not None:
+                gradient = _DERIVATIVES[head.activation](gradient, result, torch.empty_like(result))
+            if head.trains:
+                head.add_gradients(inputs[-1], gradient)
+            if not self._layers:
+                return gradient, False
+            if total is None:
+                total = self._pool.take(inputs[-1].shape, gradient)
                 # From one value to many an outer product is cheaper than a matrix product.
-                multiply = torch.mul if layer.width == 1 else self._multiply
-                multiply(gradient, layer.transposed, out=out)
-                if is_borrowed:
-                    self._pool.give([gradient])
-                gradient, is_borrowed = out, True
-        return gradient, is_borrowed
+                multiply = torch.mul if head.width == 1 else self._multiply
+                multiply(gradient, head.transposed, out=total)
+            elif self._is_stacked:
+                total.baddbmm_(gradient, head.transposed)
+            else:
+                total.addmm_(gradient, head.transposed)
+        assert total is not None
+        return total, True
 
     def _part_gradient(self, gradient: torch.Tensor, first: int, last: int, is_shared: bool) -> torch.Tensor:
         """The gradient of the inputs from column `first` to `last`, summed over members that share the input."""
-        found = torch.matmul(self._layers[0].weight[..., first:last, :], gradient.transpose(-1, -2))
+        found = torch.matmul(self._first.weight[..., first:last, :], gradient.transpose(-1, -2))
         return (found.sum(0) if self._is_stacked and is_shared else found).transpose(-1, -2)
 
     def release(self, inputs: Sequence[torch.Tensor]) -> None:
@@ -172,11 +198,11 @@ class ChainStep:
 
     chain: LayerChain
     inputs: tuple[str, ...]
-    output: str
+    outputs: tuple[str, ...]
 
     def __call__(self, registers: Registers) -> None:
-        """Run it as one step of autograd."""
-        registers[self.output] = self.chain([registers[name] for name in self.inputs])
+        """Run it."""
+        registers.update(zip(self.outputs, self.chain([registers[name] for name in self.inputs]), strict=True))
 
 
 class _PreparedLayer:
@@ -231,37 +257,39 @@ class _ChainFunction(torch.autograd.Function):
     """A chain as one step of autograd."""
 
     @staticmethod
-    def forward(ctx: Any, chain: LayerChain, count: int, *tensors: torch.Tensor) -> torch.Tensor:
-        inputs, result = chain.run(tensors[:count])
+    def forward(ctx: Any, chain: LayerChain, count: int, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        inputs, results = chain.run(tensors[:count])
         ctx.chain, ctx.hidden = chain, inputs
         ctx.parts = [(part.ndim, part.shape[-1]) for part in tensors[:count]]
-        ctx.save_for_backward(inputs[0], result)
-        return result
+        ctx.save_for_backward(inputs[0], *results)
+        return results
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         if ctx.hidden is None:
             raise RuntimeError("A loss was differentiated twice; the buffers of its network are already in use again.")
-        _, result = ctx.saved_tensors
+        _, *results = ctx.saved_tensors
         needed = ctx.needs_input_grad[2 : 2 + len(ctx.parts)]
         parts = [(*part, is_needed) for part, is_needed in zip(ctx.parts, needed, strict=True)]
-        found = ctx.chain.differentiate(ctx.hidden, result, gradients[0], parts)
+        found = ctx.chain.differentiate(ctx.hidden, results, gradients, parts)
         ctx.chain.release(ctx.hidden)
         ctx.hidden = None
         # The gradients of the weights are in place already.
         return (None, None, *found, *(None for _ in ctx.needs_input_grad[2 + len(parts) :]))
 
 
-def _relu_derivative(gradient: torch.Tensor, result: torch.Tensor, out: torch.Tensor) -> None:
+def _relu_derivative(gradient: torch.Tensor, result: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
     torch.ops.aten.threshold_backward.grad_input(gradient, result, 0.0, grad_input=out)
+    return out
 
 
-def _tanh_derivative(gradient: torch.Tensor, result: torch.Tensor, out: torch.Tensor) -> None:
+def _tanh_derivative(gradient: torch.Tensor, result: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
     torch.ops.aten.tanh_backward.grad_input(gradient, result, grad_input=out)
+    return out
 
 
-_DERIVATIVES: dict[str, Callable[[torch.Tensor, torch.Tensor, torch.Tensor], None]] = {
+_DERIVATIVES: dict[str, Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]] = {
     "relu": _relu_derivative,
     "tanh": _tanh_derivative,
 }

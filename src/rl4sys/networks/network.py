@@ -48,7 +48,7 @@ class Network:
         variants.append(self.target_parameters.views if self.target_parameters is not None else frozen)
         pool = BufferPool()
         self._trained, self._frozen, self._first_member, self._target = (
-            EnsembleProgram(program, tensors, pool, fused=fused and not optimizer.is_compiled).steps
+            EnsembleProgram(program, tensors, pool, fused=fused and not optimizer.is_compiled, keep=outputs).steps
             for tensors in variants
         )
 
