@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rl4sys.collection import PipelineSetup, PooledSource, SteppedSource, WorkerFailed
-from rl4sys.collection.pooled import share_of
+from rl4sys.collection.pipeline import share_of
 from rl4sys.environments import Grade
 from rl4sys.seeding import Seeds
 from rl4sys.state import digest, from_text, to_text

@@ -1,8 +1,7 @@
 """Acts in environments and records segments."""
 
 from rl4sys.collection.collector import Collector, Environments
-from rl4sys.collection.pipeline import PipelinedSource, PipelineSetup, WorkerFailed
-from rl4sys.collection.pooled import PooledSource
+from rl4sys.collection.pipeline import PipelinedSource, PipelineSetup, PooledSource, WorkerFailed
 from rl4sys.collection.rollout import NotFinite, Rollout
 from rl4sys.collection.source import Collected, SteppedSource
 

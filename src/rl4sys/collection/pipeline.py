@@ -1,4 +1,4 @@
-"""Collects the next rollout in a second process while the learner works on the last one."""
+"""Collects the next rollout in one or several other processes while the learner works on the last one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from rl4sys.collection.source import CLIENT, Collected
 from rl4sys.environments import ENVIRONMENTS, EnvironmentConfig, EpisodeSummary, Grade
 from rl4sys.experience import Ending
 from rl4sys.policy import PolicySpec
+from rl4sys.seeding import Seeds
 from rl4sys.state import State, from_text, require, to_text
 from rl4sys.weights import Version
 
@@ -195,3 +196,57 @@ class PipelinedSource:
 def _summary(fields: Sequence[Any]) -> EpisodeSummary:
     lane, return_, length, ending = fields
     return EpisodeSummary(lane, return_, length, Ending(ending))
+
+
+class PooledSource:
+    """Several collecting processes side by side, for environments that are slower than the learner.
+
+    Each has its share of the lanes. What they collect is put together in a fixed order, so runs are as reproducible as
+    with one process, and as old: every rollout but the first lags by one version.
+    """
+
+    def __init__(self, setup: PipelineSetup, processes: int) -> None:
+        self._lanes = setup.environment.num_envs // processes
+        self._sources: list[PipelinedSource] = []
+        try:
+            for number in range(processes):
+                self._sources.append(PipelinedSource(share_of(setup, number, processes)))
+        except BaseException:
+            # No caller gets this source, so it must be closed here.
+            self.close()
+            raise
+
+    def collect(self, newest: Version) -> Collected:
+        """Hand over the finished rollouts, having started the next ones."""
+        parts = [source.collect(newest) for source in self._sources]
+        episodes = [
+            episode._replace(lane=number * self._lanes + episode.lane)
+            for number, part in enumerate(parts)
+            for episode in part.episodes
+        ]
+        return Collected([segment for part in parts for segment in part.segments], episodes)
+
+    def state(self) -> State:
+        """Those of all processes, by number."""
+        return {str(number): source.state() for number, source in enumerate(self._sources)}
+
+    def restore(self, state: State) -> Sequence[str]:
+        """Continue where `state` was taken; returns why that is not exact, if it is not."""
+        require(state, *map(str, range(len(self._sources))))
+        return [reason for number, source in enumerate(self._sources) for reason in source.restore(state[str(number)])]
+
+    def close(self) -> None:
+        """End all of them."""
+        for source in self._sources:
+            source.close()
+
+
+def share_of(setup: PipelineSetup, number: int, processes: int) -> PipelineSetup:
+    """The setup of one process: its share of the lanes, with its own seeds and streams."""
+    lanes = setup.environment.num_envs // processes
+    return replace(
+        setup,
+        environment=setup.environment.model_copy(update={"num_envs": lanes}),
+        seed=Seeds(setup.seed).integer("collector", number),
+        client=f"{CLIENT}-{number}",
+    )

@@ -2,10 +2,9 @@
 
 from rl4sys.config.errors import ConfigError
 from rl4sys.config.files import packaged_configs
-from rl4sys.config.layers import Layers, LoadedConfig, load, read
+from rl4sys.config.layers import Layers, LoadedConfig, flat, load, origins, read
 from rl4sys.config.migrations import CONFIG_VERSION, MIGRATIONS, Migrations, migrate, migration
 from rl4sys.config.model import Config, parse
-from rl4sys.config.origins import flat, origins
 from rl4sys.config.overrides import Overrides
 from rl4sys.config.plugins import load_plugins, plugin_hashes
 from rl4sys.config.reference import json_schema, reference

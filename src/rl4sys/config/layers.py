@@ -1,4 +1,4 @@
-"""From files to one plain mapping: layers are merged, then overridden, then references are resolved."""
+"""From files to one plain mapping: layers are merged, overridden and resolved; the origin of each value is known."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from rl4sys.config.errors import ConfigError, Place, shown
 from rl4sys.config.files import find_config, read_file
 from rl4sys.config.interpolation import MISSING, UnresolvedReference, expanded, is_reference, resolved
 from rl4sys.config.overrides import Overrides, parse_overrides
+
+DEFAULT, OVERRIDE = "default", "override"
+"""Origins of values that no file gives."""
 
 Values = dict[str, Any]
 Source = str | Path | Mapping[str, Any]
@@ -175,3 +178,37 @@ def _mixture(name: str, place: Place, below: str, above: Any) -> ConfigError:
         f"{name}: {'.'.join(place)}: got {shown(above)}, but the config beneath has {below} here; "
         f"expected {below} or null"
     )
+
+
+def flat(values: Mapping[str, Any], above: Place = ()) -> Iterator[tuple[Place, Any]]:
+    """Every value that is no mapping, with its place; an empty mapping is a value."""
+    for key, value in values.items():
+        if isinstance(value, Mapping) and value:
+            yield from flat(value, (*above, str(key)))
+        else:
+            yield (*above, str(key)), value
+
+
+def origins(loaded: LoadedConfig, overrides: Overrides, final: Mapping[str, Any]) -> dict[str, str]:
+    """The origin of every value of the finished config, by its dotted key."""
+    given: dict[Place, str] = {}
+    for name, values in loaded.layers:
+        for place, _ in flat(values):
+            _give(given, place, name)
+    for override in parse_overrides(overrides):
+        _give(given, override.path, OVERRIDE)
+    return {".".join(place): _origin(given, place) for place, _ in flat(final)}
+
+
+def _give(given: dict[Place, str], place: Place, name: str) -> None:
+    """A value takes the place of everything that stood above or below it."""
+    for other in [other for other in given if other[: len(place)] == place or place[: len(other)] == other]:
+        del given[other]
+    given[place] = name
+
+
+def _origin(given: Mapping[Place, str], place: Place) -> str:
+    for length in range(len(place), 0, -1):
+        if place[:length] in given:
+            return given[place[:length]]
+    return DEFAULT
