@@ -40,6 +40,14 @@ def test_two_files_of_one_name_are_two_plugins(tmp_path: Path) -> None:
     assert [module.where for module in modules] == ["a", "b"]
 
 
+@pytest.mark.parametrize("module", ["rl4sys.state", "rl4sys.no_such_module"])
+def test_a_plugin_for_an_earlier_version_is_refused_with_the_page_that_helps(tmp_path: Path, module: str) -> None:
+    (tmp_path / "earlier.py").write_text(f"from {module} import no_such_name")
+    with pytest.raises(ConfigError, match=r"'earlier\.py' cannot be loaded: .*docs/own_algorithm\.md") as refused:
+        load_plugins(["earlier.py"], relative_to=tmp_path)
+    assert "\n" not in str(refused.value)
+
+
 def test_a_module_is_imported_by_name(tmp_path: Path) -> None:
     assert load_plugins(["json"], relative_to=tmp_path)[0].__name__ == "json"
 

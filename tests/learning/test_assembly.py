@@ -7,6 +7,7 @@ import torch
 
 from algorithms.problems import problem
 from rl4sys.algorithms import AlgorithmConfig, Problem, Update, run_update
+from rl4sys.config import ConfigError
 from rl4sys.learning import LearnerAssembly
 from rl4sys.networks import NetworksConfig
 from rl4sys.replay import OnceFresh, TrajectoryConfig
@@ -30,7 +31,7 @@ class EarlierConfig(AlgorithmConfig):
 def test_an_algorithm_without_a_train_state_is_refused_with_advice() -> None:
     asked = problem()
     assembly = LearnerAssembly(EarlierConfig(), NetworksConfig(), TrajectoryConfig(), Seeds(0), asked.device)
-    with pytest.raises(TypeError, match=r"object has no train_state.*docs/own_algorithm\.md"):
+    with pytest.raises(ConfigError, match=r"object has no train_state.*docs/own_algorithm\.md"):
         assembly.build_algorithm(asked.observation, asked.action)
 
 

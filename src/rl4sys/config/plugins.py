@@ -32,7 +32,10 @@ def _load(plugin: str, relative_to: Path) -> ModuleType:
     except ConfigError:
         raise
     except Exception as error:  # whatever a user's own code raises
-        raise ConfigError(f"The plug-in '{plugin}' cannot be loaded: {type(error).__name__}: {error}") from error
+        message = f"The plug-in '{plugin}' cannot be loaded: {type(error).__name__}: {error}"
+        if isinstance(error, ImportError) and (error.name or "").partition(".")[0] == "rl4sys":
+            message += ". Since version 0.2 algorithms are written in another way; docs/own_algorithm.md shows how."
+        raise ConfigError(message) from error
 
 
 def _import(module: str) -> ModuleType:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import torch
 
+from rl4sys.config import ConfigError
 from rl4sys.engine import Algorithm, AlgorithmConfig, Problem, TrainState
 from rl4sys.experience import ArraySpec
 from rl4sys.learning.learner import Learner
@@ -53,7 +54,7 @@ class LearnerAssembly:
         with _one_thread():
             algorithm = self.algorithm.build(problem)
         if not isinstance(getattr(algorithm, "train_state", None), TrainState):
-            raise TypeError(
+            raise ConfigError(
                 f"{type(algorithm).__name__} has no train_state. Since version 0.2 algorithms declare their networks "
                 f"through TrainState, which saves and publishes them; docs/own_algorithm.md shows how."
             )
