@@ -22,6 +22,7 @@ PENDULUM = {
     "algorithm": {**OFF_POLICY["algorithm"], "name": "sac"},
     "environment": {"name": "Pendulum-v1", "num_envs": 2, "normalize_obs": True},
 }
+DISCRETE_SAC = {**PENDULUM, "environment": {"name": "CartPole-v1", "num_envs": 2}}
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +41,12 @@ def test_a_file_of_ours_is_the_policy_of_the_checkpoint(run: RunDirectory, tmp_p
     assert exported.parity.largest < 1e-5
     assert exported.against == "the training network of the checkpoint"
     assert [path.name for path in tmp_path.iterdir()] == ["a.rl4sys"]
+
+
+def test_a_layer_published_as_zeros_at_first_exports_as_it_was_trained(tmp_path: Path) -> None:
+    trained = find_policy(trained_run(DISCRETE_SAC, tmp_path).path)
+    assert trained.policy.steps > DISCRETE_SAC["algorithm"]["learning_starts"]
+    assert export_policy(trained, "rl4sys", tmp_path / "a.rl4sys").parity.largest < 1e-5
 
 
 @pytest.mark.parametrize("kind", [DQN, PENDULUM], ids=["dqn", "sac"])

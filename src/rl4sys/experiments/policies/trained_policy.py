@@ -19,6 +19,7 @@ import torch
 from rl4sys.algorithms import Algorithm
 from rl4sys.checkpoints import CheckpointDamaged, Checkpoints, LoadedCheckpoint
 from rl4sys.config import ConfigError
+from rl4sys.engine import Progress
 from rl4sys.environments import ENVIRONMENTS, EnvironmentConfig, Grade
 from rl4sys.experience import Array
 from rl4sys.experiments.components import Components
@@ -45,14 +46,16 @@ class PolicyNotFound(FileNotFoundError):
 
 @dataclass(frozen=True, slots=True)
 class TrainingState:
-    """Where a policy comes from, as far as that is known: the algorithm, and its state in the checkpoint."""
+    """Where a policy comes from, as far as that is known: the algorithm, its state and progress at the checkpoint."""
 
     algorithm: Algorithm
     state: Any
+    progress: Progress
 
     def weights(self) -> Array:
         """The weights that the training network itself holds."""
         self.algorithm.train_state.restore(self.state)
+        self.algorithm.train_state.advance(self.progress)
         return self.algorithm.train_state.policy_weights()
 
 
@@ -116,13 +119,14 @@ def _of_directory(directory: Path, *, step: int | None, best: bool) -> TrainedPo
     if is_learner(directory):
         setup = LearnerSetup.read(directory)
         algorithm = build_learner(resolve(setup.algorithm, setup.parameters), setup, is_new=False).algorithm
-        environment, name = None, setup.learner
+        environment, name, total_steps = None, setup.learner, None
         advice = "The learner has not saved one yet: it does so at its checkpoint_frequency and when the server stops."
     else:
         run = find_run(directory)
         config = load_experiment(run.config)
         algorithm = Components(config, torch.device("cpu"), Grade.E3).algorithm()
         environment, name, advice = config.environment, directory.resolve().name, None
+        total_steps = config.training.total_timesteps
     checkpoints = Checkpoints(directory / CHECKPOINTS, _KEPT, advice)
     preferred = step if step is not None or not best else checkpoints.best()
     loaded = checkpoints.load_policy(preferred)
@@ -132,20 +136,24 @@ def _of_directory(directory: Path, *, step: int | None, best: bool) -> TrainedPo
             f"Give {directory} for the newest good one, of step {loaded.step:,}."
         )
     origin = directory if step is None else directory / CHECKPOINTS / f"{step:012d}"
-    return _loaded(origin, name, algorithm, environment, loaded)
+    return _loaded(origin, name, algorithm, environment, loaded, total_steps)
 
 
 def _loaded(
-    origin: Path, name: str, algorithm: Algorithm, environment: EnvironmentConfig | None, loaded: LoadedCheckpoint
+    origin: Path,
+    name: str,
+    algorithm: Algorithm,
+    environment: EnvironmentConfig | None,
+    loaded: LoadedCheckpoint,
+    total_steps: int | None,
 ) -> TrainedPolicy:
     state: Mapping[str, Any] = loaded.state
     learner = state["learner"]
     store, policies = learner["store"], algorithm.policies
     said = ENVIRONMENTS.dump(environment) if environment is not None else None
     policy = PortablePolicy(policies.explore, policies.exploit, store["blob"], store["latest"], learner["steps"], said)
-    return TrainedPolicy(
-        origin, policy, name, environment, TrainingState(algorithm, learner["algorithm"]), tuple(loaded.skipped)
-    )
+    training = TrainingState(algorithm, learner["algorithm"], Progress(learner["steps"], total_steps))
+    return TrainedPolicy(origin, policy, name, environment, training, tuple(loaded.skipped))
 
 
 def _of_file(path: Path) -> TrainedPolicy:
