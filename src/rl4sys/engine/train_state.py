@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 import numpy as np
@@ -26,8 +25,6 @@ from rl4sys.networks import (
 )
 from rl4sys.policy import Program, Tensor, layout_of
 from rl4sys.state import State, generator_state, require, restore_generator
-
-_log = logging.getLogger(__name__)
 
 
 class TrainState:
@@ -199,7 +196,6 @@ class TrainState:
     def restore(self, state: State) -> None:
         """Continue exactly where `state` was taken."""
         if is_earlier(state):
-            _log.warning("The saved state is from a version before 0.2: training continues, but not bit for bit.")
             state = converted(state, list(self.optimizers), self._noise.get_state().numpy())
         require(state, "optimizers", "targets", "generators", "noise")
         require(state["optimizers"], *self.optimizers)

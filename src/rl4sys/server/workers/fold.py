@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rl4sys.checkpoints import Checkpoints, NoCheckpoint, ReplayRows
+from rl4sys.engine.earlier_states import is_earlier
 from rl4sys.experience import Ending, Segment, StreamKey
 from rl4sys.failpoints import failpoint
 from rl4sys.learning import choose_device
@@ -163,6 +164,11 @@ class Fold:
                 continue
             require(loaded.state, "position", "learner", "episodes", "unknown_version")
             failpoint("before restore")
+            if is_earlier(loaded.state["learner"]["algorithm"]):
+                _log.warning(
+                    "Learner %s was saved by a version before 0.2: it continues, but not bit for bit.",
+                    self._setup.learner,
+                )
             self.learner.restore(loaded.state["learner"])
             if (replay := self._replay()) is not None:
                 for first, rows in self._checkpoints.replay_rows(loaded):
