@@ -8,11 +8,13 @@ import logging
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from experiments.runs import DQN, OFF_POLICY, PPO, small
 from rl4sys.experiments import Run
+from rl4sys.experiments.debugging.debug_mode import Histograms
 from rl4sys.experiments.debugging.gradients import GradientChecks, Gradients
 from rl4sys.experiments.monitoring.monitor import Monitor
 
@@ -92,6 +94,19 @@ def test_tensorboard_can_read_the_histograms_of_weights(tmp_path: Path) -> None:
     assert (last.step, last.histogram_value.num) == (256, weights.numel())
     assert last.histogram_value.max == pytest.approx(float(weights.max()))
     assert len(found.Scalars("gradient_norm/actor_and_critic")) == 8
+
+
+@pytest.mark.parametrize("value", [0.0, 3.0, -1e38, float("nan")])
+def test_equal_weights_have_a_histogram_however_large_they_are(tmp_path: Path, value: float) -> None:
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    histograms = Histograms(tmp_path)
+    histograms.write(1, {}, {"weights": np.full(5, value, np.float32)})
+    histograms.close()
+    found = accumulator.EventAccumulator(str(tmp_path), {"histograms": 0})
+    found.Reload()
+    (only,) = found.Histograms("weights")
+    assert only.histogram_value.num == (0 if np.isnan(value) else 5)
+    assert sum(only.histogram_value.bucket) == only.histogram_value.num
 
 
 def test_huge_and_zero_gradients_get_one_warning(caplog: pytest.LogCaptureFixture) -> None:

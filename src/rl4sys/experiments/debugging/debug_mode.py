@@ -120,14 +120,19 @@ class Histograms:
         numbers = numbers[np.isfinite(numbers)]
         if not len(numbers):
             return self._histogram()
-        counts, edges = np.histogram(numbers, bins=_BINS)
+        # Around equal numbers that are huge, numpy cannot make several bins.
+        if numbers.min() == numbers.max():
+            counts, limits = np.array([len(numbers)]), numbers[:1]
+        else:
+            counts, edges = np.histogram(numbers, bins=_BINS)
+            limits = edges[1:]
         return self._histogram(
             min=numbers.min(),
             max=numbers.max(),
             num=len(numbers),
             sum=numbers.sum(),
             sum_squares=np.square(numbers).sum(),
-            bucket_limit=edges[1:].tolist(),
+            bucket_limit=limits.tolist(),
             bucket=counts.astype(float).tolist(),
         )
 
