@@ -31,10 +31,10 @@ BOX = {"action": "box"}
 
 
 def q(learner: Learner, observation: list[list[float]], action: Array | None = None) -> Array:
-    """The mean over critics of what they say."""
+    """The mean over critics of their values."""
     critics: Any = learner.algorithm.critics  # type: ignore[attr-defined]
-    flat = flat_of(critics)
-    return q_values(critics.parameters.layout, flat, np.array(observation), action).mean(axis=0)
+    layout, flat = critics.optimizer.parameters.layout, flat_of(learner.algorithm, "critics")
+    return q_values(layout, flat, np.array(observation), action).mean(axis=0)
 
 
 @ALL
