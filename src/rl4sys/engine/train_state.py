@@ -63,6 +63,8 @@ class TrainState:
     ) -> Network:
         """A network with an optimizer of its own, and a target network if asked for; see `Network`."""
         optimizer = self.optimizer(name, [program], settings, members=members, frozen=frozen, initialize=initialize)
+        # Fused layers are faster than what the compiler makes of plain ones.
+        optimizer.is_compiled = optimizer.is_compiled and not fused
         network = Network(
             program, outputs, optimizer, extra_inputs=extra_inputs, target=target, squeeze=squeeze, fused=fused
         )
