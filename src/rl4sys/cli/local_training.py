@@ -46,7 +46,7 @@ def announce(run: Run) -> None:
     report(f"exactness {grade.name}: {grade.value}")
     if run.replay_cost is not None:
         report(f"replay    {run.replay_cost}")
-    if run.learner.algorithm.train_state.problem.compile:
+    if any(optimizer.is_compiled for optimizer in run.learner.algorithm.train_state.optimizers.values()):
         report("compile   losses are compiled at the first update, which takes up to a few minutes")
 
 
