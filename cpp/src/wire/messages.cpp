@@ -15,6 +15,7 @@ std::string reason_of(v1::RefusalReason reason) {
         case v1::REFUSAL_REASON_NOT_FINITE: return "not_finite";
         case v1::REFUSAL_REASON_OUT_OF_RANGE: return "out_of_range";
         case v1::REFUSAL_REASON_UNKNOWN_VERSION: return "unknown_version";
+        case v1::REFUSAL_REASON_REWARD_BOUNDS: return "reward_bounds";
         default: return "refused";
     }
 }

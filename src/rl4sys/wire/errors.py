@@ -18,6 +18,7 @@ class RefusalReason(enum.IntEnum):
     NOT_FINITE = 4
     OUT_OF_RANGE = 5
     UNKNOWN_VERSION = 6
+    REWARD_BOUNDS = 7
 
 
 class SegmentRefused(ValueError):

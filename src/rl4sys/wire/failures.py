@@ -30,6 +30,7 @@ class FailureReason(enum.IntEnum):
     VERSION_GONE = 10
     SCHEMA = 11
     ALGORITHM_FORBIDDEN = 12
+    LIMIT = 13
 
 
 _REASONS = {reason.value: reason for reason in FailureReason}

@@ -17,10 +17,17 @@ class Ending(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ENDING_CONTINUES: _ClassVar[Ending]
     ENDING_TERMINATED: _ClassVar[Ending]
     ENDING_TRUNCATED: _ClassVar[Ending]
+
+class DecidedBy(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    DECIDED_BY_UNSPECIFIED: _ClassVar[DecidedBy]
+    DECIDED_BY_FALLBACK: _ClassVar[DecidedBy]
 ENDING_UNSPECIFIED: Ending
 ENDING_CONTINUES: Ending
 ENDING_TERMINATED: Ending
 ENDING_TRUNCATED: Ending
+DECIDED_BY_UNSPECIFIED: DecidedBy
+DECIDED_BY_FALLBACK: DecidedBy
 
 class SegmentSchema(_message.Message):
     __slots__ = ("observation", "action", "extras", "carry", "choices")
@@ -37,7 +44,7 @@ class SegmentSchema(_message.Message):
     def __init__(self, observation: _Optional[_Iterable[_Union[_arrays_pb2.ArraySpec, _Mapping]]] = ..., action: _Optional[_Union[_arrays_pb2.ArraySpec, _Mapping]] = ..., extras: _Optional[_Iterable[_Union[_arrays_pb2.ArraySpec, _Mapping]]] = ..., carry: _Optional[_Iterable[_Union[_arrays_pb2.ArraySpec, _Mapping]]] = ..., choices: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Segment(_message.Message):
-    __slots__ = ("agent", "lane", "episode", "start", "policy_version", "ending", "steps", "columns")
+    __slots__ = ("agent", "lane", "episode", "start", "policy_version", "ending", "steps", "columns", "decided_by")
     AGENT_FIELD_NUMBER: _ClassVar[int]
     LANE_FIELD_NUMBER: _ClassVar[int]
     EPISODE_FIELD_NUMBER: _ClassVar[int]
@@ -46,6 +53,7 @@ class Segment(_message.Message):
     ENDING_FIELD_NUMBER: _ClassVar[int]
     STEPS_FIELD_NUMBER: _ClassVar[int]
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    DECIDED_BY_FIELD_NUMBER: _ClassVar[int]
     agent: str
     lane: int
     episode: int
@@ -54,4 +62,5 @@ class Segment(_message.Message):
     ending: Ending
     steps: int
     columns: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, agent: _Optional[str] = ..., lane: _Optional[int] = ..., episode: _Optional[int] = ..., start: _Optional[int] = ..., policy_version: _Optional[int] = ..., ending: _Optional[_Union[Ending, str]] = ..., steps: _Optional[int] = ..., columns: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    decided_by: DecidedBy
+    def __init__(self, agent: _Optional[str] = ..., lane: _Optional[int] = ..., episode: _Optional[int] = ..., start: _Optional[int] = ..., policy_version: _Optional[int] = ..., ending: _Optional[_Union[Ending, str]] = ..., steps: _Optional[int] = ..., columns: _Optional[_Iterable[bytes]] = ..., decided_by: _Optional[_Union[DecidedBy, str]] = ...) -> None: ...

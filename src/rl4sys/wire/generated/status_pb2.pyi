@@ -26,6 +26,9 @@ class LearnerState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     LEARNER_STATE_LEARNING: _ClassVar[LearnerState]
     LEARNER_STATE_FAILED: _ClassVar[LearnerState]
     LEARNER_STATE_STOPPED: _ClassVar[LearnerState]
+    LEARNER_STATE_PAUSED: _ClassVar[LearnerState]
+    LEARNER_STATE_SLEEPING: _ClassVar[LearnerState]
+    LEARNER_STATE_HELD: _ClassVar[LearnerState]
 SERVER_STATE_UNSPECIFIED: ServerState
 SERVER_STATE_STARTING: ServerState
 SERVER_STATE_SERVING: ServerState
@@ -37,6 +40,9 @@ LEARNER_STATE_WAITING: LearnerState
 LEARNER_STATE_LEARNING: LearnerState
 LEARNER_STATE_FAILED: LearnerState
 LEARNER_STATE_STOPPED: LearnerState
+LEARNER_STATE_PAUSED: LearnerState
+LEARNER_STATE_SLEEPING: LearnerState
+LEARNER_STATE_HELD: LearnerState
 
 class StatusRequest(_message.Message):
     __slots__ = ("learner",)
@@ -105,8 +111,18 @@ class CallCount(_message.Message):
     count: int
     def __init__(self, method: _Optional[str] = ..., code: _Optional[str] = ..., count: _Optional[int] = ...) -> None: ...
 
+class OtherLineage(_message.Message):
+    __slots__ = ("lineage", "version", "clients")
+    LINEAGE_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    CLIENTS_FIELD_NUMBER: _ClassVar[int]
+    lineage: str
+    version: int
+    clients: int
+    def __init__(self, lineage: _Optional[str] = ..., version: _Optional[int] = ..., clients: _Optional[int] = ...) -> None: ...
+
 class LearnerStatus(_message.Message):
-    __slots__ = ("learner", "algorithm", "state", "problem", "restarts", "version", "clients", "queued_segments", "queued_bytes", "stored_segments", "stored_steps", "learned_steps", "unused_steps", "episodes", "updates", "segments_per_second", "mean_return", "cpu", "memory_bytes", "log_bytes", "checkpoint_age_seconds", "metrics", "stored_bytes", "cpu_seconds", "device")
+    __slots__ = ("learner", "algorithm", "state", "problem", "restarts", "version", "clients", "queued_segments", "queued_bytes", "stored_segments", "stored_steps", "learned_steps", "unused_steps", "episodes", "updates", "segments_per_second", "mean_return", "cpu", "memory_bytes", "log_bytes", "checkpoint_age_seconds", "metrics", "stored_bytes", "cpu_seconds", "device", "lineage", "refolded_version", "frozen", "record_share", "weights", "other_lineages", "control", "control_reason", "obeying_clients")
     class UnusedStepsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -146,6 +162,15 @@ class LearnerStatus(_message.Message):
     STORED_BYTES_FIELD_NUMBER: _ClassVar[int]
     CPU_SECONDS_FIELD_NUMBER: _ClassVar[int]
     DEVICE_FIELD_NUMBER: _ClassVar[int]
+    LINEAGE_FIELD_NUMBER: _ClassVar[int]
+    REFOLDED_VERSION_FIELD_NUMBER: _ClassVar[int]
+    FROZEN_FIELD_NUMBER: _ClassVar[int]
+    RECORD_SHARE_FIELD_NUMBER: _ClassVar[int]
+    WEIGHTS_FIELD_NUMBER: _ClassVar[int]
+    OTHER_LINEAGES_FIELD_NUMBER: _ClassVar[int]
+    CONTROL_FIELD_NUMBER: _ClassVar[int]
+    CONTROL_REASON_FIELD_NUMBER: _ClassVar[int]
+    OBEYING_CLIENTS_FIELD_NUMBER: _ClassVar[int]
     learner: str
     algorithm: str
     state: LearnerState
@@ -171,10 +196,64 @@ class LearnerStatus(_message.Message):
     stored_bytes: int
     cpu_seconds: float
     device: str
-    def __init__(self, learner: _Optional[str] = ..., algorithm: _Optional[str] = ..., state: _Optional[_Union[LearnerState, str]] = ..., problem: _Optional[str] = ..., restarts: _Optional[int] = ..., version: _Optional[int] = ..., clients: _Optional[int] = ..., queued_segments: _Optional[int] = ..., queued_bytes: _Optional[int] = ..., stored_segments: _Optional[int] = ..., stored_steps: _Optional[int] = ..., learned_steps: _Optional[int] = ..., unused_steps: _Optional[_Mapping[str, int]] = ..., episodes: _Optional[int] = ..., updates: _Optional[int] = ..., segments_per_second: _Optional[float] = ..., mean_return: _Optional[float] = ..., cpu: _Optional[float] = ..., memory_bytes: _Optional[int] = ..., log_bytes: _Optional[int] = ..., checkpoint_age_seconds: _Optional[float] = ..., metrics: _Optional[_Mapping[str, float]] = ..., stored_bytes: _Optional[int] = ..., cpu_seconds: _Optional[float] = ..., device: _Optional[str] = ...) -> None: ...
+    lineage: str
+    refolded_version: int
+    frozen: bool
+    record_share: float
+    weights: int
+    other_lineages: _containers.RepeatedCompositeFieldContainer[OtherLineage]
+    control: str
+    control_reason: str
+    obeying_clients: int
+    def __init__(self, learner: _Optional[str] = ..., algorithm: _Optional[str] = ..., state: _Optional[_Union[LearnerState, str]] = ..., problem: _Optional[str] = ..., restarts: _Optional[int] = ..., version: _Optional[int] = ..., clients: _Optional[int] = ..., queued_segments: _Optional[int] = ..., queued_bytes: _Optional[int] = ..., stored_segments: _Optional[int] = ..., stored_steps: _Optional[int] = ..., learned_steps: _Optional[int] = ..., unused_steps: _Optional[_Mapping[str, int]] = ..., episodes: _Optional[int] = ..., updates: _Optional[int] = ..., segments_per_second: _Optional[float] = ..., mean_return: _Optional[float] = ..., cpu: _Optional[float] = ..., memory_bytes: _Optional[int] = ..., log_bytes: _Optional[int] = ..., checkpoint_age_seconds: _Optional[float] = ..., metrics: _Optional[_Mapping[str, float]] = ..., stored_bytes: _Optional[int] = ..., cpu_seconds: _Optional[float] = ..., device: _Optional[str] = ..., lineage: _Optional[str] = ..., refolded_version: _Optional[int] = ..., frozen: bool = ..., record_share: _Optional[float] = ..., weights: _Optional[int] = ..., other_lineages: _Optional[_Iterable[_Union[OtherLineage, _Mapping]]] = ..., control: _Optional[str] = ..., control_reason: _Optional[str] = ..., obeying_clients: _Optional[int] = ...) -> None: ...
+
+class ClientReport(_message.Message):
+    __slots__ = ("version", "lineage", "mode", "control_sequence", "off", "decisions", "fallback_decisions", "bad_inputs", "thinned_episodes", "open_episodes", "backlog_segments", "backlog_bytes", "drops", "late_rewards", "decision_time", "last_error", "uptime_seconds")
+    class DropsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    LINEAGE_FIELD_NUMBER: _ClassVar[int]
+    MODE_FIELD_NUMBER: _ClassVar[int]
+    CONTROL_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    OFF_FIELD_NUMBER: _ClassVar[int]
+    DECISIONS_FIELD_NUMBER: _ClassVar[int]
+    FALLBACK_DECISIONS_FIELD_NUMBER: _ClassVar[int]
+    BAD_INPUTS_FIELD_NUMBER: _ClassVar[int]
+    THINNED_EPISODES_FIELD_NUMBER: _ClassVar[int]
+    OPEN_EPISODES_FIELD_NUMBER: _ClassVar[int]
+    BACKLOG_SEGMENTS_FIELD_NUMBER: _ClassVar[int]
+    BACKLOG_BYTES_FIELD_NUMBER: _ClassVar[int]
+    DROPS_FIELD_NUMBER: _ClassVar[int]
+    LATE_REWARDS_FIELD_NUMBER: _ClassVar[int]
+    DECISION_TIME_FIELD_NUMBER: _ClassVar[int]
+    LAST_ERROR_FIELD_NUMBER: _ClassVar[int]
+    UPTIME_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    version: int
+    lineage: str
+    mode: str
+    control_sequence: int
+    off: str
+    decisions: int
+    fallback_decisions: int
+    bad_inputs: int
+    thinned_episodes: int
+    open_episodes: int
+    backlog_segments: int
+    backlog_bytes: int
+    drops: _containers.ScalarMap[str, int]
+    late_rewards: int
+    decision_time: _containers.RepeatedScalarFieldContainer[int]
+    last_error: str
+    uptime_seconds: float
+    def __init__(self, version: _Optional[int] = ..., lineage: _Optional[str] = ..., mode: _Optional[str] = ..., control_sequence: _Optional[int] = ..., off: _Optional[str] = ..., decisions: _Optional[int] = ..., fallback_decisions: _Optional[int] = ..., bad_inputs: _Optional[int] = ..., thinned_episodes: _Optional[int] = ..., open_episodes: _Optional[int] = ..., backlog_segments: _Optional[int] = ..., backlog_bytes: _Optional[int] = ..., drops: _Optional[_Mapping[str, int]] = ..., late_rewards: _Optional[int] = ..., decision_time: _Optional[_Iterable[int]] = ..., last_error: _Optional[str] = ..., uptime_seconds: _Optional[float] = ...) -> None: ...
 
 class ClientStatus(_message.Message):
-    __slots__ = ("client", "learner", "software", "peer", "silent_seconds", "version", "stored_segments", "stored_steps", "repeated_segments", "refused_segments", "delayed_pushes", "received_bytes", "segments_per_second", "stored_bytes", "connected")
+    __slots__ = ("client", "learner", "software", "peer", "silent_seconds", "version", "stored_segments", "stored_steps", "repeated_segments", "refused_segments", "delayed_pushes", "received_bytes", "segments_per_second", "stored_bytes", "connected", "report", "report_age_seconds", "warning")
     class RefusedSegmentsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -197,6 +276,9 @@ class ClientStatus(_message.Message):
     SEGMENTS_PER_SECOND_FIELD_NUMBER: _ClassVar[int]
     STORED_BYTES_FIELD_NUMBER: _ClassVar[int]
     CONNECTED_FIELD_NUMBER: _ClassVar[int]
+    REPORT_FIELD_NUMBER: _ClassVar[int]
+    REPORT_AGE_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    WARNING_FIELD_NUMBER: _ClassVar[int]
     client: str
     learner: str
     software: str
@@ -212,4 +294,7 @@ class ClientStatus(_message.Message):
     segments_per_second: float
     stored_bytes: int
     connected: bool
-    def __init__(self, client: _Optional[str] = ..., learner: _Optional[str] = ..., software: _Optional[str] = ..., peer: _Optional[str] = ..., silent_seconds: _Optional[float] = ..., version: _Optional[int] = ..., stored_segments: _Optional[int] = ..., stored_steps: _Optional[int] = ..., repeated_segments: _Optional[int] = ..., refused_segments: _Optional[_Mapping[str, int]] = ..., delayed_pushes: _Optional[int] = ..., received_bytes: _Optional[int] = ..., segments_per_second: _Optional[float] = ..., stored_bytes: _Optional[int] = ..., connected: bool = ...) -> None: ...
+    report: ClientReport
+    report_age_seconds: float
+    warning: str
+    def __init__(self, client: _Optional[str] = ..., learner: _Optional[str] = ..., software: _Optional[str] = ..., peer: _Optional[str] = ..., silent_seconds: _Optional[float] = ..., version: _Optional[int] = ..., stored_segments: _Optional[int] = ..., stored_steps: _Optional[int] = ..., repeated_segments: _Optional[int] = ..., refused_segments: _Optional[_Mapping[str, int]] = ..., delayed_pushes: _Optional[int] = ..., received_bytes: _Optional[int] = ..., segments_per_second: _Optional[float] = ..., stored_bytes: _Optional[int] = ..., connected: bool = ..., report: _Optional[_Union[ClientReport, _Mapping]] = ..., report_age_seconds: _Optional[float] = ..., warning: _Optional[str] = ...) -> None: ...

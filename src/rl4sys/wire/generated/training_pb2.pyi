@@ -30,6 +30,21 @@ class FailureReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     FAILURE_REASON_VERSION_GONE: _ClassVar[FailureReason]
     FAILURE_REASON_SCHEMA: _ClassVar[FailureReason]
     FAILURE_REASON_ALGORITHM_FORBIDDEN: _ClassVar[FailureReason]
+    FAILURE_REASON_LIMIT: _ClassVar[FailureReason]
+
+class ActingMode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    ACTING_MODE_UNSPECIFIED: _ClassVar[ActingMode]
+    ACTING_MODE_EXPLORE: _ClassVar[ActingMode]
+    ACTING_MODE_EXPLOIT: _ClassVar[ActingMode]
+    ACTING_MODE_OBSERVE: _ClassVar[ActingMode]
+
+class ControlMode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    CONTROL_MODE_UNSPECIFIED: _ClassVar[ControlMode]
+    CONTROL_MODE_FOLLOW: _ClassVar[ControlMode]
+    CONTROL_MODE_FROZEN: _ClassVar[ControlMode]
+    CONTROL_MODE_OFF: _ClassVar[ControlMode]
 
 class RefusalReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -40,6 +55,7 @@ class RefusalReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     REFUSAL_REASON_NOT_FINITE: _ClassVar[RefusalReason]
     REFUSAL_REASON_OUT_OF_RANGE: _ClassVar[RefusalReason]
     REFUSAL_REASON_UNKNOWN_VERSION: _ClassVar[RefusalReason]
+    REFUSAL_REASON_REWARD_BOUNDS: _ClassVar[RefusalReason]
 FAILURE_REASON_UNSPECIFIED: FailureReason
 FAILURE_REASON_UNKNOWN_SESSION: FailureReason
 FAILURE_REASON_PROTOCOL: FailureReason
@@ -53,6 +69,15 @@ FAILURE_REASON_DRAINING: FailureReason
 FAILURE_REASON_VERSION_GONE: FailureReason
 FAILURE_REASON_SCHEMA: FailureReason
 FAILURE_REASON_ALGORITHM_FORBIDDEN: FailureReason
+FAILURE_REASON_LIMIT: FailureReason
+ACTING_MODE_UNSPECIFIED: ActingMode
+ACTING_MODE_EXPLORE: ActingMode
+ACTING_MODE_EXPLOIT: ActingMode
+ACTING_MODE_OBSERVE: ActingMode
+CONTROL_MODE_UNSPECIFIED: ControlMode
+CONTROL_MODE_FOLLOW: ControlMode
+CONTROL_MODE_FROZEN: ControlMode
+CONTROL_MODE_OFF: ControlMode
 REFUSAL_REASON_UNSPECIFIED: RefusalReason
 REFUSAL_REASON_SCHEMA: RefusalReason
 REFUSAL_REASON_MALFORMED: RefusalReason
@@ -60,6 +85,7 @@ REFUSAL_REASON_TOO_LARGE: RefusalReason
 REFUSAL_REASON_NOT_FINITE: RefusalReason
 REFUSAL_REASON_OUT_OF_RANGE: RefusalReason
 REFUSAL_REASON_UNKNOWN_VERSION: RefusalReason
+REFUSAL_REASON_REWARD_BOUNDS: RefusalReason
 
 class Failure(_message.Message):
     __slots__ = ("reason", "retry_after_ms")
@@ -70,7 +96,7 @@ class Failure(_message.Message):
     def __init__(self, reason: _Optional[_Union[FailureReason, str]] = ..., retry_after_ms: _Optional[int] = ...) -> None: ...
 
 class JoinRequest(_message.Message):
-    __slots__ = ("protocol", "client", "policy_id", "algorithm", "experiment", "observation", "action", "ops", "heads", "software")
+    __slots__ = ("protocol", "client", "policy_id", "algorithm", "experiment", "observation", "action", "ops", "heads", "software", "epoch", "lineage", "have", "mode")
     PROTOCOL_FIELD_NUMBER: _ClassVar[int]
     CLIENT_FIELD_NUMBER: _ClassVar[int]
     POLICY_ID_FIELD_NUMBER: _ClassVar[int]
@@ -81,6 +107,10 @@ class JoinRequest(_message.Message):
     OPS_FIELD_NUMBER: _ClassVar[int]
     HEADS_FIELD_NUMBER: _ClassVar[int]
     SOFTWARE_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    LINEAGE_FIELD_NUMBER: _ClassVar[int]
+    HAVE_FIELD_NUMBER: _ClassVar[int]
+    MODE_FIELD_NUMBER: _ClassVar[int]
     protocol: int
     client: str
     policy_id: str
@@ -91,7 +121,11 @@ class JoinRequest(_message.Message):
     ops: _containers.RepeatedScalarFieldContainer[str]
     heads: _containers.RepeatedScalarFieldContainer[_policy_pb2.HeadKind]
     software: str
-    def __init__(self, protocol: _Optional[int] = ..., client: _Optional[str] = ..., policy_id: _Optional[str] = ..., algorithm: _Optional[_Union[Algorithm, _Mapping]] = ..., experiment: _Optional[str] = ..., observation: _Optional[_Iterable[_Union[_arrays_pb2.ArraySpec, _Mapping]]] = ..., action: _Optional[_Union[_policy_pb2.ActionSpec, _Mapping]] = ..., ops: _Optional[_Iterable[str]] = ..., heads: _Optional[_Iterable[_Union[_policy_pb2.HeadKind, str]]] = ..., software: _Optional[str] = ...) -> None: ...
+    epoch: int
+    lineage: str
+    have: int
+    mode: ActingMode
+    def __init__(self, protocol: _Optional[int] = ..., client: _Optional[str] = ..., policy_id: _Optional[str] = ..., algorithm: _Optional[_Union[Algorithm, _Mapping]] = ..., experiment: _Optional[str] = ..., observation: _Optional[_Iterable[_Union[_arrays_pb2.ArraySpec, _Mapping]]] = ..., action: _Optional[_Union[_policy_pb2.ActionSpec, _Mapping]] = ..., ops: _Optional[_Iterable[str]] = ..., heads: _Optional[_Iterable[_Union[_policy_pb2.HeadKind, str]]] = ..., software: _Optional[str] = ..., epoch: _Optional[int] = ..., lineage: _Optional[str] = ..., have: _Optional[int] = ..., mode: _Optional[_Union[ActingMode, str]] = ...) -> None: ...
 
 class Algorithm(_message.Message):
     __slots__ = ("name", "parameters_json")
@@ -102,7 +136,7 @@ class Algorithm(_message.Message):
     def __init__(self, name: _Optional[str] = ..., parameters_json: _Optional[str] = ...) -> None: ...
 
 class JoinReply(_message.Message):
-    __slots__ = ("protocol", "learner", "session", "schema", "schema_hash", "explore", "version", "limits")
+    __slots__ = ("protocol", "learner", "session", "schema", "schema_hash", "explore", "version", "limits", "lineage", "replaced_lineages", "exploit", "control", "report_seconds", "record_share", "accepts_fallback")
     PROTOCOL_FIELD_NUMBER: _ClassVar[int]
     LEARNER_FIELD_NUMBER: _ClassVar[int]
     SESSION_FIELD_NUMBER: _ClassVar[int]
@@ -111,6 +145,13 @@ class JoinReply(_message.Message):
     EXPLORE_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     LIMITS_FIELD_NUMBER: _ClassVar[int]
+    LINEAGE_FIELD_NUMBER: _ClassVar[int]
+    REPLACED_LINEAGES_FIELD_NUMBER: _ClassVar[int]
+    EXPLOIT_FIELD_NUMBER: _ClassVar[int]
+    CONTROL_FIELD_NUMBER: _ClassVar[int]
+    REPORT_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    RECORD_SHARE_FIELD_NUMBER: _ClassVar[int]
+    ACCEPTS_FALLBACK_FIELD_NUMBER: _ClassVar[int]
     protocol: int
     learner: str
     session: str
@@ -119,7 +160,26 @@ class JoinReply(_message.Message):
     explore: _policy_pb2.PolicySpec
     version: int
     limits: Limits
-    def __init__(self, protocol: _Optional[int] = ..., learner: _Optional[str] = ..., session: _Optional[str] = ..., schema: _Optional[_Union[_experience_pb2.SegmentSchema, _Mapping]] = ..., schema_hash: _Optional[bytes] = ..., explore: _Optional[_Union[_policy_pb2.PolicySpec, _Mapping]] = ..., version: _Optional[int] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ...) -> None: ...
+    lineage: str
+    replaced_lineages: _containers.RepeatedScalarFieldContainer[str]
+    exploit: _policy_pb2.PolicySpec
+    control: Control
+    report_seconds: float
+    record_share: float
+    accepts_fallback: bool
+    def __init__(self, protocol: _Optional[int] = ..., learner: _Optional[str] = ..., session: _Optional[str] = ..., schema: _Optional[_Union[_experience_pb2.SegmentSchema, _Mapping]] = ..., schema_hash: _Optional[bytes] = ..., explore: _Optional[_Union[_policy_pb2.PolicySpec, _Mapping]] = ..., version: _Optional[int] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., lineage: _Optional[str] = ..., replaced_lineages: _Optional[_Iterable[str]] = ..., exploit: _Optional[_Union[_policy_pb2.PolicySpec, _Mapping]] = ..., control: _Optional[_Union[Control, _Mapping]] = ..., report_seconds: _Optional[float] = ..., record_share: _Optional[float] = ..., accepts_fallback: bool = ...) -> None: ...
+
+class Control(_message.Message):
+    __slots__ = ("mode", "sequence", "reason", "ordered_by")
+    MODE_FIELD_NUMBER: _ClassVar[int]
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    ORDERED_BY_FIELD_NUMBER: _ClassVar[int]
+    mode: ControlMode
+    sequence: int
+    reason: str
+    ordered_by: str
+    def __init__(self, mode: _Optional[_Union[ControlMode, str]] = ..., sequence: _Optional[int] = ..., reason: _Optional[str] = ..., ordered_by: _Optional[str] = ...) -> None: ...
 
 class Limits(_message.Message):
     __slots__ = ("max_message_bytes", "max_segment_steps", "max_push_segments", "max_outstanding_segments")
@@ -172,18 +232,20 @@ class Refusal(_message.Message):
     def __init__(self, sequence: _Optional[int] = ..., reason: _Optional[_Union[RefusalReason, str]] = ..., message: _Optional[str] = ...) -> None: ...
 
 class PushReply(_message.Message):
-    __slots__ = ("acknowledged", "refused", "repeated_segments", "retry_after_ms", "version")
+    __slots__ = ("acknowledged", "refused", "repeated_segments", "retry_after_ms", "version", "record_share")
     ACKNOWLEDGED_FIELD_NUMBER: _ClassVar[int]
     REFUSED_FIELD_NUMBER: _ClassVar[int]
     REPEATED_SEGMENTS_FIELD_NUMBER: _ClassVar[int]
     RETRY_AFTER_MS_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
+    RECORD_SHARE_FIELD_NUMBER: _ClassVar[int]
     acknowledged: _containers.RepeatedCompositeFieldContainer[SequenceRange]
     refused: _containers.RepeatedCompositeFieldContainer[Refusal]
     repeated_segments: int
     retry_after_ms: int
     version: int
-    def __init__(self, acknowledged: _Optional[_Iterable[_Union[SequenceRange, _Mapping]]] = ..., refused: _Optional[_Iterable[_Union[Refusal, _Mapping]]] = ..., repeated_segments: _Optional[int] = ..., retry_after_ms: _Optional[int] = ..., version: _Optional[int] = ...) -> None: ...
+    record_share: float
+    def __init__(self, acknowledged: _Optional[_Iterable[_Union[SequenceRange, _Mapping]]] = ..., refused: _Optional[_Iterable[_Union[Refusal, _Mapping]]] = ..., repeated_segments: _Optional[int] = ..., retry_after_ms: _Optional[int] = ..., version: _Optional[int] = ..., record_share: _Optional[float] = ...) -> None: ...
 
 class PullRequest(_message.Message):
     __slots__ = ("session", "have", "want")
@@ -196,22 +258,48 @@ class PullRequest(_message.Message):
     def __init__(self, session: _Optional[str] = ..., have: _Optional[int] = ..., want: _Optional[int] = ...) -> None: ...
 
 class WatchRequest(_message.Message):
-    __slots__ = ("session", "have", "max_patch_bytes")
+    __slots__ = ("session", "have", "max_patch_bytes", "control")
     SESSION_FIELD_NUMBER: _ClassVar[int]
     HAVE_FIELD_NUMBER: _ClassVar[int]
     MAX_PATCH_BYTES_FIELD_NUMBER: _ClassVar[int]
+    CONTROL_FIELD_NUMBER: _ClassVar[int]
     session: str
     have: int
     max_patch_bytes: int
-    def __init__(self, session: _Optional[str] = ..., have: _Optional[int] = ..., max_patch_bytes: _Optional[int] = ...) -> None: ...
+    control: bool
+    def __init__(self, session: _Optional[str] = ..., have: _Optional[int] = ..., max_patch_bytes: _Optional[int] = ..., control: bool = ...) -> None: ...
 
 class NewVersion(_message.Message):
-    __slots__ = ("version", "patch")
+    __slots__ = ("version", "patch", "control")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     PATCH_FIELD_NUMBER: _ClassVar[int]
+    CONTROL_FIELD_NUMBER: _ClassVar[int]
     version: int
     patch: _weights_pb2.PatchChunk
-    def __init__(self, version: _Optional[int] = ..., patch: _Optional[_Union[_weights_pb2.PatchChunk, _Mapping]] = ...) -> None: ...
+    control: Control
+    def __init__(self, version: _Optional[int] = ..., patch: _Optional[_Union[_weights_pb2.PatchChunk, _Mapping]] = ..., control: _Optional[_Union[Control, _Mapping]] = ...) -> None: ...
+
+class ReportRequest(_message.Message):
+    __slots__ = ("session", "epoch", "report")
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    REPORT_FIELD_NUMBER: _ClassVar[int]
+    session: str
+    epoch: int
+    report: _status_pb2.ClientReport
+    def __init__(self, session: _Optional[str] = ..., epoch: _Optional[int] = ..., report: _Optional[_Union[_status_pb2.ClientReport, _Mapping]] = ...) -> None: ...
+
+class ReportReply(_message.Message):
+    __slots__ = ("control", "record_share", "warning", "version")
+    CONTROL_FIELD_NUMBER: _ClassVar[int]
+    RECORD_SHARE_FIELD_NUMBER: _ClassVar[int]
+    WARNING_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    control: Control
+    record_share: float
+    warning: str
+    version: int
+    def __init__(self, control: _Optional[_Union[Control, _Mapping]] = ..., record_share: _Optional[float] = ..., warning: _Optional[str] = ..., version: _Optional[int] = ...) -> None: ...
 
 class ActRequest(_message.Message):
     __slots__ = ("session", "schema_hash", "rows", "agent", "lane", "step", "observation", "carry")

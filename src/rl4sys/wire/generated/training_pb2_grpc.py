@@ -80,6 +80,11 @@ class TrainingStub(object):
                 request_serializer=rl4sys_dot_v1_dot_training__pb2.ActRequest.SerializeToString,
                 response_deserializer=rl4sys_dot_v1_dot_training__pb2.ActReply.FromString,
                 _registered_method=True)
+        self.Report = channel.unary_unary(
+                '/rl4sys.v1.Training/Report',
+                request_serializer=rl4sys_dot_v1_dot_training__pb2.ReportRequest.SerializeToString,
+                response_deserializer=rl4sys_dot_v1_dot_training__pb2.ReportReply.FromString,
+                _registered_method=True)
         self.Status = channel.unary_unary(
                 '/rl4sys.v1.Training/Status',
                 request_serializer=rl4sys_dot_v1_dot_status__pb2.StatusRequest.SerializeToString,
@@ -158,6 +163,15 @@ class TrainingServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Report(self, request, context):
+        """The health of a client, sent every JoinReply.report_seconds; the reply keeps its lease and has what it must obey.
+        It never affects learning.
+        FAILED_PRECONDITION   the session is unknown: Join again.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Status(self, request, context):
         """The status of the server, for people and dashboards. Needs a token, if the server requires one, but no session.
         A token sees only the clients and learners that it may use.
@@ -194,6 +208,11 @@ def add_TrainingServicer_to_server(servicer, server):
                     servicer.Act,
                     request_deserializer=rl4sys_dot_v1_dot_training__pb2.ActRequest.FromString,
                     response_serializer=rl4sys_dot_v1_dot_training__pb2.ActReply.SerializeToString,
+            ),
+            'Report': grpc.unary_unary_rpc_method_handler(
+                    servicer.Report,
+                    request_deserializer=rl4sys_dot_v1_dot_training__pb2.ReportRequest.FromString,
+                    response_serializer=rl4sys_dot_v1_dot_training__pb2.ReportReply.SerializeToString,
             ),
             'Status': grpc.unary_unary_rpc_method_handler(
                     servicer.Status,
@@ -352,6 +371,33 @@ class Training(object):
             '/rl4sys.v1.Training/Act',
             rl4sys_dot_v1_dot_training__pb2.ActRequest.SerializeToString,
             rl4sys_dot_v1_dot_training__pb2.ActReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Report(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/rl4sys.v1.Training/Report',
+            rl4sys_dot_v1_dot_training__pb2.ReportRequest.SerializeToString,
+            rl4sys_dot_v1_dot_training__pb2.ReportReply.FromString,
             options,
             channel_credentials,
             insecure,
