@@ -147,6 +147,9 @@ class FakeServer:
     def act(self, request: object, timeout: float) -> training_pb2.ActReply:
         raise CallFailed(Code.UNIMPLEMENTED, "the fake does not decide")
 
+    def report(self, request: object, timeout: float) -> training_pb2.ReportReply:
+        raise CallFailed(Code.UNIMPLEMENTED, "the fake takes no reports")
+
     def status(self, request: object, timeout: float) -> object:
         raise CallFailed(Code.UNIMPLEMENTED, "the fake has no status")
 

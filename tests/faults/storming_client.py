@@ -53,6 +53,9 @@ class Noting:
     def act(self, request: training_pb2.ActRequest, timeout: float) -> training_pb2.ActReply:
         return self._transport.act(request, timeout)
 
+    def report(self, request: training_pb2.ReportRequest, timeout: float) -> training_pb2.ReportReply:
+        return self._transport.report(request, timeout)
+
     def status(self, request: status_pb2.StatusRequest, timeout: float) -> status_pb2.StatusReply:
         return self._transport.status(request, timeout)
 

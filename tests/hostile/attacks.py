@@ -16,7 +16,7 @@ from rl4sys.wire import ContractViolation, Question, encode_question, parse
 from rl4sys.wire.calls import CallFailed
 from rl4sys.wire.generated import status_pb2, training_pb2
 
-RPCS = ("Join", "Push", "Pull", "Watch", "Act", "Status")
+RPCS = ("Join", "Push", "Pull", "Watch", "Act", "Report", "Status")
 _ANYWHERE = {
     "UNAVAILABLE",
     "UNAUTHENTICATED",
@@ -52,6 +52,7 @@ class Handlers:
             "Pull": (training_pb2.PullRequest, {}),
             "Watch": (training_pb2.WatchRequest, {}),
             "Act": (training_pb2.ActRequest, {"most_bytes": limits.max_message_bytes}),
+            "Report": (training_pb2.ReportRequest, {}),
             "Status": (status_pb2.StatusRequest, {}),
         }
 
@@ -145,4 +146,7 @@ class Attacker:
                 return encode_question(
                     self._client.form, Question("agent", index % 4, index, seen, None, rows), session
                 ).SerializeToString()
+            case "Report":
+                report = status_pb2.ClientReport(version=index, drops={"queue": index}, decision_time=[index, 2])
+                return training_pb2.ReportRequest(session=session, epoch=index, report=report).SerializeToString()
         return status_pb2.StatusRequest(learner="attacker" if index % 2 else "").SerializeToString()

@@ -66,6 +66,7 @@ def requests(session: str) -> dict[str, bytes]:
         "Pull": training_pb2.PullRequest(session=session),
         "Watch": training_pb2.WatchRequest(session=session),
         "Act": training_pb2.ActRequest(session=session),
+        "Report": training_pb2.ReportRequest(session=session),
         "Status": status_pb2.StatusRequest(),
     }
     return {rpc: message.SerializeToString() for rpc, message in messages.items()}

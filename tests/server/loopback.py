@@ -33,6 +33,9 @@ class StubTransport:
     def act(self, request: training_pb2.ActRequest, timeout: float) -> training_pb2.ActReply:
         return self._call(self._stub.Act, request, timeout)
 
+    def report(self, request: training_pb2.ReportRequest, timeout: float) -> training_pb2.ReportReply:
+        return self._call(self._stub.Report, request, timeout)
+
     def status(self, request: status_pb2.StatusRequest, timeout: float) -> status_pb2.StatusReply:
         return self._call(self._stub.Status, request, timeout)
 

@@ -124,7 +124,7 @@ def test_worker_lines_arrive_with_the_name_of_the_learner(written: Written, tmp_
             with TrainingService(tmp_path, ServiceOptions(workers)) as service:
                 client = ScriptedClient(InProcessTransport(service), join_request("a"))
                 client.push(range(4))
-                eventually(lambda: service.report().learners[0].updates >= 1)
+                eventually(lambda: service.current_status().learners[0].updates >= 1)
             (checkpoint,) = (tmp_path / "learners" / "a" / "checkpoints").glob("0*")
             (checkpoint / "manifest.json").write_text("{}")
     worker = [line for line in written.lines() if line["logger"] == "rl4sys.server.workers.fold"]

@@ -112,7 +112,8 @@ class _Shared:
 
     def __init__(self, transport: Transport) -> None:
         self.join, self.push, self.pull = transport.join, transport.push, transport.pull
-        self.watch, self.act, self.status = transport.watch, transport.act, transport.status
+        self.watch, self.act = transport.watch, transport.act
+        self.report, self.status = transport.report, transport.status
 
     def close(self) -> None:
         """Do nothing: other clients may still use the transport."""

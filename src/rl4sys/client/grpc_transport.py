@@ -73,6 +73,11 @@ class GrpcTransport:
         reply: training_pb2.ActReply = self._call(self._stub.Act, request, timeout)
         return reply
 
+    def report(self, request: training_pb2.ReportRequest, timeout: float) -> training_pb2.ReportReply:
+        """Report the health of this client."""
+        reply: training_pb2.ReportReply = self._call(self._stub.Report, request, timeout)
+        return reply
+
     def status(self, request: status_pb2.StatusRequest, timeout: float) -> status_pb2.StatusReply:
         """The status of the server."""
         reply: status_pb2.StatusReply = self._call(self._stub.Status, request, timeout)
@@ -103,6 +108,7 @@ class _Methods:
         self.Join = _unary(channel, "Join", training_pb2.JoinReply, most_bytes=JOIN_REPLY_BYTES)
         self.Push = _unary(channel, "Push", training_pb2.PushReply)
         self.Act = _unary(channel, "Act", training_pb2.ActReply)
+        self.Report = _unary(channel, "Report", training_pb2.ReportReply)
         self.Status = _unary(channel, "Status", status_pb2.StatusReply)
         self.Pull = _stream(channel, "Pull", weights_pb2.PatchChunk)
         self.Watch = _stream(channel, "Watch", training_pb2.NewVersion)

@@ -73,6 +73,8 @@ class ServiceLimits(Config):
     """How long Join waits for a learner to be created or restored."""
     commit_seconds: float = Field(30.0, gt=0)
     """How long Push waits for the disk."""
+    report_seconds: float = Field(5.0, ge=0)
+    """How often clients report their health, which also renews their leases; 0 for never."""
     retry_ms: int = Field(200, ge=1)
     """The retry delay that clients are asked to keep when something is full, in milliseconds."""
     client_rates: Rates = Rates()

@@ -64,6 +64,9 @@ class Transport(Protocol):
     def act(self, request: training_pb2.ActRequest, timeout: float) -> training_pb2.ActReply:
         """Decide on the server."""
 
+    def report(self, request: training_pb2.ReportRequest, timeout: float) -> training_pb2.ReportReply:
+        """Report the health of a client."""
+
     def status(self, request: status_pb2.StatusRequest, timeout: float) -> status_pb2.StatusReply:
         """The status of the server."""
 

@@ -102,6 +102,7 @@ def test_a_policy_is_closed_to_every_call_of_a_token_that_may_not_join_it(tmp_pa
             "Pull": lambda: list(stranger.pull(training_pb2.PullRequest(session=session), 5.0)),
             "Watch": lambda: stranger.watch(training_pb2.WatchRequest(session=session)),
             "Act": lambda: stranger.act(training_pb2.ActRequest(session=session), 5.0),
+            "Report": lambda: stranger.report(training_pb2.ReportRequest(session=session), 5.0),
         }
         for name, call in calls.items():
             with pytest.raises(CallFailed, match="This token may not") as failed:

@@ -64,9 +64,11 @@ def test_a_server_with_many_learners_restores_a_few_at_a_time(learned: Path, mon
                 transport.join(join_request(name), 5.0)
             assert failed.value.code is Code.UNAVAILABLE
             assert failed.value.failure.retry_after_ms > 0
-        assert {learner.state for learner in service.report().learners} == {status_pb2.LEARNER_STATE_STARTING}
+        assert {learner.state for learner in service.current_status().learners} == {status_pb2.LEARNER_STATE_STARTING}
         gate.open.set()
-        eventually(lambda: {each.state for each in service.report().learners} == {status_pb2.LEARNER_STATE_WAITING})
+        eventually(
+            lambda: {each.state for each in service.current_status().learners} == {status_pb2.LEARNER_STATE_WAITING}
+        )
         assert gate.started == list("abcdef")
         assert ScriptedClient(transport, join_request("f")).push([0]).repeated_segments == 1
 
@@ -96,8 +98,8 @@ def test_a_server_can_be_ended_while_learners_wait_to_start(learned: Path, monke
     gate.open.set()
     assert gate.started == ["a"]
     with TrainingService(learned, THREADS) as again:
-        eventually(lambda: all(each.version == 0 and not each.problem for each in again.report().learners))
-        assert [each.stored_segments for each in again.report().learners] == [1] * 6
+        eventually(lambda: all(each.version == 0 and not each.problem for each in again.current_status().learners))
+        assert [each.stored_segments for each in again.current_status().learners] == [1] * 6
 
 
 def test_a_worker_that_cannot_be_started_is_tried_again(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +114,7 @@ def test_a_worker_that_cannot_be_started_is_tried_again(serve: Serve, monkeypatc
     monkeypatch.setattr(hosted_learner, "ThreadWorker", Unlucky)
     transport = serve(ServiceOptions("threads", limits=ServiceLimits(max_starting=1), restart_seconds=0.01))
     ScriptedClient(transport, join_request("a")).push([0])
-    learner = transport._service.report().learners[0]
+    learner = transport._service.current_status().learners[0]
     assert (learner.restarts, "no more processes" in learner.problem) == (1, True)
     assert ScriptedClient(transport, join_request("b")).joined.learner == "b"
 
@@ -126,7 +128,7 @@ def test_a_damaged_checkpoint_is_skipped_with_advice_for_a_server(
     (checkpoint / "manifest.json").write_text("{}")
     transport = serve()
     ScriptedClient(transport, join_request("a"))
-    eventually(lambda: transport._service.report().learners[0].version == 1)
+    eventually(lambda: transport._service.current_status().learners[0].version == 1)
     assert "then the log from its beginning" in caplog.text
     assert "rl4sys train" not in caplog.text
 

@@ -106,7 +106,7 @@ def busy(server: GrpcServer) -> GrpcServer:
     client = ScriptedClient(StubTransport(server.port), join_request("a"))
     client.push(range(4))
     client.push_bytes({9: b"junk"})
-    eventually(lambda: server.service.report().learners[0].updates == 1)
+    eventually(lambda: server.service.current_status().learners[0].updates == 1)
     return server
 
 

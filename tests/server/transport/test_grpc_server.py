@@ -86,6 +86,7 @@ def calls(transport: StubTransport, session: str) -> dict[str, Callable[[], obje
         "Pull": lambda: list(transport.pull(training_pb2.PullRequest(session=session), 5.0)),
         "Watch": lambda: next(iter(transport.watch(training_pb2.WatchRequest(session=session)))),
         "Act": lambda: transport.act(training_pb2.ActRequest(session=session), 5.0),
+        "Report": lambda: transport.report(training_pb2.ReportRequest(session=session), 5.0),
         "Status": lambda: transport.status(status_pb2.StatusRequest(), 5.0),
     }
 
@@ -227,7 +228,7 @@ def test_refused_calls_are_counted_by_code(listen: Callable[..., GrpcServer], tm
         ("Push", "INVALID_ARGUMENT"): 1,
         ("Status", "NOT_FOUND"): 1,
     }
-    assert dict(server.service.report().server.failed_calls) == {
+    assert dict(server.service.current_status().server.failed_calls) == {
         "UNAUTHENTICATED": 1,
         "INVALID_ARGUMENT": 1,
         "NOT_FOUND": 1,

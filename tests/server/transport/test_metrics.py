@@ -96,7 +96,7 @@ def value(samples: Samples, name: str, **labels: str) -> float:
 @pytest.fixture
 def fetch(serve: Serve) -> Iterator[tuple[TrainingService, Callable[[str], str]]]:
     service = serve()._service
-    with closing(MetricsServer("127.0.0.1", 0, service.report)) as server:
+    with closing(MetricsServer("127.0.0.1", 0, service.current_status)) as server:
 
         def get(path: str) -> str:
             with urllib.request.urlopen(f"http://127.0.0.1:{server.port}{path}", timeout=10) as answer:
@@ -112,7 +112,7 @@ def test_a_scrape_reports_the_numbers_of_the_status(fetch: tuple[TrainingService
     client.push(range(4))
     client.push(range(2))
     client.push_bytes({9: b"junk"})
-    eventually(lambda: service.report().learners[0].updates == 1)
+    eventually(lambda: service.current_status().learners[0].updates == 1)
     with pytest.raises(CallFailed):
         client.push([])
     samples = parsed(get("/metrics"))
@@ -183,7 +183,7 @@ def test_other_paths_are_refused(fetch: tuple[TrainingService, Callable[[str], s
 
 def test_idle_connections_do_not_pile_up(serve: Serve) -> None:
     service = serve()._service
-    with closing(MetricsServer("127.0.0.1", 0, service.report)) as server:
+    with closing(MetricsServer("127.0.0.1", 0, service.current_status)) as server:
         idle = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(8)]
         with closing(socket.create_connection(("127.0.0.1", server.port), timeout=10)) as ninth:
             assert ninth.recv(1) == b""
@@ -195,7 +195,7 @@ def test_a_request_that_takes_too_long_is_cut_off(serve: Serve, monkeypatch: pyt
     monkeypatch.setattr(metrics, "_REQUEST_SECONDS", 0.2)
     service = serve()._service
     with (
-        closing(MetricsServer("127.0.0.1", 0, service.report)) as server,
+        closing(MetricsServer("127.0.0.1", 0, service.current_status)) as server,
         closing(socket.create_connection(("127.0.0.1", server.port), timeout=4)) as slow,
     ):
         slow.sendall(b"GET /met")

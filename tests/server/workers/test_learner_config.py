@@ -29,7 +29,7 @@ def test_a_learner_and_a_local_experiment_have_the_same_default_buffer(algorithm
 def test_a_learner_reports_its_device(serve: Serve) -> None:
     transport = serve()
     ScriptedClient(transport, join_request("a", ("PPO", PPO[1] | {"device": "cpu"})))
-    assert transport._service.report().learners[0].device == "cpu"
+    assert transport._service.current_status().learners[0].device == "cpu"
 
 
 def test_an_unavailable_device_is_replaced_with_a_log_line(
@@ -38,7 +38,7 @@ def test_an_unavailable_device_is_replaced_with_a_log_line(
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     transport = serve()
     ScriptedClient(transport, join_request("a", ("PPO", PPO[1] | {"device": "cuda:1"})))
-    assert transport._service.report().learners[0].device == "cpu"
+    assert transport._service.current_status().learners[0].device == "cpu"
     assert "computing on 'cpu' instead of 'cuda:1'" in caplog.text
 
 

@@ -38,7 +38,7 @@ def test_an_algorithm_of_a_plugin_learns_on_a_server(tmp_path: Path, workers: st
         client = ScriptedClient(InProcessTransport(service), join_request("a", None))
         first = client.weights(want=0)
         client.push(range(4))
-        eventually(lambda: service.report().learners[0].version >= 1)
+        eventually(lambda: service.current_status().learners[0].version >= 1)
         assert (client.weights() != first).any()
     finally:
         service.drain()

@@ -13,6 +13,7 @@ from rl4sys.server.call_errors import precondition
 from rl4sys.server.learners.hosted_learner import HostedLearner
 from rl4sys.wire import FailureReason, SegmentFormat
 from rl4sys.wire.calls import CallFailed, Code
+from rl4sys.wire.generated import status_pb2
 
 
 @dataclass(slots=True)
@@ -30,6 +31,9 @@ class ClientActivity:
     delayed: int = 0
     received_bytes: int = 0
     refused: Counter[str] = field(default_factory=Counter)
+    report: status_pb2.ClientReport | None = None
+    """Its last report."""
+    reported_at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

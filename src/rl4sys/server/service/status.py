@@ -23,7 +23,9 @@ from rl4sys.wire.generated import status_pb2
 _SOFTWARE = f"rl4sys/{__version__}"
 _CONNECTED_SECONDS = 60.0
 _MOST_CLIENTS = 10_000
-"""Clients in one reply, which must fit a message."""
+"""Clients in one reply."""
+_CLIENTS_BYTES = 3 << 20
+"""Bytes of them: the reply must fit a message."""
 _STATES = {
     Condition.STARTING: status_pb2.LEARNER_STATE_STARTING,
     Condition.REFUSED: status_pb2.LEARNER_STATE_FAILED,
@@ -106,9 +108,16 @@ class StatusReporter:
             for client in list(learner.inbox.stored.clients)
             if (client, learner.name) not in known and caller.may_use(client)
         ]
-        listed = (called + silent)[:_MOST_CLIENTS]
-        listed.sort(key=lambda activity: (activity.client, activity.learner.name))
-        return [self._client(activity) for activity in listed], len(called) + len(silent) - len(listed)
+        listed: list[status_pb2.ClientStatus] = []
+        room = _CLIENTS_BYTES
+        for activity in (called + silent)[:_MOST_CLIENTS]:
+            client = self._client(activity)
+            room -= client.ByteSize()
+            if room < 0:
+                break
+            listed.append(client)
+        listed.sort(key=lambda client: (client.client, client.learner))
+        return listed, len(called) + len(silent) - len(listed)
 
     def _learner(self, learner: HostedLearner, clients: int) -> status_pb2.LearnerStatus:
         segments, length = learner.inbox.queued()
@@ -166,6 +175,8 @@ class StatusReporter:
             delayed_pushes=activity.delayed,
             received_bytes=activity.received_bytes,
             segments_per_second=self._rates.of(f"client {activity.client} of {activity.learner.name}", counts.segments),
+            report=activity.report,
+            report_age_seconds=0.0 if activity.report is None else self._clock() - activity.reported_at,
         )
 
 

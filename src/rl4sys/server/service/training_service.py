@@ -19,6 +19,7 @@ from rl4sys.server.options import ServiceOptions
 from rl4sys.server.service.act import PolicyRuntimes
 from rl4sys.server.service.join import agreed_protocol, find_learner, policy_for_client
 from rl4sys.server.service.push import Push, repair
+from rl4sys.server.service.report import take_report
 from rl4sys.server.service.status import StatusReporter
 from rl4sys.server.service.watch import VersionWatch, pull
 from rl4sys.wire import FailureReason
@@ -32,7 +33,7 @@ _OK = "OK"
 
 
 class TrainingService:
-    """The calls join, push, pull, watch, act and status. Any thread may call any method; all raise `CallFailed`."""
+    """The calls of `rl4sys.v1.Training`. Any thread may call any method; all raise `CallFailed`."""
 
     def __init__(
         self,
@@ -44,6 +45,7 @@ class TrainingService:
         self.options = options or ServiceOptions()
         self._limits = self.options.limits
         self.options.offers.require_sound(self.options.workers, self.options.plugins)
+        self._clock = clock
         self._learners = Learners(data, self.options, clock)
         self._sessions = Sessions(self._limits.max_sessions, self._limits.max_sessions_per_token, clock)
         self._quotas = Quotas(self._limits, clock)
@@ -83,6 +85,7 @@ class TrainingService:
                 explore=explore,
                 version=learner.version,
                 limits=self._limits_message(),
+                report_seconds=self._limits.report_seconds,
             )
 
     def push(self, request: training_pb2.PushRequest, caller: Caller = ANYONE) -> training_pb2.PushReply:
@@ -132,17 +135,22 @@ class TrainingService:
         with self._call("Act"):
             return self._runtimes.act(self._sessions.get(request.session, caller), request)
 
+    def report(self, request: training_pb2.ReportRequest, caller: Caller = ANYONE) -> training_pb2.ReportReply:
+        """Take the health of a client, and answer what it has to know."""
+        with self._call("Report"):
+            return take_report(self._sessions.get(request.session, caller), request, self._clock())
+
     def status(self, request: status_pb2.StatusRequest, caller: Caller = ANYONE) -> status_pb2.StatusReply:
         """The status of the server; also while it drains."""
         try:
-            reply = self.report(request.learner, caller)
+            reply = self.current_status(request.learner, caller)
         except CallFailed as error:
             self.count("Status", error.code.value)
             raise
         self.count("Status", _OK)
         return reply
 
-    def report(self, learner: str = "", caller: Caller = ANYONE) -> status_pb2.StatusReply:
+    def current_status(self, learner: str = "", caller: Caller = ANYONE) -> status_pb2.StatusReply:
         """The same, not counted as a call: of the whole server, or of one learner."""
         with self._lock:
             calls = self.calls.copy()

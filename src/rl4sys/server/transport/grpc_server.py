@@ -163,7 +163,7 @@ def _metrics(options: ServerOptions, service: TrainingService) -> Iterator[None]
         from rl4sys.server.transport.metrics import MetricsServer
     except ModuleNotFoundError as error:
         raise _missing(error) from error
-    metrics = MetricsServer(host, options.metrics_port, service.report)
+    metrics = MetricsServer(host, options.metrics_port, service.current_status)
     _log.info("Metrics on http://%s:%d/metrics.", f"[{host}]" if ":" in host else host, metrics.port)
     if is_shared:
         _log.warning("Metrics can be read from other machines, like everything with --insecure.")

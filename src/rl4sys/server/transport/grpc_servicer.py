@@ -1,7 +1,7 @@
 """The gRPC servicer: converts bytes to messages, tokens to callers and failures to status codes, and nothing else.
 
-Push and Watch, which hundreds of clients use all the time, run as coroutines on one event loop; calls that may take a
-while run in threads.
+Push, Watch and Report, which hundreds of clients use all the time, run as coroutines on one event loop; calls that may
+take a while run in threads.
 """
 
 from __future__ import annotations
@@ -58,6 +58,7 @@ class TrainingServicer:
                 "Join": _unary(self._join),
                 "Push": _unary(self._push),
                 "Act": _unary(self._act),
+                "Report": _unary(self._report),
                 "Status": _unary(self._status),
                 "Pull": _stream(self._pull),
                 "Watch": _stream(self._watch),
@@ -77,6 +78,10 @@ class TrainingServicer:
     async def _act(self, data: bytes, context: Context) -> training_pb2.ActReply:
         caller, request = self._received("Act", training_pb2.ActRequest, data, context, self._most_bytes)
         return await _in(self._threads, self._service.act, request, caller)
+
+    async def _report(self, data: bytes, context: Context) -> training_pb2.ReportReply:
+        caller, request = self._received("Report", training_pb2.ReportRequest, data, context)
+        return self._service.report(request, caller)
 
     async def _status(self, data: bytes, context: Context) -> status_pb2.StatusReply:
         caller, request = self._received("Status", status_pb2.StatusRequest, data, context)

@@ -36,6 +36,10 @@ class InProcessTransport:
         """Decide on the server."""
         return self._service.act(request, self._caller)
 
+    def report(self, request: training_pb2.ReportRequest, timeout: float) -> training_pb2.ReportReply:
+        """Report the health of a client."""
+        return self._service.report(request, self._caller)
+
     def status(self, request: status_pb2.StatusRequest, timeout: float) -> status_pb2.StatusReply:
         """The status of the server."""
         return self._service.status(request, self._caller)
