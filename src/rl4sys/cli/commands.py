@@ -31,6 +31,7 @@ COMMANDS = {
     "tune": "tune.tune",
     "serve": "serve.serve",
     "status": "status.status",
+    "token": "token.token",
     "replay-update": "replay_update.replay_update",
     "doctor": "doctor.doctor",
 }

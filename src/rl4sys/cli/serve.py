@@ -21,7 +21,8 @@ def serve(
         Path | None, typer.Option(help="The directory for learners and their data; by default ./rl4sys-data.")
     ] = None,
     token_file: Annotated[
-        Path | None, typer.Option(help="A file with lines: TOKEN \\[expires=DATE] \\[policies=…] CLIENT-ID-PATTERN…")
+        Path | None,
+        typer.Option(help="A file with lines: TOKEN \\[role=ROLE] \\[expires=DATE] \\[policies=…] CLIENT-ID-PATTERN…"),
     ] = None,
     tls_cert: Annotated[Path | None, typer.Option(help="The server's certificate (PEM).")] = None,
     tls_key: Annotated[Path | None, typer.Option(help="Its private key (PEM).")] = None,

@@ -1,6 +1,6 @@
 """The training server: clients join, push segments and pull weights; learners train on what the log holds."""
 
-from rl4sys.server.access.caller import ANYONE, Caller
+from rl4sys.server.access.caller import ANYONE, Caller, Role
 from rl4sys.server.options import ImpossibleSetup, ServiceLimits, ServiceOptions
 from rl4sys.server.service.training_service import TrainingService
 from rl4sys.server.transport.grpc_server import GrpcServer, ServerOptions, serve
@@ -12,6 +12,7 @@ __all__ = [
     "GrpcServer",
     "ImpossibleSetup",
     "InProcessTransport",
+    "Role",
     "ServerOptions",
     "ServiceLimits",
     "ServiceOptions",

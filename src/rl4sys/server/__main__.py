@@ -45,7 +45,9 @@ def _parser() -> argparse.ArgumentParser:
         "--data", type=Path, help=f"the data directory, with one directory for each learner (default: {DEFAULT_DATA})"
     )
     parser.add_argument(
-        "--token-file", type=Path, help="lines of: TOKEN [expires=DATE] [policies=PATTERN,…] CLIENT-ID-PATTERN…"
+        "--token-file",
+        type=Path,
+        help="lines of: TOKEN [role=ROLE] [expires=DATE] [policies=PATTERN,…] CLIENT-ID-PATTERN…",
     )
     parser.add_argument("--tls-cert", type=Path, help="the server's certificate (PEM)")
     parser.add_argument("--tls-key", type=Path, help="its private key (PEM)")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rl4sys.server import ImpossibleSetup
-from rl4sys.server.transport.addresses import is_local, listen_problem, require_address, require_unowned
+from rl4sys.server.transport.addresses import is_local, is_local_peer, listen_problem, require_address, require_unowned
 from rl4sys.server.transport.grpc_server import GrpcServer, ServerOptions
 
 
@@ -53,3 +53,23 @@ def test_files_that_are_not_certificates_are_named(tmp_path: Path) -> None:
     options = ServerOptions(listen="127.0.0.1:0", data=tmp_path / "data", tls_cert=junk, tls_key=junk)
     with pytest.raises(ImpossibleSetup, match=r"junk\.pem are not a certificate"):
         GrpcServer(options)
+
+
+@pytest.mark.parametrize(
+    ("peer", "is_local"),
+    [
+        ("ipv4:127.0.0.1:40112", True),
+        ("ipv6:%5B::1%5D:40112", True),
+        ("ipv6:[::1]:40112", True),
+        ("ipv6:%5B::ffff:127.0.0.1%5D:40112", True),
+        ("unix:", True),
+        ("unix:/run/rl4sys.sock", True),
+        ("ipv4:10.1.2.3:40112", False),
+        ("ipv6:%5B2001:db8::1%5D:40112", False),
+        ("ipv6:%5B::ffff:10.1.2.3%5D:40112", False),
+        ("localhost", False),
+        ("", False),
+    ],
+)
+def test_peers_on_this_machine_are_distinguished_from_others(peer: str, is_local: bool) -> None:
+    assert is_local_peer(peer) is is_local

@@ -1,12 +1,29 @@
-"""A caller, with the client ids that it may use and the policies that it may join."""
+"""A caller: its role, the client ids that it may use and the policies that it may join."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from fnmatch import fnmatchcase
 
 from rl4sys.server.options import Rates
 from rl4sys.wire.calls import CallFailed, Code
+
+
+class Role(StrEnum):
+    """What a caller may do; each role may also do what the roles before it may."""
+
+    VIEWER = "viewer"
+    """Ask for the status."""
+    CLIENT = "client"
+    """Train and act."""
+    OPERATOR = "operator"
+    """Manage learners and give orders to their clients."""
+
+    def includes(self, other: Role) -> bool:
+        """Whether it may do what another role may."""
+        roles = list(Role)
+        return roles.index(self) >= roles.index(other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +40,26 @@ class Caller:
     """An identifier of the token, not the token itself; empty where none is required."""
     rates: Rates | None = None
     """The rates of its token; None for the default of the server."""
+    role: Role = Role.CLIENT
+    name: str = ""
+    """What the token file calls it, for logs and audits; empty if it has no name there."""
+
+    @property
+    def who(self) -> str:
+        """The caller in one word, for logs and audits: its name, its token's identifier or its address."""
+        return self.name or self.token or self.peer or "in-process"
+
+    def require_role(self, role: Role, call: str) -> None:
+        """Raise PERMISSION_DENIED unless it may do what a role may."""
+        if self.role.includes(role):
+            return
+        has = f"this token has the role {self.role}. Use another, or write role={role} in its line of the token file."
+        if not self.token:
+            has = (
+                f"callers from other machines have the role {self.role} without a token. Call from the server's "
+                f"machine, or give the server a token file with a line of role={role}."
+            )
+        raise CallFailed(Code.PERMISSION_DENIED, f"{call} needs the role {role}; {has}")
 
     def may_use(self, client: str) -> bool:
         """Whether it may call as this client."""
@@ -52,5 +89,5 @@ def _matches(name: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
-ANYONE = Caller()
-"""A caller within one process, or of a server that requires no token."""
+ANYONE = Caller(role=Role.OPERATOR)
+"""A caller within one process."""

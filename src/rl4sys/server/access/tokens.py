@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import logging
 import threading
@@ -14,16 +13,17 @@ from itertools import takewhile
 from pathlib import Path
 
 from rl4sys.config import ConfigError, parse
-from rl4sys.server.access.caller import Caller
+from rl4sys.server.access.caller import Caller, Role
 from rl4sys.server.options import ImpossibleSetup, Rates
 from rl4sys.suggestions import did_you_mean
 from rl4sys.wire.calls import CallFailed, Code
+from rl4sys.wire.token_hash import stored_digest, token_digest
 
 _log = logging.getLogger(__name__)
 
 AUTHORIZATION = "authorization"
 _SHORTEST = 16
-_OPTIONS = ("expires", "policies", *Rates.model_fields)
+_OPTIONS = ("role", "name", "expires", "policies", *Rates.model_fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +33,22 @@ class _Token:
     policies: tuple[str, ...] | None
     expires: float | None
     rates: Rates | None
+    role: Role
+    name: str
 
     def caller(self, peer: str) -> Caller:
         # A part of the digest identifies the token without revealing it.
-        return Caller(self.patterns, peer, self.policies, self.digest.hex()[:12], self.rates)
+        token = self.digest.hex()[:12]
+        return Caller(self.patterns, peer, self.policies, token, self.rates, self.role, self.name)
 
 
 class TokenFile:
-    """Reads lines of a token, its options, and the client ids (with `*` and `?`) that it may use:
+    """Reads lines of a token or its hash, its options, and the client ids (with `*` and `?`) that it may use:
 
-    `expires=2027-01-31`; `policies=lander-*,fleet` for the policy ids that its clients may join, which are otherwise
-    those that the client patterns match; `bytes_per_second=1e6` and `steps_per_second=5000` for all its clients
-    together, instead of what the server grants to each token.
+    `role=viewer`, `client` (the default) or `operator`, where viewers and operators without client ids see all of them;
+    `name=alice` for logs and audits; `expires=2027-01-31`; `policies=lander-*,fleet` for the policy ids that its
+    clients may join, which are otherwise those that the client patterns match; `bytes_per_second=1e6` and
+    `steps_per_second=5000` for all its clients together, instead of what the server grants to each token.
 
     Empty lines and comments after ` #` are ignored. The file is read again when it changes, so that removing a line
     revokes its token at once; a line that is then wrong is ignored, and the log of the server says so.
@@ -61,7 +65,7 @@ class TokenFile:
         given = [value for key, value in metadata if key.lower() == AUTHORIZATION]
         if len(given) != 1 or not isinstance(given[0], str) or not given[0].startswith("Bearer "):
             raise _unauthenticated("the call has no token in the form 'authorization: Bearer TOKEN'")
-        digest = _digest(given[0].removeprefix("Bearer "))
+        digest = token_digest(given[0].removeprefix("Bearer "))
         # All are compared, each in constant time, so that the time reveals nothing about them.
         matching = [token for token in self._current() if hmac.compare_digest(token.digest, digest)]
         if not matching:
@@ -117,33 +121,60 @@ def _token(path: Path, number: int, words: list[str]) -> _Token:
     secret, *rest = words
     options = dict(word.split("=", 1) for word in rest if "=" in word)
     patterns = tuple(word for word in rest if "=" not in word)
-    if len(secret) < _SHORTEST or not patterns:
+    for name in options.keys() - set(_OPTIONS):
+        raise ImpossibleSetup(f"{place}: unknown option '{name}='{did_you_mean(name, _OPTIONS) or '.'}")
+    role = _role(place, options.get("role", Role.CLIENT))
+    if len(secret) < _SHORTEST or not (patterns or role is not Role.CLIENT):
         raise ImpossibleSetup(
             f"{place}: expected a token of at least {_SHORTEST} characters and the client ids that it may use, such "
             f"as: {'x' * _SHORTEST} lander-*"
         )
-    for name in options.keys() - set(_OPTIONS):
-        raise ImpossibleSetup(f"{place}: unknown option '{name}='{did_you_mean(name, _OPTIONS) or '.'}")
     policies = tuple(options["policies"].split(",")) if "policies" in options else None
     rates = {name: options[name] for name in Rates.model_fields if name in options}
+    return _Token(
+        _stored(place, secret),
+        patterns or ("*",),
+        policies,
+        _expiry(place, options.get("expires")),
+        _rates(place, rates) if rates else None,
+        role,
+        options.get("name", ""),
+    )
+
+
+def _role(place: str, text: str) -> Role:
     try:
-        expires = options.get("expires")
-        ends = None if expires is None else _timestamp(expires)
-        return _Token(_digest(secret), patterns, policies, ends, parse(Rates, rates) if rates else None)
-    except ConfigError as error:
+        return Role(text)
+    except ValueError:
+        known = ", ".join(Role)
+        raise ImpossibleSetup(
+            f"{place}: unknown role '{text}'{did_you_mean(text, list(Role)) or '.'} The roles are {known}."
+        ) from None
+
+
+def _stored(place: str, secret: str) -> bytes:
+    try:
+        return stored_digest(secret)
+    except ValueError as error:
         raise ImpossibleSetup(f"{place}: {error}.") from error
+
+
+def _expiry(place: str, text: str | None) -> float | None:
+    """Seconds since 1970, in UTC unless the text has another time zone."""
+    if text is None:
+        return None
+    try:
+        expiry = datetime.fromisoformat(text)
     except ValueError as error:
         raise ImpossibleSetup(f"{place}: {error}. Write expires=2027-01-31.") from error
-
-
-def _timestamp(text: str) -> float:
-    """Seconds since 1970, in UTC unless the text has another time zone."""
-    expiry = datetime.fromisoformat(text)
     return (expiry if expiry.tzinfo is not None else expiry.replace(tzinfo=UTC)).timestamp()
 
 
-def _digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode(errors="surrogateescape")).digest()
+def _rates(place: str, values: dict[str, str]) -> Rates:
+    try:
+        return parse(Rates, values)
+    except ConfigError as error:
+        raise ImpossibleSetup(f"{place}: {error}.") from error
 
 
 def _unauthenticated(problem: str) -> CallFailed:

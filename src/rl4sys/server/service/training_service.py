@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from rl4sys.server.access.caller import ANYONE, Caller
+from rl4sys.server.access.caller import ANYONE, Caller, Role
 from rl4sys.server.access.quotas import Quotas
 from rl4sys.server.access.sessions import Session, Sessions
 from rl4sys.server.call_errors import draining, exhausted, unavailable
@@ -62,7 +62,7 @@ class TrainingService:
 
     def join(self, request: training_pb2.JoinRequest, caller: Caller = ANYONE) -> training_pb2.JoinReply:
         """Find or create the learner of a client."""
-        with self._call("Join"):
+        with self._call("Join", caller):
             protocol = agreed_protocol(request)
             caller.require(request.client, request.policy_id)
             learner = find_learner(request, self._learners, self.options, caller)
@@ -90,7 +90,7 @@ class TrainingService:
 
     def push(self, request: training_pb2.PushRequest, caller: Caller = ANYONE) -> training_pb2.PushReply:
         """Store segments; those that the reply acknowledges are durable."""
-        with self._call("Push"):
+        with self._call("Push", caller):
             session = self._sessions.get(request.session, caller)
             repair(session.learner.inbox)
             push = self._begin_push(session, request, caller)
@@ -99,7 +99,7 @@ class TrainingService:
 
     async def push_async(self, request: training_pb2.PushRequest, caller: Caller = ANYONE) -> training_pb2.PushReply:
         """As `push`, for an event loop: other calls continue while the disk works."""
-        with self._call("Push"):
+        with self._call("Push", caller):
             session = self._sessions.get(request.session, caller)
             if session.learner.inbox.is_broken:
                 await asyncio.to_thread(repair, session.learner.inbox)
@@ -109,12 +109,12 @@ class TrainingService:
 
     def pull(self, request: training_pb2.PullRequest, caller: Caller = ANYONE) -> Iterator[weights_pb2.PatchChunk]:
         """The patch to a newer version, in chunks."""
-        with self._call("Pull"):
+        with self._call("Pull", caller):
             yield from pull(self._sessions.get(request.session, caller), request)
 
     def watch(self, request: training_pb2.WatchRequest, caller: Caller = ANYONE) -> VersionWatch:
         """New versions as they are published."""
-        with self._call("Watch"):
+        with self._call("Watch", caller):
             session = self._sessions.get(request.session, caller)
             token, limits = caller.token, self._limits
             with self._lock:
@@ -128,11 +128,12 @@ class TrainingService:
 
     def require_watching(self, request: training_pb2.WatchRequest, caller: Caller) -> None:
         """Raise unless the caller may still watch: tokens may be revoked or expire while streams are open."""
+        caller.require_role(Role.CLIENT, "Watch")
         self._sessions.get(request.session, caller)
 
     def act(self, request: training_pb2.ActRequest, caller: Caller = ANYONE) -> training_pb2.ActReply:
         """Decide on the server."""
-        with self._call("Act"):
+        with self._call("Act", caller):
             return self._runtimes.act(self._sessions.get(request.session, caller), request)
 
     def report(self, request: training_pb2.ReportRequest, caller: Caller = ANYONE) -> training_pb2.ReportReply:
@@ -184,7 +185,12 @@ class TrainingService:
         self._quotas.charge(session, request, caller)
         return Push(session, request, self._limits)
 
-    def _call(self, method: str) -> _Call:
+    def _call(self, method: str, caller: Caller, role: Role = Role.CLIENT) -> _Call:
+        try:
+            caller.require_role(role, method)
+        except CallFailed as error:
+            self.count(method, error.code.value)
+            raise
         return _Call(self, method)
 
     def _begin(self) -> None:

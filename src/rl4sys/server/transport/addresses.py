@@ -6,6 +6,7 @@ import errno
 import ipaddress
 import os
 import socket
+from urllib.parse import unquote
 
 from rl4sys.server.options import ImpossibleSetup
 from rl4sys.wire.addresses import host_and_port
@@ -32,10 +33,22 @@ def is_local(listen: str) -> bool:
     if listen.startswith(_UNIX):
         return True
     host = host_of(listen)
+    return _is_loopback(host) or host == "localhost"
+
+
+def is_local_peer(peer: str) -> bool:
+    """Whether a peer is on this machine; gRPC names it `ipv4:127.0.0.1:40112`, `ipv6:%5B::1%5D:40112` or `unix:`."""
+    kind, _, address = unquote(peer).partition(":")
+    return kind == "unix" or _is_loopback(host_of(address))
+
+
+def _is_loopback(host: str) -> bool:
     try:
-        return ipaddress.ip_address(host).is_loopback
+        address = ipaddress.ip_address(host)
     except ValueError:
-        return host == "localhost"
+        return False
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return (mapped or address).is_loopback
 
 
 def require_unowned(listen: str) -> None:

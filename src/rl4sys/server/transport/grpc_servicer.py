@@ -17,10 +17,11 @@ import grpc
 import grpc.aio
 from google.protobuf.message import Message
 
-from rl4sys.server.access.caller import Caller
+from rl4sys.server.access.caller import Caller, Role
 from rl4sys.server.access.tokens import TokenFile
 from rl4sys.server.call_errors import invalid
 from rl4sys.server.service.training_service import TrainingService
+from rl4sys.server.transport.addresses import is_local_peer
 from rl4sys.wire import ContractViolation, Failure, parse
 from rl4sys.wire.calls import CallFailed, Code
 from rl4sys.wire.generated import status_pb2, training_pb2, weights_pb2
@@ -136,7 +137,8 @@ class TrainingServicer:
 
     def _caller(self, method: str, context: Context) -> Caller:
         if self._tokens is None:
-            return Caller(peer=context.peer())
+            peer = context.peer()
+            return Caller(peer=peer, role=Role.OPERATOR if is_local_peer(peer) else Role.CLIENT)
         try:
             return self._tokens.authenticate(context.invocation_metadata() or (), context.peer())
         except CallFailed as error:
