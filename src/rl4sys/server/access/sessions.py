@@ -9,11 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from rl4sys.server.access.caller import Caller
+from rl4sys.server.access.client_programs import ClientPrograms
 from rl4sys.server.call_errors import precondition
 from rl4sys.server.learners.hosted_learner import HostedLearner
 from rl4sys.wire import FailureReason, SegmentFormat
 from rl4sys.wire.calls import CallFailed, Code
-from rl4sys.wire.generated import status_pb2
+from rl4sys.wire.generated import status_pb2, training_pb2
+
+_LONGEST_SOFTWARE = 128
 
 
 @dataclass(slots=True)
@@ -34,6 +37,10 @@ class ClientActivity:
     report: status_pb2.ClientReport | None = None
     """Its last report."""
     reported_at: float = 0.0
+    programs: ClientPrograms = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.programs = ClientPrograms(self.client)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +54,8 @@ class Session:
     """The policy id of a shared learner; empty for the client's own."""
     token: str = ""
     """The token that opened it, as `Caller.token` identifies it."""
+    epoch: int = 0
+    """The start of the client that opened it; 0 if it did not say."""
 
     @property
     def client(self) -> str:
@@ -73,16 +82,19 @@ class Sessions:
         self._activities: OrderedDict[tuple[str, str], ClientActivity] = OrderedDict()
 
     def open(
-        self, client: str, learner: HostedLearner, form: SegmentFormat, software: str, caller: Caller, policy_id: str
+        self, request: training_pb2.JoinRequest, learner: HostedLearner, form: SegmentFormat, caller: Caller
     ) -> Session:
         """A new session for a client, which may have others."""
+        client, epoch, now = request.client, int(request.epoch), self._clock()
         with self._lock:
             key = (client, learner.name)
             activity = self._activities.get(key)
             if activity is None or activity.learner is not learner:
                 activity = self._activities[key] = ClientActivity(client, learner)
-            activity.software, activity.peer, activity.last_call = software, caller.peer, self._clock()
-            session = Session(secrets.token_urlsafe(18), activity, form, policy_id, caller.token)
+            activity.software, activity.peer = request.software[:_LONGEST_SOFTWARE], caller.peer
+            activity.last_call = now
+            activity.programs.note(epoch, caller.peer, now)
+            session = Session(secrets.token_urlsafe(18), activity, form, request.policy_id, caller.token, epoch)
             self._keep(session)
             self._activities.move_to_end(key)
             if len(self._activities) > self._most:
@@ -103,7 +115,8 @@ class Sessions:
             self._sessions.move_to_end(id)
             if session.token:
                 self._of_token[session.token].move_to_end(id)
-            session.activity.last_call = self._clock()
+            now = session.activity.last_call = self._clock()
+            session.activity.programs.note(session.epoch, caller.peer, now)
             return session
 
     def _keep(self, session: Session) -> None:

@@ -175,6 +175,7 @@ class StatusReporter:
             delayed_pushes=activity.delayed,
             received_bytes=activity.received_bytes,
             segments_per_second=self._rates.of(f"client {activity.client} of {activity.learner.name}", counts.segments),
+            warning=activity.programs.warning(self._clock()),
             report=activity.report,
             report_age_seconds=0.0 if activity.report is None else self._clock() - activity.reported_at,
         )

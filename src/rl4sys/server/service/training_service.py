@@ -28,7 +28,6 @@ from rl4sys.wire.generated import status_pb2, training_pb2, weights_pb2
 
 _log = logging.getLogger(__name__)
 
-_LONGEST_SOFTWARE = 128
 _OK = "OK"
 
 
@@ -69,8 +68,7 @@ class TrainingService:
             if learner.policy is None or learner.form is None:
                 raise unavailable(f"The learner '{learner.name}' has no policy yet. Join again.")
             explore = policy_for_client(request, learner.policy)
-            software = request.software[:_LONGEST_SOFTWARE]
-            session = self._sessions.open(request.client, learner, learner.form, software, caller, request.policy_id)
+            session = self._sessions.open(request, learner, learner.form, caller)
             _log.info(
                 "Client %s joined learner %s.",
                 *(session.client, learner.name),
