@@ -70,6 +70,19 @@ def test_the_age_of_a_checkpoint_is_reported_even_after_a_restart(serve: Serve) 
     assert 0 <= learner.checkpoint_age_seconds < 600
 
 
+def test_what_was_learned_before_a_restart_is_reported_without_new_data(serve: Serve) -> None:
+    client = ScriptedClient(serve(), join_request("a"))
+    client.push(range(5))
+    eventually(lambda: status(client.transport).learners[0].learned_steps == 40)
+    before = status(client.transport).learners[0]
+    transport = serve()
+    ScriptedClient(transport, join_request("a"))
+    after = status(transport).learners[0]
+    assert (after.learned_steps, after.updates, after.episodes) == (40, before.updates, before.episodes)
+    assert before.updates > 0
+    assert after.mean_return == before.mean_return
+
+
 def test_calls_are_counted_by_method_and_code(serve: Serve) -> None:
     client = ScriptedClient(serve(), join_request("a"))
     client.weights()

@@ -264,6 +264,7 @@ class HostedLearner:
         policy = PolicySpec.from_json(ready.policy)
         self.config, self.noise_seed, self.policy = ready.config, ready.noise_seed, policy
         self.device = ready.device
+        self.progress = ready.progress or self.progress
         if ready.checkpoint_age is not None:
             self.saved_at = self._clock() - ready.checkpoint_age
         self.form = SegmentFormat.of(policy)

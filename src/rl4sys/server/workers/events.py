@@ -4,8 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, BinaryIO, TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class LearnerProgress:
+    """How far the learner is: every record below `position` is folded."""
+
+    position: int
+    steps: int
+    updates: int
+    episodes: int
+    mean_return: float | None
+    unused: Mapping[str, int] = field(default_factory=dict)
+    metrics: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +37,8 @@ class Ready:
     """The torch device."""
     checkpoint_age: float | None = None
     """Age in seconds of the checkpoint that it was restored from; None without one."""
+    progress: LearnerProgress | None = None
+    """What it had learned before this start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +47,6 @@ class Published:
 
     version: int
     blob: bytes = b""
-
-
-@dataclass(frozen=True, slots=True)
-class LearnerProgress:
-    """How far the learner is: every record below `position` is folded."""
-
-    position: int
-    steps: int
-    updates: int
-    episodes: int
-    mean_return: float | None
-    unused: Mapping[str, int] = field(default_factory=dict)
-    metrics: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,7 @@ def write_event(file: BinaryIO, event: Event) -> None:
     """Write an event: its line, then the weights."""
     values = {part.name: getattr(event, part.name) for part in fields(event) if part.name != "blob"}
     blob = event.blob if isinstance(event, Ready | Published) else b""
-    file.write(json.dumps([type(event).__name__, len(blob), values]).encode() + b"\n" + blob)
+    file.write(json.dumps([type(event).__name__, len(blob), values], default=asdict).encode() + b"\n" + blob)
     file.flush()
 
 
@@ -118,6 +120,8 @@ def read_event(file: BinaryIO) -> Event | None:
     if not line.endswith(b"\n"):
         return None
     kind, length, values = json.loads(line)
+    if isinstance(progress := values.get("progress"), dict):
+        values["progress"] = LearnerProgress(**progress)
     event = _KINDS[kind](**values)
     if not isinstance(event, Ready | Published):
         return event

@@ -76,6 +76,7 @@ class Fold:
             position=self.position,
             device=str(self._device),
             checkpoint_age=self._checkpoint_age,
+            progress=self.progress(),
             blob=newest.blob.tobytes(),
         )
 

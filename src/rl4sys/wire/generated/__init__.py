@@ -1,4 +1,4 @@
 """Written by `make proto` from `proto/rl4sys/v1`: do not edit."""
 
-SOURCES_SHA256 = "3e7ff37ed910de70ddcc96421fcf5e0393b85801aacf94e58f06c42fc3540506"
+SOURCES_SHA256 = "13cf33a99e2e0ad3c750f4eb24c871f938ff41fea31d70164b72f3fce0481f03"
 """Of the proto files that this code was made from."""

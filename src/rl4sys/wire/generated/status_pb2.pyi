@@ -61,7 +61,7 @@ class StatusReply(_message.Message):
     def __init__(self, server: _Optional[_Union[ServerStatus, _Mapping]] = ..., learners: _Optional[_Iterable[_Union[LearnerStatus, _Mapping]]] = ..., clients: _Optional[_Iterable[_Union[ClientStatus, _Mapping]]] = ...) -> None: ...
 
 class ServerStatus(_message.Message):
-    __slots__ = ("software", "protocol", "state", "problem", "uptime_seconds", "durability", "cpu", "memory_bytes", "data_bytes", "disk_free_bytes", "connected_clients", "failed_calls", "cpu_seconds", "calls", "unlisted_clients")
+    __slots__ = ("software", "protocol", "state", "problem", "uptime_seconds", "durability", "cpu", "memory_bytes", "data_bytes", "disk_free_bytes", "connected_clients", "failed_calls", "cpu_seconds", "calls", "unlisted_clients", "warnings", "alerts")
     class FailedCallsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -84,6 +84,8 @@ class ServerStatus(_message.Message):
     CPU_SECONDS_FIELD_NUMBER: _ClassVar[int]
     CALLS_FIELD_NUMBER: _ClassVar[int]
     UNLISTED_CLIENTS_FIELD_NUMBER: _ClassVar[int]
+    WARNINGS_FIELD_NUMBER: _ClassVar[int]
+    ALERTS_FIELD_NUMBER: _ClassVar[int]
     software: str
     protocol: int
     state: ServerState
@@ -99,7 +101,21 @@ class ServerStatus(_message.Message):
     cpu_seconds: float
     calls: _containers.RepeatedCompositeFieldContainer[CallCount]
     unlisted_clients: int
-    def __init__(self, software: _Optional[str] = ..., protocol: _Optional[int] = ..., state: _Optional[_Union[ServerState, str]] = ..., problem: _Optional[str] = ..., uptime_seconds: _Optional[float] = ..., durability: _Optional[str] = ..., cpu: _Optional[float] = ..., memory_bytes: _Optional[int] = ..., data_bytes: _Optional[int] = ..., disk_free_bytes: _Optional[int] = ..., connected_clients: _Optional[int] = ..., failed_calls: _Optional[_Mapping[str, int]] = ..., cpu_seconds: _Optional[float] = ..., calls: _Optional[_Iterable[_Union[CallCount, _Mapping]]] = ..., unlisted_clients: _Optional[int] = ...) -> None: ...
+    warnings: _containers.RepeatedScalarFieldContainer[str]
+    alerts: _containers.RepeatedCompositeFieldContainer[FiringAlert]
+    def __init__(self, software: _Optional[str] = ..., protocol: _Optional[int] = ..., state: _Optional[_Union[ServerState, str]] = ..., problem: _Optional[str] = ..., uptime_seconds: _Optional[float] = ..., durability: _Optional[str] = ..., cpu: _Optional[float] = ..., memory_bytes: _Optional[int] = ..., data_bytes: _Optional[int] = ..., disk_free_bytes: _Optional[int] = ..., connected_clients: _Optional[int] = ..., failed_calls: _Optional[_Mapping[str, int]] = ..., cpu_seconds: _Optional[float] = ..., calls: _Optional[_Iterable[_Union[CallCount, _Mapping]]] = ..., unlisted_clients: _Optional[int] = ..., warnings: _Optional[_Iterable[str]] = ..., alerts: _Optional[_Iterable[_Union[FiringAlert, _Mapping]]] = ...) -> None: ...
+
+class FiringAlert(_message.Message):
+    __slots__ = ("name", "learner", "text", "seconds")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    LEARNER_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    learner: str
+    text: str
+    seconds: float
+    def __init__(self, name: _Optional[str] = ..., learner: _Optional[str] = ..., text: _Optional[str] = ..., seconds: _Optional[float] = ...) -> None: ...
 
 class CallCount(_message.Message):
     __slots__ = ("method", "code", "count")
