@@ -30,12 +30,16 @@ def message_values(message: Message) -> dict[str, Any]:
         elif isinstance(value, Mapping):
             found[field.name] = dict(sorted(value.items()))
         elif field.message_type is None:
-            found[field.name] = value
-        elif isinstance(value, Sequence):
+            found[field.name] = list(value) if _is_list(value) else value
+        elif _is_list(value):
             found[field.name] = [message_values(each) for each in value]
         else:
             found[field.name] = message_values(value)
     return found
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
 def summary(status: Mapping[str, Any]) -> list[str]:

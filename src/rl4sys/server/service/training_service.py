@@ -136,7 +136,7 @@ class TrainingService:
 
     def report(self, request: training_pb2.ReportRequest, caller: Caller = ANYONE) -> training_pb2.ReportReply:
         """Take the health of a client, and answer what it has to know."""
-        with self._call("Report"):
+        with self._call("Report", caller):
             return take_report(self._sessions.get(request.session, caller), request, self._clock())
 
     def status(self, request: status_pb2.StatusRequest, caller: Caller = ANYONE) -> status_pb2.StatusReply:
