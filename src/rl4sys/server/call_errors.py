@@ -26,6 +26,11 @@ def exhausted(reason: FailureReason, message: str, retry_after_ms: int) -> CallF
     return CallFailed(Code.RESOURCE_EXHAUSTED, message, Failure(reason, retry_after_ms))
 
 
+def cancelled() -> CallFailed:
+    """The client is gone, and nobody reads the answer."""
+    return CallFailed(Code.CANCELLED, "The client ended the call.")
+
+
 def draining() -> CallFailed:
     """The server is shutting down."""
     return unavailable(

@@ -71,6 +71,8 @@ class ServiceLimits(Config):
     """Bytes of the algorithm parameters in a join request."""
     join_seconds: float = Field(60.0, gt=0)
     """How long Join waits for a learner to be created or restored."""
+    unclaimed_seconds: float = Field(60.0, gt=0)
+    """How long a new learner is kept if the client that asked for it is gone before the answer."""
     commit_seconds: float = Field(30.0, gt=0)
     """How long Push waits for the disk."""
     report_seconds: float = Field(5.0, ge=0)

@@ -8,11 +8,13 @@ import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import TracebackType
 
 from rl4sys.atomic_files import make_directory, sync_directory
 from rl4sys.file_lock import FileLock
 from rl4sys.records import Durability, LogBroken, LogFull, RecordsDamaged
 from rl4sys.server.call_errors import exhausted, unavailable
+from rl4sys.server.learners.claims import Claims, is_unclaimed, mark_unclaimed
 from rl4sys.server.learners.hosted_learner import HostedLearner
 from rl4sys.server.learners.learner_setup import LearnerSetup, SetupDamaged, is_learner
 from rl4sys.server.learners.worker_starts import StartQueue
@@ -23,6 +25,8 @@ from rl4sys.wire import FailureReason
 _log = logging.getLogger(__name__)
 
 _STORAGE_RETRY_MS = 1_000
+_REMOVAL_RETRY_MS = 1_000
+_REMOVAL_SECONDS = 2.0
 _SHARED = "shared~"
 
 
@@ -58,10 +62,15 @@ class Learners:
         self._lock_file = _hold(data / "lock")
         self._lock = threading.Lock()
         self._learners: dict[str, HostedLearner] = {}
+        self._claims = Claims()
+        self._removing: set[str] = set()
         self.problems: dict[str, str] = {}
         """Learners that could not be opened, and why; they do not affect the others."""
         for directory in sorted(self._directory.iterdir()):
-            if is_learner(directory):
+            if is_unclaimed(directory):
+                # No client was ever told about it: the server ended while it was being created.
+                shutil.rmtree(directory, ignore_errors=True)
+            elif is_learner(directory):
                 self._resume(directory)
             elif (directory / "log").is_dir():
                 self.problems[directory.name] = (
@@ -79,15 +88,26 @@ class Learners:
         with self._lock:
             return self._learners.get(name)
 
+    def joining(self, name: str) -> JoinUnderway:
+        """A join of this learner: if it made the learner and is not answered, nothing is left of it."""
+        return JoinUnderway(self, name)
+
     def find_or_make(self, setup: LearnerSetup) -> HostedLearner:
-        """The learner with the name of the setup; a new one if there is none."""
+        """The learner with the name of the setup; a new one, not claimed yet, if there is none."""
         with self._lock:
             known = self._learners.get(setup.learner)
             if known is not None:
                 return known
+            if setup.learner in self._removing:
+                raise unavailable(
+                    f"An earlier learner '{setup.learner}' is being removed. Join again.",
+                    retry_after_ms=_REMOVAL_RETRY_MS,
+                )
             self._require_quota(setup.owner)
             try:
-                return self._host(self._create(setup))
+                learner = self._host(self._create(setup))
+                self._claims.made(setup.learner)
+                return learner
             except (OSError, LogFull, LogBroken) as error:
                 raise unavailable(
                     f"The learner '{setup.learner}' cannot be stored: {error}. Free space on the disk of the server.",
@@ -95,14 +115,42 @@ class Learners:
                     _STORAGE_RETRY_MS,
                 ) from error
 
-    def forget(self, learner: HostedLearner) -> None:
-        """Remove a learner that could not be created; nothing was ever stored for it."""
+    def tidy(self) -> None:
+        """Remove learners that no client claimed in time; called every now and then."""
         with self._lock:
-            if self._learners.get(learner.name) is not learner or learner.inbox.stored.position:
+            abandoned = self._claims.abandoned(self._clock() - self._options.limits.unclaimed_seconds)
+        for name in abandoned:
+            _log.info("Learner %s is removed: no client waited for it.", name, extra={"learner": name})
+            self._remove(name)
+
+    def _enter_join(self, name: str) -> None:
+        with self._lock:
+            self._claims.enter(name)
+
+    def _leave_join(self, name: str, error: BaseException | None) -> None:
+        with self._lock:
+            is_refused = self._claims.leave(name, error, self._clock())
+        if is_refused:
+            self._remove(name)
+
+    def _claim(self, name: str) -> None:
+        with self._lock:
+            self._claims.claim(name, self._directory / name)
+
+    def _remove(self, name: str) -> None:
+        """Remove a learner that no client knows: its process and its directory."""
+        with self._lock:
+            learner = self._learners.pop(name, None)
+            self._claims.forget(name)
+            if learner is None:
                 return
-            del self._learners[learner.name]
-            learner.close(1.0)
-            shutil.rmtree(self._directory / learner.name, ignore_errors=True)
+            self._removing.add(name)
+        try:
+            learner.close(_REMOVAL_SECONDS)
+            shutil.rmtree(self._directory / name, ignore_errors=True)
+        finally:
+            with self._lock:
+                self._removing.discard(name)
 
     def close(self, timeout: float) -> None:
         """End all workers at once, and release the directory."""
@@ -140,6 +188,7 @@ class Learners:
         # Without a setup and a log it is what a crash left of a learner that was never used.
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir()
+        mark_unclaimed(directory)
         setup.write(directory)
         sync_directory(self._directory)
         _log.info("Learner %s is created: %s.", setup.learner, setup.algorithm, extra={"learner": setup.learner})
@@ -159,6 +208,26 @@ class Learners:
         learner = HostedLearner(directory, self._options, self._clock, self._start_queue, self._fork_server)
         self._learners[learner.name] = learner
         return learner
+
+
+class JoinUnderway:
+    """A join between the request and its answer, as a context manager."""
+
+    def __init__(self, learners: Learners, name: str) -> None:
+        self._learners, self._name = learners, name
+
+    def claim(self) -> None:
+        """The client is told about the learner now."""
+        self._learners._claim(self._name)
+
+    def __enter__(self) -> JoinUnderway:
+        self._learners._enter_join(self._name)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._learners._leave_join(self._name, error)
 
 
 def _hold(path: Path) -> FileLock:

@@ -174,7 +174,6 @@ def _await_policy(learner: HostedLearner, learners: Learners, limits: ServiceLim
         raise draining()
     match learner.condition:
         case Condition.REFUSED:
-            learners.forget(learner)
             raise invalid(f"The learner '{learner.name}' cannot be created: {learner.problem}")
         case Condition.FAILED:
             raise precondition(

@@ -13,10 +13,11 @@ from pathlib import Path
 from rl4sys.server.access.caller import ANYONE, Caller, Role
 from rl4sys.server.access.quotas import Quotas
 from rl4sys.server.access.sessions import Session, Sessions
-from rl4sys.server.call_errors import draining, exhausted, unavailable
-from rl4sys.server.learners.learners import Learners
+from rl4sys.server.call_errors import cancelled, draining, exhausted, unavailable
+from rl4sys.server.learners.learners import Learners, learner_name
 from rl4sys.server.options import ServiceOptions
 from rl4sys.server.service.act import PolicyRuntimes
+from rl4sys.server.service.housekeeping import Housekeeping
 from rl4sys.server.service.join import agreed_protocol, find_learner, policy_for_client
 from rl4sys.server.service.push import Push, repair
 from rl4sys.server.service.report import take_report
@@ -51,6 +52,7 @@ class TrainingService:
         self._runtimes = PolicyRuntimes(self._limits.max_act_rows)
         self._reporter = StatusReporter(self._learners, self._sessions, self.options.durability, clock)
         self._lock = threading.Lock()
+        self._housekeeping = Housekeeping(self._learners.tidy)
         self._watchers: Counter[str] = Counter()
         """By token."""
         self._calls = 0
@@ -59,15 +61,24 @@ class TrainingService:
         self.calls: Counter[tuple[str, str]] = Counter()
         """Calls that ended, by method and the name of the code; a Watch counts when it starts."""
 
-    def join(self, request: training_pb2.JoinRequest, caller: Caller = ANYONE) -> training_pb2.JoinReply:
-        """Find or create the learner of a client."""
-        with self._call("Join", caller):
+    def join(
+        self,
+        request: training_pb2.JoinRequest,
+        caller: Caller = ANYONE,
+        is_cancelled: Callable[[], bool] = lambda: False,
+    ) -> training_pb2.JoinReply:
+        """Find or create the learner of a client. A join that is refused or cancelled creates nothing."""
+        name = learner_name(request.client, request.policy_id)
+        with self._call("Join", caller), self._learners.joining(name) as underway:
             protocol = agreed_protocol(request)
             caller.require(request.client, request.policy_id)
             learner = find_learner(request, self._learners, self.options, caller)
             if learner.policy is None or learner.form is None:
                 raise unavailable(f"The learner '{learner.name}' has no policy yet. Join again.")
             explore = policy_for_client(request, learner.policy)
+            if is_cancelled():
+                raise cancelled()
+            underway.claim()
             session = self._sessions.open(request, learner, learner.form, caller)
             _log.info(
                 "Client %s joined learner %s.",
@@ -171,6 +182,7 @@ class TrainingService:
             learner.announce()
         with self._idle:
             self._idle.wait_for(lambda: self._calls == 0, timeout / 2)
+        self._housekeeping.close()
         self._learners.close(timeout / 2)
 
     def __enter__(self) -> TrainingService:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from concurrent.futures import Executor
 from contextlib import suppress
@@ -68,7 +69,13 @@ class TrainingServicer:
 
     async def _join(self, data: bytes, context: Context) -> training_pb2.JoinReply:
         caller, request = self._received("Join", training_pb2.JoinRequest, data, context)
-        return await _in(self._threads, self._service.join, request, caller)
+        is_cancelled = threading.Event()
+        try:
+            return await _in(self._threads, self._service.join, request, caller, is_cancelled.is_set)
+        except asyncio.CancelledError:
+            # The thread goes on, and must not leave a learner that no client knows.
+            is_cancelled.set()
+            raise
 
     async def _push(self, data: bytes, context: Context) -> training_pb2.PushReply:
         # A few more than are accepted, so that the service can report how many there were.
