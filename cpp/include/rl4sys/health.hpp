@@ -17,6 +17,8 @@ struct Health {
     std::string learner;
     /// The version of the weights in use; absent before the first policy.
     std::optional<std::uint64_t> version;
+    /// Identifies the history of the weights, within which versions only increase; empty if the server knows none.
+    std::string lineage;
     /// Seconds since that version arrived.
     std::optional<double> age;
     /// Actions chosen by the policy since the start.

@@ -49,10 +49,18 @@ Core::Core(ClientSettings settings, std::shared_ptr<wire::Transport> transport, 
       clock_(start.clock),
       queue_(settings_.outbox_bytes / 4, settings_.overflow, status_,
              std::min(settings_.send_interval, longest_linger)),
-      shared_{newest_,    queue_, status_, settings_.max_segment_length, settings_.reward_window, std::move(fallback),
-              start.seed, forks()},
+      shared_{newest_,
+              queue_,
+              status_,
+              rules_,
+              settings_.max_segment_length,
+              settings_.reward_window,
+              std::move(fallback),
+              start.seed,
+              forks()},
       lanes_(shared_, settings_.client_id, start.first_episode),
-      shared_session_(transport_, settings_),
+      shared_session_(transport_, settings_, start.epoch, newest_,
+                      [this](const OpenSession& opened) { joined(opened); }),
       courier_(outbox_for(settings_, start.epoch),
                {settings_.send_interval, settings_.send_frequency, std::min(eager_bytes, settings_.outbox_bytes / 2)},
                random_source(start.epoch), shared_session_, transport_, settings_.timeout, clock_, status_,
@@ -67,6 +75,12 @@ Core::Core(ClientSettings settings, std::shared_ptr<wire::Transport> transport, 
           },
           start.refused_seconds),
       encoder_(queue_, courier_, status_) {}
+
+void Core::joined(const OpenSession& opened) {
+    rules_.keeps_other_lineage = opened.keeps_other_lineage;
+    rules_.accepts_fallback = opened.accepts_fallback;
+    rules_.record_share = opened.record_share;
+}
 
 void Core::run() {
     const auto start = [this](const char* name, std::function<void()> work) {
@@ -98,6 +112,7 @@ Health Core::health() const {
     if (const SharedSnapshot snapshot = newest_.get()) {
         health.learner = snapshot->learner;
         health.version = snapshot->version;
+        health.lineage = snapshot->lineage;
         health.age = clock_() - newest_.since();
     }
     const OutboxCounts outbox = courier_.counts();
@@ -151,20 +166,12 @@ void Core::close(double timeout) {
 }
 
 std::optional<std::string> Core::wait_for_policy(double timeout) {
-    const double deadline = clock_() + timeout;
-    while (!has_policy() && !status_.stopped()) {
-        const double left = deadline - clock_();
-        if (left <= 0.0) {
-            break;
-        }
-        newest_.wait(left);
-    }
+    newest_.wait(timeout, [this] { return watcher_.has_caught_up() || status_.stopped(); });
     return status_.stopped();
 }
 
 void Core::use_cached_policy() {
-    const SharedSnapshot snapshot = cache_ ? cache_->load() : nullptr;
-    if (snapshot && !has_policy()) {
+    if (const SharedSnapshot snapshot = cache_ ? cache_->load() : nullptr) {
         newest_.publish(snapshot, clock_());
     }
 }

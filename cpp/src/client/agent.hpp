@@ -43,21 +43,25 @@ public:
     Health health() const;
     bool flush(double timeout);
     void close(double timeout);
-    /// Wait for a policy; returns the error that prevents one, if there is one.
-    std::optional<std::string> wait_for_policy(double timeout);
-    /// Act with the cached policy until the server sends a newer one.
+    /// Act with the cached policy until the server sends a newer one. Call it before `run`: the server has to know
+    /// which policy it would replace.
     void use_cached_policy();
+    /// Wait for the server and its policy; returns the error that prevents it, if there is one.
+    std::optional<std::string> wait_for_policy(double timeout);
     bool has_policy() const { return newest_.generation() > 0; }
     bool is_forked() const;
     const ClientSettings& settings() const { return settings_; }
     std::string last_error() const { return status_.last_error(); }
 
 private:
+    void joined(const OpenSession& opened);
+
     ClientSettings settings_;
     std::shared_ptr<wire::Transport> transport_;
     Clock clock_;
     AgentStatus status_;
     NewestSnapshot newest_;
+    ActingRules rules_;
     SegmentQueue queue_;
     SharedState shared_;
     LaneAllocator lanes_;

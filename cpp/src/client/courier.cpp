@@ -116,6 +116,13 @@ void Courier::deliver() {
     wire::PushReply reply;
     try {
         opened = shared_session_.open();
+        if (opened->keeps_other_lineage) {
+            // The server would refuse this experience for ever, and an operator may still restore its lineage.
+            const std::lock_guard lock(mutex_);
+            delivery_.failed(CallFailed(Code::Unavailable, "The learner has another lineage."), clock_(),
+                             refused_seconds_);
+            return;
+        }
         std::optional<wire::PushRequest> request;
         {
             const std::lock_guard lock(mutex_);

@@ -270,7 +270,12 @@ void Lane::without_last(const std::string& reason) {
 
 void Lane::post(SegmentBufferList& sealed) {
     while (!sealed.empty()) {
-        shared_.queue.post(sealed.pop_front());
+        if (shared_.rules.keeps_other_lineage.load(std::memory_order_relaxed)) {
+            shared_.queue.give_back(sealed.pop_front());
+            shared_.status.drop("other_lineage");
+        } else {
+            shared_.queue.post(sealed.pop_front());
+        }
     }
 }
 

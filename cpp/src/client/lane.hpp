@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "client/acting_rules.hpp"
 #include "client/agent_status.hpp"
 #include "client/observation_reader.hpp"
 #include "client/segment_queue.hpp"
@@ -25,6 +26,7 @@ struct SharedState {
     NewestSnapshot& newest;
     SegmentQueue& queue;
     AgentStatus& status;
+    const ActingRules& rules;
     std::size_t longest = 0;  ///< Most steps of one segment.
     std::size_t reward_window = 0;
     Fallback fallback;

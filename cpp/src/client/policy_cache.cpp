@@ -62,6 +62,11 @@ SharedSnapshot parsed(const std::string& contents) {
         throw std::runtime_error("its schema hash is missing");
     }
     snapshot->learner = head.at("learner").get<std::string>();
+    // Files of earlier versions have no lineage and no exploit policy.
+    snapshot->lineage = head.value("lineage", std::string());
+    if (const auto exploit = head.find("exploit"); exploit != head.end() && exploit->is_string()) {
+        snapshot->exploit = std::make_shared<const PolicySpec>(policy_from_json(exploit->get<std::string>()));
+    }
     snapshot->version = head.at("version").get<std::uint64_t>();
     snapshot->max_steps = head.at("max_steps").get<std::size_t>();
     return snapshot;
@@ -127,13 +132,17 @@ void PolicyCache::save() {
         return;
     }
     const Weights& weights = *snapshot->weights;
-    const Json head{{"format", format},
-                    {"spec", policy_to_json(*snapshot->spec)},
-                    {"schema_hash", hex_of(snapshot->schema_hash)},
-                    {"learner", snapshot->learner},
-                    {"version", snapshot->version},
-                    {"max_steps", snapshot->max_steps},
-                    {"sha256", to_hex(sha256(weights))}};
+    Json head{{"format", format},
+              {"spec", policy_to_json(*snapshot->spec)},
+              {"schema_hash", hex_of(snapshot->schema_hash)},
+              {"learner", snapshot->learner},
+              {"lineage", snapshot->lineage},
+              {"version", snapshot->version},
+              {"max_steps", snapshot->max_steps},
+              {"sha256", to_hex(sha256(weights))}};
+    if (snapshot->exploit) {
+        head["exploit"] = policy_to_json(*snapshot->exploit);
+    }
     std::string contents = head.dump() + "\n";
     contents.append(reinterpret_cast<const char*>(weights.data()), sizeof(float) * weights.size());
     try {

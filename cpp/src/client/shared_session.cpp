@@ -19,6 +19,11 @@ constexpr std::size_t message_slack = std::size_t{8} << 10;
 constexpr std::size_t per_array = 16;
 constexpr std::size_t otherwise_steps = std::size_t{1} << 16;
 
+/// The share of episodes to record; 1 where the server sent none or nonsense.
+double share_of(double sent) {
+    return sent > 0.0 && sent < 1.0 ? sent : 1.0;
+}
+
 /// Most segments of one request, the only one outstanding at a time; a limit of 0 is not set.
 std::size_t most_segments(const wire::Limits& limits) {
     const std::uint32_t pushed = limits.max_push_segments == 0 ? 1 : limits.max_push_segments;
@@ -67,7 +72,7 @@ bool is_same(const ActionSpec& one, const ActionSpec& other) {
            std::get<BoxAction>(one).high == std::get<BoxAction>(other).high;
 }
 
-wire::JoinRequest join_request(const ClientSettings& settings) {
+wire::JoinRequest join_request(const ClientSettings& settings, std::uint64_t epoch) {
     wire::JoinRequest request;
     request.client = settings.client_id;
     request.policy_id = settings.policy_id;
@@ -80,6 +85,7 @@ wire::JoinRequest join_request(const ClientSettings& settings) {
     std::sort(request.ops.begin(), request.ops.end());
     request.heads = known_heads();
     request.software = "rl4sys-cpp/" RL4SYS_VERSION;
+    request.epoch = epoch;
     return request;
 }
 
@@ -102,7 +108,13 @@ OpenSession::OpenSession(wire::JoinReply reply) {
         std::clamp<std::size_t>(reply.limits.max_message_bytes, least_message, largest_message);
     session = {std::move(reply.session), std::move(reply.learner), message_bytes, most_segments(reply.limits)};
     schema_hash = std::move(reply.schema_hash);
+    lineage = std::move(reply.lineage);
+    replaced_lineages = std::move(reply.replaced_lineages);
     version = reply.version;
+    control = std::move(reply.control);
+    report_seconds = reply.report_seconds;
+    record_share = share_of(reply.record_share);
+    accepts_fallback = reply.accepts_fallback;
     max_steps =
         std::min<std::size_t>(reply.limits.max_segment_steps == 0 ? otherwise_steps : reply.limits.max_segment_steps,
                               steps_of_a_message(reply.schema, message_bytes));
@@ -119,12 +131,29 @@ OpenSession::OpenSession(wire::JoinReply reply) {
                                  std::to_string(most_taken_weights) + " can be sent.");
         }
         // A policy that cannot be run is refused here, once, and not in a decision.
-        const Policy trial(*reply.explore, std::make_shared<const Weights>(weight_count));
+        const auto weights = std::make_shared<const Weights>(weight_count);
+        const Policy trial(*reply.explore, weights);
+        if (reply.exploit) {
+            const Policy other(*reply.exploit, weights);
+            if (!(reply.exploit->program.inputs == reply.explore->program.inputs) ||
+                !is_same(reply.exploit->action, reply.explore->action)) {
+                throw std::invalid_argument("its exploit policy has other observations or actions.");
+            }
+        }
     } catch (const std::invalid_argument& error) {
         throw ContractViolation(std::string("The server's policy cannot be run here: ") + error.what());
     }
     spec = std::make_shared<const PolicySpec>(std::move(*reply.explore));
+    if (reply.exploit) {
+        exploit = std::make_shared<const PolicySpec>(std::move(*reply.exploit));
+    }
     form = std::make_shared<const wire::SegmentFormat>(std::move(reply.schema));
+}
+
+bool OpenSession::follows(const Snapshot& snapshot) const {
+    const std::string& present = snapshot.lineage;
+    return present.empty() || lineage.empty() || present == lineage ||
+           std::find(replaced_lineages.begin(), replaced_lineages.end(), present) != replaced_lineages.end();
 }
 
 bool OpenSession::fits(const Snapshot& snapshot) const {
@@ -132,14 +161,26 @@ bool OpenSession::fits(const Snapshot& snapshot) const {
            (snapshot.spec == spec || policy_to_json(*snapshot.spec) == spec_text);
 }
 
-SharedSession::SharedSession(std::shared_ptr<wire::Transport> transport, const ClientSettings& settings)
-    : transport_(std::move(transport)), request_(join_request(settings)), timeout_(settings.timeout) {}
+SharedSession::SharedSession(std::shared_ptr<wire::Transport> transport, const ClientSettings& settings,
+                             std::uint64_t epoch, const NewestSnapshot& newest, OnJoin on_join)
+    : transport_(std::move(transport)),
+      request_(join_request(settings, epoch)),
+      timeout_(settings.timeout),
+      newest_(newest),
+      on_join_(std::move(on_join)) {}
 
 std::shared_ptr<const OpenSession> SharedSession::open() {
     const std::lock_guard lock(joining_);
     if (!opened_) {
-        auto opened = std::make_shared<const OpenSession>(transport_->join(request_, timeout_));
+        const SharedSnapshot present = newest_.get();
+        request_.lineage = present ? present->lineage : "";
+        request_.have = present ? std::optional(present->version) : std::nullopt;
+        auto opened = std::make_shared<OpenSession>(transport_->join(request_, timeout_));
         require_wanted(*opened);
+        opened->keeps_other_lineage = present && !opened->follows(*present);
+        if (on_join_) {
+            on_join_(*opened);
+        }
         opened_ = std::move(opened);
     }
     return opened_;

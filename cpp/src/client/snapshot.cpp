@@ -29,16 +29,15 @@ void NewestSnapshot::publish(SharedSnapshot snapshot, double now) {
 
 void NewestSnapshot::wake() {
     {
+        // A waiting thread either sees what changed, or is waiting already.
         const std::lock_guard lock(mutex_);
-        ++wakes_;
     }
     published_.notify_all();
 }
 
-void NewestSnapshot::wait(double seconds) {
+void NewestSnapshot::wait(double seconds, const std::function<bool()>& holds) {
     std::unique_lock lock(mutex_);
-    const std::uint64_t wakes = wakes_;
-    published_.wait_for(lock, length_of(seconds), [&] { return snapshot_ != nullptr || wakes_ != wakes; });
+    published_.wait_for(lock, length_of(seconds), holds);
 }
 
 }  // namespace rl4sys::client

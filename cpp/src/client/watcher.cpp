@@ -3,6 +3,8 @@
 #include <optional>
 #include <utility>
 
+#include "rl4sys/log.hpp"
+
 namespace rl4sys::client {
 namespace {
 
@@ -97,9 +99,26 @@ void Watcher::stop() {
     }
 }
 
+void Watcher::rejoin() {
+    std::shared_ptr<wire::Stream<wire::NewVersion>> watching;
+    {
+        const std::lock_guard lock(mutex_);
+        rejoining_ = true;
+        watching = watching_;
+    }
+    if (watching) {
+        watching->cancel();
+    }
+}
+
 bool Watcher::is_stopping() const {
     const std::lock_guard lock(mutex_);
     return stopping_;
+}
+
+bool Watcher::is_rejoining() const {
+    const std::lock_guard lock(mutex_);
+    return rejoining_;
 }
 
 void Watcher::pause(double seconds) {
@@ -112,6 +131,9 @@ void Watcher::catch_up(const SharedOpenSession& opened) {
     const SharedSnapshot snapshot = newest_.get();
     if (std::exchange(joined_, opened) != opened) {
         status_.succeeded(Caller::Watcher);
+        if (snapshot && opened->keeps_other_lineage) {
+            keep_other_lineage(*opened, *snapshot);
+        }
     }
     if (opened == caught_up_ && snapshot) {
         if (status_.connected()) {
@@ -119,13 +141,29 @@ void Watcher::catch_up(const SharedOpenSession& opened) {
         }
         // A silent watch does not show whether the server is back; this call does.
         pull(*opened, snapshot);
+    } else if (snapshot && opened->keeps_other_lineage) {
+        // Another history: nothing of it is used.
+    } else if (snapshot && opened->continues(*snapshot) && snapshot->version >= opened->version) {
+        // The server has not caught up with what it had sent, or there is nothing new.
     } else if (!snapshot || !opened->fits(*snapshot) || snapshot->version > opened->version) {
         pull(*opened, nullptr);
     } else if (snapshot->version < opened->version) {
         pull(*opened, snapshot);
     }
     caught_up_ = opened;
+    has_caught_up_ = true;
+    newest_.wake();
     status_.succeeded(Caller::Watcher);
+}
+
+void Watcher::keep_other_lineage(const OpenSession& opened, const Snapshot& snapshot) {
+    const std::string message =
+        "The learner '" + opened.session.learner + "' has lineage " + opened.lineage + ", version " +
+        std::to_string(opened.version) + "; this client acts with version " + std::to_string(snapshot.version) +
+        " of lineage " + snapshot.lineage +
+        ", keeps it and records nothing. Restore the learner's data, or accept its new lineage on the server.";
+    status_.note(message);
+    log(LogLevel::Error, message);
 }
 
 void Watcher::watch(const OpenSession& opened) {
@@ -133,8 +171,8 @@ void Watcher::watch(const OpenSession& opened) {
     if (!snapshot) {
         return;
     }
-    const std::shared_ptr<wire::Stream<wire::NewVersion>> watching =
-        transport_->watch({opened.session.id, snapshot->version, largest_pushed});
+    const std::shared_ptr<wire::Stream<wire::NewVersion>> watching = transport_->watch(
+        {opened.session.id, snapshot->version, opened.keeps_other_lineage ? 0 : largest_pushed, true});
     {
         const std::lock_guard lock(mutex_);
         if (stopping_) {
@@ -150,8 +188,21 @@ void Watcher::watch(const OpenSession& opened) {
             watcher.watching_.reset();
         }
     } const forget{*this};
-    while (auto news = watching->next()) {
+    while (!is_rejoining()) {
+        auto news = watching->next();
+        if (!news) {
+            break;
+        }
         receive(opened, std::move(*news));
+    }
+    bool rejoins = false;
+    {
+        const std::lock_guard lock(mutex_);
+        rejoins = std::exchange(rejoining_, false);
+    }
+    if (rejoins) {
+        shared_session_.forget(opened);
+        backoff_.succeeded();
     }
 }
 
@@ -159,7 +210,10 @@ void Watcher::receive(const OpenSession& opened, wire::NewVersion news) {
     backoff_.succeeded();
     status_.succeeded(Caller::Watcher);
     const SharedSnapshot snapshot = newest_.get();
-    if (!snapshot || news.version == snapshot->version) {
+    if (!snapshot || opened.keeps_other_lineage || news.version == snapshot->version) {
+        return;
+    }
+    if (opened.continues(*snapshot) && news.version < snapshot->version) {
         return;
     }
     if (news.version < snapshot->version || !news.patch) {
@@ -205,6 +259,9 @@ void Watcher::pull(const OpenSession& opened, const SharedSnapshot& have) {
 void Watcher::apply(const OpenSession& opened, const SharedSnapshot& base, const wire::NextChunk& next,
                     std::optional<std::uint64_t> target) {
     const SharedSnapshot present = newest_.get();
+    if (present && opened.keeps_other_lineage) {
+        return;
+    }
     const bool same = present && opened.fits(*present);
     const Patch patch = wire::decode_patch(next, opened.weight_count);
     if (patch.base && (!base || *patch.base != base->version)) {
@@ -214,6 +271,10 @@ void Watcher::apply(const OpenSession& opened, const SharedSnapshot& base, const
     if (target && patch.target != *target) {
         throw PatchMismatch("The patch leads to version " + std::to_string(patch.target) + "; " +
                             std::to_string(*target) + " was announced. Pull in full.");
+    }
+    if (present && opened.continues(*present) && patch.target <= present->version) {
+        // The server has not caught up with what it had sent.
+        return;
     }
     SharedWeights weights = apply_patch(base ? base->weights.get() : nullptr, patch, opened.weight_count);
     if (!all_finite(*weights)) {
@@ -225,6 +286,8 @@ void Watcher::apply(const OpenSession& opened, const SharedSnapshot& base, const
     snapshot->form = same ? present->form : opened.form;
     snapshot->schema_hash = opened.schema_hash;
     snapshot->learner = opened.session.learner;
+    snapshot->exploit = same ? present->exploit : opened.exploit;
+    snapshot->lineage = opened.lineage;
     snapshot->version = patch.target;
     snapshot->weights = std::move(weights);
     snapshot->max_steps = opened.max_steps;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -47,6 +48,20 @@ public:
     Failure failure;
 };
 
+/// How a client acts. The numbers are those of the proto.
+enum class ActingMode : std::uint8_t { Explore = 1, Exploit = 2, Observe = 3 };
+
+/// What clients have to do, by order of an operator. The numbers are those of the proto.
+enum class ControlMode : std::uint8_t { Follow = 1, Frozen = 2, Off = 3 };
+
+/// An order of an operator; the one with the greatest sequence counts.
+struct Control {
+    ControlMode mode = ControlMode::Follow;
+    std::uint64_t sequence = 0;
+    std::string reason;
+    std::string ordered_by;
+};
+
 /// The request to join: client, policy, algorithm, spaces, and what this client can run.
 struct JoinRequest {
     std::string client;
@@ -59,6 +74,10 @@ struct JoinRequest {
     std::vector<std::string> ops;
     std::vector<HeadKind> heads;
     std::string software;
+    std::uint64_t epoch = 0;
+    std::string lineage;                ///< Of the policy that the client acts with; empty for none.
+    std::optional<std::uint64_t> have;  ///< The version of that policy.
+    ActingMode mode = ActingMode::Explore;
 };
 
 /// The limits of the server; 0 where it did not set one.
@@ -79,6 +98,13 @@ struct JoinReply {
     std::optional<PolicySpec> explore;  ///< Absent when the policy runs only on the server.
     std::uint64_t version = 0;
     Limits limits;
+    std::string lineage;                         ///< Empty from servers that know no lineages.
+    std::vector<std::string> replaced_lineages;  ///< Those that an operator replaced by this one.
+    std::optional<PolicySpec> exploit;           ///< Absent if it cannot be sent.
+    std::optional<Control> control;
+    double report_seconds = 0.0;  ///< 0 if the server takes no reports.
+    double record_share = 0.0;    ///< 0 stands for 1.
+    bool accepts_fallback = false;
 };
 
 struct PushedSegment {
@@ -113,6 +139,7 @@ struct PushReply {
     std::vector<Refusal> refused;
     std::uint32_t retry_after_ms = 0;
     std::uint64_t version = 0;
+    double record_share = 0.0;
 };
 
 struct PullRequest {
@@ -124,6 +151,7 @@ struct WatchRequest {
     std::string session;
     std::uint64_t have = 0;
     std::uint32_t max_patch_bytes = 0;
+    bool control = false;  ///< Whether orders of operators are wanted, too.
 };
 
 /// A patch without its payload.
@@ -142,10 +170,46 @@ struct PatchChunk {
     std::string payload;
 };
 
-/// A version was published.
+/// A version was published, or an operator gave an order.
 struct NewVersion {
     std::uint64_t version = 0;
     std::optional<PatchChunk> patch;
+    std::optional<Control> control;  ///< If there is one, the message is about nothing else.
+};
+
+/// The health of a client, as it is reported. Counters start with the client's process.
+struct ClientReport {
+    std::optional<std::uint64_t> version;
+    std::string lineage;
+    std::string mode;
+    std::uint64_t control_sequence = 0;
+    std::string off;  ///< Why the policy does not decide; empty if it does.
+    std::uint64_t decisions = 0;
+    std::uint64_t fallback_decisions = 0;
+    std::uint64_t bad_inputs = 0;
+    std::uint64_t thinned_episodes = 0;
+    std::uint64_t open_episodes = 0;
+    std::uint64_t backlog_segments = 0;
+    std::uint64_t backlog_bytes = 0;
+    std::map<std::string, std::uint64_t> drops;
+    std::uint64_t late_rewards = 0;
+    std::vector<std::uint64_t> decision_time;  ///< Bucket i: decisions of less than 2^i microseconds.
+    std::string last_error;
+    double uptime_seconds = 0.0;
+};
+
+struct ReportRequest {
+    std::string session;
+    std::uint64_t epoch = 0;
+    ClientReport report;
+};
+
+/// What a client has to know between two reports.
+struct ReportReply {
+    std::optional<Control> control;
+    double record_share = 0.0;
+    std::string warning;
+    std::uint64_t version = 0;
 };
 
 /// Messages of one call.
@@ -171,6 +235,7 @@ public:
     virtual std::unique_ptr<Stream<PatchChunk>> pull(const PullRequest& request, double timeout) = 0;
     /// New versions as they are published. Keepalive, not a deadline, ends the stream when the server is gone.
     virtual std::unique_ptr<Stream<NewVersion>> watch(const WatchRequest& request) = 0;
+    virtual ReportReply report(const ReportRequest& request, double timeout) = 0;
     /// Close the connection; pending and later calls fail as `Cancelled`.
     virtual void close() noexcept = 0;
 };

@@ -21,6 +21,7 @@ enum class FailureReason : std::uint8_t {
     VersionGone = 10,
     Schema = 11,
     AlgorithmForbidden = 12,
+    Limit = 13,
 };
 
 /// Details of a failed call.

@@ -20,6 +20,21 @@ std::string reason_of(v1::RefusalReason reason) {
     }
 }
 
+/// An order; of an unknown mode, the safest: to keep acting with the present version.
+Control control_of(const v1::Control& message) {
+    Control control;
+    switch (message.mode()) {
+        case v1::CONTROL_MODE_UNSPECIFIED:
+        case v1::CONTROL_MODE_FOLLOW: control.mode = ControlMode::Follow; break;
+        case v1::CONTROL_MODE_OFF: control.mode = ControlMode::Off; break;
+        default: control.mode = ControlMode::Frozen; break;
+    }
+    control.sequence = message.sequence();
+    control.reason = message.reason();
+    control.ordered_by = message.ordered_by();
+    return control;
+}
+
 PatchHeader header_of(const v1::PatchHeader& message) {
     PatchHeader header;
     if (message.has_base()) {
@@ -59,6 +74,12 @@ v1::JoinRequest to_message(const JoinRequest& request) {
         message.add_heads(static_cast<v1::HeadKind>(head));
     }
     message.set_software(request.software);
+    message.set_epoch(request.epoch);
+    message.set_lineage(request.lineage);
+    if (request.have) {
+        message.set_have(*request.have);
+    }
+    message.set_mode(static_cast<v1::ActingMode>(request.mode));
     return message;
 }
 
@@ -89,6 +110,37 @@ v1::WatchRequest to_message(const WatchRequest& request) {
     message.set_session(request.session);
     message.set_have(request.have);
     message.set_max_patch_bytes(request.max_patch_bytes);
+    message.set_control(request.control);
+    return message;
+}
+
+v1::ReportRequest to_message(const ReportRequest& request) {
+    v1::ReportRequest message;
+    message.set_session(request.session);
+    message.set_epoch(request.epoch);
+    const ClientReport& report = request.report;
+    v1::ClientReport& written = *message.mutable_report();
+    if (report.version) {
+        written.set_version(*report.version);
+    }
+    written.set_lineage(report.lineage);
+    written.set_mode(report.mode);
+    written.set_control_sequence(report.control_sequence);
+    written.set_off(report.off);
+    written.set_decisions(report.decisions);
+    written.set_fallback_decisions(report.fallback_decisions);
+    written.set_bad_inputs(report.bad_inputs);
+    written.set_thinned_episodes(report.thinned_episodes);
+    written.set_open_episodes(report.open_episodes);
+    written.set_backlog_segments(report.backlog_segments);
+    written.set_backlog_bytes(report.backlog_bytes);
+    for (const auto& [reason, count] : report.drops) {
+        (*written.mutable_drops())[reason] = count;
+    }
+    written.set_late_rewards(report.late_rewards);
+    written.mutable_decision_time()->Add(report.decision_time.begin(), report.decision_time.end());
+    written.set_last_error(report.last_error);
+    written.set_uptime_seconds(report.uptime_seconds);
     return message;
 }
 
@@ -110,6 +162,17 @@ JoinReply from_message(const v1::JoinReply& message) {
     reply.version = message.version();
     reply.limits = {message.limits().max_message_bytes(), message.limits().max_segment_steps(),
                     message.limits().max_push_segments(), message.limits().max_outstanding_segments()};
+    reply.lineage = message.lineage();
+    reply.replaced_lineages.assign(message.replaced_lineages().begin(), message.replaced_lineages().end());
+    if (message.has_exploit()) {
+        reply.exploit = decode_policy(message.exploit());
+    }
+    if (message.has_control()) {
+        reply.control = control_of(message.control());
+    }
+    reply.report_seconds = message.report_seconds();
+    reply.record_share = message.record_share();
+    reply.accepts_fallback = message.accepts_fallback();
     return reply;
 }
 
@@ -122,6 +185,18 @@ PushReply from_message(const v1::PushReply& message) {
         reply.refused.push_back({refusal.sequence(), reason_of(refusal.reason()), refusal.message()});
     }
     reply.retry_after_ms = message.retry_after_ms();
+    reply.version = message.version();
+    reply.record_share = message.record_share();
+    return reply;
+}
+
+ReportReply from_message(const v1::ReportReply& message) {
+    ReportReply reply;
+    if (message.has_control()) {
+        reply.control = control_of(message.control());
+    }
+    reply.record_share = message.record_share();
+    reply.warning = message.warning();
     reply.version = message.version();
     return reply;
 }
@@ -140,6 +215,9 @@ NewVersion from_message(v1::NewVersion&& message) {
     news.version = message.version();
     if (message.has_patch()) {
         news.patch = from_message(std::move(*message.mutable_patch()));
+    }
+    if (message.has_control()) {
+        news.control = control_of(message.control());
     }
     return news;
 }

@@ -90,6 +90,9 @@ std::string encode_segment(const SegmentFormat& form, const SegmentView& segment
     message.set_policy_version(segment.policy_version);
     message.set_ending(ending_of(segment.ending));
     message.set_steps(segment.steps);
+    if (segment.decided_by_fallback) {
+        message.set_decided_by(v1::DECIDED_BY_FALLBACK);
+    }
     add_group(message, "observation", form.observation, segment.observation, std::size_t{segment.steps} + 1);
     require_sound("action", form.action, segment.action, segment.steps);
     if (form.choices.empty()) {

@@ -20,6 +20,7 @@ struct SegmentView {
     std::uint64_t start = 0;
     std::uint64_t policy_version = 0;
     Ending ending = Ending::Continues;
+    bool decided_by_fallback = false;  ///< Whether the system's own fallback chose the actions.
     std::uint32_t steps = 0;
     std::vector<std::string_view> observation;  ///< The bytes of steps + 1 rows of each array, in the format's order.
     std::string_view action;                    ///< `steps` rows, as the policy chose: int64 or float32.

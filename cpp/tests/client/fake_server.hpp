@@ -59,6 +59,14 @@ public:
         reply.explore = spec;
         reply.version = version_;
         reply.limits = limits;
+        reply.lineage = lineage;
+        reply.replaced_lineages = replaced_lineages;
+        reply.exploit = exploit;
+        reply.control = control_;
+        reply.report_seconds = report_seconds;
+        reply.record_share = record_share;
+        reply.accepts_fallback = accepts_fallback;
+        changed_.notify_all();
         return reply;
     }
 
@@ -92,7 +100,19 @@ public:
         const std::lock_guard lock(mutex_);
         require_up();
         require_session(request.session);
-        return std::make_unique<News>(*this, request.have);
+        return std::make_unique<News>(*this, request);
+    }
+
+    wire::ReportReply report(const wire::ReportRequest& request, double) override {
+        const std::lock_guard lock(mutex_);
+        require_up();
+        require_session(request.session);
+        if (!takes_reports) {
+            throw wire::CallFailed(wire::Code::Unimplemented, "unknown method Report");
+        }
+        reports.push_back(request);
+        changed_.notify_all();
+        return {control_, record_share, warning, version_};
     }
 
     void close() noexcept override {
@@ -108,6 +128,31 @@ public:
         ++version_;
         damaged_ = damaged;
         changed_.notify_all();
+    }
+
+    /// Continue with this version, as a server that lost its newest ones.
+    void set_version(std::uint64_t version, float value) {
+        const std::lock_guard lock(mutex_);
+        weights_.assign(weights_.size(), value);
+        version_ = version;
+        changed_.notify_all();
+    }
+
+    /// Give an order, on the watch and in replies.
+    void order(wire::ControlMode mode, std::uint64_t sequence, const std::string& reason = "a test") {
+        const std::lock_guard lock(mutex_);
+        control_ = wire::Control{mode, sequence, reason, "operator"};
+        changed_.notify_all();
+    }
+
+    bool wait_for_reports(std::size_t count, double seconds = 10.0) {
+        std::unique_lock lock(mutex_);
+        return changed_.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return reports.size() >= count; });
+    }
+
+    bool wait_for_joins(int count, double seconds = 10.0) {
+        std::unique_lock lock(mutex_);
+        return changed_.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return joins >= count; });
     }
 
     void set_down(bool down) {
@@ -139,6 +184,15 @@ public:
     }
 
     std::string schema_hash = std::string(32, 's');
+    std::string lineage;
+    std::vector<std::string> replaced_lineages;
+    std::optional<PolicySpec> exploit;
+    double report_seconds = 0.0;
+    double record_share = 0.0;
+    bool accepts_fallback = false;
+    bool takes_reports = true;
+    std::string warning;
+    std::vector<wire::ReportRequest> reports;
     std::map<std::pair<std::uint64_t, std::uint64_t>, std::string> stored;
     wire::JoinRequest last_join;
     bool lose_next_answer = false;
@@ -167,12 +221,13 @@ private:
 
     class News : public wire::Stream<wire::NewVersion> {
     public:
-        News(FakeServer& server, std::uint64_t have) : server_(server), have_(have), session_(server.session_) {}
+        News(FakeServer& server, const wire::WatchRequest& request)
+            : server_(server), have_(request.have), wants_control_(request.control), session_(server.session_) {}
         std::optional<wire::NewVersion> next() override {
             std::unique_lock lock(server_.mutex_);
             server_.changed_.wait(lock, [this] {
                 return cancelled_ || server_.closed_ || server_.down_ || server_.session_ != session_ ||
-                       server_.version_ > have_;
+                       server_.version_ > have_ || has_order();
             });
             if (cancelled_ || server_.closed_) {
                 return std::nullopt;
@@ -180,8 +235,12 @@ private:
             if (server_.down_ || server_.session_ != session_) {
                 throw wire::CallFailed(wire::Code::Unavailable, "the watch broke off");
             }
+            if (has_order()) {
+                ordered_ = server_.control_->sequence;
+                return wire::NewVersion{have_, std::nullopt, server_.control_};
+            }
             have_ = server_.version_;
-            wire::NewVersion news{have_, server_.patch()};
+            wire::NewVersion news{have_, server_.patch(), std::nullopt};
             if (std::exchange(server_.exaggerate_next, false)) {
                 news.version = news.patch->header->target = std::uint64_t{1} << 60;
             }
@@ -197,8 +256,12 @@ private:
         }
 
     private:
+        bool has_order() const { return wants_control_ && server_.control_ && server_.control_->sequence > ordered_; }
+
         FakeServer& server_;
         std::uint64_t have_;
+        bool wants_control_;
+        std::uint64_t ordered_ = 0;
         std::string session_;
         bool cancelled_ = false;
     };
@@ -234,6 +297,7 @@ private:
     Weights weights_;
     std::uint64_t version_ = 0;
     std::string session_ = "session";
+    std::optional<wire::Control> control_;
     bool damaged_ = false;
     bool down_ = false;
     bool closed_ = false;
