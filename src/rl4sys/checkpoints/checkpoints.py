@@ -14,6 +14,7 @@ from rl4sys.checkpoints.files import (
     Chunk,
     read_checkpoint,
     read_manifest,
+    verify_files,
     write_checkpoint,
 )
 from rl4sys.checkpoints.replay_chunks import ReplayChunks, ReplayRows
@@ -86,6 +87,15 @@ class Checkpoints:
         newest_first = self.steps()[::-1]
         preferred = [step] if step is not None else []
         return self._first_good([*preferred, *(s for s in newest_first if s not in preferred)], with_replay=False)
+
+    def fault(self, step: int) -> str | None:
+        """What is wrong with the checkpoint of a step or its replayed rows; None if every byte is as it was written."""
+        place = self._place(step)
+        try:
+            self._replay.verify(verify_files(place), place.name)
+        except CheckpointDamaged as error:
+            return str(error)
+        return None
 
     def mark_best(self, step: int) -> None:
         """Let `best` point to the checkpoint of a step, if there is one."""

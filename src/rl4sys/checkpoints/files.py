@@ -57,11 +57,18 @@ def read_checkpoint(directory: Path) -> CheckpointContents:
     step, files, chunks = read_manifest(directory)
     data = {name: _bytes_of(directory / name) for name in files}
     for name, content in data.items():
-        if checks_of(content) != files[name]:
-            raise CheckpointDamaged(f"{directory.name}: {name} is not what was written (length or SHA-256 differs)")
+        _require_written(directory, name, content, files[name])
     return CheckpointContents(
         step, join(json.loads(data["state.json"]), load_tensors(data["arrays.safetensors"])), chunks
     )
+
+
+def verify_files(directory: Path) -> tuple[Chunk, ...]:
+    """The chunks of replayed rows of a checkpoint, or `CheckpointDamaged` if a byte of its files is not as written."""
+    _, files, chunks = read_manifest(directory)
+    for name in files:
+        _require_written(directory, name, _bytes_of(directory / name), files[name])
+    return chunks
 
 
 def read_manifest(directory: Path) -> tuple[int, Mapping[str, Any], tuple[Chunk, ...]]:
@@ -86,6 +93,11 @@ def read_manifest(directory: Path) -> tuple[int, Mapping[str, Any], tuple[Chunk,
 def checks_of(data: bytes) -> dict[str, Any]:
     """Length and SHA-256 of some bytes."""
     return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+
+
+def _require_written(directory: Path, name: str, content: bytes, checks: Mapping[str, Any]) -> None:
+    if checks_of(content) != checks:
+        raise CheckpointDamaged(f"{directory.name}: {name} is not what was written (length or SHA-256 differs)")
 
 
 def _seal(manifest: object) -> str:

@@ -96,3 +96,13 @@ def decode_frame(data: bytes, offset: int) -> Frame | None:
 def find_mark(data: bytes, offset: int) -> int:
     """Where the next frame could start, from `offset` on; -1 if nowhere."""
     return data.find(_MARK, offset)
+
+
+def find_frame(data: bytes, offset: int, numbers: range) -> int:
+    """Where the next sound frame with one of these numbers starts, from `offset` on; -1 if nowhere."""
+    while (offset := find_mark(data, offset)) >= 0:
+        frame = decode_frame(data, offset)
+        if frame and frame.number in numbers:
+            return offset
+        offset += 1
+    return -1

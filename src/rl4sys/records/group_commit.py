@@ -57,6 +57,11 @@ class DurableLog:
         """Append records and return their numbers when they are safe."""
         return self.append(payloads).result()
 
+    def sync(self) -> None:
+        """Wait until every committed record is on the disk, at any durability."""
+        with self._writing:
+            self._log.sync()
+
     def prune(self, before: int) -> int:
         """Remove the files that hold only records below `before`, between two groups."""
         with self._writing:

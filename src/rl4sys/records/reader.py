@@ -14,6 +14,7 @@ from rl4sys.records.frames import (
     Frame,
     decode_frame,
     file_name,
+    find_frame,
     first_numbers,
     frame_length,
     header_fault,
@@ -75,6 +76,12 @@ class RecordReader:
             taken += len(payload)
         return records
 
+    def sync(self) -> None:
+        """Wait until every record that was read is on the disk, whatever the durability of the writer."""
+        if self._file is not None:
+            # Files before this one were synced when the writer finished them.
+            self._file.sync()
+
     def close(self) -> None:
         """Close the files."""
         self._ends.close()
@@ -112,11 +119,15 @@ class RecordReader:
             raise self._gone(firsts)
         target = self.position
         self.position = max(first for first in firsts if first <= target)
-        file = self._open()
+        file = self._open(needs_header=self.position == target)
         try:
             while self.position < target:
-                self._cursor = self._next_frame(committed).end
-                self.position += 1
+                try:
+                    self._cursor = self._next_frame(committed).end
+                    self.position += 1
+                except RecordsDamaged:
+                    if not self._passes_damage(file, committed, target):
+                        raise
         except BaseException:
             self._close_file()
             raise
@@ -124,7 +135,18 @@ class RecordReader:
             self.position = target
         return file
 
-    def _open(self) -> File:
+    def _passes_damage(self, file: File, committed: int, target: int) -> bool:
+        """Continue with the next sound frame: nobody asks for the records before the target. False without one."""
+        data = file.read(0, file.size())
+        place = find_frame(data, self._data_at + self._cursor + 1, range(self.position + 1, target + 1))
+        frame = decode_frame(data, place) if place >= 0 else None
+        if frame is None:
+            return False
+        self._data, self._data_at, self._cursor = data, 0, place
+        self.position, self._sound_before = frame.number, committed
+        return True
+
+    def _open(self, *, needs_header: bool = True) -> File:
         """Open the file whose first record is at `position`."""
         self._path = self.directory / file_name(self.position)
         try:
@@ -132,7 +154,7 @@ class RecordReader:
         except FileNotFoundError as error:
             raise self._gone(first_numbers(self._files.names(self.directory))) from error
         fault = header_fault(file.read(0, HEADER_BYTES), self.position)
-        if fault:
+        if fault and needs_header:
             file.close()
             raise self._damaged(0, f"in a file that is damaged: {fault}")
         self._data, self._data_at, self._cursor, self._sound_before = b"", HEADER_BYTES, 0, 0

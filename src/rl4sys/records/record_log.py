@@ -22,8 +22,9 @@ class RecordLog:
     """A directory of record files with one writer. Not safe for several threads: use `DurableLog`.
 
     Opening cleans up after a crash: a torn tail is cut (`cut_bytes`; of its records, `lost` could already be read,
-    which cannot happen with fsync), and damage of acknowledged records raises `RecordsDamaged`. A record is safe when
-    `commit` has returned; until then a crash may lose it, always together with everything appended after it.
+    which cannot happen with fsync), and damage of acknowledged records raises `RecordsDamaged`, except of those below
+    `covered`, which nobody needs any more. A record is safe when `commit` has returned; until then a crash may lose it,
+    always together with everything appended after it.
     """
 
     def __init__(
@@ -33,6 +34,7 @@ class RecordLog:
         durability: Durability = Durability.FSYNC,
         file_bytes: int = 16 << 20,
         files: Files | None = None,
+        covered: int = 0,
     ) -> None:
         self.directory = directory
         self.durability = durability
@@ -43,7 +45,7 @@ class RecordLog:
         self.files.make_directory(directory)
         self._lock = self.files.lock(directory / LOCK_NAME)
         try:
-            recovered = recover(directory, self.files)
+            recovered = recover(directory, self.files, covered)
         except BaseException:
             self._lock.release()
             raise
@@ -122,6 +124,15 @@ class RecordLog:
                 raise self._break(error) from error
             self._committed = self._end
         return self._committed
+
+    def sync(self) -> None:
+        """Commit, and wait until everything is on the disk, at any durability."""
+        self.commit()
+        try:
+            self._file.sync()
+        except OSError as error:
+            raise self._break(error) from error
+        self._durable = self._end
 
     def prune(self, before: int) -> int:
         """Remove the files that hold only records below `before`, and return the oldest record that is left."""

@@ -10,10 +10,13 @@ from rl4sys.records.committed_end import CommittedEnd, Ends
 from rl4sys.records.errors import RecordsDamaged
 from rl4sys.records.files import File, Files
 from rl4sys.records.frames import (
+    FRAME_BYTES,
     HEADER_BYTES,
+    Frame,
     decode_frame,
     encode_header,
     file_name,
+    find_frame,
     find_mark,
     first_numbers,
     header_fault,
@@ -37,8 +40,11 @@ class Recovered:
     ends: CommittedEnd
 
 
-def recover(directory: Path, files: Files) -> Recovered:
-    """Open the newest file, clean up after a crash, and create the files of a new log."""
+def recover(directory: Path, files: Files, covered: int = 0) -> Recovered:
+    """Open the newest file, clean up after a crash, and create the files of a new log.
+
+    Nobody needs the records below `covered` any more: damage of those is passed over, and they stay where they are.
+    """
     for name in files.names(directory):
         if name.endswith(".tmp"):
             files.remove(directory / name)
@@ -55,7 +61,15 @@ def recover(directory: Path, files: Files) -> Recovered:
     path = directory / file_name(firsts[-1])
     file = files.open(path)
     try:
-        length, end, cut_bytes = _settle(file, path, firsts[-1], known.durable if known else 0)
+        settled = _settle(file, path, firsts[-1], known.durable if known else 0, covered)
+        if settled is None:
+            # Its end is damaged and covered: the file stays as it is, and the log continues in another one.
+            finished.append((firsts[-1], file.size()))
+            file.close()
+            firsts.append(covered)
+            file = create_file(directory, files, covered)
+            settled = HEADER_BYTES, covered, 0
+        length, end, cut_bytes = settled
         ends = _publish(directory, files, Ends(end, end))
     except BaseException:
         file.close()
@@ -79,18 +93,28 @@ def create_file(directory: Path, files: Files, first: int) -> File:
     return file
 
 
-def _settle(file: File, path: Path, first: int, durable: int) -> tuple[int, int, int]:
-    """Length, end and cut bytes of the newest file, after its sound part is synced and the rest is cut."""
+def _settle(file: File, path: Path, first: int, durable: int, covered: int) -> tuple[int, int, int] | None:
+    """Length, end and cut bytes of the newest file, after its sound part is synced and the rest is cut.
+
+    None if its end is damaged, and every record that was ever acknowledged is covered.
+    """
     data = file.read(0, file.size())
     fault = header_fault(data, first)
-    if fault:
+    if fault and covered > first and find_frame(data, 0, range(first, covered + 1)) >= 0:
+        # Everything in a header follows from the name of the file.
+        file.write(0, encode_header(first))
+    elif fault and data and 0 < durable <= covered:
+        return None
+    elif fault:
         raise RecordsDamaged(f"{path} is damaged: {fault}.{_ADVICE}")
     offset, number, unsure = HEADER_BYTES, first, len(data)
-    while (frame := decode_frame(data, offset)) and frame.number == number:
-        if number == max(first, durable):
-            unsure = offset
-        offset, number = frame.end, number + 1
+    while (frame := _frame_from(data, offset, number, covered)) is not None:
+        if frame.number >= max(first, durable):
+            unsure = min(unsure, frame.begin - FRAME_BYTES)
+        offset, number = frame.end, frame.number + 1
     known = max(durable, _durable_after(data, offset, number))
+    if number < known <= covered and offset < len(data):
+        return None
     if number < known:
         raise RecordsDamaged(
             f"{path}, byte {offset}: record {number} is damaged or missing, and records up to {known - 1} were "
@@ -103,6 +127,15 @@ def _settle(file: File, path: Path, first: int, durable: int) -> tuple[int, int,
         file.truncate(offset)
     file.sync()
     return offset, number, len(data) - offset
+
+
+def _frame_from(data: bytes, offset: int, number: int, covered: int) -> Frame | None:
+    """The frame of a record; if it is damaged, the next sound one, as long as only covered records are passed over."""
+    frame = decode_frame(data, offset)
+    if frame and frame.number == number:
+        return frame
+    place = find_frame(data, offset + 1, range(number + 1, covered + 1)) if number < covered else -1
+    return decode_frame(data, place) if place >= 0 else None
 
 
 def _durable_after(data: bytes, offset: int, number: int) -> int:

@@ -13,7 +13,7 @@ from rl4sys.records import RecordLog
 from rl4sys.server import InProcessTransport, ServiceLimits, ServiceOptions, TrainingService
 from rl4sys.server.learners import hosted_learner
 from rl4sys.server.learners.learner_setup import LearnerSetup
-from rl4sys.server.workers.events import Event, Failed
+from rl4sys.server.workers.events import Event, Held
 from rl4sys.server.workers.worker import ThreadWorker
 from rl4sys.server.workers.worker_main import WorkerControl, work
 from rl4sys.wire.calls import CallFailed, Code
@@ -133,7 +133,7 @@ def test_a_damaged_checkpoint_is_skipped_with_advice_for_a_server(
     assert "rl4sys train" not in caplog.text
 
 
-def test_a_pruned_log_without_checkpoints_fails_with_advice(tmp_path: Path) -> None:
+def test_a_pruned_log_without_checkpoints_is_held_with_advice(tmp_path: Path) -> None:
     LearnerSetup("a", *PPO, OBSERVATION, ACTION, 100).write(tmp_path)
     log = RecordLog(tmp_path / "log", file_bytes=1_024)
     for _ in range(3):
@@ -143,6 +143,6 @@ def test_a_pruned_log_without_checkpoints_fails_with_advice(tmp_path: Path) -> N
     log.close()
     events: list[Event] = []
     work(tmp_path, None, WorkerControl(), events.append)
-    (failed,) = [event for event in events if isinstance(event, Failed)]
-    assert f"Restore {tmp_path / 'checkpoints'} from a backup, or move {tmp_path} away" in failed.problem
-    assert "The log is kept" in failed.problem
+    (held,) = [event for event in events if isinstance(event, Held)]
+    assert "no readable checkpoint covers them" in held.problem
+    assert "nothing was deleted" in held.problem

@@ -28,7 +28,7 @@ from rl4sys.learning import Learner
 from rl4sys.records import Durability
 from rl4sys.server import InProcessTransport, ServiceOptions
 from rl4sys.server.learners.learner_setup import LearnerSetup
-from rl4sys.server.workers.events import Event, Failed, LearnerProgress, Published
+from rl4sys.server.workers.events import Event, Held, LearnerProgress, Published
 from rl4sys.server.workers.learner_config import build_learner, resolve
 from rl4sys.server.workers.worker_main import WorkerControl, work
 from rl4sys.wire.generated import status_pb2
@@ -144,8 +144,8 @@ def test_a_damaged_record_of_the_log_is_never_learned_from(serve: Serve, tmp_pat
     file.write_bytes(data)
     events: list[Event] = []
     work(learner, None, WorkerControl(), events.append)
-    (failed,) = [event for event in events if isinstance(event, Failed)]
-    assert "RecordsDamaged" in failed.problem
+    (held,) = [event for event in events if isinstance(event, Held)]
+    assert "is damaged or missing" in held.problem
     assert not any(isinstance(event, LearnerProgress | Published) for event in events)
 
 

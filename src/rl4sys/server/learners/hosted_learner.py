@@ -22,6 +22,7 @@ from rl4sys.server.options import ServiceOptions
 from rl4sys.server.workers.events import (
     Event,
     Failed,
+    Held,
     LearnerProgress,
     Published,
     Ready,
@@ -47,6 +48,8 @@ class Condition(enum.Enum):
     RUNNING = enum.auto()
     REFUSED = enum.auto()
     FAILED = enum.auto()
+    HELD = enum.auto()
+    """Its data are damaged or incomplete, and an operator has to decide."""
     STOPPED = enum.auto()
 
 
@@ -88,9 +91,12 @@ class HostedLearner:
         self._timer: threading.Timer | None = None
         self._worker: Worker | None = None
         self._start_queue, self._has_slot = start_queue, False
-        self.is_in_line = True
+        self.is_in_line = not self.inbox.held
         """Whether its worker waits in the start queue."""
-        start_queue.enter(self._start)
+        if self.inbox.held:
+            self._hold(self.inbox.held)
+        else:
+            start_queue.enter(self._start)
 
     @property
     def name(self) -> str:
@@ -133,7 +139,12 @@ class HostedLearner:
             return self._changed.wait_for(lambda: self.store is not None or self._has_ended(), timeout)
 
     def _has_ended(self) -> bool:
-        return self._closing or self.condition in (Condition.REFUSED, Condition.FAILED, Condition.STOPPED)
+        return self._closing or self.condition in (
+            Condition.REFUSED,
+            Condition.FAILED,
+            Condition.HELD,
+            Condition.STOPPED,
+        )
 
     def wait_for_change(self, is_over: Callable[[], bool], timeout: float) -> None:
         """Wait until `is_over`, which is called after every change."""
@@ -252,6 +263,9 @@ class HostedLearner:
             case Refused():
                 self.condition, self.problem = Condition.REFUSED, event.problem
                 self._free_slot()
+            case Held():
+                self._hold(event.problem)
+                self._free_slot()
             case Failed():
                 self._note_failure(event)
                 self._free_slot()
@@ -291,6 +305,10 @@ class HostedLearner:
             fresh.restore({"latest": version, "blob": flat})
             self.store = fresh
         failpoint("after version store")
+
+    def _hold(self, problem: str) -> None:
+        self.condition, self.problem = Condition.HELD, problem
+        _log.error("Learner %s is HELD: %s", *(self.name, problem), extra={"learner": self.name})
 
     def _note_failure(self, failure: Failed) -> None:
         if self._closing:

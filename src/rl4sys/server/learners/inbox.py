@@ -24,7 +24,10 @@ from rl4sys.records import (
     RecordLog,
     RecordReader,
     RecordsDamaged,
+    RecordsGone,
 )
+from rl4sys.records.durability import files_for
+from rl4sys.server.learners.held_data import DataHeld, covered_position, require_whole, ways_out
 from rl4sys.server.learners.stored_segments import StoredSegment, StoredSegments
 from rl4sys.server.options import ServiceLimits
 from rl4sys.wire import FailureReason
@@ -82,12 +85,19 @@ class Inbox:
         self.problem = ""
         """Why nothing can be stored at present; empty while it can."""
         self._tried = clock()
-        self._open(files)
-
-    @property
-    def files(self) -> Files:
+        self.files = files or files_for(durability)
         """The files of the log; a reader in this process needs them if they are in memory."""
-        return self._records.files
+        self.held = ""
+        """Why nothing is stored until an operator decides about the data; empty if they are sound."""
+        self.stored = StoredSegments()
+        self._records: RecordLog | None = None
+        self._log: DurableLog | None = None
+        try:
+            self._open()
+        except (RecordsDamaged, RecordsGone) as error:
+            self.held = f"{error} {ways_out(directory)}"
+        except DataHeld as error:
+            self.held = str(error)
 
     def knows(self, client: str, epoch: int, sequence: int) -> bool:
         """Whether a segment is in the log already, so that it need not be validated again."""
@@ -96,7 +106,9 @@ class Inbox:
 
     def offer(self, entries: Sequence[StoredSegment]) -> Offered:
         """Append the segments that are new and fit. Raises `StorageFailed` if the log is broken: `repair` it first."""
-        broken = self._records.broken
+        if self.held:
+            raise StorageFailed(self.held)
+        broken = self._broken
         if broken is not None:
             raise StorageFailed(self.problem or str(broken))
         offered = Offered()
@@ -122,7 +134,11 @@ class Inbox:
     @property
     def is_broken(self) -> bool:
         """Whether nothing can be stored before `repair` succeeds."""
-        return self._records.broken is not None
+        return self._broken is not None
+
+    @property
+    def _broken(self) -> OSError | None:
+        return self._records.broken if self._records is not None else None
 
     def repair(self) -> None:
         """Reopen a broken log, which may take a while: after a failed sync only that shows what is on the disk.
@@ -147,7 +163,11 @@ class Inbox:
         with self._pruning:
             with self._lock:
                 encoded, position, log = self.stored.encode(), self.stored.position, self._log
+            if log is None:
+                return
             try:
+                # The file must never be ahead of the log, not even after a power cut.
+                log.sync()
                 StoredSegments.write(self.directory, encoded)
                 # A fast worker may be ahead of the records noted here.
                 log.prune(min(before, position))
@@ -169,13 +189,16 @@ class Inbox:
     @property
     def log_bytes(self) -> int:
         """Size of the log."""
-        return self._records.size
+        return self._records.size if self._records is not None else 0
 
     def close(self) -> None:
         """Commit pending records and close the files."""
-        self._log.close()
+        if self._log is not None:
+            self._log.close()
 
     def _append(self, fresh: list[StoredSegment], offered: Offered) -> None:
+        if self._log is None:
+            raise StorageFailed(self.held)
         try:
             future = self._log.append([entry.encode() for entry in fresh])
         except (Backlogged, LogClosed) as error:
@@ -242,15 +265,35 @@ class Inbox:
         if self._reserved[client] <= 0:
             del self._reserved[client]
 
-    def _open(self, files: Files | None) -> None:
+    def _open(self) -> None:
         """Open the log and fold it into identities, counts and queue."""
+        try:
+            self._open_from(0)
+        except RecordsDamaged as damage:
+            covered = covered_position(self.directory)
+            if not covered:
+                raise
+            self._open_from(covered)
+            _log.warning(
+                "The log of %s is damaged, in records that a sound checkpoint covers, so nothing is lost: %s",
+                *(self.directory.name, damage),
+                extra=self._named,
+            )
+
+    def _open_from(self, covered: int) -> None:
+        """Open the log; the records below `covered` are not read."""
         records = RecordLog(
-            self.directory / "log", durability=self._durability, file_bytes=self._file_bytes, files=files
+            self.directory / "log",
+            durability=self._durability,
+            file_bytes=self._file_bytes,
+            files=self.files,
+            covered=covered,
         )
         try:
             stored = StoredSegments.read(self.directory, records.first)
+            require_whole(self.directory, records.end, max(stored.position, self.stored.position))
             queue: list[_Queued] = []
-            reader = RecordReader(records.directory, records.first, files=records.files)
+            reader = RecordReader(records.directory, max(covered, records.first), files=records.files)
             try:
                 while batch := reader.read():
                     for record in batch:
@@ -272,17 +315,16 @@ class Inbox:
                 self._reserve(queued.client, queued.length)
 
     def _reopen(self) -> None:
-        records = self._records
-        broken = records.broken
-        if broken is None:
+        broken = self._broken
+        if broken is None or self._log is None:
             return
         if self._clock() - self._tried < _REOPEN_SECONDS:
             raise StorageFailed(self.problem or str(broken))
         self._tried = self._clock()
         self._log.close()
         try:
-            self._open(records.files)
-        except (OSError, LogFull, LogBroken, RecordsDamaged) as error:
+            self._open()
+        except (OSError, LogFull, LogBroken, RecordsDamaged, RecordsGone, DataHeld) as error:
             self._note_problem(str(error))
             raise StorageFailed(self.problem) from error
         _log.warning("%s was reopened after: %s", self.directory, broken)

@@ -181,6 +181,8 @@ def _await_policy(learner: HostedLearner, learners: Learners, limits: ServiceLim
                 f"The learner '{learner.name}' FAILED: {learner.problem} Its log is kept. Repair the cause and restart "
                 f"the server, or choose another policy_id.",
             )
+        case Condition.HELD if learner.store is None:
+            raise precondition(FailureReason.LEARNER_FAILED, f"The learner '{learner.name}' is HELD: {learner.problem}")
     if not known:
         doing = "waits until others have started" if learner.is_in_line else "is still being created or restored"
         raise unavailable(f"The learner '{learner.name}' {doing}. Join again.", retry_after_ms=_STARTING_RETRY_MS)

@@ -30,6 +30,7 @@ _STATES = {
     Condition.STARTING: status_pb2.LEARNER_STATE_STARTING,
     Condition.REFUSED: status_pb2.LEARNER_STATE_FAILED,
     Condition.FAILED: status_pb2.LEARNER_STATE_FAILED,
+    Condition.HELD: status_pb2.LEARNER_STATE_HELD,
     Condition.STOPPED: status_pb2.LEARNER_STATE_STOPPED,
 }
 

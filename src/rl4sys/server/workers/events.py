@@ -65,6 +65,13 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """The data of the learner are damaged or incomplete, and an operator has to decide."""
+
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """The worker ended because of an error."""
 
@@ -98,11 +105,11 @@ class Logged:
     fields: Mapping[str, Any] = field(default_factory=dict)
 
 
-Event: TypeAlias = Ready | Published | LearnerProgress | Saved | Refused | Failed | Stopped | Resolved | Logged
+Event: TypeAlias = Ready | Published | LearnerProgress | Saved | Refused | Held | Failed | Stopped | Resolved | Logged
 
 _KINDS: dict[str, type[Event]] = {
     kind.__name__: kind
-    for kind in (Ready, Published, LearnerProgress, Saved, Refused, Failed, Stopped, Resolved, Logged)
+    for kind in (Ready, Published, LearnerProgress, Saved, Refused, Held, Failed, Stopped, Resolved, Logged)
 }
 
 

@@ -16,6 +16,7 @@ from rl4sys.failpoints import failpoint
 from rl4sys.learning import choose_device
 from rl4sys.records import Record
 from rl4sys.seeding import Seeds
+from rl4sys.server.learners.held_data import require_whole
 from rl4sys.server.learners.learner_setup import LearnerSetup
 from rl4sys.server.learners.stored_segments import StoredSegment
 from rl4sys.server.workers.curves import Curves
@@ -44,8 +45,13 @@ class Fold:
         committed: int,
         send: Callable[[Event], None],
         wall_clock: Callable[[], float] = time.time,
+        before_save: Callable[[], None] = lambda: None,
     ) -> None:
-        """Create the learner, or restore it from the newest good checkpoint within the log."""
+        """Create the learner, or restore it from the newest good checkpoint within the log.
+
+        `before_save` syncs the log: it must not end before a checkpoint, or `DataHeld` is raised at the next start.
+        """
+        require_whole(directory, committed)
         self._setup = LearnerSetup.read(directory)
         self._config = resolve(self._setup.algorithm, self._setup.parameters)
         self._device = choose_device(self._config.device, allow_fallback=True)
@@ -54,7 +60,7 @@ class Fold:
         )
         self.position = 0
         """The number of the next record."""
-        self._send, self._wall_clock = send, wall_clock
+        self._send, self._wall_clock, self._before_save = send, wall_clock, before_save
         self._form = SegmentFormat.of(self.learner.algorithm.policies.explore)
         self._episodes = EpisodeReturns()
         self._unknown_version = 0
@@ -132,6 +138,7 @@ class Fold:
             "unknown_version": self._unknown_version,
         }
         failpoint("before save")
+        self._before_save()
         self._checkpoints.save(self.position, state, self._replay())
         failpoint("after save")
         self._saved_at = self.position
@@ -156,7 +163,7 @@ class Fold:
 
     def _restore(self, committed: int) -> None:
         self._checkpoints.tidy()
-        # After a power cut, a log without fsync may end before the newest checkpoint.
+        # A newer one is damaged: otherwise the log would be incomplete.
         for step in [step for step in self._checkpoints.steps()[::-1] if step <= committed]:
             try:
                 loaded = self._checkpoints.load(step)

@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol
 
 from rl4sys.records import Files
 from rl4sys.server.logs import level, log_again
-from rl4sys.server.workers.events import Event, Failed, Logged, Refused, Resolved, Stopped, read_event
+from rl4sys.server.workers.events import Event, Failed, Held, Logged, Refused, Resolved, Stopped, read_event
 from rl4sys.server.workers.fork_server import ForkServer
 
 WorkerKind = Literal["processes", "threads"]
@@ -21,7 +21,7 @@ _RESOLVE_SECONDS = 10.0
 
 
 class Worker(Protocol):
-    """One run of a learner's worker; its last event is Stopped, Refused or Failed."""
+    """One run of a learner's worker; its last event is Stopped, Refused, Held or Failed."""
 
     @property
     def process(self) -> int | None:
@@ -180,7 +180,7 @@ class ProcessWorker:
             self._ended = RuntimeError(f"The worker of learner '{self._learner}' {problem}.")
             for answer in list(self._answers.values()):
                 answer.set_exception(self._ended)
-        if isinstance(last, Stopped | Refused | Failed):
+        if isinstance(last, Stopped | Refused | Held | Failed):
             self._listen(last)
         else:
             self._listen(Failed(f"The worker's process {problem}.", 0))
@@ -203,7 +203,7 @@ class ProcessWorker:
                     log_again(event, self._learner)
                     continue
                 last = event
-                if not isinstance(event, Stopped | Refused | Failed):
+                if not isinstance(event, Stopped | Refused | Held | Failed):
                     self._listen(event)
         code = self._child.wait_for_exit()
         return last, f"ended with code {code}" if code is not None else "ended with an unknown code"

@@ -24,10 +24,11 @@ import torch
 from rl4sys.algorithms import UnsuitableActions, UnsuitableNetwork
 from rl4sys.config import ConfigError
 from rl4sys.file_lock import FileLock
-from rl4sys.records import Files, RecordReader, RecordsGone
+from rl4sys.records import Files, RecordReader, RecordsDamaged, RecordsGone
 from rl4sys.replay import UnsuitableBuffer
+from rl4sys.server.learners.held_data import DataHeld, ways_out
 from rl4sys.server.logs import send_logs_to_host, working_for
-from rl4sys.server.workers.events import Event, Failed, Refused, Resolved, Stopped, write_event
+from rl4sys.server.workers.events import Event, Failed, Held, Refused, Resolved, Stopped, write_event
 from rl4sys.server.workers.fold import Fold
 from rl4sys.server.workers.learner_config import canonical, load_learner_plugins, resolve
 
@@ -114,7 +115,7 @@ def _work(directory: Path, files: Files | None, control: WorkerControl, send: Ca
         with _alone(directory / "worker.lock", control):
             reader = RecordReader(directory / "log", files=files)
             try:
-                fold = Fold(directory, reader.committed(), send)
+                fold = Fold(directory, reader.committed(), send, before_save=reader.sync)
                 reader.position = position = fold.position
                 # Each thread has its own number, so learners in one process do not disturb each other.
                 torch.set_num_threads(fold.threads)
@@ -143,14 +144,13 @@ def _work(directory: Path, files: Files | None, control: WorkerControl, send: Ca
         send(Stopped())
     except (ConfigError, UnsuitableActions, UnsuitableBuffer, UnsuitableNetwork) as error:
         send(Refused(str(error)))
+    except DataHeld as error:
+        send(Held(str(error)))
+    except RecordsDamaged as error:
+        send(Held(f"{error} {ways_out(directory)}"))
     except RecordsGone as error:
-        _log.exception("The log of %s does not reach back to its checkpoint.", directory.name)
-        problem = (
-            f"{error} Those records were learned from and then removed, and no readable checkpoint covers them. The "
-            f"log is kept. Restore {directory / 'checkpoints'} from a backup, or move {directory} away to start over; "
-            f"then restart the server."
-        )
-        send(Failed(problem, position))
+        problem = "Those records were learned from and then removed, and no readable checkpoint covers them."
+        send(Held(f"{error} {problem} {ways_out(directory)}"))
     except Exception as error:
         _log.exception("The worker of %s failed.", directory.name)
         send(Failed(f"{type(error).__name__}: {error}", position))
