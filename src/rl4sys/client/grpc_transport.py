@@ -52,12 +52,12 @@ class GrpcTransport:
 
     def join(self, request: training_pb2.JoinRequest, timeout: float) -> training_pb2.JoinReply:
         """Find or create the learner of a client."""
-        reply: training_pb2.JoinReply = self._call(self._stub.Join, request, timeout)
+        reply: training_pb2.JoinReply = self.call(self._stub.Join, request, timeout)
         return reply
 
     def push(self, request: training_pb2.PushRequest, timeout: float) -> training_pb2.PushReply:
         """Store segments."""
-        reply: training_pb2.PushReply = self._call(self._stub.Push, request, timeout)
+        reply: training_pb2.PushReply = self.call(self._stub.Push, request, timeout)
         return reply
 
     def pull(self, request: training_pb2.PullRequest, timeout: float) -> Iterator[weights_pb2.PatchChunk]:
@@ -70,28 +70,42 @@ class GrpcTransport:
 
     def act(self, request: training_pb2.ActRequest, timeout: float) -> training_pb2.ActReply:
         """Choose actions on the server."""
-        reply: training_pb2.ActReply = self._call(self._stub.Act, request, timeout)
+        reply: training_pb2.ActReply = self.call(self._stub.Act, request, timeout)
         return reply
 
     def report(self, request: training_pb2.ReportRequest, timeout: float) -> training_pb2.ReportReply:
         """Report the health of this client."""
-        reply: training_pb2.ReportReply = self._call(self._stub.Report, request, timeout)
+        reply: training_pb2.ReportReply = self.call(self._stub.Report, request, timeout)
         return reply
 
     def status(self, request: status_pb2.StatusRequest, timeout: float) -> status_pb2.StatusReply:
         """The status of the server."""
-        reply: status_pb2.StatusReply = self._call(self._stub.Status, request, timeout)
+        reply: status_pb2.StatusReply = self.call(self._stub.Status, request, timeout)
         return reply
 
     def close(self) -> None:
         """Close the connection; pending calls fail as CANCELLED."""
         self._channel.close()
 
+    def unary(self, path: str, reply: type[Message]) -> Any:
+        """A method of another service on the same channel, for `call`."""
+        return self._channel.unary_unary(path, _serialize, partial(_read, reply, TRANSPORT_BYTES))
+
+    def uploading(self, path: str, reply: type[Message]) -> Any:
+        """The same for a stream of requests."""
+        return self._channel.stream_unary(path, _serialize, partial(_read, reply, TRANSPORT_BYTES))
+
+    def stream(self, path: str, reply: type[Message], request: Message, timeout: float) -> Iterator[Any]:
+        """The replies of a method of another service on the same channel."""
+        method = self._channel.unary_stream(path, _serialize, partial(_read, reply, TRANSPORT_BYTES))
+        return _Stream(lambda: method(request, timeout=timeout, metadata=self._metadata()))
+
     def _metadata(self) -> tuple[tuple[str, str], ...]:
         token = self._token.current()
         return (("authorization", f"Bearer {token}"),) if token else ()
 
-    def _call(self, method: Callable[..., R], request: object, timeout: float) -> R:
+    def call(self, method: Callable[..., R], request: object, timeout: float) -> R:
+        """Call a method with the token of this client."""
         try:
             return method(request, timeout=timeout, metadata=self._metadata())
         except grpc.RpcError as error:

@@ -17,6 +17,7 @@ from rl4sys.failpoints import failpoint
 from rl4sys.policy import PolicySpec
 from rl4sys.server.learners.inbox import Inbox
 from rl4sys.server.learners.learner_setup import LearnerSetup
+from rl4sys.server.learners.operator_orders import ClientOrder, OperatorOrders
 from rl4sys.server.learners.worker_starts import RestartBackoff, StartQueue
 from rl4sys.server.options import ServiceOptions
 from rl4sys.server.workers.events import (
@@ -65,6 +66,7 @@ class HostedLearner:
         fork_server: ForkServer,
     ) -> None:
         self.setup = LearnerSetup.read(directory)
+        self.orders = OperatorOrders(directory)
         self.inbox = Inbox(directory, options.limits, options.durability, self._nudge, clock, options.files)
         self.condition = Condition.STARTING
         self.problem = ""
@@ -176,12 +178,34 @@ class HostedLearner:
 
         return end
 
+    @property
+    def listening(self) -> int:
+        """How many streams are told of every change."""
+        with self._changed:
+            return len(self._listeners)
+
     def resolve(self, algorithm: str, parameters: Mapping[str, Any]) -> Resolved:
         """The canonical form of a config, resolved by the learner's own worker."""
         worker = self._worker
         if worker is None:
             raise RuntimeError(f"The worker of learner '{self.name}' is not running. Try again.")
         return worker.resolve(algorithm, parameters)
+
+    def give_order(self, mode: str, reason: str, ordered_by: str) -> ClientOrder:
+        """Order what the clients have to do, durably, and send it to those that watch."""
+        order = self.orders.give(mode, reason, ordered_by)
+        self.announce()
+        return order
+
+    def pause(self, is_paused: bool) -> None:
+        """Stop learning, or continue, durably. What arrives meanwhile is stored."""
+        # A worker that is being created reads the file.
+        with self._changed:
+            self.orders.pause(is_paused)
+            worker = self._worker
+        if worker is not None:
+            worker.pause(is_paused)
+        self.announce()
 
     def begin_closing(self) -> None:
         """Ask the worker to save and exit; no other is started."""
@@ -249,7 +273,7 @@ class HostedLearner:
                 self.progress = event
                 self.restarts.note_progress(event.position)
                 self.inbox.folded(event.position)
-                if event.position < self.inbox.stored.position:
+                if event.position < self.inbox.stored.position and not self.orders.is_paused:
                     # A nudge for records that came meanwhile was held back while another was on its way.
                     self._nudge()
                 # No caller waits for this, and waking hundreds of watchers costs more than the push that caused it.

@@ -28,6 +28,7 @@ from rl4sys.records import (
 )
 from rl4sys.records.durability import files_for
 from rl4sys.server.learners.held_data import DataHeld, covered_position, require_whole, ways_out
+from rl4sys.server.learners.learner_commands import LearnerCommand, decode_record
 from rl4sys.server.learners.stored_segments import StoredSegment, StoredSegments
 from rl4sys.server.options import ServiceLimits
 from rl4sys.wire import FailureReason
@@ -131,6 +132,18 @@ class Inbox:
                 self._append(fresh, offered)
         return offered
 
+    def append_command(self, command: LearnerCommand) -> Future[range]:
+        """Append a command of an operator, whatever the limits; the future has its number once it is safe."""
+        if self._log is None or self._broken is not None:
+            raise StorageFailed(self.held or self.problem or str(self._broken))
+        with self._lock:
+            try:
+                future = self._log.append([command.encode()])
+            except (Backlogged, LogClosed) as error:
+                raise StorageFailed(str(error)) from error
+            future.add_done_callback(self._settle_command)
+        return future
+
     @property
     def is_broken(self) -> bool:
         """Whether nothing can be stored before `repair` succeeds."""
@@ -231,6 +244,14 @@ class Inbox:
                 self._note(number, entry)
         self._committed()
 
+    def _settle_command(self, future: Future[range]) -> None:
+        with self._lock:
+            error = future.exception()
+            self._note_problem("" if error is None else str(error))
+            if error is None:
+                self.stored.note_command(future.result().start)
+        self._committed()
+
     def _note_problem(self, problem: str) -> None:
         """Remember why nothing is stored, and log when that begins and ends."""
         before, self.problem = self.problem, problem
@@ -297,7 +318,10 @@ class Inbox:
             try:
                 while batch := reader.read():
                     for record in batch:
-                        entry = StoredSegment.decode(record.payload)
+                        entry = decode_record(record.payload)
+                        if isinstance(entry, LearnerCommand):
+                            stored.note_command(record.number)
+                            continue
                         length = len(entry.segment)
                         stored.note(record.number, entry.client, entry.epoch, entry.sequence, entry.steps, length)
                         queue.append(_Queued(record.number, entry.client, length))

@@ -17,10 +17,12 @@ from rl4sys.server.call_errors import exhausted, unavailable
 from rl4sys.server.learners.claims import Claims, is_unclaimed, mark_unclaimed
 from rl4sys.server.learners.hosted_learner import HostedLearner
 from rl4sys.server.learners.learner_setup import LearnerSetup, SetupDamaged, is_learner
+from rl4sys.server.learners.operator_orders import ClientOrder
 from rl4sys.server.learners.worker_starts import StartQueue
 from rl4sys.server.options import ImpossibleSetup, ServiceOptions
 from rl4sys.server.workers.fork_server import ForkServer
 from rl4sys.wire import FailureReason
+from rl4sys.wire.calls import CallFailed, Code
 
 _log = logging.getLogger(__name__)
 
@@ -61,6 +63,8 @@ class Learners:
         make_directory(self._directory)
         self._lock_file = _hold(data / "lock")
         self._lock = threading.Lock()
+        self._ordering = threading.Lock()
+        """Held while an order is given, or a learner takes the place of another together with its orders."""
         self._learners: dict[str, HostedLearner] = {}
         self._claims = Claims()
         self._removing: set[str] = set()
@@ -114,6 +118,14 @@ class Learners:
                     FailureReason.STORAGE,
                     _STORAGE_RETRY_MS,
                 ) from error
+
+    def give_order(self, name: str, mode: str, reason: str, ordered_by: str) -> ClientOrder:
+        """Order what the clients of a learner have to do. A learner that is being replaced passes the order on."""
+        with self._ordering:
+            learner = self.find(name)
+            if learner is None:
+                raise CallFailed(Code.NOT_FOUND, f"There is no learner '{name}'.")
+            return learner.give_order(mode, reason, ordered_by)
 
     def tidy(self) -> None:
         """Remove learners that no client claimed in time; called every now and then."""

@@ -83,6 +83,10 @@ class StoredSegments:
             counts.steps += steps
             counts.bytes += length
 
+    def note_command(self, number: int) -> None:
+        """Add the record `number`, which is no segment; earlier ones are ignored."""
+        self.position = max(self.position, number + 1)
+
     def encode(self) -> bytes:
         """The contents of the file."""
         body = {

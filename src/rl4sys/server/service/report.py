@@ -17,7 +17,11 @@ def take_report(session: Session, request: training_pb2.ReportRequest, now: floa
     """Keep the report as the newest of its client, and answer it."""
     activity = session.activity
     activity.report, activity.reported_at = bounded(request.report), now
-    return training_pb2.ReportReply(version=session.learner.version, warning=activity.programs.warning(now))
+    return training_pb2.ReportReply(
+        version=session.learner.version,
+        control=session.learner.orders.message(),
+        warning=activity.programs.warning(now),
+    )
 
 
 def bounded(report: status_pb2.ClientReport) -> status_pb2.ClientReport:

@@ -13,6 +13,7 @@ from rl4sys.server.access.caller import Caller
 from rl4sys.server.access.sessions import ClientActivity, Sessions
 from rl4sys.server.learners.hosted_learner import Condition, HostedLearner
 from rl4sys.server.learners.learners import Learners, shared_policy
+from rl4sys.server.learners.operator_orders import ClientOrder
 from rl4sys.server.learners.stored_segments import ClientCounts
 from rl4sys.server.service.usage import RateMeter, UsageMeter
 from rl4sys.version import __version__
@@ -54,10 +55,10 @@ class StatusReporter:
         is_draining: bool,
     ) -> status_pb2.StatusReply:
         """The whole server or one learner, restricted to what the caller may see."""
-        seen = [each for each in self._learners.all() if _may_see(caller, each.name)]
+        seen = [each for each in self._learners.all() if may_see(caller, each.name)]
         learners = [each for each in seen if learner in ("", each.name)]
         problems = self._learners.problems.items()
-        unopened = {name: why for name, why in problems if learner in ("", name) and _may_see(caller, name)}
+        unopened = {name: why for name, why in problems if learner in ("", name) and may_see(caller, name)}
         if learner and not learners and not unopened:
             names = ", ".join(each.name for each in seen) or "none"
             raise CallFailed(Code.NOT_FOUND, f"There is no learner '{learner}'; there are: {names}.", Failure())
@@ -67,7 +68,7 @@ class StatusReporter:
         counts = Counter(activity.learner.name for activity in called)
         reply = status_pb2.StatusReply(
             server=self._server(is_draining),
-            learners=[self._learner(each, counts[each.name]) for each in learners],
+            learners=[self._learner(each, counts[each.name], called) for each in learners],
             clients=clients,
         )
         reply.server.connected_clients = len({client.client for client in clients if client.connected})
@@ -120,7 +121,8 @@ class StatusReporter:
         listed.sort(key=lambda client: (client.client, client.learner))
         return listed, len(called) + len(silent) - len(listed)
 
-    def _learner(self, learner: HostedLearner, clients: int) -> status_pb2.LearnerStatus:
+    def _learner(self, learner: HostedLearner, clients: int, called: list[ClientActivity]) -> status_pb2.LearnerStatus:
+        order = learner.orders.order
         segments, length = learner.inbox.queued()
         stored = list(learner.inbox.stored.clients.values())
         count = sum(counts.segments for counts in stored)
@@ -128,7 +130,7 @@ class StatusReporter:
         status = status_pb2.LearnerStatus(
             learner=learner.name,
             algorithm=learner.setup.algorithm,
-            state=_STATES.get(learner.condition, _running(segments)),
+            state=_STATES.get(learner.condition, _running(segments, is_paused=learner.orders.is_paused)),
             problem=learner.problem,
             restarts=learner.restarts.count,
             version=learner.version,
@@ -144,6 +146,9 @@ class StatusReporter:
             stored_bytes=sum(counts.bytes for counts in stored),
             cpu_seconds=usage.cpu_seconds if usage else 0.0,
             device=learner.device,
+            control=order.mode,
+            control_reason=order.reason,
+            obeying_clients=_obeying(learner, order, called),
         )
         progress = learner.progress
         if progress is not None:
@@ -182,13 +187,21 @@ class StatusReporter:
         )
 
 
-def _may_see(caller: Caller, learner: str) -> bool:
+def may_see(caller: Caller, learner: str) -> bool:
     """Whether the caller may see a learner. A client's own learner has the name of the client."""
     policy_id = shared_policy(learner)
     return caller.may_use(learner) if policy_id is None else caller.may_join(policy_id)
 
 
-def _running(queued: int) -> status_pb2.LearnerState:
+def _obeying(learner: HostedLearner, order: ClientOrder, called: list[ClientActivity]) -> int:
+    """How many clients of a learner reported to have obeyed an order."""
+    reports = [each.report for each in called if each.learner is learner and each.report is not None]
+    return sum(order.sequence > 0 and report.control_sequence >= order.sequence for report in reports)
+
+
+def _running(queued: int, *, is_paused: bool) -> status_pb2.LearnerState:
+    if is_paused:
+        return status_pb2.LEARNER_STATE_PAUSED
     return status_pb2.LEARNER_STATE_LEARNING if queued else status_pb2.LEARNER_STATE_WAITING
 
 

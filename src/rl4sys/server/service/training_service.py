@@ -19,6 +19,7 @@ from rl4sys.server.options import ServiceOptions
 from rl4sys.server.service.act import PolicyRuntimes
 from rl4sys.server.service.housekeeping import Housekeeping
 from rl4sys.server.service.join import agreed_protocol, find_learner, policy_for_client
+from rl4sys.server.service.operations_service import OperationsService
 from rl4sys.server.service.push import Push, repair
 from rl4sys.server.service.report import take_report
 from rl4sys.server.service.status import StatusReporter
@@ -51,6 +52,8 @@ class TrainingService:
         self._quotas = Quotas(self._limits, clock)
         self._runtimes = PolicyRuntimes(self._limits.max_act_rows)
         self._reporter = StatusReporter(self._learners, self._sessions, self.options.durability, clock)
+        self.operations = OperationsService(self._learners, self._sessions, self._unrestricted_call)
+        """The calls of operators."""
         self._lock = threading.Lock()
         self._housekeeping = Housekeeping(self._learners.tidy)
         self._watchers: Counter[str] = Counter()
@@ -94,6 +97,7 @@ class TrainingService:
                 explore=explore,
                 version=learner.version,
                 limits=self._limits_message(),
+                control=learner.orders.message(),
                 report_seconds=self._limits.report_seconds,
             )
 
@@ -201,6 +205,10 @@ class TrainingService:
         except CallFailed as error:
             self.count(method, error.code.value)
             raise
+        return _Call(self, method)
+
+    def _unrestricted_call(self, method: str) -> _Call:
+        """A call whose role is checked later."""
         return _Call(self, method)
 
     def _begin(self) -> None:

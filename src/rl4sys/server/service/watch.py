@@ -51,12 +51,16 @@ class VersionWatch:
             self._have = None
         self._sent = self._have
         self._max_patch_bytes = min(request.max_patch_bytes, INLINE_PATCH_BYTES)
+        self._obeyed = 0 if request.control else None
+        """The sequence of the last order in this stream; None if orders are not wanted."""
         self._cancelled = threading.Event()
 
     def __iter__(self) -> Iterator[training_pb2.NewVersion]:
         try:
             while not self._cancelled.is_set():
-                if self.has_news():
+                if (order := self.next_order()) is not None:
+                    yield order
+                elif self.has_news():
                     yield self.news()
                 else:
                     self._session.learner.wait_for_change(self._is_over, _LOOK_SECONDS)
@@ -66,6 +70,17 @@ class VersionWatch:
     def listen(self, changed: Callable[[], None]) -> Callable[[], None]:
         """Call `changed` from another thread whenever `has_news` may have changed; call the result to stop that."""
         return self._session.learner.listen(changed)
+
+    def next_order(self) -> training_pb2.NewVersion | None:
+        """The order in force, if this stream has to send it. Never waits."""
+        if not self._has_order():
+            return None
+        order = self._session.learner.orders.order
+        self._obeyed = order.sequence
+        return training_pb2.NewVersion(version=self._sent or 0, control=order.to_message())
+
+    def _has_order(self) -> bool:
+        return self._obeyed is not None and self._session.learner.orders.order.sequence > self._obeyed
 
     def has_news(self) -> bool:
         """Whether there is a version to send; raises if the stream has to end."""
@@ -97,4 +112,5 @@ class VersionWatch:
     def _is_over(self) -> bool:
         learner = self._session.learner
         is_newer = self._sent is None or learner.version > self._sent
-        return self._cancelled.is_set() or self._is_draining() or learner.condition is Condition.FAILED or is_newer
+        has_ended = self._cancelled.is_set() or self._is_draining() or learner.condition is Condition.FAILED
+        return has_ended or is_newer or self._has_order()

@@ -22,6 +22,7 @@ from rl4sys.server.options import DEFAULT_DATA, ImpossibleSetup, ServiceOptions
 from rl4sys.server.service.training_service import TrainingService
 from rl4sys.server.transport.addresses import host_of, is_local, listen_problem, require_address, require_unowned
 from rl4sys.server.transport.grpc_servicer import TrainingServicer
+from rl4sys.server.transport.operations_servicer import OperationsServicer
 
 if TYPE_CHECKING:
     from rl4sys.server.transport.health import HealthService
@@ -105,8 +106,9 @@ class GrpcServer:
     async def _start(self, options: ServerOptions) -> int:
         limits = options.service.limits
         servicer = TrainingServicer(self.service, self._tokens, self._threads, self._packers)
+        operations = OperationsServicer(self.service.operations, servicer, self._threads)
         self._server = grpc.aio.server(
-            handlers=[servicer.handler()],
+            handlers=[servicer.handler(), operations.handler()],
             options=_channel_options(limits.max_message_bytes),
             maximum_concurrent_rpcs=_CALLS + limits.max_watchers + self._health.max_watchers,
         )

@@ -57,21 +57,21 @@ class TrainingServicer:
         return grpc.method_handlers_generic_handler(
             "rl4sys.v1.Training",
             {
-                "Join": _unary(self._join),
-                "Push": _unary(self._push),
-                "Act": _unary(self._act),
-                "Report": _unary(self._report),
-                "Status": _unary(self._status),
-                "Pull": _stream(self._pull),
-                "Watch": _stream(self._watch),
+                "Join": unary(self._join),
+                "Push": unary(self._push),
+                "Act": unary(self._act),
+                "Report": unary(self._report),
+                "Status": unary(self._status),
+                "Pull": stream(self._pull),
+                "Watch": stream(self._watch),
             },
         )
 
     async def _join(self, data: bytes, context: Context) -> training_pb2.JoinReply:
-        caller, request = self._received("Join", training_pb2.JoinRequest, data, context)
+        caller, request = self.received("Join", training_pb2.JoinRequest, data, context)
         is_cancelled = threading.Event()
         try:
-            return await _in(self._threads, self._service.join, request, caller, is_cancelled.is_set)
+            return await run_in(self._threads, self._service.join, request, caller, is_cancelled.is_set)
         except asyncio.CancelledError:
             # The thread goes on, and must not leave a learner that no client knows.
             is_cancelled.set()
@@ -80,29 +80,29 @@ class TrainingServicer:
     async def _push(self, data: bytes, context: Context) -> training_pb2.PushReply:
         # A few more than are accepted, so that the service can report how many there were.
         bounds = (self._most_bytes, 2 * self._most_segments + 16)
-        caller, request = self._received("Push", training_pb2.PushRequest, data, context, *bounds)
+        caller, request = self.received("Push", training_pb2.PushRequest, data, context, *bounds)
         return await self._service.push_async(request, caller)
 
     async def _act(self, data: bytes, context: Context) -> training_pb2.ActReply:
-        caller, request = self._received("Act", training_pb2.ActRequest, data, context, self._most_bytes)
-        return await _in(self._threads, self._service.act, request, caller)
+        caller, request = self.received("Act", training_pb2.ActRequest, data, context, self._most_bytes)
+        return await run_in(self._threads, self._service.act, request, caller)
 
     async def _report(self, data: bytes, context: Context) -> training_pb2.ReportReply:
-        caller, request = self._received("Report", training_pb2.ReportRequest, data, context)
+        caller, request = self.received("Report", training_pb2.ReportRequest, data, context)
         return self._service.report(request, caller)
 
     async def _status(self, data: bytes, context: Context) -> status_pb2.StatusReply:
-        caller, request = self._received("Status", status_pb2.StatusRequest, data, context)
-        return await _in(self._threads, self._service.status, request, caller)
+        caller, request = self.received("Status", status_pb2.StatusRequest, data, context)
+        return await run_in(self._threads, self._service.status, request, caller)
 
     async def _pull(self, data: bytes, context: Context) -> AsyncGenerator[weights_pb2.PatchChunk, None]:
-        caller, request = self._received("Pull", training_pb2.PullRequest, data, context)
+        caller, request = self.received("Pull", training_pb2.PullRequest, data, context)
         chunks = self._service.pull(request, caller)
-        while (chunk := await _in(self._packers, next, chunks, None)) is not None:
+        while (chunk := await run_in(self._packers, next, chunks, None)) is not None:
             yield chunk
 
     async def _watch(self, data: bytes, context: Context) -> AsyncGenerator[training_pb2.NewVersion, None]:
-        caller, request = self._received("Watch", training_pb2.WatchRequest, data, context)
+        caller, request = self.received("Watch", training_pb2.WatchRequest, data, context)
         watching = self._service.watch(request, caller)
         loop, changed = asyncio.get_running_loop(), asyncio.Event()
 
@@ -114,9 +114,11 @@ class TrainingServicer:
             while True:
                 changed.clear()
                 if self._tokens is not None:
-                    self._service.require_watching(request, self._caller("Watch", context))
-                if watching.has_news():
-                    yield await _in(self._packers, watching.news)
+                    self._service.require_watching(request, self.caller("Watch", context))
+                if (order := watching.next_order()) is not None:
+                    yield order
+                elif watching.has_news():
+                    yield await run_in(self._packers, watching.news)
                 elif self._tokens is None:
                     await changed.wait()
                 else:
@@ -125,7 +127,7 @@ class TrainingServicer:
             stop_listening()
             watching.cancel()
 
-    def _received(
+    def received(
         self,
         method: str,
         kind: type[M],
@@ -135,14 +137,15 @@ class TrainingServicer:
         most_fields: int = REQUEST_FIELDS,
     ) -> tuple[Caller, M]:
         """The caller and its request. The caller is checked first: one without permission learns nothing else."""
-        caller = self._caller(method, context)
+        caller = self.caller(method, context)
         try:
             return caller, parse(kind, data, most_bytes=most_bytes, most_fields=most_fields)
         except ContractViolation as error:
             self._service.count(method, Code.INVALID_ARGUMENT.value)
             raise invalid(str(error)) from error
 
-    def _caller(self, method: str, context: Context) -> Caller:
+    def caller(self, method: str, context: Context) -> Caller:
+        """Who calls, or UNAUTHENTICATED."""
         if self._tokens is None:
             peer = context.peer()
             return Caller(peer=peer, role=Role.OPERATOR if is_local_peer(peer) else Role.CLIENT)
@@ -153,7 +156,8 @@ class TrainingServicer:
             raise
 
 
-async def _in(executor: Executor, work: Callable[..., T], *arguments: object) -> T:
+async def run_in(executor: Executor, work: Callable[..., T], *arguments: object) -> T:
+    """Run something that may take a while in a thread."""
     return await asyncio.get_running_loop().run_in_executor(executor, work, *arguments)
 
 
@@ -164,31 +168,36 @@ async def _either(event: asyncio.Event, seconds: float) -> None:
             await event.wait()
 
 
-def _unary(answer: Callable[[bytes, Context], Awaitable[Message]]) -> grpc.RpcMethodHandler[bytes, bytes]:
+def unary(answer: Callable[[bytes, Context], Awaitable[Message]]) -> grpc.RpcMethodHandler[bytes, bytes]:
+    """The handler of a call with one request and one reply."""
+
     async def handle(data: bytes, context: Context) -> bytes:
         try:
             return (await answer(data, context)).SerializeToString()
         except Exception as error:  # whatever it is, the client gets a code that it knows
-            await _abort(context, error)
+            await abort(context, error)
 
     return grpc.unary_unary_rpc_method_handler(handle)
 
 
-def _stream(answer: Callable[[bytes, Context], AsyncGenerator[Message, None]]) -> grpc.RpcMethodHandler[bytes, bytes]:
+def stream(answer: Callable[[bytes, Context], AsyncGenerator[Message, None]]) -> grpc.RpcMethodHandler[bytes, bytes]:
+    """The handler of a call whose reply is a stream."""
+
     async def handle(data: bytes, context: Context) -> AsyncGenerator[bytes, None]:
         messages = answer(data, context)
         try:
             async for message in messages:
                 yield message.SerializeToString()
         except Exception as error:  # as above
-            await _abort(context, error)
+            await abort(context, error)
         finally:
             await messages.aclose()
 
     return grpc.unary_stream_rpc_method_handler(handle)
 
 
-async def _abort(context: Context, error: Exception) -> NoReturn:
+async def abort(context: Context, error: Exception) -> NoReturn:
+    """End a call with the code of an error, or INTERNAL for one that nobody expected."""
     if not isinstance(error, CallFailed):
         _log.error("A call failed unexpectedly.", exc_info=error)
         error = CallFailed(Code.INTERNAL, "Internal error of the server; see its log, and report it.", Failure())

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from rl4sys.records import Files
+from rl4sys.server.learners.operator_orders import OperatorOrders
 from rl4sys.server.logs import level, log_again
 from rl4sys.server.workers.events import Event, Failed, Held, Logged, Refused, Resolved, Stopped, read_event
 from rl4sys.server.workers.fork_server import ForkServer
@@ -33,6 +34,9 @@ class Worker(Protocol):
     def resolve(self, algorithm: str, parameters: Mapping[str, Any]) -> Resolved:
         """The canonical form of a config, or what is wrong with it."""
 
+    def pause(self, is_paused: bool) -> None:
+        """Ask it to stop folding, or to continue."""
+
     def stop(self) -> None:
         """Ask it to save and exit."""
 
@@ -51,7 +55,7 @@ class ThreadWorker:
         from rl4sys.server.workers.worker_main import WorkerControl, work
 
         load_learner_plugins(plugins)
-        self._control = WorkerControl()
+        self._control = WorkerControl(is_paused=OperatorOrders(directory).is_paused)
         self._thread = threading.Thread(
             target=work, args=(directory, files, self._control, listen), name=f"learner {directory.name}", daemon=True
         )
@@ -75,6 +79,10 @@ class ThreadWorker:
             return Resolved(0, canonical(resolve(algorithm, parameters)), "")
         except ConfigError as error:
             return Resolved(0, "", str(error))
+
+    def pause(self, is_paused: bool) -> None:
+        """Ask the thread to stop folding, or to continue."""
+        self._control.pause(is_paused)
 
     def stop(self) -> None:
         """Ask the thread to end."""
@@ -142,6 +150,10 @@ class ProcessWorker:
             raise RuntimeError(f"The worker of learner '{self._learner}' is busy.") from error
         finally:
             del self._answers[number]
+
+    def pause(self, is_paused: bool) -> None:
+        """Ask the process to stop folding, or to continue."""
+        self._send({"pause": is_paused})
 
     def stop(self) -> None:
         """Ask the process to exit."""

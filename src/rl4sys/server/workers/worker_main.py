@@ -13,6 +13,7 @@ import os
 import signal
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +28,7 @@ from rl4sys.file_lock import FileLock
 from rl4sys.records import Files, RecordReader, RecordsDamaged, RecordsGone
 from rl4sys.replay import UnsuitableBuffer
 from rl4sys.server.learners.held_data import DataHeld, ways_out
+from rl4sys.server.learners.operator_orders import OperatorOrders
 from rl4sys.server.logs import send_logs_to_host, working_for
 from rl4sys.server.workers.events import Event, Failed, Held, Refused, Resolved, Stopped, write_event
 from rl4sys.server.workers.fold import Fold
@@ -53,12 +55,19 @@ class PredecessorLives(RuntimeError):
 class WorkerControl:
     """How the host signals a worker."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_paused: bool = False) -> None:
         self._wake = threading.Event()
         self._stop = threading.Event()
+        self.is_paused = is_paused
+        """Whether it has to wait with the records of its log."""
 
     def nudge(self) -> None:
         """There are new records."""
+        self._wake.set()
+
+    def pause(self, is_paused: bool) -> None:
+        """Stop folding, or continue."""
+        self.is_paused = is_paused
         self._wake.set()
 
     def stop(self) -> None:
@@ -83,7 +92,9 @@ def main(requests: int, events: int, directory: Path, log_level: int, plugins: t
     Path("/proc/self/comm").write_text(f"rl4sys {directory.name}"[:_MAX_PROCESS_NAME])
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _ignore)
-    control, outgoing, writing = WorkerControl(), os.fdopen(events, "wb"), threading.Lock()
+    # Before the first request is read: one that comes later than the file was written may contradict it.
+    control = WorkerControl(is_paused=OperatorOrders(directory).is_paused)
+    outgoing, writing = os.fdopen(events, "wb"), threading.Lock()
 
     def send(event: Event) -> None:
         with writing:
@@ -120,22 +131,23 @@ def _work(directory: Path, files: Files | None, control: WorkerControl, send: Ca
                 # Each thread has its own number, so learners in one process do not disturb each other.
                 torch.set_num_threads(fold.threads)
                 # Before the host receives weights: without its checkpoint, a learner whose log was pruned has none.
-                records = reader.read(_BATCH_BYTES)
+                records = deque(reader.read(_BATCH_BYTES))
                 send(fold.ready())
                 sent_at, is_sent = time.monotonic(), True
                 while not control.is_stopping():
-                    for record in records:
+                    is_idle = not records or control.is_paused
+                    while records and not (control.is_stopping() or control.is_paused):
+                        record = records.popleft()
                         position, is_sent = record.number, False
                         fold.take(record)
-                        if control.is_stopping():
-                            break
                     if not is_sent and time.monotonic() - sent_at >= _PROGRESS_SECONDS:
                         send(fold.progress())
                         sent_at, is_sent = time.monotonic(), True
-                    if not records and control.wait(_IDLE_SECONDS if is_sent else _PROGRESS_SECONDS):
+                    if is_idle and control.wait(_IDLE_SECONDS if is_sent else _PROGRESS_SECONDS):
                         # Every nudge is answered, since the host sends no second one before that.
                         is_sent = False
-                    records = reader.read(_BATCH_BYTES)
+                    if not records:
+                        records.extend(reader.read(_BATCH_BYTES))
                 send(fold.progress())
                 fold.save()
                 fold.close()
@@ -176,6 +188,8 @@ def _obey(incoming: IO[str], control: WorkerControl, send: Callable[[Event], Non
                 control.nudge()
             case {"stop": _}:
                 control.stop()
+            case {"pause": bool(is_paused)}:
+                control.pause(is_paused)
             case {"resolve": number, "algorithm": algorithm, "parameters": parameters}:
                 send(_resolved(number, algorithm, parameters))
     if not control.is_stopping():
