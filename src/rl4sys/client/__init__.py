@@ -7,7 +7,9 @@ from rl4sys.client.episode import Episode, EpisodeEnded
 from rl4sys.client.forks import ForkedAgent
 from rl4sys.client.health import Health
 from rl4sys.client.observation_reader import BadObservation
-from rl4sys.client.original_agent import RL4SysAction, RL4SysAgent, RL4SysTrajectory
+from rl4sys.client.original_action import RL4SysAction
+from rl4sys.client.original_agent import RL4SysAgent
+from rl4sys.client.original_trajectory import RL4SysTrajectory
 from rl4sys.client.section import SettingsError
 from rl4sys.client.settings import ClientSettings, Tls, load_settings
 from rl4sys.experience import Ending

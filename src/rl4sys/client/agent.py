@@ -7,8 +7,9 @@ import random
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from rl4sys.client import exit_hook
 from rl4sys.client.agent_status import AgentStatus
@@ -177,6 +178,11 @@ class Agent:
         return True
 
     @property
+    def shared(self) -> SharedState:
+        """What all episodes of this agent share."""
+        return self._shared
+
+    @property
     def is_ours(self) -> bool:
         """Whether this process connected the agent, and not a process that it was forked from."""
         return self._shared.forks == forks()
@@ -223,6 +229,13 @@ class Agent:
     def _release(self, lane: Lane) -> None:
         self._episodes.pop(lane.stream.lane, None)
         self._lanes.release(lane)
+
+
+def __getattr__(name: str) -> Any:
+    """The agent in the original style under its original path, `rl4sys.client.agent.RL4SysAgent`."""
+    if name != "RL4SysAgent":
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return getattr(import_module("rl4sys.client.original_agent"), name)
 
 
 def _outbox(settings: ClientSettings, epoch: int) -> AnyOutbox:

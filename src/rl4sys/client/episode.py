@@ -13,7 +13,7 @@ import numpy as np
 from rl4sys.client.agent_status import AgentStatus
 from rl4sys.client.forks import fork_error, forks
 from rl4sys.client.lane import Lane
-from rl4sys.client.segment_buffer import SegmentBuffer
+from rl4sys.client.segment_buffer import RecordedStep, SegmentBuffer
 from rl4sys.client.snapshot import NewestSnapshot, Snapshot, ThreadPolicies
 from rl4sys.experience import Array, Ending, Segment
 from rl4sys.wire import SegmentFormat
@@ -77,6 +77,11 @@ class Episode:
     def decision(self) -> int:
         """The id of the latest decision, for late rewards; -1 before the first."""
         return self._decisions - 1
+
+    @property
+    def lane(self) -> Lane:
+        """Where its segments are recorded."""
+        return self._lane
 
     @property
     def ended(self) -> bool:
@@ -147,6 +152,19 @@ class Episode:
                     held.reward[index - held.start] += number
                     return
         self._shared.status.add("late_rewards")
+
+    def take_step(self) -> RecordedStep | None:
+        """Take the latest decision out of the record, for a program that chooses later what is recorded.
+
+        Call it after every `act` of an episode or after none. None if the decision was not recorded.
+        """
+        with self._lock:
+            buffer = self._buffer
+            if buffer is None or not buffer.count:
+                return None
+            step = buffer.first_step()
+            buffer.begin(buffer.snapshot, self._decisions, self._carry)
+            return step
 
     def end(self, final_observation: Any = None, ending: Ending = Ending.TERMINATED, mask: Any = None) -> None:
         """End the episode; a second call changes nothing.

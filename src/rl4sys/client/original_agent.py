@@ -2,59 +2,42 @@
 
 agent = RL4SysAgent(conf_path="luna_conf.json")
 traj, action = agent.request_for_action(traj, obs)
-next_obs, reward, terminated, truncated, _ = env.step(action.act)
 agent.add_to_trajectory(traj, action)
+next_obs, reward, terminated, truncated, _ = env.step(action.act)
 action.update_reward(reward)
 agent.mark_end_of_trajectory(traj, action)
+
+A decision is recorded when it is added, so a program that only asks for actions teaches nothing.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import logging
+import weakref
+from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from rl4sys.client import exit_hook
 from rl4sys.client.agent import Agent
 from rl4sys.client.connection import connect
-from rl4sys.client.episode import Episode
+from rl4sys.client.forks import forks
 from rl4sys.client.observation_reader import as_array
+from rl4sys.client.original_action import RL4SysAction
+from rl4sys.client.original_settings import original_names
+from rl4sys.client.original_trajectory import RL4SysTrajectory
 from rl4sys.client.section import SettingsError
-from rl4sys.client.settings import ClientSettings, load_settings
+from rl4sys.client.settings import ClientSettings, load_settings, read_settings_file
 from rl4sys.client.spaces import OBSERVATION, action_from_space, mask_for, observation_from_space
-from rl4sys.experience import ArraySpec, Ending
+from rl4sys.client.trajectory_record import DecisionSequence, TrajectoryRecord
+from rl4sys.experience import Array, ArraySpec, Ending
 from rl4sys.policy import MASK
 from rl4sys.wire.calls import Transport
 
-
-class RL4SysTrajectory:
-    """One episode, under its original name. Created by `request_for_action`."""
-
-    def __init__(self, episode: Episode) -> None:
-        self._episode = episode
-
-    @property
-    def completed(self) -> bool:
-        """Whether the episode has ended."""
-        return self._episode.ended
-
-
-class RL4SysAction:
-    """A decision, to which a reward can be given."""
-
-    def __init__(self, act: Any, episode: Episode) -> None:
-        self.act = act
-        """The action for `env.step`."""
-        self.reward = 0.0
-        self._episode = episode
-        self._decision = episode.decision
-
-    def update_reward(self, reward: float) -> None:
-        """Set the reward of this decision; a later call replaces an earlier one."""
-        value = float(reward)
-        self._episode.reward(value - self.reward, self._decision)
-        self.reward = value
+_log = logging.getLogger(__name__)
 
 
 class RL4SysAgent:
@@ -68,11 +51,21 @@ class RL4SysAgent:
         action_space: Any = None,
         transport: Transport | None = None,
     ) -> None:
-        if debug:
-            _show_logs(logging.getLogger("rl4sys"))
+        values = read_settings_file(conf_path)
+        self._names = original_names(values)
+        self.debug = debug or self._names.debug
+        if self.debug or self._names.log_level:
+            _show_logs(logging.getLogger("rl4sys"), "DEBUG" if self.debug else self._names.log_level)
         self._settings = _completed(load_settings(conf_path), observation_space, action_space)
         self._transport = transport
-        self._agent = connect(self._settings, transport) if self._settings.observation else None
+        self._agent: Agent | None = None
+        self._forks = forks()
+        self._records: dict[int, TrajectoryRecord] = {}
+        self._unsettled: deque[TrajectoryRecord] = deque()
+        self._dropped: deque[TrajectoryRecord] = deque()
+        self._warned = False
+        if self._settings.observation:
+            self._connect(self._settings)
 
     def __enter__(self) -> Self:
         return self
@@ -89,42 +82,176 @@ class RL4SysAgent:
             raise RuntimeError("There is no connection before the first observation; call request_for_action first.")
         return self._agent
 
+    @property
+    def client_id(self) -> str:
+        """The permanent name of the client."""
+        return self._settings.client_id
+
+    @property
+    def algorithm_name(self) -> str:
+        """The algorithm as the config names it."""
+        return self._names.algorithm or self._settings.algorithm
+
+    @property
+    def algorithm_parameters(self) -> dict[str, Any]:
+        """The section of this name, as the config has it."""
+        return self._names.parameters
+
+    @property
+    def algorithm_type(self) -> str:
+        """`onpolicy` or `offpolicy`."""
+        return self._names.kind
+
+    @property
+    def server_address(self) -> str:
+        """The address of the training server."""
+        return self._settings.server
+
+    @property
+    def local_version(self) -> int:
+        """The version of the policy that decides at present; 0 while there is none."""
+        snapshot = None if self._agent is None else self._agent.shared.newest.snapshot
+        return 0 if snapshot is None else snapshot.version
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether this process made the agent, and not a process that it was forked from."""
+        return self._forks == forks()
+
     def request_for_action(
-        self, traj: RL4SysTrajectory | None, obs: Any, mask: Any = None
+        self, traj: Any = None, obs: Any = None, mask: Any = None, *ignored: Any, **ignored_by_name: Any
     ) -> tuple[RL4SysTrajectory, RL4SysAction]:
-        """Choose an action; begins a new trajectory if there is none or the given one has ended."""
-        if self._agent is None:
-            self._agent = connect(_with_observation(self._settings, obs), self._transport)
-        if traj is None or traj.completed:
-            traj = RL4SysTrajectory(self._agent.episode())
-        episode = traj._episode
-        return traj, RL4SysAction(episode.act(obs, mask), episode)
+        """Choose an action; begins a new trajectory if there is none or the given one has ended.
+
+        The observation and the mask may have leading axes of size 1. Without a trajectory, the observation may come
+        first. Further arguments are ignored with a warning, as the original ignored them.
+        """
+        if traj is not None and not isinstance(traj, RL4SysTrajectory):
+            traj, obs, mask = None, traj, mask if mask is not None else obs
+        if obs is None:
+            raise ValueError("Got no observation; pass request_for_action(traj, obs), or obs=... by name.")
+        if (ignored or ignored_by_name) and not self._warned:
+            self._warned = True
+            _log.warning("request_for_action ignores %s.", ", ".join((*map(repr, ignored), *ignored_by_name)))
+        agent = self._agent or self._connect(_with_observation(self._settings, obs))
+        self._settle()
+        if traj is None or traj.is_completed():
+            traj = self._begin(agent, traj)
+        record = traj._record or self._bind(agent, traj, DecisionSequence())
+        specs = agent.settings.observation
+        action = record.decide(_observation(specs, obs), _mask(specs, mask), obs, mask)
+        if not traj.actions:
+            traj.version = action.version
+        return traj, action
 
     def add_to_trajectory(self, traj: RL4SysTrajectory, action: RL4SysAction) -> None:
-        """Does nothing, since `request_for_action` already recorded the decision; kept for the original API."""
-        if traj._episode is not action._episode:
-            raise ValueError("This action was decided in another trajectory; add it to the one it came with.")
+        """Record the action as the next step of the trajectory.
+
+        Decisions can be added long after they were taken, and to a later trajectory than the one that they were
+        taken in. After the end of a trajectory this begins another episode.
+        """
+        if traj._record is None and self._agent is not None:
+            self._bind(self._agent, traj, DecisionSequence())
+        traj.add_action(action)
+
+    def update_action_reward(self, action: RL4SysAction, reward: Any) -> None:
+        """Set the reward of an action."""
+        action.update_reward(reward)
 
     def mark_end_of_trajectory(
         self, traj: RL4SysTrajectory, action: RL4SysAction, final_observation: Any = None, truncated: bool = False
     ) -> None:
-        """End the episode; if it was cut short, pass `truncated=True` and the final observation."""
-        self.add_to_trajectory(traj, action)
-        traj._episode.end(final_observation, Ending.TRUNCATED if truncated else Ending.TERMINATED)
+        """End the episode; if it was cut short, pass `truncated=True` and the final observation.
+
+        An action that has a reward and was not added before is recorded now.
+        """
+        action.done = True
+        traj.completed = True
+        record = traj._record
+        if record is None:
+            return
+        final = None
+        if final_observation is not None and self._agent is not None:
+            final = (_observation(self._agent.settings.observation, final_observation), None)
+        if record.end(action, Ending.TRUNCATED if truncated else Ending.TERMINATED, final):
+            traj.actions.append(action)
+        if record.is_unsettled:
+            self._unsettled.append(record)
 
     def flush(self, timeout: float = 10.0) -> bool:
         """Send all sealed segments and wait until the server acknowledged them; false after `timeout` seconds."""
+        self._settle()
         return self._agent is None or self._agent.flush(timeout)
 
     def close(self, timeout: float = 10.0) -> None:
-        """Send the backlog and stop."""
+        """Truncate open trajectories, send the backlog and stop."""
+        exit_hook.forget(self)
         if self._agent is not None:
+            self._settle()
+            for record in list(self._records.values()):
+                record.abandon()
             self._agent.close(timeout)
 
+    def _connect(self, settings: ClientSettings) -> Agent:
+        self._agent = agent = connect(settings, self._transport)
+        # At exit, close this object instead: it completes the trajectories first.
+        exit_hook.forget(agent)
+        exit_hook.remember(self)
+        return agent
 
-def _show_logs(logger: logging.Logger) -> None:
-    """Log everything, to standard error if the program has not configured logging."""
-    logger.setLevel(logging.DEBUG)
+    def _begin(self, agent: Agent, before: RL4SysTrajectory | None) -> RL4SysTrajectory:
+        """A new trajectory. It continues the decisions of the one before if those still wait to be added."""
+        sequence = DecisionSequence()
+        if before is not None and before._record is not None:
+            latest = before._record.sequence.latest
+            if latest is not None and not latest.added:
+                sequence = before._record.sequence
+        traj = RL4SysTrajectory(self.local_version)
+        self._bind(agent, traj, sequence)
+        return traj
+
+    def _bind(self, agent: Agent, traj: RL4SysTrajectory, sequence: DecisionSequence) -> TrajectoryRecord:
+        traj._record = record = TrajectoryRecord(agent, sequence)
+        self._records[id(record)] = record
+        # A collected trajectory is only noted here, since the collector may run anywhere, within a lock for instance.
+        weakref.finalize(traj, self._dropped.append, record).atexit = False
+        return record
+
+    def _settle(self) -> None:
+        """Carry out ends that waited for a reward, and end trajectories that the program forgot."""
+        while self._unsettled:
+            self._unsettled.popleft().settle()
+        while self._dropped:
+            record = self._dropped.popleft()
+            record.abandon()
+            self._records.pop(id(record), None)
+
+
+def _observation(specs: Sequence[ArraySpec], obs: Any) -> Any:
+    """The observation without leading axes of size 1 that the policy does not have."""
+    shapes = {spec.name: spec.shape for spec in specs if spec.name != MASK}
+    if isinstance(obs, dict):
+        return {name: _squeezed(part, shapes[name]) if name in shapes else part for name, part in obs.items()}
+    return _squeezed(obs, next(iter(shapes.values()))) if len(shapes) == 1 else obs
+
+
+def _mask(specs: Sequence[ArraySpec], mask: Any) -> Any:
+    shape = next((spec.shape for spec in specs if spec.name == MASK), None)
+    return mask if mask is None or shape is None else _squeezed(mask, shape)
+
+
+def _squeezed(value: Any, shape: tuple[int, ...]) -> Any:
+    if value is None:
+        return None
+    array = as_array(value)
+    while array.ndim > len(shape) and array.shape[0] == 1:
+        array = array[0]
+    return array
+
+
+def _show_logs(logger: logging.Logger, level: str = "DEBUG") -> None:
+    """Log from this level on, to standard error if the program has not configured logging."""
+    logger.setLevel(level)
     if not logger.hasHandlers():
         handler = logging.StreamHandler()
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
@@ -148,7 +275,12 @@ def _completed(settings: ClientSettings, observation_space: Any, action_space: A
 def _with_observation(settings: ClientSettings, obs: Any) -> ClientSettings:
     """Take the shapes of the arrays from the first observation."""
     parts = obs if isinstance(obs, dict) else {OBSERVATION: obs}
-    arrays = {name: as_array(part) for name, part in parts.items() if name != MASK}
+    arrays = {name: _unbatched(as_array(part)) for name, part in parts.items() if name != MASK}
     seen = tuple(ArraySpec(n, "uint8" if a.dtype == "uint8" else "float32", a.shape) for n, a in arrays.items())
     mask = () if settings.action is None else mask_for(settings.action)
     return dataclasses.replace(settings, observation=(*seen, *mask))
+
+
+def _unbatched(array: Array) -> Array:
+    """A vector or an image with channels that came as a batch of one; a 1×N matrix is taken for a vector."""
+    return array[0] if array.ndim in (2, 4) and array.shape[0] == 1 else array

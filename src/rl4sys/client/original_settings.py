@@ -16,6 +16,7 @@ Every documented name keeps its meaning; these are translated:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from rl4sys.client.section import Section, SettingsError
@@ -32,6 +33,7 @@ _RENAMED = {
     "train_v_iters": "critic_epochs",
     "q_lr": "lr",
 }
+_LEVELS = ("", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 _SECTIONS = ("algorithm_parameters", "network_architecture", "training", "communication")
 _FLAT = ("algorithm_name", "train_server_address", "max_traj_length", "act_limit", "type")
 _DEFAULT_LENGTH = 1000
@@ -50,6 +52,34 @@ DQN_NAMES = (
 )
 # fmt: on
 _KNOWN = {"ppo": PPO_NAMES, "dqn": DQN_NAMES}
+
+
+@dataclass(frozen=True, slots=True)
+class OriginalNames:
+    """What programs read from an original config, as it stands there."""
+
+    algorithm: str
+    parameters: dict[str, Any]
+    kind: str
+    """`onpolicy` or `offpolicy`."""
+    debug: bool
+    log_level: str
+    """Empty if it is not given."""
+
+
+def original_names(values: Mapping[str, Any]) -> OriginalNames:
+    """The attributes of an original agent, from the values of its config."""
+    top = Section(values)
+    algorithm = top.raw("algorithm_name", top.raw("algorithm", ""))
+    name = algorithm if isinstance(algorithm, str) else ""
+    parameters = top.raw("algorithm_parameters", {})
+    return OriginalNames(
+        algorithm=name,
+        parameters=dict(parameters) if isinstance(parameters, Mapping) else {},
+        kind="onpolicy" if name.lower().startswith("ppo") else "offpolicy",
+        debug=top.raw("debug", False) is True,
+        log_level=top.choice("log_level", _LEVELS, "") if "log_level" in top else "",
+    )
 
 
 def is_original(values: Mapping[str, Any]) -> bool:

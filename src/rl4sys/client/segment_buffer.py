@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from rl4sys.client.snapshot import Snapshot
 from rl4sys.experience import Array, Arrays, Ending, Segment, StreamKey
 from rl4sys.policy import Decision
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedStep:
+    """One decision with all that a segment holds of it, but for its reward."""
+
+    snapshot: Snapshot
+    observation: Arrays
+    action: Array
+    extras: Arrays
+    carry: Arrays
+    """Policy memory before the decision."""
 
 
 class SegmentBuffer:
@@ -49,6 +63,16 @@ class SegmentBuffer:
         for name, column in self._noted:
             column[row] = decision.extras[name][0]
         self.count = row + 1
+
+    def first_step(self) -> RecordedStep:
+        """A copy of the first row."""
+        return RecordedStep(
+            snapshot=self.snapshot,
+            observation={name: column[0].copy() for name, column in self.observation.items()},
+            action=self._action[0].copy(),
+            extras={name: column[0].copy() for name, column in self._noted},
+            carry=self.carry,
+        )
 
     def continue_from(self, earlier: SegmentBuffer) -> None:
         """Begin with the observation that followed the last step of an earlier buffer."""

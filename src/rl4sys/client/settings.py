@@ -87,8 +87,17 @@ def load_settings(source: str | Path | Mapping[str, Any] | ClientSettings) -> Cl
     if isinstance(source, Mapping):
         return parse_settings(source)
     path = Path(source)
+    values = read_settings_file(path)
     try:
-        return parse_settings(_read(path), path.parent)
+        return parse_settings(values, path.parent)
+    except SettingsError as error:
+        raise SettingsError(f"{path}: {error}") from error
+
+
+def read_settings_file(path: str | Path) -> Mapping[str, Any]:
+    """The values of a JSON or YAML file, unchecked."""
+    try:
+        return _read(Path(path))
     except SettingsError as error:
         raise SettingsError(f"{path}: {error}") from error
 
