@@ -3,8 +3,9 @@
 from rl4sys.server.access.caller import ANYONE, Caller, Role
 from rl4sys.server.options import ImpossibleSetup, ServiceLimits, ServiceOptions
 from rl4sys.server.service.training_service import TrainingService
-from rl4sys.server.transport.grpc_server import GrpcServer, ServerOptions, serve
+from rl4sys.server.transport.grpc_server import GrpcServer, ServerOptions
 from rl4sys.server.transport.in_process import InProcessTransport
+from rl4sys.server.transport.server_process import serve
 
 __all__ = [
     "ANYONE",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,8 +15,11 @@ from rl4sys.records import Durability
 from rl4sys.server.config import load_config, server_options
 from rl4sys.server.logs import LogFormat, send_logs
 from rl4sys.server.options import DEFAULT_DATA, ImpossibleSetup
-from rl4sys.server.transport.grpc_server import DEFAULT_LISTEN, GrpcServer, serve
+from rl4sys.server.transport.grpc_server import DEFAULT_LISTEN, GrpcServer
+from rl4sys.server.transport.server_process import Hurried, serve
 from rl4sys.server.workers.worker import WorkerKind
+
+_TERMINATED = 128 + signal.SIGTERM
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -24,14 +29,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         config = load_config(path, given)
         options = server_options(config)
+        read = None if path is None else lambda: server_options(load_config(path, given))
         directory = None if config.durability is Durability.MEMORY else config.data
         with send_logs(config.log_format, debug=config.debug, directory=directory):
-            serve(options, _announce)
+            serve(options, _announce, read)
     except (ConfigError, ImpossibleSetup) as error:
-        sys.stderr.write(f"{error}\n")
+        sys.stderr.write(f"error: {error}\n")
         return 2
+    except Hurried as error:
+        sys.stderr.write(f"{error}\n")
+        sys.stderr.flush()
+        # Threads that still wait for workers would keep the process alive.
+        os._exit(_TERMINATED)
     except OSError as error:
-        sys.stderr.write(f"{error}. Choose another --data, or free space there and let this user write to it.\n")
+        sys.stderr.write(f"error: {error}. Choose another --data, or free space there and let this user write to it.\n")
         return 2
     return 0
 

@@ -17,7 +17,7 @@ from tests.server.workers.test_fold import local_learner, wait_for_version
 
 from rl4sys.server import GrpcServer, ImpossibleSetup, ServerOptions, ServiceOptions, TrainingService
 from rl4sys.server.transport import grpc_servicer, health
-from rl4sys.server.transport.grpc_server import _metrics
+from rl4sys.server.transport.server_process import _metrics
 from rl4sys.wire import FailureReason
 from rl4sys.wire.calls import CallFailed, Code
 from rl4sys.wire.generated import status_pb2, training_pb2

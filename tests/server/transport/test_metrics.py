@@ -17,8 +17,8 @@ from tests.server.clients import ScriptedClient, eventually, join_request
 
 from rl4sys.server import ImpossibleSetup, InProcessTransport, ServerOptions, TrainingService
 from rl4sys.server.transport import metrics
-from rl4sys.server.transport.grpc_server import _metrics
 from rl4sys.server.transport.metrics import MetricsServer, StatusCollector
+from rl4sys.server.transport.server_process import _metrics
 from rl4sys.wire.calls import CallFailed
 from rl4sys.wire.generated import status_pb2
 

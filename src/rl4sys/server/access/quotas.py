@@ -46,7 +46,7 @@ class Quotas:
     """Checks each push before anything else does. A push that one rate refuses costs the others nothing."""
 
     def __init__(self, limits: ServiceLimits, clock: Callable[[], float]) -> None:
-        self._limits, self._clock = limits, clock
+        self.limits, self._clock = limits, clock
         self._lock = threading.Lock()
         self._buckets: OrderedDict[tuple[str, str, str], Bucket] = OrderedDict()
 
@@ -76,7 +76,7 @@ class Quotas:
 
     def _require_epoch(self, session: Session, epoch: int) -> None:
         """Refuse more epochs than the limit: each is remembered permanently, so they must be bounded."""
-        known, most = session.learner.inbox.stored.deduplication, self._limits.max_epochs
+        known, most = session.learner.inbox.stored.deduplication, self.limits.max_epochs
         if known.epochs(session.client) >= most and not known.knows_epoch(session.client, epoch):
             session.activity.delayed += 1
             raise exhausted(
@@ -91,9 +91,9 @@ class Quotas:
         self, session: Session, request: training_pb2.PushRequest, caller: Caller
     ) -> Iterator[tuple[tuple[str, str, str], float, float]]:
         """The amounts to take: bucket, amount and rate."""
-        granted = [("client", session.client, self._limits.client_rates)]
+        granted = [("client", session.client, self.limits.client_rates)]
         if caller.token:
-            granted.append(("token", caller.token, _rates(caller, self._limits)))
+            granted.append(("token", caller.token, _rates(caller, self.limits)))
         length = steps = None
         for whose, name, rates in granted:
             if rates.bytes_per_second is not None:
@@ -104,13 +104,13 @@ class Quotas:
                 yield (whose, name, "steps"), float(steps), rates.steps_per_second
 
     def _steps(self, request: training_pb2.PushRequest) -> int:
-        return sum(min(_claimed_steps(pushed.segment), self._limits.max_segment_steps) for pushed in request.segments)
+        return sum(min(_claimed_steps(pushed.segment), self.limits.max_segment_steps) for pushed in request.segments)
 
     def _bucket(self, key: tuple[str, str, str], rate: float, now: float) -> Bucket:
         bucket = self._buckets.get(key)
         if bucket is None:
             bucket = self._buckets[key] = Bucket(rate, now)
-            if len(self._buckets) > 4 * self._limits.max_sessions:
+            if len(self._buckets) > 4 * self.limits.max_sessions:
                 self._buckets.popitem(last=False)
         self._buckets.move_to_end(key)
         return bucket

@@ -75,7 +75,8 @@ class Sessions:
     """
 
     def __init__(self, most: int, most_of_a_token: int, clock: Callable[[], float]) -> None:
-        self._most, self._most_of_a_token, self._clock = most, most_of_a_token, clock
+        self.most, self.most_of_a_token = most, most_of_a_token
+        self._clock = clock
         self._lock = threading.Lock()
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._of_token: dict[str, OrderedDict[str, None]] = {}
@@ -97,7 +98,7 @@ class Sessions:
             session = Session(secrets.token_urlsafe(18), activity, form, request.policy_id, caller.token, epoch)
             self._keep(session)
             self._activities.move_to_end(key)
-            if len(self._activities) > self._most:
+            if len(self._activities) > self.most:
                 self._activities.popitem(last=False)
             return session
 
@@ -124,9 +125,9 @@ class Sessions:
         if session.token:
             own = self._of_token.setdefault(session.token, OrderedDict())
             own[session.id] = None
-            if len(own) > self._most_of_a_token:
+            if len(own) > self.most_of_a_token:
                 self._forget(next(iter(own)))
-        if len(self._sessions) > self._most:
+        if len(self._sessions) > self.most:
             self._forget(next(iter(self._sessions)))
 
     def _forget(self, id: str) -> None:

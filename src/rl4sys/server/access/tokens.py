@@ -6,7 +6,7 @@ import hmac
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import takewhile
@@ -15,6 +15,7 @@ from pathlib import Path
 from rl4sys.config import ConfigError, parse
 from rl4sys.server.access.caller import Caller, Role
 from rl4sys.server.options import ImpossibleSetup, Rates
+from rl4sys.server.server_warnings import ServerWarnings
 from rl4sys.suggestions import did_you_mean
 from rl4sys.wire.calls import CallFailed, Code
 from rl4sys.wire.token_hash import stored_digest, token_digest
@@ -23,6 +24,7 @@ _log = logging.getLogger(__name__)
 
 AUTHORIZATION = "authorization"
 _SHORTEST = 16
+_TOPIC = "tokens"
 _OPTIONS = ("role", "name", "expires", "policies", *Rates.model_fields)
 
 
@@ -51,14 +53,22 @@ class TokenFile:
     `steps_per_second=5000` for all its clients together, instead of what the server grants to each token.
 
     Empty lines and comments after ` #` are ignored. The file is read again when it changes, so that removing a line
-    revokes its token at once; a line that is then wrong is ignored, and the log of the server says so.
+    revokes its token at once; a line that is then wrong is ignored, and log and status of the server say so. Without
+    the file no token is valid; if it cannot be read, tokens stay as they were.
     """
 
-    def __init__(self, path: Path, wall_clock: Callable[[], float] = time.time) -> None:
-        self._path, self._wall_clock = path, wall_clock
+    def __init__(
+        self, path: Path, wall_clock: Callable[[], float] = time.time, warnings: ServerWarnings | None = None
+    ) -> None:
+        self._path, self._wall_clock, self._warnings = path, wall_clock, warnings or ServerWarnings()
         self._lock = threading.Lock()
         self._stamp = self._look()
-        self._tokens = [_token(path, number, words) for number, words in _lines(path)]
+        try:
+            self._tokens = [_token(path, number, words) for number, words in _lines(path)]
+        except OSError as error:
+            raise ImpossibleSetup(
+                f"{path} cannot be read: {error.strerror}. Let the user of the server read it."
+            ) from error
 
     def authenticate(self, metadata: Iterable[tuple[str, str | bytes]], peer: str) -> Caller:
         """The caller that sent these metadata, or UNAUTHENTICATED."""
@@ -74,40 +84,55 @@ class TokenFile:
             raise _unauthenticated("the token has expired")
         return matching[0].caller(peer)
 
+    def reload(self) -> None:
+        """Read the file again if it changed, without waiting for the next call."""
+        self._current()
+
     def _current(self) -> list[_Token]:
         with self._lock:
             stamp = self._look()
             if stamp != self._stamp:
-                self._tokens = list(self._read_again())
                 self._stamp = stamp
+                self._read_again()
             return self._tokens
 
-    def _read_again(self) -> Iterator[_Token]:
-        for number, words in _lines(self._path):
+    def _read_again(self) -> None:
+        problems = []
+        try:
+            lines = _lines(self._path)
+        except FileNotFoundError:
+            self._tokens, lines = [], []
+            problems.append(f"{self._path} is missing, so no token is valid. Restore it.")
+        except OSError as error:
+            self._warnings.set(
+                _TOPIC, f"{self._path} cannot be read ({error.strerror}); tokens are as they were before."
+            )
+            return
+        tokens = []
+        for number, words in lines:
             try:
-                yield _token(self._path, number, words)
+                tokens.append(_token(self._path, number, words))
             except ImpossibleSetup as error:
                 # A line that cannot be read lets no caller in; the other lines stay valid.
-                _log.error("%s Until it is repaired, its token is refused.", error)
+                problems.append(f"{error} Until it is repaired, its token is refused.")
+        self._tokens = tokens
+        if problems:
+            self._warnings.set(_TOPIC, " ".join(problems))
+        else:
+            self._warnings.clear(_TOPIC)
+            _log.info("%s was read again: %d tokens.", self._path, len(tokens))
 
     def _look(self) -> tuple[int, int, int]:
         try:
             seen = self._path.stat()
         except OSError:
-            # Without its file no token is valid; it may be about to be replaced.
             return 0, 0, 0
         return seen.st_mtime_ns, seen.st_size, seen.st_ino
 
 
 def _lines(path: Path) -> list[tuple[int, list[str]]]:
     """The words before a `#` of each line that has any, with its line number."""
-    try:
-        lines = path.read_text("utf-8", errors="replace").splitlines()
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        _log.error("%s cannot be read, so no token is valid: %s", path, error)
-        return []
+    lines = path.read_text("utf-8", errors="replace").splitlines()
     return [(number, words) for number, line in enumerate(lines, 1) if (words := _words(line))]
 
 

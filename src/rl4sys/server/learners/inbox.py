@@ -73,7 +73,7 @@ class Inbox:
         file_bytes: int = 16 << 20,
     ) -> None:
         self.directory = directory
-        self._limits, self._durability, self._file_bytes = limits, durability, file_bytes
+        self.limits, self._durability, self._file_bytes = limits, durability, file_bytes
         self._committed, self._clock = committed, clock
         self._lock = threading.RLock()
         self._reopening = threading.Lock()
@@ -275,11 +275,11 @@ class Inbox:
     def _overflow(self, entry: StoredSegment, ahead: int) -> FailureReason | None:
         """Why an entry does not fit after `ahead` others of its push. One alone always fits, however large."""
         total, length = self._reserved.total(), len(entry.segment)
-        is_crowded = len(self._queue) + len(self._pending) + ahead >= self._limits.inbox_segments
-        if total and (total + length > self._limits.inbox_bytes or is_crowded):
+        is_crowded = len(self._queue) + len(self._pending) + ahead >= self.limits.inbox_segments
+        if total and (total + length > self.limits.inbox_bytes or is_crowded):
             return FailureReason.INBOX_FULL
         own = self._reserved[entry.client]
-        return FailureReason.QUOTA if own and own + length > self._limits.client_bytes else None
+        return FailureReason.QUOTA if own and own + length > self.limits.client_bytes else None
 
     def _reserve(self, client: str, length: int) -> None:
         self._reserved[client] += length

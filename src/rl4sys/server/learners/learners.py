@@ -82,6 +82,12 @@ class Learners:
                     f"directory away."
                 )
 
+    def use(self, options: ServiceOptions) -> None:
+        """Use changed limits from now on, for learners that exist as well."""
+        self._options = options
+        for learner in self.all():
+            learner.inbox.limits = options.limits
+
     def all(self) -> list[HostedLearner]:
         """Every learner, by name."""
         with self._lock:

@@ -35,7 +35,7 @@ class PolicyRuntimes:
     """Decides with the newest version of a learner's explore policy."""
 
     def __init__(self, max_rows: int) -> None:
-        self._max_rows = max_rows
+        self.max_rows = max_rows
         self._lock = threading.Lock()
         self._runtimes: WeakKeyDictionary[HostedLearner, _Runtime] = WeakKeyDictionary()
 
@@ -51,7 +51,7 @@ class PolicyRuntimes:
         if learner.policy is None or learner.store is None:
             raise unavailable(f"The learner '{learner.name}' has no version yet. Try again.")
         try:
-            question = decode_question(form, request, self._max_rows)
+            question = decode_question(form, request, self.max_rows)
         except ContractViolation as error:
             raise invalid(str(error)) from error
         with self._lock:

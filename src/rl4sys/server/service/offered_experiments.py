@@ -58,6 +58,14 @@ class OfferedExperiments:
     def __bool__(self) -> bool:
         return bool(self._offers)
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, OfferedExperiments):
+            return NotImplemented
+        mine, its = (self._offers, self.allow_client_algorithms), (other._offers, other.allow_client_algorithms)
+        return mine == its
+
+    __hash__ = None  # type: ignore[assignment]  # parameters are dictionaries
+
     @property
     def default(self) -> OfferedExperiment | None:
         """The experiment of clients that ask for none."""

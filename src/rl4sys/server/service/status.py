@@ -9,12 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rl4sys.records import Durability
-from rl4sys.server.access.caller import Caller
+from rl4sys.server.access.caller import Caller, Role
 from rl4sys.server.access.sessions import ClientActivity, Sessions
 from rl4sys.server.learners.hosted_learner import Condition, HostedLearner
 from rl4sys.server.learners.learners import Learners, shared_policy
 from rl4sys.server.learners.operator_orders import ClientOrder
 from rl4sys.server.learners.stored_segments import ClientCounts
+from rl4sys.server.server_warnings import ServerWarnings
 from rl4sys.server.service.usage import RateMeter, UsageMeter
 from rl4sys.version import __version__
 from rl4sys.wire import PROTOCOL, Failure
@@ -40,9 +41,15 @@ class StatusReporter:
     """Builds the status of learners and clients."""
 
     def __init__(
-        self, learners: Learners, sessions: Sessions, durability: Durability, clock: Callable[[], float]
+        self,
+        learners: Learners,
+        sessions: Sessions,
+        durability: Durability,
+        clock: Callable[[], float],
+        warnings: ServerWarnings,
     ) -> None:
         self._learners, self._sessions, self._durability, self._clock = learners, sessions, durability, clock
+        self._warnings = warnings
         self._began = clock()
         self._usage, self._rates = UsageMeter(clock), RateMeter(clock)
 
@@ -73,6 +80,9 @@ class StatusReporter:
         )
         reply.server.connected_clients = len({client.client for client in clients if client.connected})
         reply.server.unlisted_clients = unlisted
+        if caller.role is not Role.CLIENT:
+            # They name files of the server.
+            reply.server.warnings.extend(self._warnings.all())
         for (method, code), count in sorted(calls.items()):
             reply.server.calls.add(method=method, code=code, count=count)
             if code != "OK":

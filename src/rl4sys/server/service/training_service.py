@@ -16,6 +16,8 @@ from rl4sys.server.access.sessions import Session, Sessions
 from rl4sys.server.call_errors import cancelled, draining, exhausted, unavailable
 from rl4sys.server.learners.learners import Learners, learner_name
 from rl4sys.server.options import ServiceOptions
+from rl4sys.server.reload import Reloaded, reloaded_options
+from rl4sys.server.server_warnings import ServerWarnings
 from rl4sys.server.service.act import PolicyRuntimes
 from rl4sys.server.service.housekeeping import Housekeeping
 from rl4sys.server.service.join import agreed_protocol, find_learner, policy_for_client
@@ -41,9 +43,11 @@ class TrainingService:
         data: Path | None,
         options: ServiceOptions | None = None,
         clock: Callable[[], float] = time.monotonic,
+        warnings: ServerWarnings | None = None,
     ) -> None:
         """Resume every learner in `data`; None uses a temporary directory that is removed with the service."""
         self.options = options or ServiceOptions()
+        self.warnings = warnings or ServerWarnings()
         self._limits = self.options.limits
         self.options.offers.require_sound(self.options.workers, self.options.plugins)
         self._clock = clock
@@ -51,7 +55,7 @@ class TrainingService:
         self._sessions = Sessions(self._limits.max_sessions, self._limits.max_sessions_per_token, clock)
         self._quotas = Quotas(self._limits, clock)
         self._runtimes = PolicyRuntimes(self._limits.max_act_rows)
-        self._reporter = StatusReporter(self._learners, self._sessions, self.options.durability, clock)
+        self._reporter = StatusReporter(self._learners, self._sessions, self.options.durability, clock, self.warnings)
         self.operations = OperationsService(self._learners, self._sessions, self._unrestricted_call)
         """The calls of operators."""
         self._lock = threading.Lock()
@@ -169,6 +173,15 @@ class TrainingService:
         with self._lock:
             calls = self.calls.copy()
         return self._reporter.status(learner, calls, caller, is_draining=self._draining)
+
+    def reload(self, options: ServiceOptions) -> Reloaded:
+        """Use changed limits and experiments from now on; if they are wrong, raise `ConfigError` and change nothing."""
+        self.options, changes = reloaded_options(self.options, options)
+        limits = self._limits = self._quotas.limits = self.options.limits
+        self._sessions.most, self._sessions.most_of_a_token = limits.max_sessions, limits.max_sessions_per_token
+        self._runtimes.max_rows = limits.max_act_rows
+        self._learners.use(self.options)
+        return changes
 
     def count(self, method: str, code: str) -> None:
         """Count a call that ended; the transport counts those that it refused itself."""

@@ -1,15 +1,12 @@
-"""The gRPC server: it listens on an address, from start to drain."""
+"""The gRPC server: it listens on an address, from start to drain, and reads its files again."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import signal
-import ssl
 import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,10 +14,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import grpc
 import grpc.aio
 
+from rl4sys.config import ConfigError
 from rl4sys.server.access.tokens import TokenFile
 from rl4sys.server.options import DEFAULT_DATA, ImpossibleSetup, ServiceOptions
+from rl4sys.server.reload import fixed_changes
+from rl4sys.server.server_warnings import ServerWarnings
 from rl4sys.server.service.training_service import TrainingService
-from rl4sys.server.transport.addresses import host_of, is_local, listen_problem, require_address, require_unowned
+from rl4sys.server.transport.addresses import is_local, listen_problem, require_address, require_unowned
+from rl4sys.server.transport.certificates import Certificates
 from rl4sys.server.transport.grpc_servicer import TrainingServicer
 from rl4sys.server.transport.operations_servicer import OperationsServicer
 
@@ -31,7 +32,6 @@ _log = logging.getLogger(__name__)
 
 DEFAULT_LISTEN = "127.0.0.1:50051"
 DRAIN_SECONDS = 10.0
-_SIGNAL_SECONDS = 0.5
 _CALL_THREADS = 16
 """Threads for Join, Act and Status; Push and Watch need none."""
 _PACKERS = 4
@@ -76,11 +76,15 @@ class GrpcServer:
     """A service that takes gRPC calls once it is created, in an event loop in a thread of its own."""
 
     def __init__(self, options: ServerOptions) -> None:
-        self._tokens = TokenFile(_existing(options.token_file)) if options.token_file is not None else None
-        self._credentials = _credentials(options)
+        self._options = options
+        warnings = ServerWarnings()
+        self._tokens: TokenFile | None = None
+        if options.token_file is not None:
+            self._tokens = TokenFile(_existing(options.token_file), warnings=warnings)
+        self._certificates = _certificates(options, warnings)
         require_unowned(options.listen)
         self._health = _health()
-        self.service = TrainingService(options.data, options.service)
+        self.service = TrainingService(options.data, options.service, warnings=warnings)
         self._threads = ThreadPoolExecutor(_CALL_THREADS, thread_name_prefix="call")
         self._packers = ThreadPoolExecutor(_PACKERS, thread_name_prefix="packer")
         self._loop = asyncio.new_event_loop()
@@ -103,6 +107,34 @@ class GrpcServer:
         finally:
             self._close_loop()
 
+    def reload_files(self) -> None:
+        """Read token file and certificates again if they changed, without waiting for the next call."""
+        if self._tokens is not None:
+            self._tokens.reload()
+        if self._certificates is not None:
+            self._certificates.reload()
+
+    def reload(self, read: Callable[[], ServerOptions] | None) -> None:
+        """Read files again, and options if they come from a file; what cannot be used is kept as it was, and logged."""
+        self.reload_files()
+        warnings = self.service.warnings
+        if read is None:
+            _log.info("Token file and certificates were read again. There is no config file to read.")
+            return
+        try:
+            options = read()
+            changes = self.service.reload(options.service)
+        except (ConfigError, ImpossibleSetup, OSError) as error:
+            warnings.set("config", f"The config was not reloaded: {error} The server continues as before.")
+            return
+        warnings.clear("config")
+        _log.info("The config was reloaded; changed: %s.", ", ".join(changes.applied) or "nothing")
+        if needs_restart := fixed_changes(self._options, options) + changes.needs_restart:
+            names = ", ".join(needs_restart)
+            warnings.set("restart", f"The config has changes that need a restart of the server: {names}.")
+        else:
+            warnings.clear("restart")
+
     async def _start(self, options: ServerOptions) -> int:
         limits = options.service.limits
         servicer = TrainingServicer(self.service, self._tokens, self._threads, self._packers)
@@ -113,10 +145,10 @@ class GrpcServer:
             maximum_concurrent_rpcs=_CALLS + limits.max_watchers + self._health.max_watchers,
         )
         await self._health.start(self._server)
-        if self._credentials is None:
+        if self._certificates is None:
             port = self._server.add_insecure_port(options.listen)
         else:
-            port = self._server.add_secure_port(options.listen, self._credentials)
+            port = self._server.add_secure_port(options.listen, self._certificates.credentials())
         await self._server.start()
         return port
 
@@ -131,60 +163,17 @@ class GrpcServer:
         self._loop.close()
 
 
-def serve(options: ServerOptions, ready: Callable[[GrpcServer], None] | None = None) -> None:
-    """Serve until SIGTERM or SIGINT, then drain. `ready` is called once, when calls are taken. For the main thread."""
-    asked = threading.Event()
-    before = {number: signal.signal(number, lambda *_: asked.set()) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        server = GrpcServer(options)
-        _log.info("Serving on %s, port %d, data in %s.", options.listen, server.port, options.data)
-        try:
-            with _metrics(options, server.service):
-                if ready is not None:
-                    ready(server)
-                while not asked.wait(_SIGNAL_SECONDS):
-                    # The kernel may deliver a signal to a thread of a library, which does not wake this one.
-                    continue
-        finally:
-            _log.info("Draining.")
-            server.drain()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-@contextmanager
-def _metrics(options: ServerOptions, service: TrainingService) -> Iterator[None]:
-    """Serve metrics within the `with` block if a port is set; to other machines only if the server is insecure."""
-    if options.metrics_port is None:
-        yield
-        return
-    is_shared = options.insecure and not is_local(options.listen)
-    host = host_of(options.listen) if is_shared else "127.0.0.1"
-    try:
-        from rl4sys.server.transport.metrics import MetricsServer
-    except ModuleNotFoundError as error:
-        raise _missing(error) from error
-    metrics = MetricsServer(host, options.metrics_port, service.current_status)
-    _log.info("Metrics on http://%s:%d/metrics.", f"[{host}]" if ":" in host else host, metrics.port)
-    if is_shared:
-        _log.warning("Metrics can be read from other machines, like everything with --insecure.")
-    try:
-        yield
-    finally:
-        metrics.close()
-
-
 def _health() -> HealthService:
     # Here and not above: services in the same process need no package of the extra.
     try:
         from rl4sys.server.transport.health import HealthService
     except ModuleNotFoundError as error:
-        raise _missing(error) from error
+        raise missing_extra(error) from error
     return HealthService()
 
 
-def _missing(error: ModuleNotFoundError) -> ImpossibleSetup:
+def missing_extra(error: ModuleNotFoundError) -> ImpossibleSetup:
+    """The error for a package of the extra `serve`."""
     package = (error.name or "").partition(".")[0]
     return ImpossibleSetup(f"Serving needs the package '{package}'. Install it with: pip install 'rl4sys[serve]'")
 
@@ -203,35 +192,10 @@ def _channel_options(max_message_bytes: int) -> list[tuple[str, int]]:
     ]
 
 
-def _credentials(options: ServerOptions) -> grpc.ServerCredentials | None:
+def _certificates(options: ServerOptions, warnings: ServerWarnings) -> Certificates | None:
     if options.tls_cert is None or options.tls_key is None:
         return None
-    _require_pair(_existing(options.tls_cert), _existing(options.tls_key), options.tls_client_ca)
-    authority = options.tls_client_ca.read_bytes() if options.tls_client_ca is not None else None
-    pair = (options.tls_key.read_bytes(), options.tls_cert.read_bytes())
-    return grpc.ssl_server_credentials([pair], authority, require_client_auth=authority is not None)
-
-
-def _require_pair(certificate: Path, key: Path, authority: Path | None) -> None:
-    """Load the files once: gRPC would only report that it cannot listen."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    try:
-        # A server has no terminal to ask for the password of a key.
-        context.load_cert_chain(certificate, key, password="")
-    except (ssl.SSLError, OSError) as error:
-        raise ImpossibleSetup(
-            f"{certificate} and {key} are not a certificate and its private key, both as PEM and without a password: "
-            f"{_reason(error)}."
-        ) from error
-    if authority is not None:
-        try:
-            context.load_verify_locations(_existing(authority))
-        except (ssl.SSLError, OSError) as error:
-            raise ImpossibleSetup(f"{authority} is no PEM certificate of an authority: {_reason(error)}.") from error
-
-
-def _reason(error: OSError) -> str:
-    return getattr(error, "reason", None) or error.strerror or str(error)
+    return Certificates(options.tls_cert, options.tls_key, options.tls_client_ca, warnings)
 
 
 def _existing(path: Path) -> Path:

@@ -1,0 +1,118 @@
+"""The certificate of a server with its key, and the authority of its clients; read again when the files change."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+import threading
+from pathlib import Path
+
+import grpc
+
+from rl4sys.server.options import ImpossibleSetup
+from rl4sys.server.server_warnings import ServerWarnings
+
+_log = logging.getLogger(__name__)
+
+_TOPIC = "certificate"
+
+
+class Certificates:
+    """The files behind TLS. New connections use the newest sound files; open ones are not affected."""
+
+    def __init__(self, certificate: Path, key: Path, authority: Path | None, warnings: ServerWarnings) -> None:
+        """Raises `ImpossibleSetup` unless the files can be used."""
+        self._certificate, self._key, self._authority, self._warnings = certificate, key, authority, warnings
+        self._lock = threading.Lock()
+        self._stamp = self._look()
+        self._files = self._read()
+        self._handed_over = self._files
+        """What gRPC has."""
+
+    def credentials(self) -> grpc.ServerCredentials:
+        """Credentials that look at the files before every handshake."""
+        return grpc.dynamic_ssl_server_credentials(
+            self._configuration(),
+            self._newest,  # type: ignore[arg-type]  # None is documented, and missing in the types
+            require_client_authentication=self._authority is not None,
+        )
+
+    def context(self) -> ssl.SSLContext:
+        """A context with the newest sound files, for servers that are not gRPC."""
+        self.reload()
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self._certificate, self._key, password="")
+        if self._authority is not None:
+            context.load_verify_locations(self._authority)
+            context.verify_mode = ssl.CERT_REQUIRED
+        return context
+
+    def reload(self) -> None:
+        """Read the files again if they changed. Those that are not sound are not used."""
+        with self._lock:
+            stamp = self._look()
+            if stamp == self._stamp:
+                return
+            self._stamp = stamp
+            try:
+                self._files = self._read()
+            except ImpossibleSetup as error:
+                self._warnings.set(_TOPIC, f"{error} New connections still use what was read before. Repair the files.")
+                return
+        self._warnings.clear(_TOPIC)
+        _log.info("The certificate %s was read again.", self._certificate)
+
+    def _newest(self) -> grpc.ServerCertificateConfiguration | None:
+        """For gRPC, before a handshake: None for what it has already."""
+        self.reload()
+        return None if self._files is self._handed_over else self._configuration()
+
+    def _configuration(self) -> grpc.ServerCertificateConfiguration:
+        self._handed_over = self._files
+        key, certificate, authority = self._handed_over
+        return grpc.ssl_server_certificate_configuration([(key, certificate)], authority)
+
+    def _read(self) -> tuple[bytes, bytes, bytes | None]:
+        _require_pair(_existing(self._certificate), _existing(self._key), self._authority)
+        authority = self._authority.read_bytes() if self._authority is not None else None
+        return self._key.read_bytes(), self._certificate.read_bytes(), authority
+
+    def _look(self) -> tuple[tuple[int, int, int], ...]:
+        paths = (self._certificate, self._key, self._authority)
+        return tuple(_stamp(path) for path in paths if path is not None)
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    try:
+        seen = path.stat()
+    except OSError:
+        return 0, 0, 0
+    return seen.st_mtime_ns, seen.st_size, seen.st_ino
+
+
+def _require_pair(certificate: Path, key: Path, authority: Path | None) -> None:
+    """Load the files once: gRPC would only report that it cannot listen."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        # A server has no terminal to ask for the password of a key.
+        context.load_cert_chain(certificate, key, password="")
+    except (ssl.SSLError, OSError) as error:
+        raise ImpossibleSetup(
+            f"{certificate} and {key} are not a certificate and its private key, both as PEM and without a password: "
+            f"{_reason(error)}."
+        ) from error
+    if authority is not None:
+        try:
+            context.load_verify_locations(_existing(authority))
+        except (ssl.SSLError, OSError) as error:
+            raise ImpossibleSetup(f"{authority} is no PEM certificate of an authority: {_reason(error)}.") from error
+
+
+def _reason(error: OSError) -> str:
+    return getattr(error, "reason", None) or error.strerror or str(error)
+
+
+def _existing(path: Path) -> Path:
+    if not path.is_file():
+        raise ImpossibleSetup(f"{path} does not exist, or is not a file.")
+    return path
