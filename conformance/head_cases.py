@@ -24,6 +24,7 @@ from rl4sys.policy import (
     DiscreteAction,
     Head,
     Memory,
+    MixedAction,
     MultiDiscreteAction,
     PolicySpec,
     ProgramBuilder,
@@ -40,6 +41,7 @@ DISCRETE = DiscreteAction(5, start=2)
 SEVERAL = MultiDiscreteAction((2, 4, 3))
 UNBOUNDED = BoxAction((-math.inf, -1.0), (math.inf, 1.0))
 ASYMMETRIC = BoxAction((-1.0, -0.5), (3.0, 0.25))
+MIXED = MixedAction((2, 3), (-1.0, 0.0), (1.0, math.inf))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,8 @@ def head_cases() -> Iterator[Case]:
         yield _case(f"epsilon_greedy_discrete{suffix}", DISCRETE, "epsilon_greedy", mask)
         yield _case(f"deterministic_discrete{suffix}", DISCRETE, "deterministic", mask)
         yield _case(f"deterministic_multi_discrete{suffix}", SEVERAL, "deterministic", mask)
+        yield _case(f"mixed{suffix}", MIXED, "mixed", mask)
+        yield _case(f"deterministic_mixed{suffix}", MIXED, "deterministic", mask)
     yield _case("gaussian", UNBOUNDED, "gaussian")
     yield _case("tanh_gaussian", ASYMMETRIC, "tanh_gaussian")
     yield _case("deterministic_box", UNBOUNDED, "deterministic")
@@ -88,7 +92,8 @@ def _case(name: str, action: ActionSpec, kind: HeadKind, mask: str | None = None
         else float(options["std"]) * _normal(torch.from_numpy(noise[:, : 2 * CHANCES]))
     )
     scores = _scores(torch.from_numpy(sensor), tensors, drawn)
-    allowed = _mask(rng, scores.shape, action) if mask else torch.ones(scores.shape, dtype=torch.bool)
+    choices = (ROWS, action.choices if isinstance(action, MixedAction) else scores.shape[1])
+    allowed = _mask(rng, choices, action) if mask else torch.ones(choices, dtype=torch.bool)
     carry = {m.name: _fractions(rng, m.name, (ROWS, *m.shape)) for m in spec.program.carry}
     before = next(map(torch.from_numpy, carry.values()), None)
     expected = _expected(spec, Shown(scores, allowed, torch.from_numpy(noise), tensors, before))
@@ -98,9 +103,9 @@ def _case(name: str, action: ActionSpec, kind: HeadKind, mask: str | None = None
     return Case(name, spec, arrays | {"noise": noise} | expected)
 
 
-def _mask(rng: np.random.RandomState, shape: torch.Size, action: ActionSpec) -> torch.Tensor:
+def _mask(rng: np.random.RandomState, shape: tuple[int, int], action: ActionSpec) -> torch.Tensor:
     """Half of the choices, and always one."""
-    mask = torch.from_numpy(rng.randint(0, 2, tuple(shape)).astype(bool))
+    mask = torch.from_numpy(rng.randint(0, 2, shape).astype(bool))
     for part in _parts(mask, action):
         part[~part.any(dim=1), 0] = True
     return mask
@@ -108,8 +113,9 @@ def _mask(rng: np.random.RandomState, shape: torch.Size, action: ActionSpec) -> 
 
 def _policy(action: ActionSpec, kind: HeadKind, mask: str | None, options: dict[str, Setting]) -> PolicySpec:
     settings = {name: value for name, value in options.items() if name == "squash"}
-    width = {"discrete": 5, "multi_discrete": 9, "box": 2}[action.kind]
-    masks = () if mask is None else (ArraySpec(MASK, "bool", (width,)),)
+    width = {"discrete": 5, "multi_discrete": 9, "box": 2, "mixed": 7}[action.kind]
+    choices = action.choices if isinstance(action, MixedAction) else width
+    masks = () if mask is None else (ArraySpec(MASK, "bool", (choices,)),)
     builder = ProgramBuilder((ArraySpec("sensor", "uint8", (4,)), *masks))
     register = builder.op("scale", ("sensor",), (4,), factor=1.0 / 64.0, offset=-2.0)
     if kind == "noise_conditioned":
@@ -121,8 +127,8 @@ def _policy(action: ActionSpec, kind: HeadKind, mask: str | None, options: dict[
     match kind:
         case "epsilon_greedy":
             tensors = (builder.tensor("epsilon", 1),)
-        case "gaussian":
-            tensors = (builder.tensor("log_std", width),)
+        case "gaussian" | "mixed":
+            tensors = (builder.tensor("log_std", 2),)
         case "tanh_gaussian":
             inputs += (builder.linear(body, width, "log_std"),)
             settings = {"log_std_low": LOG_STD_LOW, "log_std_high": LOG_STD_HIGH}
@@ -179,6 +185,8 @@ def _expected(spec: PolicySpec, shown: Shown) -> dict[str, Array]:
             return _answer(torch.tanh(shown.scores.double()) * scale + middle if squash else shown.scores)
         case "epsilon_greedy", _:
             return _epsilon_greedy(shown)
+        case _, MixedAction() as mixed:
+            return _mixed(spec.head.kind, mixed, shown)
     scores, masks = (_parts(array, spec.action) for array in (shown.scores, shown.mask))
     if spec.head.kind == "deterministic":
         choices = [_best(s, m) for s, m in zip(scores, masks, strict=True)]
@@ -186,6 +194,22 @@ def _expected(spec: PolicySpec, shown: Shown) -> dict[str, Array]:
     drawn = [_draw(s, m, shown.noise[:, i]) for i, (s, m) in enumerate(zip(scores, masks, strict=True))]
     log_prob = torch.stack([log_prob for _, log_prob in drawn]).sum(dim=0)
     return _answer(_joined([choice for choice, _ in drawn], spec.action), log_prob)
+
+
+def _mixed(kind: HeadKind, action: MixedAction, shown: Shown) -> dict[str, Array]:
+    """Choices as from a multi-discrete head over the first scores, numbers as from a Gaussian over the others."""
+    choices, parts = action.choices, len(action.sizes)
+    scores, masks = shown.scores[:, :choices].split(action.sizes, 1), shown.mask.split(action.sizes, 1)
+    numbers = replace(shown, scores=shown.scores[:, choices:], noise=shown.noise[:, parts:])
+    if kind == "deterministic":
+        best = [_best(s, m).double() for s, m in zip(scores, masks, strict=True)]
+        return _answer(torch.cat([torch.stack(best, 1), numbers.scores.double()], 1).float())
+    drawn = [_draw(s, m, shown.noise[:, i]) for i, (s, m) in enumerate(zip(scores, masks, strict=True))]
+    log_std = shown.weights["log_std"].double()
+    normal = torch.distributions.Normal(numbers.scores.double(), log_std.exp())
+    vector = normal.mean + normal.stddev * _normal(numbers.noise)
+    log_prob = torch.stack([log_prob for _, log_prob in drawn]).sum(dim=0) + normal.log_prob(vector).sum(dim=1)
+    return _answer(torch.cat([torch.stack([choice for choice, _ in drawn], 1).double(), vector], 1), log_prob)
 
 
 def _draw(logits: torch.Tensor, mask: torch.Tensor, u: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -266,7 +290,7 @@ def _scale_and_middle(box: BoxAction) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def _parts(array: torch.Tensor, action: ActionSpec) -> list[torch.Tensor]:
-    return list(array.split(list(action.sizes), dim=1)) if action.kind == "multi_discrete" else [array]
+    return list(array.split(list(action.sizes), dim=1)) if action.kind in ("multi_discrete", "mixed") else [array]
 
 
 def _joined(choices: list[torch.Tensor], action: ActionSpec) -> torch.Tensor:

@@ -6,7 +6,7 @@ import pytest
 
 from .training import DQN, PPO, experiment, greedy_return
 
-KINDS = ("discrete", "multi_discrete", "box")
+KINDS = ("discrete", "multi_discrete", "box", "mixed")
 
 
 @pytest.mark.parametrize("action", KINDS)

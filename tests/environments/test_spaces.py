@@ -12,8 +12,8 @@ from rl4sys.environments import (
     action_converter,
     action_spec,
 )
-from rl4sys.environments.spaces import ObservationConverter
-from rl4sys.policy import BoxAction, DiscreteAction, MultiDiscreteAction
+from rl4sys.environments.spaces import ObservationConverter, action_batch_converter
+from rl4sys.policy import BoxAction, DiscreteAction, MixedAction, MultiDiscreteAction
 
 
 def converted(space: Any, observation: Any) -> dict[str, Any]:
@@ -122,4 +122,40 @@ def test_box_actions_are_reshaped_and_clipped_to_asymmetric_bounds() -> None:
 
 def test_actions_of_other_spaces_are_refused_with_what_is_expected() -> None:
     with pytest.raises(UnsupportedSpace, match="expected Discrete"):
-        action_spec(spaces.Dict({"a": spaces.Discrete(2)}))
+        action_spec(spaces.Text(3))
+
+
+SERVICE = spaces.Dict(
+    {
+        "rate": spaces.Box(0.0, 2.0, (1, 2), np.float32),
+        "route": spaces.Tuple((spaces.Discrete(3, start=1), spaces.MultiBinary(2))),
+    }
+)
+
+
+def test_a_structured_action_is_flat_for_the_policy_with_its_choices_first() -> None:
+    assert action_spec(SERVICE) == MixedAction((3, 2, 2), (0.0, 0.0), (2.0, 2.0))
+    assert action_spec(spaces.Tuple((spaces.Discrete(2), spaces.Discrete(4)))) == MultiDiscreteAction((2, 4))
+    assert action_spec(spaces.Dict({"a": spaces.Box(0, 1, (2,))})) == BoxAction((0.0, 0.0), (1.0, 1.0))
+
+
+def test_a_flat_decision_becomes_the_structured_action_of_each_environment() -> None:
+    flat = np.array([[2, 0, 1, 0.5, 9.0], [0, 1, 1, -1.0, 1.0]], np.float32)
+    first, second = action_converter(SERVICE)(flat)
+    assert first["route"][0] == 3
+    assert first["route"][1].tolist() == [0, 1]
+    assert first["rate"].tolist() == [[0.5, 2.0]]
+    assert second["rate"].tolist() == [[0.0, 1.0]]
+    assert all(SERVICE.contains(action) for action in (first, second))
+
+
+def test_a_batch_of_flat_decisions_becomes_a_structure_of_batches() -> None:
+    flat = np.array([[2, 0, 1, 0.5, 9.0], [0, 1, 1, -1.0, 1.0]], np.float32)
+    batch = action_batch_converter(SERVICE)(flat)
+    assert batch["route"][0].tolist() == [3, 1]
+    assert batch["rate"].shape == (2, 1, 2)
+
+
+def test_an_empty_structure_of_actions_is_refused() -> None:
+    with pytest.raises(UnsupportedSpace, match="Dict or Tuple of these"):
+        action_spec(spaces.Dict({}))

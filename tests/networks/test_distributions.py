@@ -4,7 +4,16 @@ import pytest
 import torch
 from torch import distributions
 
-from rl4sys.networks import LOG_STD_HIGH, categorical, gaussian, masked, multi_categorical, tanh_gaussian
+from rl4sys.networks import (
+    LOG_STD_HIGH,
+    action_likelihood,
+    categorical,
+    gaussian,
+    masked,
+    multi_categorical,
+    tanh_gaussian,
+)
+from rl4sys.policy import MixedAction
 
 
 @pytest.fixture
@@ -48,6 +57,17 @@ def test_several_choices_add_up_as_independent_ones(draw: torch.Generator) -> No
     found = multi_categorical(logits, action, None, (2, 4, 3))
     torch.testing.assert_close(found.log_prob, sum(p.log_prob(action[:, i]) for i, p in enumerate(parts)))
     torch.testing.assert_close(found.entropy, sum(p.entropy() for p in parts))
+
+
+def test_choices_and_numbers_of_a_mixed_action_add_up(draw: torch.Generator) -> None:
+    space = MixedAction((2, 3), (-1.0, -1.0), (1.0, 1.0))
+    outputs, numbers, log_std = normal(draw, 30, 7), normal(draw, 30, 2), normal(draw, 2)
+    choices = torch.stack([torch.arange(30) % 2, torch.arange(30) % 3], dim=1)
+    found = action_likelihood(space, outputs, torch.cat([choices, numbers], dim=1), None, log_std)
+    chosen = multi_categorical(outputs[:, :5], choices, None, (2, 3))
+    vector = gaussian(outputs[:, 5:], log_std, numbers)
+    torch.testing.assert_close(found.log_prob, chosen.log_prob + vector.log_prob)
+    torch.testing.assert_close(found.entropy, chosen.entropy + vector.entropy)
 
 
 def test_each_of_several_choices_has_its_own_part_of_the_mask(draw: torch.Generator) -> None:

@@ -82,7 +82,7 @@ def test_infinite_bounds_are_strings_because_json_has_no_such_numbers() -> None:
 def test_an_unknown_kind_of_action_is_refused() -> None:
     raw = json.loads(mlp().to_json())
     raw["action"] = {"kind": "graph"}
-    with pytest.raises(ValueError, match="expected kind discrete, multi_discrete or box"):
+    with pytest.raises(ValueError, match="expected kind discrete, multi_discrete, box or mixed"):
         PolicySpec.from_json(json.dumps(raw))
 
 

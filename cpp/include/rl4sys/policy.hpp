@@ -35,9 +35,10 @@ const char* describe(Outcome outcome) noexcept;
 /// What a policy chose for one row. The pointers belong to the policy and are valid until its next decision.
 struct Decision {
     Outcome outcome = Outcome::Decided;
-    /// `Policy::action_size()` choices counted from 0; null for box actions.
+    /// `Policy::action_size()` choices counted from 0; null for box and mixed actions.
     const std::int64_t* choices = nullptr;
-    /// `Policy::action_size()` numbers; null for discrete actions. Not clipped to the bounds.
+    /// `Policy::action_size()` numbers; null for discrete actions. Not clipped to the bounds. Those of a mixed action
+    /// begin with its choices.
     const float* numbers = nullptr;
     /// Meaningful if `PolicySpec::noted()` has it, else 0.
     float log_prob = 0.0F;

@@ -49,9 +49,16 @@ struct BoxAction {
     std::vector<double> high;
 };
 
-using ActionSpec = std::variant<DiscreteAction, MultiDiscreteAction, BoxAction>;
+/// Several choices and several real numbers at once, in one float32 vector: the choices first.
+struct MixedAction {
+    std::vector<std::int64_t> sizes;
+    std::vector<double> low;
+    std::vector<double> high;
+};
 
-/// How actions are stored in segments: int64 choices counted from 0, or float32 vectors.
+using ActionSpec = std::variant<DiscreteAction, MultiDiscreteAction, BoxAction, MixedAction>;
+
+/// How actions are stored in segments: int64 choices counted from 0, or float32 vectors (also mixed ones).
 ArraySpec action_array(const ActionSpec& action);
 
 /// One assignment of a program: `outputs = kind(inputs; tensors)`. Registers are assigned once.
@@ -93,6 +100,7 @@ enum class HeadKind : std::uint8_t {
     Deterministic = 5,
     Perturbed = 6,
     NoiseConditioned = 7,
+    Mixed = 8,
 };
 
 /// A register of normal numbers that a program reads like an input, drawn for each decision.

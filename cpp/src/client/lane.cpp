@@ -219,6 +219,13 @@ void Lane::begin_buffer() {
             least_.assign(box->low.begin(), box->low.end());
             most_.assign(box->high.begin(), box->high.end());
         }
+        if (const auto* mixed = std::get_if<MixedAction>(&snapshot_->spec->action)) {
+            // Choices are always within their range.
+            least_.assign(mixed->sizes.size(), 0.0F);
+            most_.assign(mixed->sizes.begin(), mixed->sizes.end());
+            least_.insert(least_.end(), mixed->low.begin(), mixed->low.end());
+            most_.insert(most_.end(), mixed->high.begin(), mixed->high.end());
+        }
     }
     buffer_ = shared_.queue.blank(form_, std::min(shared_.longest, snapshot_->max_steps));
     buffer_->begin(snapshot_, static_cast<std::uint64_t>(decided_), carry_);

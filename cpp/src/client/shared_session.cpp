@@ -68,6 +68,10 @@ bool is_same(const ActionSpec& one, const ActionSpec& other) {
     if (const auto* several = std::get_if<MultiDiscreteAction>(&one)) {
         return several->sizes == std::get<MultiDiscreteAction>(other).sizes;
     }
+    if (const auto* mixed = std::get_if<MixedAction>(&one)) {
+        const auto& others = std::get<MixedAction>(other);
+        return mixed->sizes == others.sizes && mixed->low == others.low && mixed->high == others.high;
+    }
     return std::get<BoxAction>(one).low == std::get<BoxAction>(other).low &&
            std::get<BoxAction>(one).high == std::get<BoxAction>(other).high;
 }

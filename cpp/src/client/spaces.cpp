@@ -15,6 +15,8 @@ std::vector<ArraySpec> mask_for(const ActionSpec& action) {
         choices = discrete->n;
     } else if (const auto* several = std::get_if<MultiDiscreteAction>(&action)) {
         choices = std::accumulate(several->sizes.begin(), several->sizes.end(), std::int64_t{0});
+    } else if (const auto* mixed = std::get_if<MixedAction>(&action)) {
+        choices = std::accumulate(mixed->sizes.begin(), mixed->sizes.end(), std::int64_t{0});
     } else {
         return {};
     }
@@ -91,27 +93,7 @@ ActionSpec several_from(const Json& sizes) {
     return several;
 }
 
-}  // namespace
-
-std::vector<ArraySpec> observation_from_settings(const Json& value) {
-    bool is_one = !value.is_object();
-    if (value.is_object()) {
-        is_one = true;
-        for (const auto& [name, part] : value.items()) {
-            is_one = is_one && (name == "dtype" || name == "shape");
-        }
-    }
-    if (is_one) {
-        return {array_from(std::string(observation_name), value, "observation")};
-    }
-    std::vector<ArraySpec> arrays;
-    for (const auto& [name, part] : value.items()) {
-        arrays.push_back(array_from(name, part, "observation." + name));
-    }
-    return arrays;
-}
-
-ActionSpec action_from_settings(const Json& value) {
+ActionSpec one_action(const Json& value) {
     Section section(value.is_number_integer() ? Json{{"n", value}} : value, "action");
     std::vector<std::string> given;
     for (const auto& [name, kind] : {std::pair("n", "discrete"), {"sizes", "multi_discrete"}, {"low", "box"}}) {
@@ -134,6 +116,63 @@ ActionSpec action_from_settings(const Json& value) {
     }
     section.finish();
     return action;
+}
+
+/// Whether an action is described by parts, in a list or by name, rather than by one kind.
+bool has_parts(const Json& value) {
+    const bool has_kind = value.contains("n") || value.contains("sizes") || value.contains("low");
+    return !value.empty() && (value.is_array() || (value.is_object() && !has_kind));
+}
+
+/// Add a part, and the parts within it, to the choices and numbers of an action.
+void add_parts(const Json& value, MixedAction& sum) {
+    if (has_parts(value)) {
+        for (const auto& part : value) {
+            add_parts(part, sum);
+        }
+        return;
+    }
+    const ActionSpec part = one_action(value);
+    if (const auto* discrete = std::get_if<DiscreteAction>(&part)) {
+        sum.sizes.push_back(discrete->n);
+    } else if (const auto* several = std::get_if<MultiDiscreteAction>(&part)) {
+        sum.sizes.insert(sum.sizes.end(), several->sizes.begin(), several->sizes.end());
+    } else if (const auto* box = std::get_if<BoxAction>(&part)) {
+        sum.low.insert(sum.low.end(), box->low.begin(), box->low.end());
+        sum.high.insert(sum.high.end(), box->high.begin(), box->high.end());
+    }
+}
+
+}  // namespace
+
+std::vector<ArraySpec> observation_from_settings(const Json& value) {
+    bool is_one = !value.is_object();
+    if (value.is_object()) {
+        is_one = true;
+        for (const auto& [name, part] : value.items()) {
+            is_one = is_one && (name == "dtype" || name == "shape");
+        }
+    }
+    if (is_one) {
+        return {array_from(std::string(observation_name), value, "observation")};
+    }
+    std::vector<ArraySpec> arrays;
+    for (const auto& [name, part] : value.items()) {
+        arrays.push_back(array_from(name, part, "observation." + name));
+    }
+    return arrays;
+}
+
+ActionSpec action_from_settings(const Json& value) {
+    if (!has_parts(value)) {
+        return one_action(value);
+    }
+    MixedAction sum;
+    add_parts(value, sum);
+    if (sum.low.empty()) {
+        return MultiDiscreteAction{sum.sizes};
+    }
+    return sum.sizes.empty() ? ActionSpec(BoxAction{sum.low, sum.high}) : ActionSpec(sum);
 }
 
 bool has_mask(const std::vector<ArraySpec>& observation) {

@@ -75,6 +75,8 @@ std::vector<std::size_t> groups_of(const ActionSpec& action) {
         groups.push_back(static_cast<std::size_t>(discrete->n));
     } else if (const auto* several = std::get_if<MultiDiscreteAction>(&action)) {
         for (const std::int64_t size : several->sizes) groups.push_back(static_cast<std::size_t>(size));
+    } else if (const auto* mixed = std::get_if<MixedAction>(&action)) {
+        for (const std::int64_t size : mixed->sizes) groups.push_back(static_cast<std::size_t>(size));
     }
     return groups;
 }
@@ -84,28 +86,29 @@ struct Choices {
     std::size_t scores;
     std::vector<std::size_t> groups;
     std::optional<std::size_t> mask;
+    std::size_t total = 0;
 
     Mask masks(const DecisionFrame& f) const { return mask ? static_cast<Mask>(f.observation[*mask]) : nullptr; }
 };
 
-Choices read_choices(Compiler& compiler) {
+/// The choices, whose scores may be followed by numbers in the same register.
+Choices read_choices(Compiler& compiler, std::size_t numbers = 0) {
     const PolicySpec& spec = compiler.spec();
     Choices result;
     result.groups = groups_of(spec.action);
-    std::size_t total = 0;
     for (const std::size_t size : result.groups) {
         if (size > most_register_values)
             refuse(head_label, "has " + std::to_string(size) + " choices, which are too many");
-        total += size;
+        result.total += size;
     }
-    const Register scores = read_vector(compiler, 0, total);
-    result.scores = scores.at;
+    result.scores = read_vector(compiler, 0, result.total + numbers).at;
     if (spec.head.mask) {
         const Register& mask = compiler.find(*spec.head.mask, head_label);
-        if (!mask.input || mask.type != ElementType::Bool || mask.shape != scores.shape) {
+        const Shape expected{static_cast<std::uint32_t>(result.total)};
+        if (!mask.input || mask.type != ElementType::Bool || mask.shape != expected) {
             refuse(head_label, "has the mask '" + *spec.head.mask + "', which is " +
                                    std::string(element_name(mask.type)) + to_string(mask.shape) +
-                                   "; expected an observation of bool" + to_string(scores.shape));
+                                   "; expected an observation of bool" + to_string(expected));
         }
         result.mask = mask.input;
     }
@@ -166,6 +169,44 @@ Decide compile_epsilon_greedy(Compiler& compiler) {
     };
 }
 
+/// Choices and numbers side by side: sampled, or the best ones. The choices are the first of the answer's numbers.
+Decide compile_mixed(Compiler& compiler, const MixedAction& mixed) {
+    const bool samples = compiler.spec().head.kind == HeadKind::Mixed;
+    expect_sizes(compiler.spec(), 1, samples ? 1 : 0);
+    const std::size_t size = mixed.low.size();
+    Choices c = read_choices(compiler, size);
+    std::size_t largest = 0;
+    for (const std::size_t group : c.groups) largest = std::max(largest, group);
+    std::shared_ptr<std::vector<double>> cumulative = std::make_shared<std::vector<double>>(largest);
+    const std::size_t first = c.scores + c.total;
+    Decide vector = unchanged(first, size);
+    if (samples) {
+        const Shape shape{static_cast<std::uint32_t>(size)};
+        vector = gaussian(first, compiler.tensor(compiler.spec().head.tensors[0], shape, head_label), size);
+    }
+    return
+        [=, c = std::move(c), vector = std::move(vector)](const DecisionFrame& f, const float* noise, Answer& answer) {
+            const float* scores = f.registers + c.scores;
+            Mask mask = c.masks(f);
+            const std::size_t parts = c.groups.size();
+            for (std::size_t group = 0; group < parts; ++group) {
+                const std::size_t choices = c.groups[group];
+                std::int64_t choice = 0;
+                const Outcome outcome =
+                    samples ? draw(scores, mask, choices, noise[group], cumulative->data(), choice, answer.log_prob)
+                            : best(scores, mask, choices, choice);
+                if (outcome != Outcome::Decided) return outcome;
+                answer.numbers[group] = static_cast<float>(choice);
+                scores += choices;
+                if (mask != nullptr) mask += choices;
+            }
+            Answer rest{nullptr, answer.numbers + parts, 0.0F};
+            const Outcome outcome = vector(f, samples ? noise + parts : nullptr, rest);
+            answer.log_prob += rest.log_prob;
+            return outcome;
+        };
+}
+
 std::string described(const PolicySpec& spec) {
     return std::string(head_name(spec.head.kind));
 }
@@ -195,6 +236,12 @@ Decide compile_head(Compiler& compiler) {
     if (const auto* box = std::get_if<BoxAction>(&spec.action)) {
         if (spec.head.mask) refuse(head_label, "has a mask, but its action has no choices");
         if (Decide decide = compile_vector_head(compiler, *box)) return decide;
+    } else if (const auto* mixed = std::get_if<MixedAction>(&spec.action)) {
+        switch (spec.head.kind) {
+            case HeadKind::Mixed: return compile_mixed(compiler, *mixed);
+            case HeadKind::Deterministic: return compile_mixed(compiler, *mixed);
+            default: break;
+        }
     } else {
         switch (spec.head.kind) {
             case HeadKind::Categorical: return compile_categorical(compiler);

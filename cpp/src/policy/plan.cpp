@@ -54,6 +54,14 @@ std::size_t checked_size(const BoxAction& action) {
     return action.low.size();
 }
 
+std::size_t checked_size(const MixedAction& action) {
+    for (const std::int64_t size : action.sizes) {
+        // A float32 holds whole numbers up to here exactly.
+        if (size > (1 << 24)) refuse("its action", "has " + std::to_string(size) + " choices; expected at most 2^24");
+    }
+    return checked_size(MultiDiscreteAction{action.sizes}) + checked_size(BoxAction{action.low, action.high});
+}
+
 Layout checked_layout(const Program& program) {
     require_bounded("inputs", program.inputs.size());
     require_bounded("ops", program.ops.size());
@@ -111,7 +119,7 @@ void Plan::compile() {
     // At least one, so that there is a valid address even without registers.
     registers_.resize(compiler.register_values() + 1);
     next_carry_.resize(carry);
-    if (std::holds_alternative<BoxAction>(spec_.action)) {
+    if (std::holds_alternative<BoxAction>(spec_.action) || std::holds_alternative<MixedAction>(spec_.action)) {
         numbers_.resize(action_size_);
     } else {
         choices_.resize(action_size_);

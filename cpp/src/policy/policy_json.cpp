@@ -44,7 +44,14 @@ ActionSpec read_action(const Json& raw) {
         for (const Json& value : raw.at("high")) box.high.push_back(bound(value));
         return box;
     }
-    throw BadPolicy("Unknown action '" + kind.substr(0, 64) + "'; expected kind discrete, multi_discrete or box.");
+    if (kind == "mixed") {
+        MixedAction mixed{raw.at("sizes").get<std::vector<std::int64_t>>(), {}, {}};
+        for (const Json& value : raw.at("low")) mixed.low.push_back(bound(value));
+        for (const Json& value : raw.at("high")) mixed.high.push_back(bound(value));
+        return mixed;
+    }
+    throw BadPolicy("Unknown action '" + kind.substr(0, 64) +
+                    "'; expected kind discrete, multi_discrete, box or mixed.");
 }
 
 Shape read_shape(const Json& raw) {
@@ -164,10 +171,11 @@ Json plain(const ActionSpec& action) {
     if (const auto* several = std::get_if<MultiDiscreteAction>(&action)) {
         return {{"kind", "multi_discrete"}, {"sizes", several->sizes}};
     }
-    const auto& box = std::get<BoxAction>(action);
+    const auto* mixed = std::get_if<MixedAction>(&action);
     Json low = Json::array(), high = Json::array();
-    for (const double value : box.low) low.push_back(plain(value));
-    for (const double value : box.high) high.push_back(plain(value));
+    for (const double value : mixed ? mixed->low : std::get<BoxAction>(action).low) low.push_back(plain(value));
+    for (const double value : mixed ? mixed->high : std::get<BoxAction>(action).high) high.push_back(plain(value));
+    if (mixed) return {{"kind", "mixed"}, {"sizes", mixed->sizes}, {"low", low}, {"high", high}};
     return {{"kind", "box"}, {"low", low}, {"high", high}};
 }
 

@@ -17,6 +17,7 @@ constexpr std::pair<HeadKind, std::string_view> heads[] = {
     {HeadKind::Deterministic, "deterministic"},
     {HeadKind::Perturbed, "perturbed"},
     {HeadKind::NoiseConditioned, "noise_conditioned"},
+    {HeadKind::Mixed, "mixed"},
 };
 
 std::size_t box_size(const ActionSpec& action) noexcept {
@@ -41,6 +42,9 @@ ArraySpec action_array(const ActionSpec& action) {
     if (const auto* box = std::get_if<BoxAction>(&action)) {
         return {"action", ElementType::Float32, {static_cast<std::uint32_t>(box->low.size())}};
     }
+    if (const auto* mixed = std::get_if<MixedAction>(&action)) {
+        return {"action", ElementType::Float32, {static_cast<std::uint32_t>(mixed->sizes.size() + mixed->low.size())}};
+    }
     return {"action", ElementType::Int64, {}};
 }
 
@@ -48,6 +52,7 @@ std::vector<ArraySpec> PolicySpec::noted() const {
     switch (head.kind) {
         case HeadKind::Categorical:
         case HeadKind::Gaussian:
+        case HeadKind::Mixed:
         case HeadKind::TanhGaussian: return {{"log_prob", ElementType::Float32, {}}};
         case HeadKind::EpsilonGreedy:
         case HeadKind::Deterministic:
@@ -106,6 +111,10 @@ std::size_t noise_size(const PolicySpec& spec) noexcept {
         case HeadKind::Perturbed: return 2 * box_size(spec.action) + 1;
         case HeadKind::NoiseConditioned:
             return 2 * chance_size(spec.head) + (spec.head.tensors.empty() ? 0 : box_size(spec.action) + 1);
+        case HeadKind::Mixed: {
+            const auto* mixed = std::get_if<MixedAction>(&spec.action);
+            return mixed == nullptr ? 0 : mixed->sizes.size() + 2 * mixed->low.size();
+        }
         case HeadKind::Deterministic: break;
     }
     return 0;

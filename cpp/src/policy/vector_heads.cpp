@@ -52,10 +52,7 @@ Decide compile_deterministic(Compiler& compiler, const BoxAction& box) {
     const Settings& settings = compiler.spec().head.settings;
     const auto squashes = settings.find("squash");
     if (squashes == settings.end() || squashes->second != Setting(std::string("tanh"))) {
-        return [=](const DecisionFrame& f, const float*, Answer& answer) {
-            for (std::size_t i = 0; i < size; ++i) answer.numbers[i] = f.registers[value + i];
-            return finite(answer, size);
-        };
+        return unchanged(value, size);
     }
     return squash(value, finite_bounds(box));
 }
@@ -65,16 +62,7 @@ Decide compile_gaussian(Compiler& compiler, const BoxAction& box) {
     const std::size_t size = box.low.size(), mean = read_vector(compiler, 0, size).at;
     const Shape shape{static_cast<std::uint32_t>(size)};
     const std::size_t log_std = compiler.tensor(compiler.spec().head.tensors[0], shape, head_label);
-    return [=](const DecisionFrame& f, const float* noise, Answer& answer) {
-        float sum = 0.0F;
-        for (std::size_t i = 0; i < size; ++i) {
-            const float unit = normal(noise[2 * i], noise[2 * i + 1]), spread = f.weights[log_std + i];
-            answer.numbers[i] = f.registers[mean + i] + std::exp(spread) * unit;
-            sum += 0.5F * (unit * unit) + spread + half_log_two_pi;
-        }
-        answer.log_prob = -sum;
-        return finite(answer, size);
-    };
+    return gaussian(mean, log_std, size);
 }
 
 /// log(1 + e^x), without overflow.
@@ -194,6 +182,26 @@ Decide compile_noise_conditioned(Compiler& compiler, const BoxAction& box) {
 
 }  // namespace
 
+Decide gaussian(std::size_t mean, std::size_t log_std, std::size_t size) {
+    return [=](const DecisionFrame& f, const float* noise, Answer& answer) {
+        float sum = 0.0F;
+        for (std::size_t i = 0; i < size; ++i) {
+            const float unit = normal(noise[2 * i], noise[2 * i + 1]), spread = f.weights[log_std + i];
+            answer.numbers[i] = f.registers[mean + i] + std::exp(spread) * unit;
+            sum += 0.5F * (unit * unit) + spread + half_log_two_pi;
+        }
+        answer.log_prob = -sum;
+        return finite(answer, size);
+    };
+}
+
+Decide unchanged(std::size_t value, std::size_t size) {
+    return [=](const DecisionFrame& f, const float*, Answer& answer) {
+        for (std::size_t i = 0; i < size; ++i) answer.numbers[i] = f.registers[value + i];
+        return finite(answer, size);
+    };
+}
+
 void FillNoise::operator()(float* registers, const float* noise) const noexcept {
     for (std::size_t i = 0; i < values; ++i) {
         registers[at + i] = normal(noise[2 * i], noise[2 * i + 1]) * deviation;
@@ -224,6 +232,7 @@ Decide compile_vector_head(Compiler& compiler, const BoxAction& box) {
         case HeadKind::Perturbed: return compile_perturbed(compiler, box);
         case HeadKind::NoiseConditioned: return compile_noise_conditioned(compiler, box);
         case HeadKind::Categorical:
+        case HeadKind::Mixed:
         case HeadKind::EpsilonGreedy: break;
     }
     return nullptr;

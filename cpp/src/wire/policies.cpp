@@ -127,18 +127,27 @@ std::int64_t require_choices(std::uint64_t count) {
     return static_cast<std::int64_t>(count);
 }
 
-BoxAction decode_box(const v1::BoxAction& message) {
+template <typename Message>
+BoxAction decode_bounds(const Message& message) {
     BoxAction box{{message.low().begin(), message.low().end()}, {message.high().begin(), message.high().end()}};
     require_few("bounds", std::max(message.low_size(), message.high_size()));
     // NaN fails every comparison, so this refuses it too.
     if (box.low.empty() || box.low.size() != box.high.size() ||
         !std::equal(box.low.begin(), box.low.end(), box.high.begin(), [](double a, double b) { return a <= b; })) {
-        throw ContractViolation("A box action has " + std::to_string(box.low.size()) + " lower and " +
+        throw ContractViolation("An action has " + std::to_string(box.low.size()) + " lower and " +
                                 std::to_string(box.high.size()) +
                                 " upper bounds; expected as many of both, at least one, and no lower bound above its "
                                 "upper one.");
     }
     return box;
+}
+
+std::vector<std::int64_t> decode_sizes(const google::protobuf::RepeatedField<std::uint64_t>& counts) {
+    require_few("sizes", counts.size());
+    std::vector<std::int64_t> sizes;
+    for (const std::uint64_t count : counts) sizes.push_back(require_choices(count));
+    if (sizes.empty()) require_choices(0);
+    return sizes;
 }
 
 }  // namespace
@@ -184,6 +193,10 @@ v1::ActionSpec encode_action(const ActionSpec& action) {
     } else if (const auto* box = std::get_if<BoxAction>(&action)) {
         message.mutable_box()->mutable_low()->Add(box->low.begin(), box->low.end());
         message.mutable_box()->mutable_high()->Add(box->high.begin(), box->high.end());
+    } else if (const auto* mixed = std::get_if<MixedAction>(&action)) {
+        message.mutable_mixed()->mutable_sizes()->Add(mixed->sizes.begin(), mixed->sizes.end());
+        message.mutable_mixed()->mutable_low()->Add(mixed->low.begin(), mixed->low.end());
+        message.mutable_mixed()->mutable_high()->Add(mixed->high.begin(), mixed->high.end());
     }
     return message;
 }
@@ -192,18 +205,12 @@ ActionSpec decode_action(const v1::ActionSpec& message) {
     switch (message.kind_case()) {
         case v1::ActionSpec::kDiscrete:
             return DiscreteAction{require_choices(message.discrete().n()), message.discrete().start()};
-        case v1::ActionSpec::kMultiDiscrete: {
-            MultiDiscreteAction several;
-            require_few("sizes", message.multi_discrete().sizes_size());
-            for (const std::uint64_t size : message.multi_discrete().sizes()) {
-                several.sizes.push_back(require_choices(size));
-            }
-            if (several.sizes.empty()) {
-                require_choices(0);
-            }
-            return several;
+        case v1::ActionSpec::kMultiDiscrete: return MultiDiscreteAction{decode_sizes(message.multi_discrete().sizes())};
+        case v1::ActionSpec::kBox: return decode_bounds(message.box());
+        case v1::ActionSpec::kMixed: {
+            BoxAction box = decode_bounds(message.mixed());
+            return MixedAction{decode_sizes(message.mixed().sizes()), std::move(box.low), std::move(box.high)};
         }
-        case v1::ActionSpec::kBox: return decode_box(message.box());
         case v1::ActionSpec::KIND_NOT_SET: break;
     }
     throw ContractViolation("An action is of no kind that this version knows. Upgrade the older of client and server.");

@@ -12,6 +12,9 @@ std::vector<std::uint64_t> choices_of(const ActionSpec& action) {
     if (const auto* several = std::get_if<MultiDiscreteAction>(&action)) {
         return {several->sizes.begin(), several->sizes.end()};
     }
+    if (const auto* mixed = std::get_if<MixedAction>(&action)) {
+        return {mixed->sizes.begin(), mixed->sizes.end()};
+    }
     return {};
 }
 

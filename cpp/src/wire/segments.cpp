@@ -95,7 +95,8 @@ std::string encode_segment(const SegmentFormat& form, const SegmentView& segment
     }
     add_group(message, "observation", form.observation, segment.observation, std::size_t{segment.steps} + 1);
     require_sound("action", form.action, segment.action, segment.steps);
-    if (form.choices.empty()) {
+    // The choices of a mixed action are floats, like the rest of it.
+    if (form.choices.empty() || form.action.type == ElementType::Float32) {
         message.add_columns(segment.action.data(), segment.action.size());
     } else {
         message.add_columns(narrowed(form.choices, segment.action));

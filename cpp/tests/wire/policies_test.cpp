@@ -76,6 +76,9 @@ TEST(Policies, ActionsRoundTrip) {
     EXPECT_EQ(std::get<MultiDiscreteAction>(decode_action(encode_action(several))).sizes,
               (std::vector<std::int64_t>{3, 2}));
     EXPECT_EQ(std::get<DiscreteAction>(decode_action(encode_action(DiscreteAction{4, -2}))).start, -2);
+    const ActionSpec mixed = MixedAction{{3, 2}, {-1}, {1}};
+    EXPECT_EQ(std::get<MixedAction>(decode_action(encode_action(mixed))).sizes, (std::vector<std::int64_t>{3, 2}));
+    EXPECT_EQ(std::get<MixedAction>(decode_action(encode_action(mixed))).low, (std::vector<double>{-1}));
 }
 
 }  // namespace

@@ -23,13 +23,13 @@ from rl4sys.engine import (
 )
 from rl4sys.experience import Sequences
 from rl4sys.networks import ActionLikelihood, Loss, Network, OptimizerSettings, action_likelihood, orthogonal
-from rl4sys.policy import BoxAction, Head, Program, ProgramBuilder, output_size
+from rl4sys.policy import BoxAction, Head, MixedAction, Program, ProgramBuilder, output_size
 from rl4sys.replay import OnceFresh
 
 
 @register_algorithm("ppo")
 class PPOConfig(AlgorithmConfig):
-    """On-policy; discrete, multi-discrete and continuous actions."""
+    """On-policy; discrete, multi-discrete, continuous and mixed actions."""
 
     lr: float = Field(3e-4, gt=0)
     """Learning rate. Higher learns faster and is less stable."""
@@ -108,8 +108,8 @@ class PPO:
         ]
         self.actor = Network(actor, self.policies.explore.head.inputs, optimizers[0])
         self.critic = Network(critic, [value], optimizers[-1], squeeze=True)
-        if isinstance(problem.action, BoxAction):
-            optimizers[0].parameters.set("log_std", torch.full((problem.action.size,), config.log_std_init))
+        if isinstance(problem.action, BoxAction | MixedAction):
+            optimizers[0].parameters.set("log_std", torch.full((len(problem.action.low),), config.log_std_init))
 
     def update(self, batch: Sequences) -> Update:
         """Several epochs of the clipped surrogate objective over one batch (eq. 7 and 9)."""
@@ -218,6 +218,9 @@ def _policies(problem: Problem) -> tuple[Policies, Program]:
     output = builder.linear(problem.actor_body(builder), output_size(problem.action), "actor.action")
     if isinstance(problem.action, BoxAction):
         explore = Head("gaussian", (output,), (builder.tensor("log_std", problem.action.size),))
+    elif isinstance(problem.action, MixedAction):
+        log_std = builder.tensor("log_std", len(problem.action.low))
+        explore = Head("mixed", (output,), (log_std,), mask=problem.mask)
     else:
         explore = Head("categorical", (output,), mask=problem.mask)
     exploit = Head("deterministic", (output,), mask=explore.mask)

@@ -9,11 +9,22 @@ import numpy as np
 
 from rl4sys.client.section import Section, SettingsError, shown
 from rl4sys.experience import ArraySpec
-from rl4sys.policy import MASK, ActionSpec, BoxAction, DiscreteAction, MultiDiscreteAction
+from rl4sys.policy import (
+    MASK,
+    ActionSpec,
+    ActionStructure,
+    ActionTree,
+    BoxAction,
+    DiscreteAction,
+    MixedAction,
+    MultiDiscreteAction,
+)
 
 OBSERVATION = "observation"
 """The name of an observation that is one unnamed array."""
 _LEAST = -(1 << 63)
+_KINDS = {"n": "discrete", "sizes": "multi_discrete", "low": "box"}
+"""The setting that shows which kind of action is described."""
 
 
 def observation_from_settings(value: Any, where: str = "observation") -> tuple[ArraySpec, ...]:
@@ -24,14 +35,35 @@ def observation_from_settings(value: Any, where: str = "observation") -> tuple[A
 
 
 def action_from_settings(value: Any, where: str = "action") -> ActionSpec:
-    """`4` (choices), `{n: 4, start: 0}`, `{sizes: [3, 2]}` or `{low: [-1, -1], high: [1, 1]}`."""
+    """`4` (choices), `{n: 4, start: 0}`, `{sizes: [3, 2]}`, `{low: [-1, -1], high: [1, 1]}`, or parts of these."""
+    structure = action_structure_from_settings(value, where)
+    return _one_action(value, where) if structure is None else structure.spec
+
+
+def action_structure_from_settings(value: Any, where: str = "action") -> ActionStructure | None:
+    """The parts of a structured action, by name `{server: 4, rate: {low: [0], high: [1]}}` or position; else None."""
+    tree = _action_tree(value, where)
+    return ActionStructure(tree) if isinstance(tree, Mapping | tuple) else None
+
+
+def _action_tree(value: Any, where: str) -> ActionTree:
+    if isinstance(value, list | tuple) and value:
+        return tuple(_action_tree(part, f"{where}[{index}]") for index, part in enumerate(value))
+    if isinstance(value, Mapping) and value and not value.keys() & _KINDS.keys():
+        return {str(name): _action_tree(part, f"{where}.{name}") for name, part in value.items()}
+    return _one_action(value, where)
+
+
+def _one_action(value: Any, where: str) -> ActionSpec:
     if isinstance(value, int) and not isinstance(value, bool):
         value = {"n": value}
     section = Section(value, where)
-    kinds = {"n": "discrete", "sizes": "multi_discrete", "low": "box"}
-    given = [kind for name, kind in kinds.items() if name in section]
-    if len(given) != 1 or section.choice("kind", kinds.values(), given[0]) != given[0]:
-        raise SettingsError(f"{where}: got {shown(value)}; expected one of n, sizes, or low with high.")
+    given = [kind for name, kind in _KINDS.items() if name in section]
+    if len(given) != 1 or section.choice("kind", _KINDS.values(), given[0]) != given[0]:
+        raise SettingsError(
+            f"{where}: got {shown(value)}; expected one of n, sizes, or low with high, or named parts with one of "
+            f"these each."
+        )
     action: ActionSpec
     if given == ["discrete"]:
         action = DiscreteAction(section.whole("n", least=1) or 1, section.whole("start", least=_LEAST) or 0)
@@ -54,7 +86,27 @@ def observation_from_space(space: Any) -> tuple[ArraySpec, ...]:
 
 
 def action_from_space(space: Any) -> ActionSpec:
-    """The action of a Gymnasium `Discrete`, `MultiDiscrete` or flat `Box`."""
+    """The action of a Gymnasium `Discrete`, `MultiDiscrete` or flat `Box`, or of a `Dict` or `Tuple` of these."""
+    structure = action_structure_from_space(space)
+    return _one_space(space) if structure is None else structure.spec
+
+
+def action_structure_from_space(space: Any) -> ActionStructure | None:
+    """The parts of a `Dict` or `Tuple` of spaces; None for others."""
+    tree = _space_tree(space)
+    return ActionStructure(tree) if isinstance(tree, Mapping | tuple) else None
+
+
+def _space_tree(space: Any) -> ActionTree:
+    parts = getattr(space, "spaces", None)
+    if parts is None:
+        return _one_space(space)
+    if isinstance(parts, Mapping):
+        return {str(name): _space_tree(part) for name, part in parts.items()}
+    return tuple(map(_space_tree, parts))
+
+
+def _one_space(space: Any) -> ActionSpec:
     if (n := getattr(space, "n", None)) is not None:
         return DiscreteAction(int(n), int(getattr(space, "start", 0)))
     if (sizes := getattr(space, "nvec", None)) is not None:
@@ -69,7 +121,7 @@ def mask_for(action: ActionSpec) -> tuple[ArraySpec, ...]:
     match action:
         case DiscreteAction(n=n):
             return (ArraySpec(MASK, "bool", (n,)),)
-        case MultiDiscreteAction(sizes=sizes):
+        case MultiDiscreteAction(sizes=sizes) | MixedAction(sizes=sizes):
             return (ArraySpec(MASK, "bool", (sum(sizes),)),)
         case BoxAction():
             return ()
@@ -123,6 +175,7 @@ def _box(low: Any, high: Any, where: str) -> BoxAction:
 
 def _unsupported(space: object) -> SettingsError:
     return SettingsError(
-        f"Got the space {space}; expected a Box or a Dict of them to observe, and a Discrete, MultiDiscrete or flat "
-        f"Box to act. Describe it in the config instead: `observation: {{queue: 8}}`, `action: 4`."
+        f"Got the space {space}; expected a Box or a Dict of them to observe, and a Discrete, MultiDiscrete, "
+        f"flat Box, or a Dict or Tuple of these to act. Describe it in the config instead: "
+        f"`observation: {{queue: 8}}`, `action: 4`."
     )

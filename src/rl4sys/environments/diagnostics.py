@@ -13,7 +13,7 @@ from gymnasium import spaces
 
 from rl4sys.experience import Array
 
-ActionKind = Literal["discrete", "multi_discrete", "box"]
+ActionKind = Literal["discrete", "multi_discrete", "box", "mixed"]
 Observed = tuple[Array, float, bool, bool, dict[str, Any]]
 CHOICES = 2
 """How many choices a multi-discrete action of these environments has."""
@@ -36,21 +36,32 @@ class Task:
             case "box":
                 self.action_space = spaces.Box(-1.0, 1.0, (1,), np.float32)
                 self.observation_space = spaces.Box(-1.0, 1.0, (1,), np.float32)
+            case "mixed":
+                number = spaces.Box(-1.0, 1.0, (1,), np.float32)
+                self.action_space = spaces.Dict({"choice": spaces.Discrete(n), "number": number})
+                self.observation_space = spaces.Box(-1.0, 1.0, (n + 1,), np.float32)
             case _:
-                raise ValueError(f"action={kind!r} is none of discrete, multi_discrete, box.")
+                raise ValueError(f"action={kind!r} is none of discrete, multi_discrete, box, mixed.")
 
     def draw(self, rng: np.random.Generator) -> Array:
-        """A wanted action: choices, or a number within ±0.9, so that it lies inside the bounds."""
+        """A wanted action: choices, or a number within ±0.9, so that it lies inside the bounds; or one of both."""
+        if self.kind == "mixed":
+            return np.array([rng.integers(self.n), rng.uniform(-0.9, 0.9)], np.float32)
         if self.kind == "box":
             return rng.uniform(-0.9, 0.9, 1).astype(np.float32)
         return rng.integers(self.n, size=CHOICES if self.kind == "multi_discrete" else 1)
 
     def show(self, wanted: Array) -> Array:
         """The wanted action as an observation: one-hot vectors side by side, or the number itself."""
+        if self.kind == "mixed":
+            return np.append(np.eye(self.n, dtype=np.float32)[int(wanted[0])], wanted[1])
         return wanted if self.kind == "box" else np.eye(self.n, dtype=np.float32)[wanted].ravel()
 
     def score(self, action: Any, wanted: Array) -> float:
-        """1 for the wanted action: the share of choices that match, or 1 minus the distance."""
+        """1 for the wanted action: the share of choices that match, or 1 minus the distance; or half of each."""
+        if self.kind == "mixed":
+            distance = abs(float(action["number"][0]) - float(wanted[1]))
+            return 0.5 * float(action["choice"] == wanted[0]) + 0.5 * (1.0 - distance)
         action = np.reshape(action, -1)
         return float(1.0 - np.abs(action - wanted).mean() if self.kind == "box" else (action == wanted).mean())
 
@@ -59,7 +70,7 @@ class Identity(gymnasium.Env[Array, Any]):
     """Do what the observation says. The best return is `length`."""
 
     def __init__(self, action: ActionKind = "discrete", n: int = 3, masked: bool = False, length: int = 8) -> None:
-        if masked and action == "box":
+        if masked and action in ("box", "mixed"):
             raise ValueError("masked=True needs discrete choices; choose action='discrete' or 'multi_discrete'.")
         self._task, self._masked, self._length = Task(action, n), masked, length
         self.action_space, self.observation_space = self._task.action_space, self._task.observation_space
@@ -122,9 +133,10 @@ class OneStep(gymnasium.Env[Array, Any]):
         return np.array([self._sign], np.float32), reward, True, False, {}
 
     def _wanted(self) -> Array:
-        if self._task.kind == "box":
-            return np.array([0.5 * self._sign])
-        return np.array([self._task.n - 1 if self._sign > 0 else 0])
+        number, choice = 0.5 * self._sign, self._task.n - 1 if self._sign > 0 else 0
+        if self._task.kind == "mixed":
+            return np.array([choice, number])
+        return np.array([number if self._task.kind == "box" else choice])
 
 
 class Countdown(gymnasium.Env[Array, Any]):

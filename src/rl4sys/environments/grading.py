@@ -12,7 +12,7 @@ from rl4sys.environments.exactness import Environment, Grade, same, saves_itself
 from rl4sys.environments.lanes import Lanes
 from rl4sys.environments.spaces import MASK
 from rl4sys.experience import Array, Arrays
-from rl4sys.policy import ActionSpec, BoxAction, DiscreteAction, MultiDiscreteAction
+from rl4sys.policy import ActionSpec, BoxAction, DiscreteAction, MixedAction, MultiDiscreteAction
 from rl4sys.seeding import Seeds
 from rl4sys.state import from_text, to_text
 
@@ -44,6 +44,10 @@ def random_action(action: ActionSpec, observation: Arrays, count: int, rng: np.r
         case BoxAction():
             low, high = np.maximum(action.low, -1e3), np.minimum(action.high, 1e3)
             return rng.uniform(low, high, (count, action.size)).astype(np.float32)
+        case MixedAction(sizes=sizes):
+            chosen = random_action(MultiDiscreteAction(sizes), observation, count, rng)
+            numbers = random_action(action.box, observation, count, rng)
+            return np.concatenate([chosen.astype(np.float32), numbers], axis=1)
 
 
 def _choices(observation: Arrays, first: int, n: int, count: int, rng: np.random.Generator) -> Array:

@@ -11,7 +11,15 @@ import numpy as np
 from gymnasium import spaces
 
 from rl4sys.experience import Array, Arrays, ArraySpec
-from rl4sys.policy import ActionSpec, BoxAction, DiscreteAction, MultiDiscreteAction
+from rl4sys.policy import (
+    ActionSpec,
+    ActionStructure,
+    ActionTree,
+    BoxAction,
+    DiscreteAction,
+    MixedAction,
+    MultiDiscreteAction,
+)
 
 Space = gymnasium.Space[Any]
 MASK = "action_mask"
@@ -110,7 +118,7 @@ def action_mask_spec(action: ActionSpec) -> ArraySpec:
     match action:
         case DiscreteAction(n=n):
             return ArraySpec(MASK, "bool", (n,))
-        case MultiDiscreteAction(sizes=sizes):
+        case MultiDiscreteAction(sizes=sizes) | MixedAction(sizes=sizes):
             return ArraySpec(MASK, "bool", (sum(sizes),))
         case BoxAction():
             raise UnsupportedSpace("An action mask needs discrete actions; these are continuous. Drop the mask.")
@@ -127,16 +135,40 @@ def action_spec(space: Space) -> ActionSpec:
             return MultiDiscreteAction((2,) * int(np.prod(space.shape)))
         case spaces.Box():
             return BoxAction(tuple(space.low.ravel().tolist()), tuple(space.high.ravel().tolist()))
+        case spaces.Dict() | spaces.Tuple() if len(space.spaces):
+            return ActionStructure(_action_tree(space)).spec
     raise UnsupportedSpace(
-        f"Actions of {space} are not supported; expected Discrete, MultiDiscrete (1-D), MultiBinary or Box. "
-        f"Wrap the environment with gymnasium.wrappers.TransformAction to offer one of these."
+        f"Actions of {space} are not supported; expected Discrete, MultiDiscrete (1-D), MultiBinary, Box, or a Dict or "
+        f"Tuple of these. Wrap the environment with gymnasium.wrappers.TransformAction to offer one of these."
     )
 
 
-def action_batch_converter(space: Space) -> Callable[[Array], Array]:
+def _action_tree(space: Space) -> ActionTree:
+    match space:
+        case spaces.Dict():
+            return {name: _action_tree(part) for name, part in space.items()}
+        case spaces.Tuple():
+            return tuple(map(_action_tree, space))
+    return action_spec(space)
+
+
+def _action_leaves(space: Space) -> list[Space]:
+    if not isinstance(space, spaces.Dict | spaces.Tuple):
+        return [space]
+    parts = space.values() if isinstance(space, spaces.Dict) else space
+    return [leaf for part in parts for leaf in _action_leaves(part)]
+
+
+def action_batch_converter(space: Space) -> Callable[[Array], Any]:
     """From a batch of our actions to the batch that a vector environment of this space wants."""
     action_spec(space)
     match space:
+        case spaces.Dict() | spaces.Tuple():
+            structure = ActionStructure(_action_tree(space))
+            convert = [action_batch_converter(leaf) for leaf in _action_leaves(space)]
+            return lambda action: structure.nest(
+                [one(part) for one, part in zip(convert, structure.split(action), strict=True)]
+            )
         case spaces.Discrete(start=start) | spaces.MultiDiscrete(start=start):
             return lambda action: (action + start).astype(space.dtype, copy=False)
         case spaces.Box(low=low, high=high, dtype=dtype, shape=shape):
@@ -162,6 +194,15 @@ def action_converter(space: Space) -> Callable[[Array], list[Any]]:
             return lambda action: action.tolist()
         case spaces.Discrete():
             return lambda action: batch(action).tolist()
+        case spaces.Dict() | spaces.Tuple():
+            structure = ActionStructure(_action_tree(space))
+            each = [action_converter(leaf) for leaf in _action_leaves(space)]
+
+            def structured(action: Array) -> list[Any]:
+                parts = [one(part) for one, part in zip(each, structure.split(action), strict=True)]
+                return [structure.nest(row) for row in zip(*parts, strict=True)]
+
+            return structured
     return lambda action: list(batch(action))
 
 

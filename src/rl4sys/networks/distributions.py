@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 import torch.nn.functional as F
 
-from rl4sys.policy import ActionSpec, BoxAction, DiscreteAction, MultiDiscreteAction
+from rl4sys.policy import ActionSpec, BoxAction, DiscreteAction, MixedAction, MultiDiscreteAction
 
 _LOG_TWO_PI = math.log(2.0 * math.pi)
 
@@ -65,9 +65,18 @@ def action_likelihood(
         case MultiDiscreteAction(sizes=sizes):
             return multi_categorical(output, action, mask, sizes)
         case BoxAction():
-            if log_std is None:
-                raise ValueError("Continuous actions need log_std, the logarithm of their standard deviation.")
-            return gaussian(output, log_std, action)
+            return gaussian(output, _required(log_std), action)
+        case MixedAction(sizes=sizes, choices=choices):
+            parts = len(sizes)
+            chosen = multi_categorical(output[:, :choices], action[:, :parts].long(), mask, sizes)
+            numbers = gaussian(output[:, choices:], _required(log_std), action[:, parts:])
+            return ActionLikelihood(chosen.log_prob + numbers.log_prob, chosen.entropy + numbers.entropy)
+
+
+def _required(log_std: torch.Tensor | None) -> torch.Tensor:
+    if log_std is None:
+        raise ValueError("Continuous actions need log_std, the logarithm of their standard deviation.")
+    return log_std
 
 
 def sum_of(parts: list[torch.Tensor]) -> torch.Tensor:

@@ -1,5 +1,6 @@
 """Policies as programs, and the numpy runtime that executes them."""
 
+from rl4sys.policy.action_structure import ActionStructure, ActionTree
 from rl4sys.policy.heads import NoAllowedAction, noise_size
 from rl4sys.policy.noise import KeyedNoise
 from rl4sys.policy.numpy_policy import Decision, NumpyPolicy, UnknownOp, layout_of
@@ -11,6 +12,7 @@ from rl4sys.policy.policy_spec import (
     DiscreteAction,
     Head,
     Memory,
+    MixedAction,
     MultiDiscreteAction,
     Op,
     PolicySpec,
@@ -27,12 +29,15 @@ __all__ = [
     "HEAD_KINDS",
     "MASK",
     "ActionSpec",
+    "ActionStructure",
+    "ActionTree",
     "BoxAction",
     "Decision",
     "DiscreteAction",
     "Head",
     "KeyedNoise",
     "Memory",
+    "MixedAction",
     "MultiDiscreteAction",
     "NoAllowedAction",
     "NumpyPolicy",

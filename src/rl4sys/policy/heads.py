@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from rl4sys.experience import Array, Arrays
-from rl4sys.policy.policy_spec import BoxAction, DiscreteAction, Head, MultiDiscreteAction, PolicySpec
-from rl4sys.policy.vector_heads import Decide, compile_vector_head, vector_noise_size
+from rl4sys.policy.policy_spec import BoxAction, DiscreteAction, MixedAction, MultiDiscreteAction, PolicySpec
+from rl4sys.policy.vector_heads import Decide, compile_vector_head, deterministic, gaussian, vector_noise_size
 
 _FEW = 32
 """Up to this many choices, plain Python decides for one row faster than numpy does."""
@@ -29,6 +29,8 @@ def noise_size(spec: PolicySpec) -> int:
             return 1
         case "epsilon_greedy", _:
             return 2
+        case "mixed", MixedAction(sizes=sizes, low=low):
+            return len(sizes) + 2 * len(low)
         case _, BoxAction() as box:
             return vector_noise_size(spec.head, box)
     return 0
@@ -44,7 +46,7 @@ def compile_head(spec: PolicySpec, registers: Mapping[str, Array], tensors: Arra
     """The function that turns noise into decisions over these registers."""
     head, action = spec.head, spec.action
     inputs = [registers[name] for name in head.inputs]
-    mask = _mask(head, registers)
+    mask = _mask(spec, registers)
     match head.kind, action:
         case "categorical", DiscreteAction():
             return _categorical(inputs[0], mask)
@@ -56,6 +58,10 @@ def compile_head(spec: PolicySpec, registers: Mapping[str, Array], tensors: Arra
             return _greedy(inputs[0], mask)
         case "deterministic", MultiDiscreteAction(sizes=sizes):
             return _several(_split(inputs[0], sizes), _split(mask, sizes), _greedy)
+        case "mixed", MixedAction() as mixed:
+            return _mixed(inputs[0], mask, mixed, tensors[head.tensors[0]])
+        case "deterministic", MixedAction() as mixed:
+            return _mixed(inputs[0], mask, mixed, None)
         case _, BoxAction() as box:
             decide = compile_vector_head(head, box, registers, tensors)
             if decide is not None:
@@ -66,10 +72,13 @@ def compile_head(spec: PolicySpec, registers: Mapping[str, Array], tensors: Arra
     )
 
 
-def _mask(head: Head, registers: Mapping[str, Array]) -> Array | None:
+def _mask(spec: PolicySpec, registers: Mapping[str, Array]) -> Array | None:
+    head = spec.head
     if head.mask is None:
         return None
     mask, scores = registers[head.mask], registers[head.inputs[0]]
+    if isinstance(spec.action, MixedAction):
+        scores = scores[:, : spec.action.choices]
     if mask.dtype != np.bool_ or mask.shape != scores.shape:
         raise ValueError(
             f"The mask '{head.mask}' is {mask.dtype}{list(mask.shape[1:])}; "
@@ -188,6 +197,23 @@ def _several(scores: list[Array], masks: list[Array], one: Callable[[Array, Arra
         action = np.stack([action for action, _ in decisions], axis=1)
         notes = [note["log_prob"] for _, note in decisions if note]
         return action, {"log_prob": np.add.reduce(notes)} if notes else {}
+
+    return decide
+
+
+def _mixed(output: Array, mask: Array | None, action: MixedAction, log_std: Array | None) -> Decide:
+    """Choices and a vector side by side; without log_std the best ones. Log-probabilities add up."""
+    sizes, choices, parts = action.sizes, action.choices, len(action.sizes)
+    choose = _several(
+        _split(output[:, :choices], sizes), _split(mask, sizes), _greedy if log_std is None else _categorical
+    )
+    vector = deterministic(output[:, choices:]) if log_std is None else gaussian(output[:, choices:], log_std)
+
+    def decide(noise: Array) -> tuple[Array, Arrays]:
+        chosen, chosen_notes = choose(noise[:, :parts])
+        numbers, notes = vector(noise[:, parts:])
+        action = np.concatenate([chosen.astype(np.float32), numbers], axis=1)
+        return action, {name: chosen_notes[name] + noted for name, noted in notes.items()}
 
     return decide
 

@@ -52,7 +52,27 @@ class BoxAction:
         return len(self.low)
 
 
-ActionSpec: TypeAlias = DiscreteAction | MultiDiscreteAction | BoxAction
+@dataclass(frozen=True, slots=True)
+class MixedAction:
+    """Several choices and several real numbers at once, in one float32 vector: the choices first."""
+
+    sizes: tuple[int, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    kind: Literal["mixed"] = "mixed"
+
+    @property
+    def choices(self) -> int:
+        """How many outputs a network needs for the choices."""
+        return sum(self.sizes)
+
+    @property
+    def box(self) -> BoxAction:
+        """The real numbers alone."""
+        return BoxAction(self.low, self.high)
+
+
+ActionSpec: TypeAlias = DiscreteAction | MultiDiscreteAction | BoxAction | MixedAction
 
 
 def output_size(action: ActionSpec) -> int:
@@ -64,10 +84,12 @@ def output_size(action: ActionSpec) -> int:
             return sum(sizes)
         case BoxAction():
             return action.size
+        case MixedAction():
+            return action.choices + len(action.low)
 
 
 def action_array(action: ActionSpec) -> ArraySpec:
-    """How actions are stored in segments: int64 choices counted from 0, or float32 vectors."""
+    """How actions are stored in segments: int64 choices counted from 0, or float32 vectors (also mixed ones)."""
     match action:
         case DiscreteAction():
             return ArraySpec("action", "int64", ())
@@ -75,6 +97,8 @@ def action_array(action: ActionSpec) -> ArraySpec:
             return ArraySpec("action", "int64", (len(sizes),))
         case BoxAction():
             return ArraySpec("action", "float32", (action.size,))
+        case MixedAction(sizes=sizes, low=low):
+            return ArraySpec("action", "float32", (len(sizes) + len(low),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +140,14 @@ class Program:
 
 
 HeadKind = Literal[
-    "categorical", "epsilon_greedy", "gaussian", "tanh_gaussian", "deterministic", "perturbed", "noise_conditioned"
+    "categorical",
+    "epsilon_greedy",
+    "gaussian",
+    "tanh_gaussian",
+    "deterministic",
+    "perturbed",
+    "noise_conditioned",
+    "mixed",
 ]
 HEAD_KINDS: tuple[HeadKind, ...] = get_args(HeadKind)
 """Every head that the runtimes have. A client lists these when it joins."""
@@ -128,8 +159,8 @@ class Head:
 
     categorical(logits) · epsilon_greedy(values; epsilon) · gaussian(mean; log_std) ·
     tanh_gaussian(mean, log_std[; epsilon]) · deterministic(scores or mean) ·
-    perturbed(mean[, noise]; std, epsilon) · noise_conditioned(value[; epsilon]). `mask` names the observation that
-    marks allowed choices.
+    perturbed(mean[, noise]; std, epsilon) · noise_conditioned(value[; epsilon]) ·
+    mixed(logits and means; log_std). `mask` names the observation that marks allowed choices.
     """
 
     kind: HeadKind
@@ -174,7 +205,7 @@ class PolicySpec:
     @property
     def noted(self) -> tuple[ArraySpec, ...]:
         """What the policy records about each decision for the learner."""
-        if self.head.kind in ("categorical", "gaussian", "tanh_gaussian"):
+        if self.head.kind in ("categorical", "gaussian", "tanh_gaussian", "mixed"):
             return (ArraySpec("log_prob", "float32", ()),)
         return ()
 
@@ -220,7 +251,9 @@ def _action(raw: dict[str, Any]) -> ActionSpec:
             return MultiDiscreteAction(tuple(sizes))
         case {"kind": "box", "low": low, "high": high}:
             return BoxAction(tuple(map(float, low)), tuple(map(float, high)))
-    raise ValueError(f"Unknown action {raw}; expected kind discrete, multi_discrete or box.")
+        case {"kind": "mixed", "sizes": sizes, "low": low, "high": high}:
+            return MixedAction(tuple(sizes), tuple(map(float, low)), tuple(map(float, high)))
+    raise ValueError(f"Unknown action {raw}; expected kind discrete, multi_discrete, box or mixed.")
 
 
 def _plain(value: Any) -> Any:

@@ -44,9 +44,9 @@ def compile_vector_head(
     parameters = [tensors[name] for name in head.tensors]
     match head.kind:
         case "deterministic":
-            return _deterministic(inputs[0], box, squash=head.settings.get("squash") == "tanh")
+            return _squashed(inputs[0], box) if head.settings.get("squash") == "tanh" else deterministic(inputs[0])
         case "gaussian":
-            return _gaussian(inputs[0], parameters[0])
+            return gaussian(inputs[0], parameters[0])
         case "tanh_gaussian":
             low, high = (number(head.settings, f"log_std_{end}", head.kind) for end in ("low", "high"))
             sample = _tanh_gaussian(inputs[0], inputs[1], box, (np.float32(low), np.float32(high)))
@@ -57,7 +57,7 @@ def compile_vector_head(
             theta = np.float32(number(head.settings, "theta", head.kind)) if memory else np.float32(1.0)
             return _sometimes_uniform(_perturbed(inputs[0], box, std, memory, theta), box, epsilon, _ANGLES)
         case "noise_conditioned":
-            squashed = _deterministic(inputs[0], box, squash=True)
+            squashed = _squashed(inputs[0], box)
             apart = slice(2 * _chances(head), -1)
             return _sometimes_uniform(squashed, box, parameters[0], apart) if parameters else squashed
     return None
@@ -82,7 +82,9 @@ def _chances(head: Head) -> int:
     return 0 if chance is None else chance.shape[0]
 
 
-def _gaussian(mean: Array, log_std: Array) -> Decide:
+def gaussian(mean: Array, log_std: Array) -> Decide:
+    """A diagonal Gaussian over real numbers."""
+
     def decide(noise: Array) -> tuple[Array, Arrays]:
         unit = normal(noise)
         log_prob = -(np.float32(0.5) * np.square(unit) + log_std + _HALF_LOG_TWO_PI).sum(axis=1)
@@ -147,9 +149,12 @@ def _sometimes_uniform(otherwise: Decide, box: BoxAction, epsilon: Array, unifor
     return decide
 
 
-def _deterministic(value: Array, box: BoxAction, *, squash: bool) -> Decide:
-    if not squash:
-        return lambda noise: (value.copy(), {})
+def deterministic(value: Array) -> Decide:
+    """The numbers themselves, without chance."""
+    return lambda noise: (value.copy(), {})
+
+
+def _squashed(value: Array, box: BoxAction) -> Decide:
     scale, middle = _scale_and_middle(box)
     return lambda noise: (np.tanh(value) * scale + middle, {})
 

@@ -28,7 +28,9 @@ class Column:
     """What it is, for errors."""
     spec: ArraySpec
     choices: tuple[int, ...] = ()
-    """How many values each part of a row can have, counted from 0; empty where any value is possible."""
+    """How many values each part of a row can have, counted from 0; empty where any value is possible.
+
+    For floats they are about the first parts alone, which are then whole numbers."""
     _dtype: np.dtype[np.generic] = field(init=False, repr=False, compare=False)
     _sent_as: np.dtype[np.generic] = field(init=False, repr=False, compare=False)
     _row_bytes: int = field(init=False, repr=False, compare=False)
@@ -38,7 +40,12 @@ class Column:
     def __post_init__(self) -> None:
         dtype = np.dtype(self.spec.dtype).newbyteorder("<")
         sent_as, bound = dtype, None
-        if self.choices:
+        if self.choices and dtype.kind == "f":
+            # A float32 holds whole numbers up to 2^24 exactly.
+            parts = math.prod(self.spec.shape)
+            if len(self.choices) >= parts or not 1 <= min(self.choices) <= max(self.choices) <= 1 << 24:
+                raise self._unfit("fewer counts than parts, each from 1 to 2^24")
+        elif self.choices:
             if dtype.kind not in "iu" or len(self.choices) != math.prod(self.spec.shape):
                 raise self._unfit("whole numbers, and one count for each part")
             if not 1 <= min(self.choices) <= max(self.choices) <= int(np.iinfo(self.spec.dtype).max) + 1:
@@ -64,6 +71,7 @@ class Column:
                 f"the {self.label} is {array.dtype}{list(array.shape)}; expected {spec.dtype}{[rows, *spec.shape]}",
             )
         if self._bound is None:
+            self._require_leading_choices(array)
             return array.tobytes()
         # Read as unsigned, a negative number is larger than every bound.
         self._require_choices(array.view(f"u{array.itemsize}"))
@@ -77,6 +85,8 @@ class Column:
         array = self._sent(data, rows)
         if self._bound is not None:
             self._require_choices(array)
+        elif self.choices:
+            self._require_leading_choices(array)
         elif self.spec.dtype == "bool" and data.translate(None, b"\0\1"):
             raise Unusable(RefusalReason.OUT_OF_RANGE, f"the {self.label} has bytes that are neither 0 nor 1")
         return self._widened(array)
@@ -100,6 +110,17 @@ class Column:
             array = array.astype(self._dtype)
             array.flags.writeable = False
         return array
+
+    def _require_leading_choices(self, array: Array) -> None:
+        if not self.choices:
+            return
+        chosen = array[:, : len(self.choices)]
+        if not ((chosen >= 0) & (chosen < np.array(self.choices)) & (chosen == np.floor(chosen))).all():
+            raise Unusable(
+                RefusalReason.OUT_OF_RANGE,
+                f"the {self.label} begins with {chosen[:1].tolist()}; there are {self.choices[:8]} choices, counted "
+                f"from 0",
+            )
 
     def _require_choices(self, array: Array) -> None:
         # Finding the largest value is faster than comparing each.

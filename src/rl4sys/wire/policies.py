@@ -12,6 +12,7 @@ from rl4sys.policy import (
     DiscreteAction,
     Head,
     Memory,
+    MixedAction,
     MultiDiscreteAction,
     Op,
     PolicySpec,
@@ -30,6 +31,8 @@ MAX_PARTS = 1 << 14
 _HEAD_NAMES: Mapping[HeadKind, str] = {kind: f"HEAD_KIND_{kind.upper()}" for kind in HEAD_KINDS}
 _HEAD_KINDS = {policy_pb2.HeadKind.Value(name): kind for kind, name in _HEAD_NAMES.items()}
 _SMALLEST_INTEGER, _LARGEST_INTEGER = -(1 << 63), (1 << 63) - 1
+_LARGEST_MIXED = 1 << 24
+"""Choices of one part of a mixed action, which float32 holds exactly."""
 
 T = TypeVar("T")
 
@@ -81,6 +84,8 @@ def encode_action(action: ActionSpec) -> policy_pb2.ActionSpec:
             return policy_pb2.ActionSpec(multi_discrete=policy_pb2.MultiDiscreteAction(sizes=sizes))
         case BoxAction(low=low, high=high):
             return policy_pb2.ActionSpec(box=policy_pb2.BoxAction(low=low, high=high))
+        case MixedAction(sizes=sizes, low=low, high=high):
+            return policy_pb2.ActionSpec(mixed=policy_pb2.MixedAction(sizes=sizes, low=low, high=high))
 
 
 def decode_action(message: policy_pb2.ActionSpec) -> ActionSpec:
@@ -94,19 +99,27 @@ def decode_action(message: policy_pb2.ActionSpec) -> ActionSpec:
             _require_choices(sizes)
             return MultiDiscreteAction(sizes)
         case "box":
-            low, high = (tuple(_bounded("bounds", ends)) for ends in (message.box.low, message.box.high))
-            # A NaN is never at most anything, so this refuses it too.
-            if not low or len(low) != len(high) or not all(map(float.__le__, low, high)):
-                raise ContractViolation(
-                    f"A box action has {len(low)} lower and {len(high)} upper bounds; expected as many of both, at "
-                    f"least one, and no lower bound above its upper one."
-                )
-            return BoxAction(low, high)
+            return BoxAction(*_bounds(message.box))
+        case "mixed":
+            sizes = tuple(_bounded("sizes", message.mixed.sizes))
+            _require_choices(sizes, _LARGEST_MIXED)
+            return MixedAction(sizes, *_bounds(message.mixed))
     raise ContractViolation("This version does not know the action's kind. Upgrade the older of client and server.")
 
 
-def _require_choices(sizes: tuple[int, ...]) -> None:
-    if not sizes or not all(1 <= size <= _LARGEST_INTEGER for size in sizes):
+def _bounds(message: policy_pb2.BoxAction | policy_pb2.MixedAction) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    low, high = (tuple(_bounded("bounds", ends)) for ends in (message.low, message.high))
+    # A NaN is never at most anything, so this refuses it too.
+    if not low or len(low) != len(high) or not all(map(float.__le__, low, high)):
+        raise ContractViolation(
+            f"An action has {len(low)} lower and {len(high)} upper bounds; expected as many of both, at least one, and "
+            f"no lower bound above its upper one."
+        )
+    return low, high
+
+
+def _require_choices(sizes: tuple[int, ...], most: int = _LARGEST_INTEGER) -> None:
+    if not sizes or not all(1 <= size <= most for size in sizes):
         raise ContractViolation(f"An action has {sizes[:8]} choices; expected at least one for each part.")
 
 

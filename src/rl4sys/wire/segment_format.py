@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass, field
 
 from rl4sys.experience import ArraySpec, SegmentSchema
-from rl4sys.policy import ActionSpec, BoxAction, DiscreteAction, MultiDiscreteAction, PolicySpec
+from rl4sys.policy import ActionSpec, BoxAction, DiscreteAction, MixedAction, MultiDiscreteAction, PolicySpec
 from rl4sys.wire.arrays import decode_array, decode_arrays, encode_array
 from rl4sys.wire.columns import Column
 from rl4sys.wire.generated import experience_pb2
@@ -85,7 +85,7 @@ def _choices(action: ActionSpec) -> tuple[int, ...]:
     match action:
         case DiscreteAction(n=n):
             return (n,)
-        case MultiDiscreteAction(sizes=sizes):
+        case MultiDiscreteAction(sizes=sizes) | MixedAction(sizes=sizes):
             return sizes
         case BoxAction():
             return ()

@@ -20,6 +20,7 @@ HEAD_PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "tanh_gaussian": ("mean", "log_std"),
     "perturbed": ("mean",),
     "noise_conditioned": ("value",),
+    "mixed": ("outputs",),
 }
 """What the registers that each head reads mean, in their order; a memory for noise comes after them."""
 _SQUASHED = ("tanh_gaussian", "perturbed", "noise_conditioned")

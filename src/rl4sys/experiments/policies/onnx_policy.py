@@ -14,6 +14,7 @@ from rl4sys.experiments.policies.onnx_ops import EMITTERS, OPSET, Graph, emit, r
 from rl4sys.policy import (
     BoxAction,
     DiscreteAction,
+    MixedAction,
     MultiDiscreteAction,
     PolicySpec,
     PortablePolicy,
@@ -24,6 +25,8 @@ from rl4sys.policy import (
 
 _IR_VERSION = 8
 _ROWS = "rows"
+_FLOAT = 1
+"""The number of float32 among the element types of ONNX."""
 _NEXT = "next."
 
 
@@ -51,7 +54,7 @@ def onnx_model(spec: PolicySpec, policy: PortablePolicy) -> bytes:
         registers |= zip(op.outputs, names, strict=True)
     outputs = {"action": _action(graph, best, registers)}
     outputs |= {name: registers[register] for name, register in parameters(spec).items()}
-    if spec.head.kind == "gaussian":
+    if spec.head.kind in ("gaussian", "mixed"):
         outputs["log_std"] = graph.constant(views[spec.head.tensors[0]], "/weights/log_std of the head")
     outputs |= {f"{_NEXT}{memory.name}": registers[memory.next] for memory in program.carry}
     return _model(graph, spec, outputs, policy)
@@ -60,20 +63,35 @@ def onnx_model(spec: PolicySpec, policy: PortablePolicy) -> bytes:
 def _action(graph: Graph, spec: PolicySpec, registers: Mapping[str, str]) -> str:
     """The best action: the first of the highest scores that are allowed, or the value, squashed if it is to be."""
     scores = registers[spec.head.inputs[0]]
+    if isinstance(spec.action, MixedAction):
+        return _mixed_action(graph, spec.action, scores, spec.head.mask and registers[spec.head.mask])
     if spec.head.mask is not None:
         scores = graph.one("Where", registers[spec.head.mask], scores, graph.constant(-np.inf))
     match spec.action:
         case DiscreteAction():
             return graph.one("ArgMax", scores, axis=1, keepdims=0)
         case MultiDiscreteAction(sizes=sizes):
-            parts = graph.node("Split", (scores, graph.constant(np.array(sizes, np.int64))), len(sizes), axis=1)
-            return graph.one("Concat", *(graph.one("ArgMax", part, axis=1, keepdims=1) for part in parts), axis=1)
+            return _best_choices(graph, sizes, scores)
         case BoxAction(low=low, high=high):
             if spec.head.settings.get("squash") != "tanh":
                 return scores
             bottom, top, two = np.array(low, np.float32), np.array(high, np.float32), np.float32(2.0)
             scaled = graph.one("Mul", graph.one("Tanh", scores), graph.constant((top - bottom) / two))
             return graph.one("Add", scaled, graph.constant((top + bottom) / two))
+
+
+def _best_choices(graph: Graph, sizes: tuple[int, ...], scores: str) -> str:
+    parts = graph.node("Split", (scores, graph.constant(np.array(sizes, np.int64))), len(sizes), axis=1)
+    return graph.one("Concat", *(graph.one("ArgMax", part, axis=1, keepdims=1) for part in parts), axis=1)
+
+
+def _mixed_action(graph: Graph, action: MixedAction, outputs: str, mask: str | None) -> str:
+    split = graph.constant(np.array([action.choices, len(action.low)], np.int64))
+    scores, numbers = graph.node("Split", (outputs, split), 2, axis=1)
+    if mask is not None:
+        scores = graph.one("Where", mask, scores, graph.constant(-np.inf))
+    chosen = graph.one("Cast", _best_choices(graph, action.sizes, scores), to=_FLOAT)
+    return graph.one("Concat", chosen, numbers, axis=1)
 
 
 def _model(graph: Graph, spec: PolicySpec, outputs: Mapping[str, str], policy: PortablePolicy) -> bytes:

@@ -16,6 +16,7 @@ from rl4sys.policy import (
     BoxAction,
     DiscreteAction,
     Head,
+    MixedAction,
     MultiDiscreteAction,
     NumpyPolicy,
     PolicySpec,
@@ -81,6 +82,8 @@ class TorchOutputs:
         with torch.no_grad():
             numbers.flat.copy_(torch.from_numpy(np.array(weights, np.float32)))
         self._scores: Array = np.zeros(0, np.float32)
+        self._numbers = self._scores
+        """The real numbers of a mixed action."""
         self._action: Array = self._scores
 
     def __call__(self, observation: Arrays, carry: Arrays) -> dict[str, Array]:
@@ -89,6 +92,8 @@ class TorchOutputs:
             registers = self._program(_tensors(observation), _tensors(carry))
         arrays = {name: value.numpy() for name, value in registers.items()}
         self._scores = arrays[self._best.head.inputs[0]]
+        if isinstance(self._spec.action, MixedAction):
+            self._scores, self._numbers = np.split(self._scores, [self._spec.action.choices], axis=1)
         if self._best.head.mask is not None:
             self._scores = np.where(observation[self._best.head.mask], self._scores, -np.inf)
         self._action = self._decide()
@@ -102,14 +107,19 @@ class TorchOutputs:
         if action.shape != self._action.shape:
             return float("inf")
         own, other = self._action.reshape(len(action), -1), action.reshape(len(action), -1)
+        difference = 0.0
+        if isinstance(self._spec.action, MixedAction):
+            parts = len(self._spec.action.sizes)
+            difference = _difference(own[:, parts:], other[:, parts:])
+            own, other = own[:, :parts].astype(np.int64), other[:, :parts].astype(np.int64)
         losses = [
             _difference(np.take_along_axis(part, own[:, [i]], 1), np.take_along_axis(part, other[:, [i]], 1))
             for i, part in enumerate(self._parts())
         ]
-        return max(losses)
+        return max(difference, *losses)
 
     def _parts(self) -> list[Array]:
-        if isinstance(self._spec.action, MultiDiscreteAction):
+        if isinstance(self._spec.action, MultiDiscreteAction | MixedAction):
             return np.split(self._scores, np.cumsum(self._spec.action.sizes)[:-1], axis=1)
         return [self._scores]
 
@@ -119,6 +129,9 @@ class TorchOutputs:
                 return np.asarray(self._scores.argmax(1))
             case MultiDiscreteAction():
                 return np.stack([part.argmax(1) for part in self._parts()], axis=1)
+            case MixedAction():
+                chosen = np.stack([part.argmax(1) for part in self._parts()], axis=1)
+                return np.concatenate([chosen.astype(np.float32), self._numbers], axis=1)
             case BoxAction(low=low, high=high):
                 if self._best.head.settings.get("squash") != "tanh":
                     return self._scores
@@ -156,7 +169,8 @@ def _observed(spec: PolicySpec, array: ArraySpec, tensors: Arrays, rows: int, rn
     if array.dtype == "bool":
         allowed = rng.random(shape) < 0.5
         # One choice of each group must be allowed; allowing the first of each is enough.
-        sizes = spec.action.sizes if isinstance(spec.action, MultiDiscreteAction) else (array.shape[-1],)
+        action = spec.action
+        sizes = action.sizes if isinstance(action, MultiDiscreteAction | MixedAction) else (array.shape[-1],)
         allowed[..., [int(start) for start in np.cumsum((0, *sizes))[:-1]]] = True
         return allowed
     if array.dtype != "float32":
@@ -173,6 +187,7 @@ def _observed(spec: PolicySpec, array: ArraySpec, tensors: Arrays, rows: int, rn
 def _revealing(spec: PolicySpec, register: str, weights: Array) -> NumpyPolicy:
     """A policy whose action is the value of a register."""
     unbounded = BoxAction((-np.inf,), (np.inf,))
+    # The mask is about choices, and there are none.
     return NumpyPolicy(replace(spec, action=unbounded, head=Head("deterministic", (register,))), weights)
 
 

@@ -28,7 +28,7 @@ _sym_db = _symbol_database.Default()
 from rl4sys.wire.generated import arrays_pb2 as rl4sys_dot_v1_dot_arrays__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16rl4sys/v1/policy.proto\x12\trl4sys.v1\x1a\x16rl4sys/v1/arrays.proto\"w\n\nPolicySpec\x12%\n\x06\x61\x63tion\x18\x01 \x01(\x0b\x32\x15.rl4sys.v1.ActionSpec\x12#\n\x07program\x18\x02 \x01(\x0b\x32\x12.rl4sys.v1.Program\x12\x1d\n\x04head\x18\x03 \x01(\x0b\x32\x0f.rl4sys.v1.Head\"\xa2\x01\n\nActionSpec\x12-\n\x08\x64iscrete\x18\x01 \x01(\x0b\x32\x19.rl4sys.v1.DiscreteActionH\x00\x12\x38\n\x0emulti_discrete\x18\x02 \x01(\x0b\x32\x1e.rl4sys.v1.MultiDiscreteActionH\x00\x12#\n\x03\x62ox\x18\x03 \x01(\x0b\x32\x14.rl4sys.v1.BoxActionH\x00\x42\x06\n\x04kind\"*\n\x0e\x44iscreteAction\x12\t\n\x01n\x18\x01 \x01(\x04\x12\r\n\x05start\x18\x02 \x01(\x12\"$\n\x13MultiDiscreteAction\x12\r\n\x05sizes\x18\x01 \x03(\x04\"&\n\tBoxAction\x12\x0b\n\x03low\x18\x01 \x03(\x01\x12\x0c\n\x04high\x18\x02 \x03(\x01\"\x91\x01\n\x07Program\x12$\n\x06inputs\x18\x01 \x03(\x0b\x32\x14.rl4sys.v1.ArraySpec\x12\x1a\n\x03ops\x18\x02 \x03(\x0b\x32\r.rl4sys.v1.Op\x12\"\n\x07tensors\x18\x03 \x03(\x0b\x32\x11.rl4sys.v1.Tensor\x12 \n\x05\x63\x61rry\x18\x04 \x03(\x0b\x32\x11.rl4sys.v1.Memory\"\xb8\x01\n\x02Op\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x0f\n\x07outputs\x18\x02 \x03(\t\x12\x0e\n\x06inputs\x18\x03 \x03(\t\x12\x0f\n\x07tensors\x18\x04 \x03(\t\x12-\n\x08settings\x18\x05 \x03(\x0b\x32\x1b.rl4sys.v1.Op.SettingsEntry\x1a\x43\n\rSettingsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12!\n\x05value\x18\x02 \x01(\x0b\x32\x12.rl4sys.v1.Setting:\x02\x38\x01\"\xa2\x01\n\x07Setting\x12\x0e\n\x04real\x18\x01 \x01(\x01H\x00\x12\x11\n\x07integer\x18\x02 \x01(\x12H\x00\x12\x0e\n\x04text\x18\x03 \x01(\tH\x00\x12\x0f\n\x05truth\x18\x04 \x01(\x08H\x00\x12\'\n\x08integers\x18\x05 \x01(\x0b\x32\x13.rl4sys.v1.IntegersH\x00\x12!\n\x05reals\x18\x06 \x01(\x0b\x32\x10.rl4sys.v1.RealsH\x00\x42\x07\n\x05value\"\x1a\n\x08Integers\x12\x0e\n\x06values\x18\x01 \x03(\x12\"\x17\n\x05Reals\x12\x0e\n\x06values\x18\x01 \x03(\x01\"%\n\x06Tensor\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05shape\x18\x02 \x03(\r\"3\n\x06Memory\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05shape\x18\x02 \x03(\r\x12\x0c\n\x04next\x18\x03 \x01(\t\"\xdc\x01\n\x04Head\x12!\n\x04kind\x18\x01 \x01(\x0e\x32\x13.rl4sys.v1.HeadKind\x12\x0e\n\x06inputs\x18\x02 \x03(\t\x12\x0f\n\x07tensors\x18\x03 \x03(\t\x12\x11\n\x04mask\x18\x04 \x01(\tH\x00\x88\x01\x01\x12/\n\x08settings\x18\x05 \x03(\x0b\x32\x1d.rl4sys.v1.Head.SettingsEntry\x1a\x43\n\rSettingsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12!\n\x05value\x18\x02 \x01(\x0b\x32\x12.rl4sys.v1.Setting:\x02\x38\x01\x42\x07\n\x05_mask*\xea\x01\n\x08HeadKind\x12\x19\n\x15HEAD_KIND_UNSPECIFIED\x10\x00\x12\x19\n\x15HEAD_KIND_CATEGORICAL\x10\x01\x12\x1c\n\x18HEAD_KIND_EPSILON_GREEDY\x10\x02\x12\x16\n\x12HEAD_KIND_GAUSSIAN\x10\x03\x12\x1b\n\x17HEAD_KIND_TANH_GAUSSIAN\x10\x04\x12\x1b\n\x17HEAD_KIND_DETERMINISTIC\x10\x05\x12\x17\n\x13HEAD_KIND_PERTURBED\x10\x06\x12\x1f\n\x1bHEAD_KIND_NOISE_CONDITIONED\x10\x07\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16rl4sys/v1/policy.proto\x12\trl4sys.v1\x1a\x16rl4sys/v1/arrays.proto\"w\n\nPolicySpec\x12%\n\x06\x61\x63tion\x18\x01 \x01(\x0b\x32\x15.rl4sys.v1.ActionSpec\x12#\n\x07program\x18\x02 \x01(\x0b\x32\x12.rl4sys.v1.Program\x12\x1d\n\x04head\x18\x03 \x01(\x0b\x32\x0f.rl4sys.v1.Head\"\xcb\x01\n\nActionSpec\x12-\n\x08\x64iscrete\x18\x01 \x01(\x0b\x32\x19.rl4sys.v1.DiscreteActionH\x00\x12\x38\n\x0emulti_discrete\x18\x02 \x01(\x0b\x32\x1e.rl4sys.v1.MultiDiscreteActionH\x00\x12#\n\x03\x62ox\x18\x03 \x01(\x0b\x32\x14.rl4sys.v1.BoxActionH\x00\x12\'\n\x05mixed\x18\x04 \x01(\x0b\x32\x16.rl4sys.v1.MixedActionH\x00\x42\x06\n\x04kind\"*\n\x0e\x44iscreteAction\x12\t\n\x01n\x18\x01 \x01(\x04\x12\r\n\x05start\x18\x02 \x01(\x12\"$\n\x13MultiDiscreteAction\x12\r\n\x05sizes\x18\x01 \x03(\x04\"&\n\tBoxAction\x12\x0b\n\x03low\x18\x01 \x03(\x01\x12\x0c\n\x04high\x18\x02 \x03(\x01\"7\n\x0bMixedAction\x12\r\n\x05sizes\x18\x01 \x03(\x04\x12\x0b\n\x03low\x18\x02 \x03(\x01\x12\x0c\n\x04high\x18\x03 \x03(\x01\"\x91\x01\n\x07Program\x12$\n\x06inputs\x18\x01 \x03(\x0b\x32\x14.rl4sys.v1.ArraySpec\x12\x1a\n\x03ops\x18\x02 \x03(\x0b\x32\r.rl4sys.v1.Op\x12\"\n\x07tensors\x18\x03 \x03(\x0b\x32\x11.rl4sys.v1.Tensor\x12 \n\x05\x63\x61rry\x18\x04 \x03(\x0b\x32\x11.rl4sys.v1.Memory\"\xb8\x01\n\x02Op\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x0f\n\x07outputs\x18\x02 \x03(\t\x12\x0e\n\x06inputs\x18\x03 \x03(\t\x12\x0f\n\x07tensors\x18\x04 \x03(\t\x12-\n\x08settings\x18\x05 \x03(\x0b\x32\x1b.rl4sys.v1.Op.SettingsEntry\x1a\x43\n\rSettingsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12!\n\x05value\x18\x02 \x01(\x0b\x32\x12.rl4sys.v1.Setting:\x02\x38\x01\"\xa2\x01\n\x07Setting\x12\x0e\n\x04real\x18\x01 \x01(\x01H\x00\x12\x11\n\x07integer\x18\x02 \x01(\x12H\x00\x12\x0e\n\x04text\x18\x03 \x01(\tH\x00\x12\x0f\n\x05truth\x18\x04 \x01(\x08H\x00\x12\'\n\x08integers\x18\x05 \x01(\x0b\x32\x13.rl4sys.v1.IntegersH\x00\x12!\n\x05reals\x18\x06 \x01(\x0b\x32\x10.rl4sys.v1.RealsH\x00\x42\x07\n\x05value\"\x1a\n\x08Integers\x12\x0e\n\x06values\x18\x01 \x03(\x12\"\x17\n\x05Reals\x12\x0e\n\x06values\x18\x01 \x03(\x01\"%\n\x06Tensor\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05shape\x18\x02 \x03(\r\"3\n\x06Memory\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05shape\x18\x02 \x03(\r\x12\x0c\n\x04next\x18\x03 \x01(\t\"\xdc\x01\n\x04Head\x12!\n\x04kind\x18\x01 \x01(\x0e\x32\x13.rl4sys.v1.HeadKind\x12\x0e\n\x06inputs\x18\x02 \x03(\t\x12\x0f\n\x07tensors\x18\x03 \x03(\t\x12\x11\n\x04mask\x18\x04 \x01(\tH\x00\x88\x01\x01\x12/\n\x08settings\x18\x05 \x03(\x0b\x32\x1d.rl4sys.v1.Head.SettingsEntry\x1a\x43\n\rSettingsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12!\n\x05value\x18\x02 \x01(\x0b\x32\x12.rl4sys.v1.Setting:\x02\x38\x01\x42\x07\n\x05_mask*\xff\x01\n\x08HeadKind\x12\x19\n\x15HEAD_KIND_UNSPECIFIED\x10\x00\x12\x19\n\x15HEAD_KIND_CATEGORICAL\x10\x01\x12\x1c\n\x18HEAD_KIND_EPSILON_GREEDY\x10\x02\x12\x16\n\x12HEAD_KIND_GAUSSIAN\x10\x03\x12\x1b\n\x17HEAD_KIND_TANH_GAUSSIAN\x10\x04\x12\x1b\n\x17HEAD_KIND_DETERMINISTIC\x10\x05\x12\x17\n\x13HEAD_KIND_PERTURBED\x10\x06\x12\x1f\n\x1bHEAD_KIND_NOISE_CONDITIONED\x10\x07\x12\x13\n\x0fHEAD_KIND_MIXED\x10\x08\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -39,36 +39,38 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_OP_SETTINGSENTRY']._serialized_options = b'8\001'
   _globals['_HEAD_SETTINGSENTRY']._loaded_options = None
   _globals['_HEAD_SETTINGSENTRY']._serialized_options = b'8\001'
-  _globals['_HEADKIND']._serialized_start=1338
-  _globals['_HEADKIND']._serialized_end=1572
+  _globals['_HEADKIND']._serialized_start=1436
+  _globals['_HEADKIND']._serialized_end=1691
   _globals['_POLICYSPEC']._serialized_start=61
   _globals['_POLICYSPEC']._serialized_end=180
   _globals['_ACTIONSPEC']._serialized_start=183
-  _globals['_ACTIONSPEC']._serialized_end=345
-  _globals['_DISCRETEACTION']._serialized_start=347
-  _globals['_DISCRETEACTION']._serialized_end=389
-  _globals['_MULTIDISCRETEACTION']._serialized_start=391
-  _globals['_MULTIDISCRETEACTION']._serialized_end=427
-  _globals['_BOXACTION']._serialized_start=429
-  _globals['_BOXACTION']._serialized_end=467
-  _globals['_PROGRAM']._serialized_start=470
-  _globals['_PROGRAM']._serialized_end=615
-  _globals['_OP']._serialized_start=618
-  _globals['_OP']._serialized_end=802
-  _globals['_OP_SETTINGSENTRY']._serialized_start=735
-  _globals['_OP_SETTINGSENTRY']._serialized_end=802
-  _globals['_SETTING']._serialized_start=805
-  _globals['_SETTING']._serialized_end=967
-  _globals['_INTEGERS']._serialized_start=969
-  _globals['_INTEGERS']._serialized_end=995
-  _globals['_REALS']._serialized_start=997
-  _globals['_REALS']._serialized_end=1020
-  _globals['_TENSOR']._serialized_start=1022
-  _globals['_TENSOR']._serialized_end=1059
-  _globals['_MEMORY']._serialized_start=1061
-  _globals['_MEMORY']._serialized_end=1112
-  _globals['_HEAD']._serialized_start=1115
-  _globals['_HEAD']._serialized_end=1335
-  _globals['_HEAD_SETTINGSENTRY']._serialized_start=735
-  _globals['_HEAD_SETTINGSENTRY']._serialized_end=802
+  _globals['_ACTIONSPEC']._serialized_end=386
+  _globals['_DISCRETEACTION']._serialized_start=388
+  _globals['_DISCRETEACTION']._serialized_end=430
+  _globals['_MULTIDISCRETEACTION']._serialized_start=432
+  _globals['_MULTIDISCRETEACTION']._serialized_end=468
+  _globals['_BOXACTION']._serialized_start=470
+  _globals['_BOXACTION']._serialized_end=508
+  _globals['_MIXEDACTION']._serialized_start=510
+  _globals['_MIXEDACTION']._serialized_end=565
+  _globals['_PROGRAM']._serialized_start=568
+  _globals['_PROGRAM']._serialized_end=713
+  _globals['_OP']._serialized_start=716
+  _globals['_OP']._serialized_end=900
+  _globals['_OP_SETTINGSENTRY']._serialized_start=833
+  _globals['_OP_SETTINGSENTRY']._serialized_end=900
+  _globals['_SETTING']._serialized_start=903
+  _globals['_SETTING']._serialized_end=1065
+  _globals['_INTEGERS']._serialized_start=1067
+  _globals['_INTEGERS']._serialized_end=1093
+  _globals['_REALS']._serialized_start=1095
+  _globals['_REALS']._serialized_end=1118
+  _globals['_TENSOR']._serialized_start=1120
+  _globals['_TENSOR']._serialized_end=1157
+  _globals['_MEMORY']._serialized_start=1159
+  _globals['_MEMORY']._serialized_end=1210
+  _globals['_HEAD']._serialized_start=1213
+  _globals['_HEAD']._serialized_end=1433
+  _globals['_HEAD_SETTINGSENTRY']._serialized_start=833
+  _globals['_HEAD_SETTINGSENTRY']._serialized_end=900
 # @@protoc_insertion_point(module_scope)

@@ -21,6 +21,7 @@ class HeadKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     HEAD_KIND_DETERMINISTIC: _ClassVar[HeadKind]
     HEAD_KIND_PERTURBED: _ClassVar[HeadKind]
     HEAD_KIND_NOISE_CONDITIONED: _ClassVar[HeadKind]
+    HEAD_KIND_MIXED: _ClassVar[HeadKind]
 HEAD_KIND_UNSPECIFIED: HeadKind
 HEAD_KIND_CATEGORICAL: HeadKind
 HEAD_KIND_EPSILON_GREEDY: HeadKind
@@ -29,6 +30,7 @@ HEAD_KIND_TANH_GAUSSIAN: HeadKind
 HEAD_KIND_DETERMINISTIC: HeadKind
 HEAD_KIND_PERTURBED: HeadKind
 HEAD_KIND_NOISE_CONDITIONED: HeadKind
+HEAD_KIND_MIXED: HeadKind
 
 class PolicySpec(_message.Message):
     __slots__ = ("action", "program", "head")
@@ -41,14 +43,16 @@ class PolicySpec(_message.Message):
     def __init__(self, action: _Optional[_Union[ActionSpec, _Mapping]] = ..., program: _Optional[_Union[Program, _Mapping]] = ..., head: _Optional[_Union[Head, _Mapping]] = ...) -> None: ...
 
 class ActionSpec(_message.Message):
-    __slots__ = ("discrete", "multi_discrete", "box")
+    __slots__ = ("discrete", "multi_discrete", "box", "mixed")
     DISCRETE_FIELD_NUMBER: _ClassVar[int]
     MULTI_DISCRETE_FIELD_NUMBER: _ClassVar[int]
     BOX_FIELD_NUMBER: _ClassVar[int]
+    MIXED_FIELD_NUMBER: _ClassVar[int]
     discrete: DiscreteAction
     multi_discrete: MultiDiscreteAction
     box: BoxAction
-    def __init__(self, discrete: _Optional[_Union[DiscreteAction, _Mapping]] = ..., multi_discrete: _Optional[_Union[MultiDiscreteAction, _Mapping]] = ..., box: _Optional[_Union[BoxAction, _Mapping]] = ...) -> None: ...
+    mixed: MixedAction
+    def __init__(self, discrete: _Optional[_Union[DiscreteAction, _Mapping]] = ..., multi_discrete: _Optional[_Union[MultiDiscreteAction, _Mapping]] = ..., box: _Optional[_Union[BoxAction, _Mapping]] = ..., mixed: _Optional[_Union[MixedAction, _Mapping]] = ...) -> None: ...
 
 class DiscreteAction(_message.Message):
     __slots__ = ("n", "start")
@@ -71,6 +75,16 @@ class BoxAction(_message.Message):
     low: _containers.RepeatedScalarFieldContainer[float]
     high: _containers.RepeatedScalarFieldContainer[float]
     def __init__(self, low: _Optional[_Iterable[float]] = ..., high: _Optional[_Iterable[float]] = ...) -> None: ...
+
+class MixedAction(_message.Message):
+    __slots__ = ("sizes", "low", "high")
+    SIZES_FIELD_NUMBER: _ClassVar[int]
+    LOW_FIELD_NUMBER: _ClassVar[int]
+    HIGH_FIELD_NUMBER: _ClassVar[int]
+    sizes: _containers.RepeatedScalarFieldContainer[int]
+    low: _containers.RepeatedScalarFieldContainer[float]
+    high: _containers.RepeatedScalarFieldContainer[float]
+    def __init__(self, sizes: _Optional[_Iterable[int]] = ..., low: _Optional[_Iterable[float]] = ..., high: _Optional[_Iterable[float]] = ...) -> None: ...
 
 class Program(_message.Message):
     __slots__ = ("inputs", "ops", "tensors", "carry")
