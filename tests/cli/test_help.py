@@ -21,7 +21,7 @@ COMMANDS = (
         "compare",
         "export",
     ),
-    *("cleanup", "tag", "note", "replay-update", "serve", "status"),
+    *("cleanup", "tag", "note", "replay-update", "serve", "status", "control"),
 )
 
 

@@ -31,6 +31,8 @@ COMMANDS = {
     "tune": "tune.tune",
     "serve": "serve.serve",
     "status": "status.status",
+    "learners": "learners.learners",
+    "control": "control.control",
     "token": "token.token",
     "replay-update": "replay_update.replay_update",
     "doctor": "doctor.doctor",

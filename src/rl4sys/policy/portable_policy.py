@@ -48,8 +48,8 @@ class PortablePolicy:
         """The hash of the weights, which does not depend on the file."""
         return hashlib.sha256(self.weights.tobytes()).hexdigest()
 
-    def write(self, path: Path) -> None:
-        """Write the file atomically."""
+    def to_bytes(self) -> bytes:
+        """The contents of the file."""
         about = {
             "format": _FORMAT,
             "version": self.version,
@@ -60,13 +60,22 @@ class PortablePolicy:
         }
         blob = self.weights.astype(FLOAT32).tobytes()
         line = json.dumps({"sha256": _seal(about, blob), "policy": about}, sort_keys=True, separators=(",", ":"))
+        return line.encode() + b"\n" + blob
+
+    def write(self, path: Path) -> None:
+        """Write the file atomically."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, line.encode() + b"\n" + blob)
+        replace_file(path, self.to_bytes())
 
     @classmethod
     def read(cls, path: Path) -> PortablePolicy:
         """Read the policy that `write` wrote, or raise `PolicyFileDamaged`."""
-        line, _, blob = path.read_bytes().partition(b"\n")
+        return cls.from_bytes(path.read_bytes(), path)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, path: Path) -> PortablePolicy:
+        """The policy of a file's contents, or `PolicyFileDamaged` with the name of the file."""
+        line, _, blob = data.partition(b"\n")
         try:
             sealed = json.loads(line)
             about = sealed["policy"]

@@ -30,6 +30,7 @@ from rl4sys.policy.portable_policy import SUFFIX
 from rl4sys.run_files import CHECKPOINTS, POLICIES
 from rl4sys.server.learners.learner_setup import LearnerSetup, is_learner
 from rl4sys.server.workers.learner_config import build_learner, resolve
+from rl4sys.state import State
 from rl4sys.suggestions import did_you_mean_one_of
 from rl4sys.weights.layout import FLOAT32
 from rl4sys.wire import require_decides
@@ -51,6 +52,14 @@ class TrainingState:
     algorithm: Algorithm
     state: Any
     progress: Progress
+    observations: Any = None
+    """The statistics of observations; None without any."""
+    rewards: Any = None
+    """The statistics of rewards; None without any."""
+
+    def learner_state(self) -> State:
+        """What a learner of the same algorithm and shapes can continue from."""
+        return {"algorithm": self.state, "observations": self.observations, "rewards": self.rewards}
 
     def weights(self) -> Array:
         """The weights that the training network itself holds."""
@@ -152,7 +161,8 @@ def _loaded(
     store, policies = learner["store"], algorithm.policies
     said = ENVIRONMENTS.dump(environment) if environment is not None else None
     policy = PortablePolicy(policies.explore, policies.exploit, store["blob"], store["latest"], learner["steps"], said)
-    training = TrainingState(algorithm, learner["algorithm"], Progress(learner["steps"], total_steps))
+    progress = Progress(learner["steps"], total_steps)
+    training = TrainingState(algorithm, learner["algorithm"], progress, learner["observations"], learner["rewards"])
     return TrainedPolicy(origin, policy, name, environment, training, tuple(loaded.skipped))
 
 
