@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 from typing import Protocol
@@ -140,3 +141,22 @@ class DiskFiles:
                 f"{path.parent} is open for writing elsewhere. Close that writer, or choose another directory."
             )
         return lock
+
+
+class LinkedDiskFile(DiskFile):
+    """A file whose removal makes writing to it an error: what is written then is gone once the file is closed."""
+
+    def write(self, offset: int, data: bytes) -> None:
+        super().write(offset, data)
+        if os.fstat(self._descriptor).st_nlink == 0:
+            raise FileNotFoundError(errno.ENOENT, "the file was removed while it was written")
+
+
+class LinkedDiskFiles(DiskFiles):
+    """Files on the real disk, for a writer that promises to keep what it has written."""
+
+    def create(self, path: Path) -> LinkedDiskFile:
+        return LinkedDiskFile(os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600))
+
+    def open(self, path: Path) -> LinkedDiskFile:
+        return LinkedDiskFile(os.open(path, os.O_RDWR))

@@ -62,10 +62,10 @@ class DurableLog:
         with self._writing:
             self._log.sync()
 
-    def prune(self, before: int) -> int:
-        """Remove the files that hold only records below `before`, between two groups."""
+    def prune(self, before: int, *, rotate: bool = False) -> int:
+        """Remove the files that hold only records below `before`, between two groups; see `RecordLog.prune`."""
         with self._writing:
-            return self._log.prune(before)
+            return self._log.prune(before, rotate=rotate)
 
     def close(self) -> None:
         """Write what is waiting, then close the log."""

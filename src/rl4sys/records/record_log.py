@@ -134,9 +134,14 @@ class RecordLog:
             raise self._break(error) from error
         self._durable = self._end
 
-    def prune(self, before: int) -> int:
-        """Remove the files that hold only records below `before`, and return the oldest record that is left."""
+    def prune(self, before: int, *, rotate: bool = False) -> int:
+        """Remove the files that hold only records below `before`, and return the oldest record that is left.
+
+        The newest file is only among them with `rotate`, which starts another one first.
+        """
         self._require_working()
+        if rotate and self._file_first < self._end <= before:
+            self._rotate()
         old = [first for place, (first, _) in enumerate(self._finished) if self._file_after(place) <= before]
         try:
             # Oldest first, so that a crash in between leaves no gap.

@@ -47,6 +47,9 @@ class ServiceLimits(Config):
     """The same in segments."""
     client_bytes: int = Field(128 << 20, ge=1)
     """The same for one client: less than `inbox_bytes`, so that no client fills a shared learner alone."""
+    disk_reserve_bytes: int = Field(256 << 20, ge=0)
+    """Bytes of the disk that are kept free (at most a twentieth of it), so that checkpoints can still be written. With
+    less, nothing is acknowledged, and what was learned is removed from the logs."""
     max_epochs: int = Field(65_536, ge=1)
     """Epochs (starts) of one client that a learner remembers, permanently. After that the client needs another name."""
     max_learners: int = Field(256, ge=1)

@@ -207,6 +207,12 @@ class HostedLearner:
             worker.pause(is_paused)
         self.announce()
 
+    def make_room(self) -> None:
+        """Ask the worker for a checkpoint, so that the log before it can be removed."""
+        worker = self._worker
+        if worker is not None:
+            worker.make_room()
+
     def begin_closing(self) -> None:
         """Ask the worker to save and exit; no other is started."""
         with self._changed:

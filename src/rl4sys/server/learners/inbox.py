@@ -21,14 +21,17 @@ from rl4sys.records import (
     LogBroken,
     LogClosed,
     LogFull,
+    MemoryFiles,
     RecordLog,
     RecordReader,
     RecordsDamaged,
     RecordsGone,
 )
-from rl4sys.records.durability import files_for
+from rl4sys.records.errors import NO_SPACE
+from rl4sys.records.files import LinkedDiskFiles
 from rl4sys.server.learners.held_data import DataHeld, covered_position, require_whole, ways_out
 from rl4sys.server.learners.learner_commands import LearnerCommand, decode_record
+from rl4sys.server.learners.storage_watch import identity
 from rl4sys.server.learners.stored_segments import StoredSegment, StoredSegments
 from rl4sys.server.options import ServiceLimits
 from rl4sys.wire import FailureReason
@@ -83,14 +86,21 @@ class Inbox:
         self._reserved: Counter[str] = Counter()
         """Bytes by client that are being written to the log, or in it and not folded."""
         self._folded = 0
-        self.problem = ""
-        """Why nothing can be stored at present; empty while it can."""
+        self._failure = ""
+        """Why the last segments could not be stored."""
+        self._suspended = ""
+        """Why nothing is stored, by order of `suspend`."""
+        self.is_full = False
+        """Whether the last segments did not fit on the disk."""
         self._tried = clock()
-        self.files = files or files_for(durability)
+        self.files = files or (MemoryFiles() if durability is Durability.MEMORY else LinkedDiskFiles())
         """The files of the log; a reader in this process needs them if they are in memory."""
         self.held = ""
         """Why nothing is stored until an operator decides about the data; empty if they are sound."""
         self.stored = StoredSegments()
+        self._written = 0
+        """The position of the identities on the disk."""
+        self._identity: tuple[int, int] | None = None
         self._records: RecordLog | None = None
         self._log: DurableLog | None = None
         try:
@@ -100,6 +110,25 @@ class Inbox:
         except DataHeld as error:
             self.held = str(error)
 
+    @property
+    def problem(self) -> str:
+        """Why nothing can be stored at present; empty while it can."""
+        return self._suspended or self._failure
+
+    def suspend(self, problem: str) -> None:
+        """Store nothing, for this reason; an empty one ends that."""
+        self._suspended = problem
+
+    def removal(self) -> str:
+        """What is gone of its directory; empty if nothing is."""
+        log = self.directory / "log"
+        if self._identity is None or identity(log) == self._identity:
+            return ""
+        return (
+            f"{log} was removed or replaced while the server was running. Nothing is acknowledged for this learner any "
+            f"more. End the server, restore {self.directory} from a backup (rl4sys data restore), and start it again."
+        )
+
     def knows(self, client: str, epoch: int, sequence: int) -> bool:
         """Whether a segment is in the log already, so that it need not be validated again."""
         with self._lock:
@@ -107,8 +136,8 @@ class Inbox:
 
     def offer(self, entries: Sequence[StoredSegment]) -> Offered:
         """Append the segments that are new and fit. Raises `StorageFailed` if the log is broken: `repair` it first."""
-        if self.held:
-            raise StorageFailed(self.held)
+        if self.held or self._suspended:
+            raise StorageFailed(self.held or self._suspended)
         broken = self._broken
         if broken is not None:
             raise StorageFailed(self.problem or str(broken))
@@ -181,12 +210,22 @@ class Inbox:
             try:
                 # The file must never be ahead of the log, not even after a power cut.
                 log.sync()
-                StoredSegments.write(self.directory, encoded)
+                self._write_identities(encoded, position)
                 # A fast worker may be ahead of the records noted here.
-                log.prune(min(before, position))
-            except (OSError, LogBroken, LogClosed) as error:
+                log.prune(min(before, self._written), rotate=self.is_full or bool(self._suspended))
+            except (OSError, LogFull, LogBroken, LogClosed) as error:
                 # Old files only take space; the next checkpoint tries again.
                 _log.warning("Old records in %s could not be removed: %s", self.directory, error)
+
+    def _write_identities(self, encoded: bytes, position: int) -> None:
+        try:
+            StoredSegments.write(self.directory, encoded)
+            self._written = position
+        except OSError as error:
+            if error.errno not in NO_SPACE:
+                raise
+            # What the older file has can be removed from the log nevertheless, which makes space.
+            _log.warning("There is no space for the identities of the segments in %s.", self.directory)
 
     def queued(self) -> tuple[int, int]:
         """How many segments are stored and not folded, and their bytes."""
@@ -234,6 +273,7 @@ class Inbox:
             for entry in fresh:
                 del self._pending[entry.client, entry.epoch, entry.sequence]
             error = future.exception()
+            self.is_full = isinstance(error, LogFull)
             if error is not None:
                 self._note_problem(str(error))
                 for entry in fresh:
@@ -254,7 +294,7 @@ class Inbox:
 
     def _note_problem(self, problem: str) -> None:
         """Remember why nothing is stored, and log when that begins and ends."""
-        before, self.problem = self.problem, problem
+        before, self._failure = self._failure, problem
         if problem and not before:
             _log.error("Nothing is acknowledged for %s: %s", self.directory.name, problem, extra=self._named)
         elif before and not problem:
@@ -312,6 +352,7 @@ class Inbox:
         )
         try:
             stored = StoredSegments.read(self.directory, records.first)
+            self._written = stored.position
             require_whole(self.directory, records.end, max(stored.position, self.stored.position))
             queue: list[_Queued] = []
             reader = RecordReader(records.directory, max(covered, records.first), files=records.files)
@@ -332,6 +373,7 @@ class Inbox:
             raise
         with self._lock:
             self._records, self._log = records, DurableLog(records)
+            self._identity = identity(records.directory)
             self.stored = stored
             self._queue = deque(queued for queued in queue if queued.number >= self._folded)
             self._reserved = Counter()
@@ -345,6 +387,9 @@ class Inbox:
         if self._clock() - self._tried < _REOPEN_SECONDS:
             raise StorageFailed(self.problem or str(broken))
         self._tried = self._clock()
+        if removal := self.removal():
+            self._note_problem(removal)
+            raise StorageFailed(removal)
         self._log.close()
         try:
             self._open()

@@ -18,6 +18,7 @@ from rl4sys.server.learners.claims import Claims, is_unclaimed, mark_unclaimed
 from rl4sys.server.learners.hosted_learner import HostedLearner
 from rl4sys.server.learners.learner_setup import LearnerSetup, SetupDamaged, is_learner
 from rl4sys.server.learners.operator_orders import ClientOrder
+from rl4sys.server.learners.storage_watch import StorageWatch
 from rl4sys.server.learners.worker_starts import StartQueue
 from rl4sys.server.options import ImpossibleSetup, ServiceOptions
 from rl4sys.server.workers.fork_server import ForkServer
@@ -62,6 +63,7 @@ class Learners:
         make_directory(data, mode=0o700)
         make_directory(self._directory)
         self._lock_file = _hold(data / "lock")
+        self.storage = StorageWatch(data, options.limits.disk_reserve_bytes, clock)
         self._lock = threading.Lock()
         self._ordering = threading.Lock()
         """Held while an order is given, or a learner takes the place of another together with its orders."""
@@ -76,10 +78,10 @@ class Learners:
                 shutil.rmtree(directory, ignore_errors=True)
             elif is_learner(directory):
                 self._resume(directory)
-            elif (directory / "log").is_dir():
+            elif (directory / "log").is_dir() or (directory / "checkpoints").is_dir():
                 self.problems[directory.name] = (
-                    f"{directory} holds a log, but its setup.json is missing. Restore that from a backup, or move the "
-                    f"directory away."
+                    f"{directory} holds a log or checkpoints, but its setup.json is missing. Restore that from a "
+                    f"backup, or move the directory away."
                 )
 
     def use(self, options: ServiceOptions) -> None:
@@ -114,6 +116,12 @@ class Learners:
                     retry_after_ms=_REMOVAL_RETRY_MS,
                 )
             self._require_quota(setup.owner)
+            if self.storage.problem:
+                raise unavailable(
+                    f"The learner '{setup.learner}' cannot be stored: {self.storage.problem}",
+                    FailureReason.STORAGE,
+                    _STORAGE_RETRY_MS,
+                )
             try:
                 learner = self._host(self._create(setup))
                 self._claims.made(setup.learner)
@@ -140,6 +148,10 @@ class Learners:
         for name in abandoned:
             _log.info("Learner %s is removed: no client waited for it.", name, extra={"learner": name})
             self._remove(name)
+
+    def check_storage(self) -> None:
+        """Look at the disk; called every second."""
+        self.storage.check(self.all())
 
     def _enter_join(self, name: str) -> None:
         with self._lock:

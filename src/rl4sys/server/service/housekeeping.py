@@ -12,11 +12,12 @@ _SECONDS = 1.0
 
 
 class Housekeeping:
-    """Calls a function every second until it is closed. What fails is logged and tried again."""
+    """Calls some functions every second until it is closed. What fails is logged and tried again."""
 
-    def __init__(self, work: Callable[[], None]) -> None:
-        self._work = work
+    def __init__(self, *works: Callable[[], None]) -> None:
+        self._works = works
         self._closed = threading.Event()
+        self._failing: set[int] = set()
         self._thread = threading.Thread(target=self._run, name="housekeeping", daemon=True)
         self._thread.start()
 
@@ -26,12 +27,15 @@ class Housekeeping:
         self._thread.join()
 
     def _run(self) -> None:
-        was_failing = False
         while not self._closed.wait(_SECONDS):
-            try:
-                self._work()
-                was_failing = False
-            except Exception:  # the server goes on without it, and says so once
-                if not was_failing:
-                    _log.exception("Housekeeping failed; it is tried again every second.")
-                was_failing = True
+            for number, work in enumerate(self._works):
+                self._do(number, work)
+
+    def _do(self, number: int, work: Callable[[], None]) -> None:
+        try:
+            work()
+            self._failing.discard(number)
+        except Exception:  # the server goes on without it, and says so once
+            if number not in self._failing:
+                _log.exception("Housekeeping failed; it is tried again every second.")
+            self._failing.add(number)

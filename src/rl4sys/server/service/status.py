@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -93,7 +92,8 @@ class StatusReporter:
 
     def _server(self, is_draining: bool) -> status_pb2.ServerStatus:
         usage = self._usage.of(os.getpid())
-        problem = next((each.inbox.problem for each in self._learners.all() if each.inbox.problem), "")
+        inboxes = (each.inbox.problem for each in self._learners.all())
+        problem = self._learners.storage.problem or next(filter(None, inboxes), "")
         state = "DRAINING" if is_draining else "STORAGE_FAILED" if problem else "SERVING"
         return status_pb2.ServerStatus(
             software=_SOFTWARE,
@@ -106,7 +106,7 @@ class StatusReporter:
             cpu_seconds=usage.cpu_seconds,
             memory_bytes=usage.memory_bytes,
             data_bytes=_size(self._learners.data),
-            disk_free_bytes=shutil.disk_usage(self._learners.data).free,
+            disk_free_bytes=self._learners.storage.free_bytes,
         )
 
     def _clients(
@@ -141,7 +141,7 @@ class StatusReporter:
             learner=learner.name,
             algorithm=learner.setup.algorithm,
             state=_STATES.get(learner.condition, _running(segments, is_paused=learner.orders.is_paused)),
-            problem=learner.problem,
+            problem=learner.problem or learner.inbox.problem,
             restarts=learner.restarts.count,
             version=learner.version,
             clients=clients,

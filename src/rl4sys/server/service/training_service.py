@@ -59,7 +59,7 @@ class TrainingService:
         self.operations = OperationsService(self._learners, self._sessions, self._unrestricted_call)
         """The calls of operators."""
         self._lock = threading.Lock()
-        self._housekeeping = Housekeeping(self._learners.tidy)
+        self._housekeeping = Housekeeping(self._learners.tidy, self._learners.check_storage)
         self._watchers: Counter[str] = Counter()
         """By token."""
         self._calls = 0

@@ -17,7 +17,7 @@ from rl4sys.learning import choose_device
 from rl4sys.records import Record
 from rl4sys.seeding import Seeds
 from rl4sys.server.learners.held_data import require_whole
-from rl4sys.server.learners.learner_setup import LearnerSetup
+from rl4sys.server.learners.learner_setup import LearnerSetup, is_learner
 from rl4sys.server.learners.stored_segments import StoredSegment
 from rl4sys.server.workers.curves import Curves
 from rl4sys.server.workers.events import Event, LearnerProgress, Published, Ready, Saved
@@ -52,6 +52,7 @@ class Fold:
         `before_save` syncs the log: it must not end before a checkpoint, or `DataHeld` is raised at the next start.
         """
         require_whole(directory, committed)
+        self._directory = directory
         self._setup = LearnerSetup.read(directory)
         self._config = resolve(self._setup.algorithm, self._setup.parameters)
         self._device = choose_device(self._config.device, allow_fallback=True)
@@ -107,11 +108,7 @@ class Fold:
         if _crossed(before, self.learner.steps, _CURVE_STEPS):
             self._curves.log(self.learner.steps, self._curve_points())
         if _crossed(before, self.learner.steps, self._config.checkpoint_frequency):
-            try:
-                self.save()
-            except OSError as error:
-                # The log has everything a checkpoint would have: without one, only the next start is slower.
-                _log.warning("Learner %s could not be saved, and continues: %s", self._setup.learner, error)
+            self._save_if_possible()
 
     def progress(self) -> LearnerProgress:
         """The present progress."""
@@ -138,15 +135,30 @@ class Fold:
             "unknown_version": self._unknown_version,
         }
         failpoint("before save")
+        if not is_learner(self._directory):
+            raise FileNotFoundError(f"{self._directory} was removed while the learner was running")
         self._before_save()
         self._checkpoints.save(self.position, state, self._replay())
         failpoint("after save")
         self._saved_at = self.position
         self._send(Saved(self.position, self._checkpoints.steps()[0]))
 
+    def make_room(self) -> None:
+        """Save a checkpoint, and tell the host that only the newest one is needed, if its bytes are sound."""
+        self._save_if_possible()
+        if self._saved_at is not None and self._checkpoints.fault(self._saved_at) is None:
+            self._send(Saved(self._saved_at, self._saved_at))
+
     def close(self) -> None:
         """Close the curves."""
         self._curves.close()
+
+    def _save_if_possible(self) -> None:
+        try:
+            self.save()
+        except OSError as error:
+            # The log has everything a checkpoint would have: without one, only the next start is slower.
+            _log.warning("Learner %s could not be saved, and continues: %s", self._setup.learner, error)
 
     def _learn(self, segment: Segment) -> None:
         version = self.learner.store.latest

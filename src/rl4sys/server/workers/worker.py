@@ -31,6 +31,9 @@ class Worker(Protocol):
     def nudge(self) -> None:
         """There are new records. Never waits."""
 
+    def make_room(self) -> None:
+        """Ask it to save a checkpoint that makes the log before it unnecessary. Never waits."""
+
     def resolve(self, algorithm: str, parameters: Mapping[str, Any]) -> Resolved:
         """The canonical form of a config, or what is wrong with it."""
 
@@ -69,6 +72,10 @@ class ThreadWorker:
     def nudge(self) -> None:
         """Wake the thread."""
         self._control.nudge()
+
+    def make_room(self) -> None:
+        """Ask the thread for a checkpoint."""
+        self._control.make_room()
 
     def resolve(self, algorithm: str, parameters: Mapping[str, Any]) -> Resolved:
         """Parse it here."""
@@ -134,6 +141,10 @@ class ProcessWorker:
         if not self._nudged:
             self._nudged = True
             self._send({"nudge": True})
+
+    def make_room(self) -> None:
+        """Ask the process for a checkpoint."""
+        self._send({"make_room": True})
 
     def resolve(self, algorithm: str, parameters: Mapping[str, Any]) -> Resolved:
         """Ask the process, which has the algorithms."""

@@ -60,6 +60,7 @@ class WorkerControl:
         self._stop = threading.Event()
         self.is_paused = is_paused
         """Whether it has to wait with the records of its log."""
+        self._room = threading.Event()
 
     def nudge(self) -> None:
         """There are new records."""
@@ -69,6 +70,17 @@ class WorkerControl:
         """Stop folding, or continue."""
         self.is_paused = is_paused
         self._wake.set()
+
+    def make_room(self) -> None:
+        """Save a checkpoint, so that the log before it can be removed."""
+        self._room.set()
+        self._wake.set()
+
+    def takes_room_request(self) -> bool:
+        """Whether room was asked for since the last call."""
+        is_asked = self._room.is_set()
+        self._room.clear()
+        return is_asked
 
     def stop(self) -> None:
         """Save and exit."""
@@ -140,6 +152,8 @@ def _work(directory: Path, files: Files | None, control: WorkerControl, send: Ca
                         record = records.popleft()
                         position, is_sent = record.number, False
                         fold.take(record)
+                    if control.takes_room_request():
+                        fold.make_room()
                     if not is_sent and time.monotonic() - sent_at >= _PROGRESS_SECONDS:
                         send(fold.progress())
                         sent_at, is_sent = time.monotonic(), True
@@ -186,6 +200,8 @@ def _obey(incoming: IO[str], control: WorkerControl, send: Callable[[Event], Non
         match json.loads(line):
             case {"nudge": _}:
                 control.nudge()
+            case {"make_room": _}:
+                control.make_room()
             case {"stop": _}:
                 control.stop()
             case {"pause": bool(is_paused)}:
