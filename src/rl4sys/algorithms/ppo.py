@@ -17,6 +17,7 @@ from rl4sys.engine import (
     Problem,
     TrainState,
     Update,
+    UpdateWork,
     advantage_batch,
     explained_variance,
     register_algorithm,
@@ -77,6 +78,11 @@ class PPOConfig(AlgorithmConfig):
     def pace(self, buffer_size: int) -> OnceFresh:
         """Each batch once, when the buffer is full or enough episodes have ended."""
         return OnceFresh(buffer_size, self.max_age, self.episodes_per_update)
+
+    def work(self, buffer_size: int) -> UpdateWork:
+        """All passes over a batch, of the actor and of the critic."""
+        passes = max(self.epochs, self.critic_epochs or 0)
+        return UpdateWork(passes * math.ceil(buffer_size / self.minibatch_size) / buffer_size, passes)
 
     def update_size(self) -> int:
         """Rows in one gradient step."""

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from rl4sys.algorithms.off_policy import OffPolicyConfig
 from rl4sys.algorithms.sac_discrete import DiscreteSAC
-from rl4sys.engine import Algorithm, Policies, Problem, TensorBatch, TrainState, Update, register_algorithm
+from rl4sys.engine import Algorithm, Policies, Problem, TensorBatch, TrainState, Update, UpdateWork, register_algorithm
 from rl4sys.networks import LOG_STD_HIGH, LOG_STD_LOW, OptimizerSettings, TrainedScalar, squared_error, tanh_gaussian
 from rl4sys.policy import BoxAction, DiscreteAction, Head, Program, ProgramBuilder
 
@@ -46,6 +46,10 @@ class SACConfig(OffPolicyConfig):
         if self.temperature != "auto" and self.temperature < 0:
             raise ValueError(f"temperature is {self.temperature}; expected auto or a number from 0")
         return self
+
+    def work(self, buffer_size: int) -> UpdateWork:
+        """With all critics."""
+        return UpdateWork(self.updates_per_step, critics=self.ensemble)
 
     def build(self, problem: Problem) -> Algorithm:
         """The algorithm for one problem: in its discrete form where an action is one choice."""

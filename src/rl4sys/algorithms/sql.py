@@ -8,7 +8,7 @@ import torch
 from pydantic import Field
 
 from rl4sys.algorithms.off_policy import OffPolicyConfig
-from rl4sys.engine import Policies, Problem, TensorBatch, TrainState, Update, register_algorithm
+from rl4sys.engine import Policies, Problem, TensorBatch, TrainState, Update, UpdateWork, register_algorithm
 from rl4sys.networks import TensorMap, squared_error
 from rl4sys.policy import BoxAction, Head, Program, ProgramBuilder
 from rl4sys.policy.policy_spec import Setting
@@ -34,6 +34,10 @@ class SQLConfig(OffPolicyConfig):
     """Size of the noise vector that the sampler turns into an action; the size of the action if not given."""
     ensemble: int = Field(2, ge=1)
     """Critics whose minimum counts. The paper has one."""
+
+    def work(self, buffer_size: int) -> UpdateWork:
+        """With all critics."""
+        return UpdateWork(self.updates_per_step, critics=self.ensemble)
 
     def build(self, problem: Problem) -> SQL:
         """The algorithm for one problem."""

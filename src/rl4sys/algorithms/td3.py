@@ -9,7 +9,7 @@ from pydantic import Field
 
 from rl4sys.algorithms.deterministic_actor import deterministic_actor, deterministic_policies
 from rl4sys.algorithms.off_policy import OffPolicyConfig
-from rl4sys.engine import Problem, TensorBatch, TrainState, Update, register_algorithm
+from rl4sys.engine import Problem, TensorBatch, TrainState, Update, UpdateWork, register_algorithm
 from rl4sys.networks import squared_error
 
 
@@ -33,6 +33,10 @@ class TD3Config(OffPolicyConfig):
     """Bound of that noise, in the same units."""
     ensemble: int = Field(2, ge=1)
     """Critics whose minimum makes the target. The actor maximises the first."""
+
+    def work(self, buffer_size: int) -> UpdateWork:
+        """With all critics."""
+        return UpdateWork(self.updates_per_step, critics=self.ensemble)
 
     def build(self, problem: Problem) -> TD3:
         """The algorithm for one problem."""

@@ -49,6 +49,17 @@ def run_update(algorithm: Algorithm, batch: Any) -> UpdateResult:
     return UpdateResult(metrics, {name: values.cpu().numpy() for name, values in update.feedback.items()})
 
 
+class UpdateWork(NamedTuple):
+    """How much an algorithm computes; a server limits it."""
+
+    gradient_steps: float
+    """For each step of experience."""
+    epochs: int = 1
+    """Passes over one batch."""
+    critics: int = 1
+    """Networks of the size of the critic."""
+
+
 class AlgorithmConfig(Config):
     """Hyperparameters of an algorithm, and the buffer and pace it learns with."""
 
@@ -73,6 +84,11 @@ class AlgorithmConfig(Config):
     def update_size(self) -> int:
         """Rows in one gradient step; only the choice of the number of threads depends on it."""
         return 256
+
+    def work(self, buffer_size: int) -> UpdateWork:
+        """How much it computes."""
+        pace = self.pace(buffer_size)
+        return UpdateWork(1 / pace.steps if isinstance(pace, OnceFresh) else pace.updates_per_step)
 
     @property
     def window(self) -> int:

@@ -10,6 +10,7 @@ from pydantic import Field
 from rl4sys.config import Config
 from rl4sys.records import Durability, Files
 from rl4sys.server.service.offered_experiments import OfferedExperiments
+from rl4sys.server.workers.learner_limits import LearnerLimits, TotalLimits
 from rl4sys.server.workers.worker import WorkerKind
 from rl4sys.wire.message_sizes import MESSAGE_BYTES, MIN_MESSAGE_BYTES, SEGMENT_STEPS
 
@@ -82,6 +83,12 @@ class ServiceLimits(Config):
     """How often clients report their health, which also renews their leases; 0 for never."""
     retry_ms: int = Field(200, ge=1)
     """The retry delay that clients are asked to keep when something is full, in milliseconds."""
+    per_learner: LearnerLimits = LearnerLimits()
+    """What one learner may take."""
+    per_token: TotalLimits = TotalLimits()
+    """What the learners that one token created may take together."""
+    total: TotalLimits = TotalLimits()
+    """What all learners of the server may take together."""
     client_rates: Rates = Rates()
     """Rates of each client, over all learners it trains."""
     token_rates: Rates = Rates()

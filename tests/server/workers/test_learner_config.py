@@ -9,8 +9,9 @@ from tests.server.clients import PPO, ScriptedClient, join_request
 from rl4sys.algorithms import ALGORITHMS
 from rl4sys.experience import ArraySpec
 from rl4sys.experiments import load_experiment
-from rl4sys.server import InProcessTransport
+from rl4sys.server import InProcessTransport, ServiceLimits, ServiceOptions
 from rl4sys.server.workers.learner_config import resolve
+from rl4sys.server.workers.learner_limits import LearnerLimits
 from rl4sys.wire.calls import CallFailed, Code
 
 Serve = Callable[..., InProcessTransport]
@@ -64,6 +65,9 @@ def test_a_network_that_is_too_large_or_does_not_fit_is_refused(
     serve: Serve, network: dict[str, Any], reason: str
 ) -> None:
     seen = [ArraySpec("pixels", "uint8", (64, 64, 3))]
+    generous = ServiceLimits(per_learner=LearnerLimits(weights=1 << 60, memory_bytes=1 << 60))
     with pytest.raises(CallFailed, match=reason) as failed:
-        serve().join(join_request("a", ("PPO", {"network": {"actor": network}}), observation=seen), 10.0)
+        serve(ServiceOptions("threads", limits=generous)).join(
+            join_request("a", ("PPO", {"network": {"actor": network}}), observation=seen), 10.0
+        )
     assert failed.value.code is Code.INVALID_ARGUMENT

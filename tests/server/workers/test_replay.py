@@ -15,9 +15,10 @@ from rl4sys.experience import ArraySpec, Segment
 from rl4sys.learning import Learner
 from rl4sys.policy import PolicySpec
 from rl4sys.replay import AvailableSpace
-from rl4sys.server import InProcessTransport
+from rl4sys.server import InProcessTransport, ServiceLimits, ServiceOptions
 from rl4sys.server.learners.learner_setup import LearnerSetup
 from rl4sys.server.workers.learner_config import build_learner, resolve
+from rl4sys.server.workers.learner_limits import LearnerLimits
 from rl4sys.wire import encode_segment
 from rl4sys.wire.calls import CallFailed, Code
 from rl4sys.wire.generated import status_pb2, training_pb2
@@ -91,8 +92,9 @@ def test_only_new_replay_rows_are_saved(serve: Serve, tmp_path: Path) -> None:
     ],
 )
 def test_buffers_that_a_server_cannot_have_are_refused(serve: Serve, buffer: dict[str, Any], problem: str) -> None:
+    generous = ServiceLimits(per_learner=LearnerLimits(replay_bytes=1 << 60, memory_bytes=1 << 60))
     with pytest.raises(CallFailed, match=problem) as failed:
-        serve().join(request(**buffer), 10.0)
+        serve(ServiceOptions("threads", limits=generous)).join(request(**buffer), 10.0)
     assert failed.value.code is Code.INVALID_ARGUMENT
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from rl4sys.failpoints import failpoint
 from rl4sys.policy import PolicySpec
 from rl4sys.server.learners.inbox import Inbox
+from rl4sys.server.learners.learner_budget import LearnerBudget
 from rl4sys.server.learners.learner_setup import LearnerSetup
 from rl4sys.server.learners.operator_orders import ClientOrder, OperatorOrders
 from rl4sys.server.learners.worker_starts import RestartBackoff, StartQueue
@@ -30,9 +31,11 @@ from rl4sys.server.workers.events import (
     Refused,
     Resolved,
     Saved,
+    Sized,
     Stopped,
 )
 from rl4sys.server.workers.fork_server import ForkServer
+from rl4sys.server.workers.learner_limits import LearnerCost
 from rl4sys.server.workers.worker import ProcessWorker, ThreadWorker, Worker
 from rl4sys.weights import ModelStore, Patch, VersionGone
 from rl4sys.wire import SegmentFormat
@@ -64,6 +67,7 @@ class HostedLearner:
         clock: Callable[[], float],
         start_queue: StartQueue,
         fork_server: ForkServer,
+        budget: LearnerBudget,
     ) -> None:
         self.setup = LearnerSetup.read(directory)
         self.orders = OperatorOrders(directory)
@@ -71,6 +75,8 @@ class HostedLearner:
         self.condition = Condition.STARTING
         self.problem = ""
         """The cause of the last failure; empty if there was none."""
+        self.is_over_limit = False
+        """Whether it was refused because of a limit."""
         self.restarts = RestartBackoff(first_seconds=options.restart_seconds)
         self.progress: LearnerProgress | None = None
         self.saved_at: float | None = None
@@ -83,7 +89,7 @@ class HostedLearner:
         self.form: SegmentFormat | None = None
         self.store: ModelStore | None = None
         self._directory, self._workers, self._clock = directory, options.workers, clock
-        self._plugins, self._fork_server = options.plugins, fork_server
+        self._budget, self._fork_server = budget, fork_server
         self._changed = threading.Condition()
         self._listeners: dict[int, Callable[[], None]] = {}
         self._listener_ids = itertools.count()
@@ -251,9 +257,10 @@ class HostedLearner:
         return False
 
     def _new_worker(self) -> Worker:
+        options = self._budget.worker_options(self.setup)
         if self._workers == "threads":
-            return ThreadWorker(self._directory, self.inbox.files, self._receive, self._plugins)
-        return ProcessWorker(self._directory, self._fork_server, self._receive, self._plugins)
+            return ThreadWorker(self._directory, self.inbox.files, self._receive, options)
+        return ProcessWorker(self._directory, self._fork_server, self._receive, options)
 
     def _free_slot(self) -> None:
         with self._changed:
@@ -272,6 +279,9 @@ class HostedLearner:
             case Ready():
                 self._note_ready(event)
                 self._free_slot()
+            case Sized():
+                self._budget.note(self.setup, LearnerCost(event.weights, event.replay_bytes, event.memory_bytes))
+                return
             case Published():
                 self._publish(event.version, event.blob)
                 _log.debug("Version %d.", event.version, extra={"learner": self.name, "version": event.version})
@@ -292,6 +302,7 @@ class HostedLearner:
                 return
             case Refused():
                 self.condition, self.problem = Condition.REFUSED, event.problem
+                self.is_over_limit = event.is_limit
                 self._free_slot()
             case Held():
                 self._hold(event.problem)

@@ -15,7 +15,8 @@ from rl4sys.file_lock import FileLock
 from rl4sys.records import Durability, LogBroken, LogFull, RecordsDamaged
 from rl4sys.server.call_errors import exhausted, unavailable
 from rl4sys.server.learners.claims import Claims, is_unclaimed, mark_unclaimed
-from rl4sys.server.learners.hosted_learner import HostedLearner
+from rl4sys.server.learners.hosted_learner import Condition, HostedLearner
+from rl4sys.server.learners.learner_budget import LearnerBudget
 from rl4sys.server.learners.learner_setup import LearnerSetup, SetupDamaged, is_learner
 from rl4sys.server.learners.operator_orders import ClientOrder
 from rl4sys.server.learners.storage_watch import StorageWatch
@@ -50,6 +51,7 @@ class Learners:
         self._options, self._clock = options, clock
         self._start_queue = StartQueue(options.limits.max_starting)
         self._fork_server = ForkServer()
+        self._budget = LearnerBudget(options)
         self.join_slots = threading.BoundedSemaphore(options.limits.max_waiting_joins)
         """Held by joins that wait until a learner has started."""
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
@@ -172,6 +174,7 @@ class Learners:
         with self._lock:
             learner = self._learners.pop(name, None)
             self._claims.forget(name)
+            self._budget.forget(name)
             if learner is None:
                 return
             self._removing.add(name)
@@ -212,6 +215,11 @@ class Learners:
                     f"{whose} {count} learners, and no more are allowed. Share one by policy_id, or remove some.",
                     60_000,
                 )
+        self._budget.require_room(
+            owner,
+            [(learner.setup.owner, learner.process) for learner in self._learners.values()],
+            sum(learner.condition is Condition.STARTING for learner in self._learners.values()),
+        )
 
     def _create(self, setup: LearnerSetup) -> Path:
         directory = self._directory / setup.learner
@@ -235,7 +243,9 @@ class Learners:
             self.problems[directory.name] = f"{type(error).__name__}: {error}"
 
     def _host(self, directory: Path) -> HostedLearner:
-        learner = HostedLearner(directory, self._options, self._clock, self._start_queue, self._fork_server)
+        learner = HostedLearner(
+            directory, self._options, self._clock, self._start_queue, self._fork_server, self._budget
+        )
         self._learners[learner.name] = learner
         return learner
 

@@ -173,6 +173,8 @@ def _await_policy(learner: HostedLearner, learners: Learners, limits: ServiceLim
     if learner.is_closing:
         raise draining()
     match learner.condition:
+        case Condition.REFUSED if learner.is_over_limit:
+            raise precondition(FailureReason.LIMIT, f"The learner '{learner.name}' exceeds a limit: {learner.problem}")
         case Condition.REFUSED:
             raise invalid(f"The learner '{learner.name}' cannot be created: {learner.problem}")
         case Condition.FAILED:

@@ -16,6 +16,7 @@ import grpc.aio
 
 from rl4sys.config import ConfigError
 from rl4sys.server.access.tokens import TokenFile
+from rl4sys.server.learners.learner_budget import raise_descriptor_limit
 from rl4sys.server.options import DEFAULT_DATA, ImpossibleSetup, ServiceOptions
 from rl4sys.server.reload import fixed_changes
 from rl4sys.server.server_warnings import ServerWarnings
@@ -84,6 +85,7 @@ class GrpcServer:
         self._certificates = _certificates(options, warnings)
         require_unowned(options.listen)
         self._health = _health()
+        raise_descriptor_limit()
         self.service = TrainingService(options.data, options.service, warnings=warnings)
         self._threads = ThreadPoolExecutor(_CALL_THREADS, thread_name_prefix="call")
         self._packers = ThreadPoolExecutor(_PACKERS, thread_name_prefix="packer")

@@ -42,6 +42,15 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True)
+class Sized:
+    """What the learner takes, sent before it is created."""
+
+    weights: int
+    replay_bytes: int
+    memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Published:
     """A new version of the weights."""
 
@@ -62,6 +71,8 @@ class Refused:
     """The learner cannot be created from its setup; trying again would not help."""
 
     problem: str
+    is_limit: bool = False
+    """Whether it would exceed a limit of the server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +116,13 @@ class Logged:
     fields: Mapping[str, Any] = field(default_factory=dict)
 
 
-Event: TypeAlias = Ready | Published | LearnerProgress | Saved | Refused | Held | Failed | Stopped | Resolved | Logged
+Event: TypeAlias = (
+    Ready | Sized | Published | LearnerProgress | Saved | Refused | Held | Failed | Stopped | Resolved | Logged
+)
 
 _KINDS: dict[str, type[Event]] = {
     kind.__name__: kind
-    for kind in (Ready, Published, LearnerProgress, Saved, Refused, Held, Failed, Stopped, Resolved, Logged)
+    for kind in (Ready, Sized, Published, LearnerProgress, Saved, Refused, Held, Failed, Stopped, Resolved, Logged)
 }
 
 

@@ -18,6 +18,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from rl4sys.server.workers.learner_limits import WorkerOptions
+
 MAX_MESSAGE_BYTES = 1 << 17
 """Of a request: at most two paths, and the plug-ins."""
 
@@ -76,9 +78,9 @@ class ForkServer:
         self._channel: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
-    def fork(self, requests: int, events: int, directory: Path, level: int, plugins: tuple[str, ...]) -> ForkedWorker:
+    def fork(self, requests: int, events: int, directory: Path, level: int, options: WorkerOptions) -> ForkedWorker:
         """Request a worker that uses these ends of pipes, which also stay open here. Does not wait for its start."""
-        message = json.dumps({"directory": str(directory), "level": level, "plugins": plugins}).encode()
+        message = json.dumps({"directory": str(directory), "level": level, "options": options.to_json()}).encode()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             with self._lock, theirs:

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from rl4sys.server.workers import worker_main
 from rl4sys.server.workers.fork_server import MAX_MESSAGE_BYTES
+from rl4sys.server.workers.learner_limits import WorkerOptions
 
 _NICENESS = 5
 """Lower priority than the live system on this machine, and than the server that acknowledges its experience."""
@@ -32,7 +33,7 @@ class ForkRequest:
     events: int
     directory: Path
     level: int
-    plugins: tuple[str, ...]
+    options: WorkerOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,8 @@ def _fork(message: bytes, descriptors: list[int]) -> tuple[RunningChild | None, 
     if pid == 0:
         channel.close()
         values = json.loads(message)
-        return None, ForkRequest(requests, events, Path(values["directory"]), values["level"], tuple(values["plugins"]))
+        options = WorkerOptions.from_json(values["options"])
+        return None, ForkRequest(requests, events, Path(values["directory"]), values["level"], options)
     os.close(requests)
     os.close(events)
     if pid < 0:
@@ -114,7 +116,7 @@ def main(host: socket.socket) -> None:
         signal.signal(number, signal.SIG_IGN)
     request = next_request(host)
     if request is not None:
-        worker_main.main(request.requests, request.events, request.directory, request.level, request.plugins)
+        worker_main.main(request.requests, request.events, request.directory, request.level, request.options)
 
 
 if __name__ == "__main__":

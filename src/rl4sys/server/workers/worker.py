@@ -16,6 +16,7 @@ from rl4sys.server.learners.operator_orders import OperatorOrders
 from rl4sys.server.logs import level, log_again
 from rl4sys.server.workers.events import Event, Failed, Held, Logged, Refused, Resolved, Stopped, read_event
 from rl4sys.server.workers.fork_server import ForkServer
+from rl4sys.server.workers.learner_limits import NO_OPTIONS, WorkerOptions
 
 WorkerKind = Literal["processes", "threads"]
 _RESOLVE_SECONDS = 10.0
@@ -51,16 +52,19 @@ class ThreadWorker:
     """A worker in this process, for embedded use."""
 
     def __init__(
-        self, directory: Path, files: Files | None, listen: Callable[[Event], None], plugins: tuple[str, ...] = ()
+        self, directory: Path, files: Files | None, listen: Callable[[Event], None], options: WorkerOptions = NO_OPTIONS
     ) -> None:
         # Here and not above: a server with worker processes never imports torch.
         from rl4sys.server.workers.learner_config import load_learner_plugins
         from rl4sys.server.workers.worker_main import WorkerControl, work
 
-        load_learner_plugins(plugins)
+        load_learner_plugins(options.plugins)
         self._control = WorkerControl(is_paused=OperatorOrders(directory).is_paused)
         self._thread = threading.Thread(
-            target=work, args=(directory, files, self._control, listen), name=f"learner {directory.name}", daemon=True
+            target=work,
+            args=(directory, files, self._control, listen, options),
+            name=f"learner {directory.name}",
+            daemon=True,
         )
         self._thread.start()
 
@@ -105,13 +109,17 @@ class ProcessWorker:
     """A worker in a process of its own."""
 
     def __init__(
-        self, directory: Path, fork_server: ForkServer, listen: Callable[[Event], None], plugins: tuple[str, ...] = ()
+        self,
+        directory: Path,
+        fork_server: ForkServer,
+        listen: Callable[[Event], None],
+        options: WorkerOptions = NO_OPTIONS,
     ) -> None:
         self._listen, self._learner = listen, directory.name
         request_end, requests = os.pipe()
         events, event_end = os.pipe()
         try:
-            self._child = fork_server.fork(request_end, event_end, directory, level(), plugins)
+            self._child = fork_server.fork(request_end, event_end, directory, level(), options)
         except OSError:
             os.close(requests)
             os.close(events)

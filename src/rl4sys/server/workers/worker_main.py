@@ -25,14 +25,18 @@ import torch
 from rl4sys.algorithms import UnsuitableActions, UnsuitableNetwork
 from rl4sys.config import ConfigError
 from rl4sys.file_lock import FileLock
+from rl4sys.networks import is_out_of_memory
 from rl4sys.records import Files, RecordReader, RecordsDamaged, RecordsGone
 from rl4sys.replay import UnsuitableBuffer
 from rl4sys.server.learners.held_data import DataHeld, ways_out
+from rl4sys.server.learners.learner_setup import LearnerSetup
 from rl4sys.server.learners.operator_orders import OperatorOrders
 from rl4sys.server.logs import send_logs_to_host, working_for
-from rl4sys.server.workers.events import Event, Failed, Held, Refused, Resolved, Stopped, write_event
+from rl4sys.server.workers.events import Event, Failed, Held, Refused, Resolved, Sized, Stopped, write_event
 from rl4sys.server.workers.fold import Fold
 from rl4sys.server.workers.learner_config import canonical, load_learner_plugins, resolve
+from rl4sys.server.workers.learner_limits import NO_OPTIONS, Limit, LimitExceeded, WorkerOptions
+from rl4sys.server.workers.limit_check import learner_cost, limit_memory, require_within
 
 _log = logging.getLogger(__name__)
 
@@ -98,7 +102,7 @@ class WorkerControl:
         return is_nudged
 
 
-def main(requests: int, events: int, directory: Path, log_level: int, plugins: tuple[str, ...] = ()) -> None:
+def main(requests: int, events: int, directory: Path, log_level: int, options: WorkerOptions = NO_OPTIONS) -> None:
     """Run a worker process until it is asked to stop."""
     # What `top` shows.
     Path("/proc/self/comm").write_text(f"rl4sys {directory.name}"[:_MAX_PROCESS_NAME])
@@ -116,28 +120,44 @@ def main(requests: int, events: int, directory: Path, log_level: int, plugins: t
                 os._exit(_HOST_IS_GONE)
 
     send_logs_to_host(send, log_level)
+    if options.memory is not None:
+        limit_memory(options.memory)
     try:
-        load_learner_plugins(plugins)
+        load_learner_plugins(options.plugins)
     except ConfigError as error:
         send(Failed(str(error), 0))
         return
     incoming = os.fdopen(requests, "r")
     threading.Thread(target=_obey, args=(incoming, control, send), name="requests", daemon=True).start()
-    work(directory, None, control, send)
+    work(directory, None, control, send, options)
 
 
-def work(directory: Path, files: Files | None, control: WorkerControl, send: Callable[[Event], None]) -> None:
+def work(
+    directory: Path,
+    files: Files | None,
+    control: WorkerControl,
+    send: Callable[[Event], None],
+    options: WorkerOptions = NO_OPTIONS,
+) -> None:
     """Fold until asked to stop. The last event says how it ended, whatever went wrong."""
     with working_for(directory.name):
-        _work(directory, files, control, send)
+        _work(directory, files, control, send, options)
 
 
-def _work(directory: Path, files: Files | None, control: WorkerControl, send: Callable[[Event], None]) -> None:
-    position = 0
+def _work(
+    directory: Path,
+    files: Files | None,
+    control: WorkerControl,
+    send: Callable[[Event], None],
+    options: WorkerOptions,
+) -> None:
+    position, is_new = 0, False
     try:
         with _alone(directory / "worker.lock", control):
             reader = RecordReader(directory / "log", files=files)
             try:
+                is_new = not reader.committed()
+                _require_limits(directory, options, send, is_new=is_new)
                 fold = Fold(directory, reader.committed(), send, before_save=reader.sync)
                 reader.position = position = fold.position
                 # Each thread has its own number, so learners in one process do not disturb each other.
@@ -145,6 +165,7 @@ def _work(directory: Path, files: Files | None, control: WorkerControl, send: Ca
                 # Before the host receives weights: without its checkpoint, a learner whose log was pruned has none.
                 records = deque(reader.read(_BATCH_BYTES))
                 send(fold.ready())
+                is_new = False
                 sent_at, is_sent = time.monotonic(), True
                 while not control.is_stopping():
                     is_idle = not records or control.is_paused
@@ -168,6 +189,8 @@ def _work(directory: Path, files: Files | None, control: WorkerControl, send: Ca
             finally:
                 reader.close()
         send(Stopped())
+    except LimitExceeded as error:
+        send(Refused(str(error), is_limit=True))
     except (ConfigError, UnsuitableActions, UnsuitableBuffer, UnsuitableNetwork) as error:
         send(Refused(str(error)))
     except DataHeld as error:
@@ -179,7 +202,28 @@ def _work(directory: Path, files: Files | None, control: WorkerControl, send: Ca
         send(Held(f"{error} {problem} {ways_out(directory)}"))
     except Exception as error:
         _log.exception("The worker of %s failed.", directory.name)
-        send(Failed(f"{type(error).__name__}: {error}", position))
+        if is_new and options.memory is not None and is_out_of_memory(error):
+            send(Refused(_described(error, options.memory), is_limit=True))
+        else:
+            send(Failed(_described(error, options.memory), position))
+
+
+def _require_limits(directory: Path, options: WorkerOptions, send: Callable[[Event], None], *, is_new: bool) -> None:
+    """Report what the learner takes, and refuse a new one that takes too much, before anything is allocated."""
+    setup = LearnerSetup.read(directory)
+    config = resolve(setup.algorithm, setup.parameters)
+    cost = learner_cost(config, setup)
+    if is_new:
+        require_within(options.limits, config, cost)
+    send(Sized(*cost))
+
+
+def _described(error: Exception, memory: Limit | None) -> str:
+    """An error for people; one about memory names the limit."""
+    problem = f"{type(error).__name__}: {error}"
+    if memory is None or not is_out_of_memory(error):
+        return problem
+    return f"{problem} The memory of a worker is limited to {memory.most:,.0f} bytes by {memory.key} of this server."
 
 
 @contextmanager
