@@ -67,3 +67,24 @@ def test_doctor_prints_json_without_any_extra() -> None:
 def test_the_version_is_printed_without_any_extra() -> None:
     done = run(NOTHING, COMMAND.format(arguments=["--version"]))
     assert (done.returncode, done.stdout, done.stderr) == (0, f"rl4sys {rl4sys.__version__}\n", "")
+
+
+# Not pydantic: newer releases of typer need it themselves.
+HEAVY = ["torch", "gymnasium", "yaml", "prometheus_client", "grpc_health", "safetensors", "matplotlib"]
+
+
+def test_the_status_needs_neither_torch_nor_the_packages_of_a_server() -> None:
+    done = run(HEAVY, COMMAND.format(arguments=["status", "127.0.0.1:1", "--check"]))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: 127.0.0.1:1: ")
+
+
+def test_tokens_are_made_without_torch_and_the_packages_of_a_server() -> None:
+    done = run(HEAVY, COMMAND.format(arguments=["token", "new", "--role", "viewer"]))
+    assert done.returncode == 0
+    assert " role=viewer" in done.stderr
+
+
+def test_a_command_for_operators_names_its_own_small_extra() -> None:
+    done = run(["typer"], COMMAND.format(arguments=["status"]))
+    assert done.stderr == "error: this needs the package 'typer'. Install it with: pip install 'rl4sys[ops]'\n"

@@ -10,6 +10,9 @@ from typing import NoReturn
 
 from rl4sys.cli.exit_codes import ERROR, NO, SomeFailed
 
+OPERATIONS = ("status", "token", "learners", "control")
+"""Commands for operators, which need the extra `ops` only."""
+
 
 def main() -> NoReturn:
     """Run a command; an error is printed in one line, with --debug as a traceback."""
@@ -60,7 +63,8 @@ def explain(error: Exception) -> str:
         return text
     if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("rl4sys"):
         package = str(error.name).partition(".")[0]
-        return f"this needs the package '{package}'. Install it with: pip install 'rl4sys[train]'"
+        extra = "ops" if package in ("typer", "rich") and sys.argv[1:2] and sys.argv[1] in OPERATIONS else "train"
+        return f"this needs the package '{package}'. Install it with: pip install 'rl4sys[{extra}]'"
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         place = f" ({error.filename})" if error.filename else ""
         return f"the disk is full{place}. Nothing that was saved before is lost; free some space and try again."

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rl4sys.cli.exit_codes import NO
 from rl4sys.cli.options import Debug
 
 if TYPE_CHECKING:
@@ -35,13 +36,22 @@ def status(
     ] = None,
     tls_key: Annotated[Path | None, typer.Option(help="Its private key (PEM).")] = None,
     insecure: Annotated[bool, typer.Option("--insecure", help="Allow sending a token without TLS.")] = False,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Print only what is wrong; exit with 0 if nothing is, 1 if something is."),
+    ] = False,
     watch: Annotated[bool, typer.Option("--watch", help="Refresh every two seconds until Ctrl-C.")] = False,
     json: Annotated[
         bool, typer.Option("--json", help="Print JSON for scripts; with --watch one object per line.")
     ] = False,
     debug: Debug = False,
 ) -> None:
-    """Show the learners and clients of a training server.
+    """Show the learners and clients of a training server, what is wrong first.
+
+    The first line is "well", or says what is wrong: a server that does not store, a learner that is FAILED or HELD,
+    clients of another lineage, warnings and alerts of the server, less than 1 GB of free disk, a busy learner without a
+    checkpoint for 15 minutes, clients that do not obey an order, whose policy does not decide, with more than 64 MB of
+    backlog or 1 % of bad inputs.
 
     [bold]Examples[/]
 
@@ -49,8 +59,12 @@ def status(
 
       rl4sys status 127.0.0.1:50051 --watch
 
+      rl4sys status --check && echo well       [dim](exit code 1: something is wrong; 2: there is no answer)[/]
+
       rl4sys status --json
     """
+    if check and watch:
+        raise typer.BadParameter("--check looks once, --watch all the time. Give one of them.")
     from rl4sys.client.grpc_transport import GrpcTransport
     from rl4sys.client.settings import parse_settings
     from rl4sys.wire.calls import CallFailed, Code
@@ -61,7 +75,10 @@ def status(
         values["token_file"] = str(token_file)
     transport = GrpcTransport(parse_settings(values | ({"tls": tls} if tls else {})))
     try:
-        _Show(transport, as_json=json, is_watching=watch).run()
+        show = _Show(transport, as_json=json, is_watching=watch, is_check=check)
+        show.run()
+        if check and show.has_problems:
+            raise typer.Exit(NO)
     except KeyboardInterrupt:
         return
     except BrokenPipeError:
@@ -88,9 +105,13 @@ class _Show:
         *,
         as_json: bool,
         is_watching: bool,
+        is_check: bool = False,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._transport, self._as_json, self._is_watching, self._sleep = transport, as_json, is_watching, sleep
+        self._is_check = is_check
+        self.has_problems = False
+        """Whether something was wrong when the status was last shown."""
 
     def run(self) -> None:
         """Show the status once; with --watch, again every two seconds. The first request must succeed."""
@@ -102,10 +123,13 @@ class _Show:
                 put(self._ask_again())
 
     def _ask(self) -> dict[str, Any]:
-        from rl4sys.cli.status_tables import message_values
+        from rl4sys.cli.status_tables import message_values, with_findings
         from rl4sys.wire.generated import status_pb2
 
-        return message_values(self._transport.status(status_pb2.StatusRequest(), timeout=_TIMEOUT))
+        reply = self._transport.status(status_pb2.StatusRequest(), timeout=_TIMEOUT)
+        status = with_findings(message_values(reply))
+        self.has_problems = bool(status["problems"])
+        return status
 
     def _ask_again(self) -> dict[str, Any] | str:
         from rl4sys.wire.calls import CallFailed, Code
@@ -120,8 +144,6 @@ class _Show:
     @contextlib.contextmanager
     def _output(self) -> Iterator[Callable[[dict[str, Any] | str], None]]:
         """A function that shows a status: a watched terminal is redrawn, everything else gets lines."""
-        from rich.live import Live
-
         from rl4sys.cli.output import console, report
 
         def put_json(status: dict[str, Any] | str) -> None:
@@ -132,7 +154,11 @@ class _Show:
 
         if self._as_json:
             yield put_json
+        elif self._is_check:
+            yield _print_findings
         elif self._is_watching and console.is_terminal:
+            from rich.live import Live
+
             with Live(console=console, auto_refresh=False) as live:
                 yield lambda status: live.update(_render(status), refresh=True)
         else:
@@ -149,6 +175,14 @@ def _print_json(status: dict[str, Any], *, is_one_line: bool) -> None:
     else:
         print_json(status)
     console.file.flush()
+
+
+def _print_findings(status: dict[str, Any] | str) -> None:
+    from rl4sys.cli.output import show
+    from rl4sys.cli.status_tables import problem_lines
+
+    for line in [status] if isinstance(status, str) else problem_lines(status):
+        show(line)
 
 
 def _print_lines(status: dict[str, Any] | str) -> None:

@@ -137,7 +137,8 @@ def test_json_has_numbers_as_numbers_and_only_known_ones(busy: GrpcServer) -> No
 
 def test_tables_show_rates_returns_load_and_failures(busy: GrpcServer) -> None:
     answer = CliRunner().invoke(build(), ["status", f"127.0.0.1:{busy.port}"])
-    head, load, names, row, _, client = answer.stdout.splitlines()
+    verdict, head, load, names, row, _, client = answer.stdout.splitlines()
+    assert verdict == "well: 1 learner, 1 connected client"
     assert ", serving, up " in head
     assert "1 connected clients; cpu " in load
     for word in ("segments/s", "return", "cpu", "memory", "unused", "saved", "restarts", "problem"):
@@ -148,7 +149,7 @@ def test_tables_show_rates_returns_load_and_failures(busy: GrpcServer) -> None:
 
 def test_an_empty_status_can_be_shown() -> None:
     empty = message_values(status_pb2.StatusReply(server={}, learners=[{}], clients=[{}]))
-    assert summary(empty)[0].startswith(", unspecified")
+    assert summary(empty)[1].startswith(", unspecified")
     for table in (learners(empty), clients(empty)):
         assert [len(table.names)] == [len(row) for row in table.rows]
 
