@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rl4sys.client import Agent, Episode, connect
-from rl4sys.client.episode import Fallback
+from rl4sys.client.fallback import Fallback
 from rl4sys.experience import Array
 from rl4sys.wire.calls import Transport
 

@@ -54,6 +54,12 @@ class FakeServer:
         self.tamper: Callable[[weights_pb2.PatchChunk], weights_pb2.PatchChunk] = lambda chunk: chunk
         self.limits = {"max_message_bytes": 4 << 20, "max_segment_steps": 1000, "max_push_segments": 64} | limits
         self.closed = threading.Event()
+        self.reply = training_pb2.JoinReply()
+        """What a reply to Join has besides: lineage, exploit policy, orders, shares, …."""
+        self.order: training_pb2.Control | None = None
+        self.reports: list[training_pb2.ReportRequest] = []
+        self.report_reply = training_pb2.ReportReply()
+        self.push_share = 0.0
         self._sessions: dict[str, str] = {}
         self._count = 0
         self._lock = threading.Condition()
@@ -71,9 +77,17 @@ class FakeServer:
             self._lock.notify_all()
         return version
 
-    def restart(self) -> None:
-        """Lose all sessions and keep what is durable."""
+    def give_order(self, mode: str, sequence: int, reason: str = "") -> None:
+        """An order of an operator, for all who watch."""
         with self._lock:
+            self.order = training_pb2.Control(mode=f"CONTROL_MODE_{mode.upper()}", sequence=sequence, reason=reason)
+            self._lock.notify_all()
+
+    def restart(self, other: FakeServer | None = None) -> None:
+        """Lose all sessions and keep what is durable, or come back with the policies of another server."""
+        with self._lock:
+            if other is not None:
+                self.store, self.reply = other.store, other.reply
             self._sessions.clear()
             self._lock.notify_all()
 
@@ -94,6 +108,9 @@ class FakeServer:
                 version=self.store.latest,
                 limits=training_pb2.Limits(**self.limits),
             )
+            reply.MergeFrom(self.reply)
+            if self.order is not None:
+                reply.control.CopyFrom(self.order)
         self.after("join")
         return reply
 
@@ -104,7 +121,7 @@ class FakeServer:
             self.pushes.append(request)
             if len(request.segments) > self.limits["max_push_segments"]:
                 raise CallFailed(Code.INVALID_ARGUMENT, "too many segments")
-            reply = training_pb2.PushReply(version=self.store.latest)
+            reply = training_pb2.PushReply(version=self.store.latest, record_share=self.push_share)
             taken = []
             for pushed in request.segments:
                 if request.schema_hash != self.form.hash:
@@ -147,8 +164,12 @@ class FakeServer:
     def act(self, request: object, timeout: float) -> training_pb2.ActReply:
         raise CallFailed(Code.UNIMPLEMENTED, "the fake does not decide")
 
-    def report(self, request: object, timeout: float) -> training_pb2.ReportReply:
-        raise CallFailed(Code.UNIMPLEMENTED, "the fake takes no reports")
+    def report(self, request: training_pb2.ReportRequest, timeout: float) -> training_pb2.ReportReply:
+        self.before("report")
+        with self._lock:
+            self._client(request.session)
+            self.reports.append(request)
+        return self.report_reply
 
     def status(self, request: object, timeout: float) -> object:
         raise CallFailed(Code.UNIMPLEMENTED, "the fake has no status")
@@ -169,25 +190,46 @@ class FakeWatching:
         self._session = request.session
         self._have = request.have
         self._most = request.max_patch_bytes
+        self._wants_orders = request.control
+        self._sequence = 0
         self._cancelled = False
 
     def __iter__(self) -> Iterator[training_pb2.NewVersion]:
         server = self._server
         while True:
             with server._lock:
-                while server.store.latest == self._have and not self._cancelled:
-                    server._client(self._session)
+                server._client(self._session)
+                while not (self._has_order() or self._has_version() or self._cancelled):
                     server._lock.wait()
+                    server._client(self._session)
                 if self._cancelled:
                     return
-                latest = server.store.latest
-                (chunk,) = encode_patch(server.store.patch(self._have, latest))
-            self._have = latest
+                news = self._order() if self._has_order() else self._version()
             server.before("news")
-            news = training_pb2.NewVersion(version=latest)
-            if len(chunk.payload) <= self._most:
-                news.patch.CopyFrom(server.tamper(chunk))
             yield news
+
+    def _has_order(self) -> bool:
+        order = self._server.order
+        return self._wants_orders and order is not None and order.sequence > self._sequence
+
+    def _has_version(self) -> bool:
+        return self._server.store.latest != self._have
+
+    def _order(self) -> training_pb2.NewVersion:
+        order = self._server.order
+        assert order is not None
+        self._sequence = order.sequence
+        return training_pb2.NewVersion(version=self._have, control=order)
+
+    def _version(self) -> training_pb2.NewVersion:
+        server = self._server
+        latest = server.store.latest
+        (chunk,) = encode_patch(server.store.patch(self._have, latest))
+        self._have = latest
+        news = training_pb2.NewVersion(version=latest)
+        if len(chunk.payload) <= self._most:
+            news.patch.CopyFrom(server.tamper(chunk))
+        return news
 
     def cancel(self) -> None:
         with self._server._lock:

@@ -189,7 +189,7 @@ def test_new_versions_arrive_as_patches_bit_for_bit() -> None:
             weights = some_weights(server.spec, seed)
             version = server.publish(weights)
             until(lambda version=version: agent.health().version == version)
-            snapshot = agent._newest.snapshot
+            snapshot = agent._governor.snapshot
             assert snapshot is not None
             assert snapshot.weights.tobytes() == weights.tobytes()
         assert agent.health().damaged_patches == 0
@@ -210,7 +210,7 @@ def test_a_damaged_patch_is_detected_and_pulled_in_full() -> None:
         version = server.publish(weights)
         until(lambda: agent.health().version == version)
         assert agent.health().damaged_patches == 1
-        assert agent._newest.snapshot.weights.tobytes() == weights.tobytes()  # type: ignore[union-attr]
+        assert agent._governor.snapshot.weights.tobytes() == weights.tobytes()  # type: ignore[union-attr]
 
 
 def test_an_invalid_reply_changes_no_weights_and_stops_nothing() -> None:
@@ -355,8 +355,8 @@ def test_a_damaged_cache_is_not_used(tmp_path: Path) -> None:
 def test_without_a_server_the_fallback_acts_until_there_is_a_policy() -> None:
     server = FakeServer()
     server.before = failing(Code.UNAVAILABLE)
-    with agent_on(server, fallback=lambda observation: 99, timeout=0.1) as agent, agent.episode() as episode:
-        assert episode.act(seen(0)) == 99
+    with agent_on(server, fallback=lambda observation: 3, timeout=0.1) as agent, agent.episode() as episode:
+        assert episode.act(seen(0)) == 3
         episode.reward(1.0)
         server.before = lambda call: None
         until(lambda: agent.health().version == 0)
@@ -374,7 +374,7 @@ def test_a_policy_with_another_schema_can_arrive_within_an_episode() -> None:
         first, changed = server.form, FakeServer(small_policy(masked=True))
         server.spec, server.store, server.form = changed.spec, changed.store, changed.form
         server.restart()
-        until(lambda: agent._newest.snapshot is not None and agent._newest.snapshot.form != first)
+        until(lambda: agent._governor.snapshot is not None and agent._governor.snapshot.form != first)
         assert episode.act(seen(3), mask=[1, 0, 0, 0]) == 0
         episode.end(seen(4))
         assert agent.flush()

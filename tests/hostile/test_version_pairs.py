@@ -19,9 +19,12 @@ from tests.storms import scaled
 
 from rl4sys.client import load_settings
 from rl4sys.client.agent_status import AgentStatus
+from rl4sys.client.governor import Governor
+from rl4sys.client.policy_interface import PolicyInterface
 from rl4sys.client.retries import Backoff
 from rl4sys.client.shared_session import SharedSession
-from rl4sys.client.snapshot import NewestSnapshot, Snapshot
+from rl4sys.client.shared_session import join_request as request_of
+from rl4sys.client.snapshot import Snapshot
 from rl4sys.client.watcher import _UNUSABLE, Watcher
 from rl4sys.experience import Array
 from rl4sys.records import Durability
@@ -50,12 +53,13 @@ class Receiver:
     """The part of a client that pulls weights, without its threads."""
 
     def __init__(self, server: FakeServer) -> None:
-        self.newest, self.status = NewestSnapshot(), AgentStatus()
-        shared_session = SharedSession(server, load_settings(SETTINGS), "test")
+        self.newest, self.status = Governor(), AgentStatus()
+        shared_session = SharedSession(server, load_settings(SETTINGS), request_of(load_settings(SETTINGS), "test"))
         self.watcher = Watcher(
             shared_session,
             server,
             self.newest,
+            PolicyInterface,
             1.0,
             Backoff(random.Random(0)),
             lambda: 0.0,
@@ -66,7 +70,7 @@ class Receiver:
 
     def has(self, version: int, weights: Array) -> None:
         opened = self.opened
-        snapshot = Snapshot(opened.spec, opened.form, opened.schema_hash, "test", version, weights, 100)
+        snapshot = Snapshot(PolicyInterface(opened.spec, None), opened.schema_hash, "test", version, weights, 100)
         self.newest.publish(snapshot, 0.0)
 
 

@@ -4,6 +4,7 @@ from rl4sys.client.agent import Agent
 from rl4sys.client.connection import ConnectError, connect, publish_in_process, withdraw_in_process
 from rl4sys.client.environment_loop import run_environment
 from rl4sys.client.episode import Episode, EpisodeEnded
+from rl4sys.client.fallback import FallbackFailed, PolicyOff
 from rl4sys.client.forks import ForkedAgent
 from rl4sys.client.health import Health
 from rl4sys.client.observation_reader import BadObservation
@@ -22,8 +23,10 @@ __all__ = [
     "Ending",
     "Episode",
     "EpisodeEnded",
+    "FallbackFailed",
     "ForkedAgent",
     "Health",
+    "PolicyOff",
     "RL4SysAction",
     "RL4SysAgent",
     "RL4SysTrajectory",

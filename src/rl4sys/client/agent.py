@@ -7,27 +7,37 @@ import random
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from types import TracebackType
 from typing import Any, Self
 
 from rl4sys.client import exit_hook
+from rl4sys.client.acting_mode import ActingMode
 from rl4sys.client.agent_status import AgentStatus
+from rl4sys.client.bad_input import BadInputChoice
+from rl4sys.client.control_order import ControlFile
 from rl4sys.client.courier import Courier
+from rl4sys.client.decision_times import DecisionTimes
 from rl4sys.client.delivery import AnyOutbox, Delivery, Pace
-from rl4sys.client.episode import Episode, Fallback, SharedState
+from rl4sys.client.episode import Episode, SharedState
+from rl4sys.client.fallback import Fallback, FallbackDecider
 from rl4sys.client.forks import fork_error, forks
+from rl4sys.client.governor import Governor
 from rl4sys.client.health import Health
 from rl4sys.client.lane import Lane
 from rl4sys.client.lane_allocator import LaneAllocator
 from rl4sys.client.policy_cache import PolicyCache
+from rl4sys.client.policy_interface import PolicyInterface
 from rl4sys.client.retries import Backoff
 from rl4sys.client.section import SettingsError
+from rl4sys.client.segment_buffer import SegmentBufferPool
 from rl4sys.client.segment_encoder import SegmentEncoder
 from rl4sys.client.segment_queue import SegmentQueue
 from rl4sys.client.settings import ClientSettings
-from rl4sys.client.shared_session import SharedSession
-from rl4sys.client.snapshot import NewestSnapshot, Snapshot, ThreadPolicies
+from rl4sys.client.shared_session import SharedSession, join_request, unwanted
+from rl4sys.client.snapshot import Snapshot, ThreadPolicies
+from rl4sys.client.thinning import Thinning
 from rl4sys.client.watcher import Watcher
 from rl4sys.records import DiskOutbox, Outbox, OutboxLimits
 from rl4sys.version import __version__
@@ -74,7 +84,6 @@ class Agent:
         self._transport = transport if owns_transport else None
         self._clock = start.clock
         self._status = AgentStatus()
-        self._newest = NewestSnapshot()
         self._lanes = LaneAllocator(settings.client_id, start.seed, start.first_episode)
         self._queue = SegmentQueue(
             settings.outbox_bytes // 4, settings.overflow, self._status, min(settings.send_interval, _LONGEST_LINGER)
@@ -82,25 +91,52 @@ class Agent:
         self._outbox = _outbox(settings, start.epoch)
         rng = random.Random(start.epoch)
         pace = Pace(settings.send_interval, settings.send_frequency, min(_EAGER_BYTES, settings.outbox_bytes // 2))
-        shared_session = SharedSession(transport, settings, f"rl4sys-python/{__version__}")
-        delivery = Delivery(self._outbox, pace, rng)
-        self._courier = Courier(delivery, shared_session, transport, settings.timeout, start.clock, self._status)
+        interface = partial(
+            PolicyInterface, mode=settings.mode, defaults=settings.defaults, structure=settings.action_structure
+        )
         name = settings.policy_id or settings.client_id
-        self._cache = PolicyCache(settings.cache, name, start.clock) if settings.cache is not None else None
+        self._cache = None if settings.cache is None else PolicyCache(settings.cache, name, start.clock, interface)
         keep = self._cache.keep if self._cache is not None else _forget
-        backoff = Backoff(random.Random(start.epoch + 1))
+        control = None if settings.cache is None else ControlFile(settings.cache, name)
+        self._governor = (
+            Governor(settings.mode) if control is None else Governor(settings.mode, control.load(), control.save)
+        )
+        self._governor.cached = None if self._cache is None else _fitting(self._cache.load(), settings)
+        request = join_request(settings, f"rl4sys-python/{__version__}", start.epoch)
+        shared_session = SharedSession(
+            transport, settings, request, lambda: self._governor.known, self._governor.joined
+        )
+        delivery = Delivery(self._outbox, pace, rng)
+        self._courier = Courier(
+            *(delivery, shared_session, transport, settings.timeout, start.clock, self._status),
+            is_foreign=lambda: self._governor.lineage_problem is not None,
+        )
         self._watcher = Watcher(
-            shared_session, transport, self._newest, settings.timeout, backoff, start.clock, self._status, keep
+            shared_session,
+            transport,
+            self._governor,
+            interface,
+            timeout=settings.timeout,
+            backoff=Backoff(random.Random(start.epoch + 1)),
+            clock=start.clock,
+            status=self._status,
+            on_publish=keep,
         )
         self._shared = SharedState(
-            newest=self._newest,
+            governor=self._governor,
             policies=ThreadPolicies(),
             status=self._status,
+            pool=SegmentBufferPool(),
+            thinning=Thinning(),
+            times=DecisionTimes(),
             post=self._queue.post,
             release=self._release,
             longest=settings.max_segment_length,
             reward_window=settings.reward_window,
-            fallback=fallback,
+            fallback=None
+            if fallback is None
+            else FallbackDecider(fallback, settings.action, settings.action_structure),
+            on_bad_input=_on_bad_input(settings, fallback),
             forks=forks(),
         )
         self._episodes: dict[int, Episode] = {}
@@ -132,7 +168,7 @@ class Agent:
 
     def health(self) -> Health:
         """The present state of this agent."""
-        status, outbox, snapshot = self._status, self._outbox, self._newest.snapshot
+        status, outbox, snapshot = self._status, self._outbox, self._governor.snapshot
         drops = status.with_prefix("drops")
         for reason, count in dict(outbox.drops).items():
             drops[reason] = drops.get(reason, 0) + count
@@ -140,7 +176,7 @@ class Agent:
             connected=status.connected,
             learner=None if snapshot is None else snapshot.learner,
             version=None if snapshot is None else snapshot.version,
-            age=None if snapshot is None else self._clock() - self._newest.since,
+            age=None if snapshot is None else self._clock() - self._governor.since,
             decisions=self._lanes.decisions,
             fallback_decisions=status.count("fallback_decisions"),
             open_episodes=self._lanes.open,
@@ -150,6 +186,12 @@ class Agent:
             drops=drops,
             late_rewards=status.count("late_rewards"),
             damaged_patches=status.count("damaged_patches"),
+            lineage=None if snapshot is None else snapshot.lineage,
+            lineage_problem=self._governor.lineage_problem,
+            versions_not_taken=status.count("versions_not_taken"),
+            bad_inputs=status.count("bad_inputs"),
+            thinned_episodes=status.count("thinned_episodes"),
+            unrecorded_decisions=status.count("unrecorded_decisions"),
             last_error=status.last_error,
             stopped=None if status.stopped is None else str(status.stopped),
         )
@@ -162,20 +204,16 @@ class Agent:
     def wait_for_policy(self, timeout: float) -> BaseException | None:
         """Wait for a policy; returns the error that prevents one, if there is one."""
         deadline = self._clock() + timeout
-        while self._newest.snapshot is None and self._status.stopped is None:
+        while self._governor.snapshot is None and self._status.stopped is None:
             left = deadline - self._clock()
             if left <= 0:
                 break
-            self._newest.wait(left)
+            self._governor.wait(left)
         return self._status.stopped
 
     def use_cached_policy(self) -> bool:
         """Act with the cached policy until the server sends a newer one."""
-        snapshot = None if self._cache is None else self._cache.load()
-        if snapshot is None or self._newest.snapshot is not None:
-            return self._newest.snapshot is not None
-        self._newest.publish(snapshot, self._clock())
-        return True
+        return self._governor.use_cached(self._clock())
 
     @property
     def shared(self) -> SharedState:
@@ -195,7 +233,7 @@ class Agent:
     @property
     def has_policy(self) -> bool:
         """Whether the policy decides, not the fallback."""
-        return self._newest.snapshot is not None
+        return self._governor.snapshot is not None
 
     def close(self, timeout: float = 10.0) -> None:
         """Truncate open episodes, send the backlog for up to `timeout` seconds, and stop.
@@ -246,6 +284,35 @@ def _outbox(settings: ClientSettings, epoch: int) -> AnyOutbox:
         return DiskOutbox(settings.outbox, epoch, limits)
     except OSError as error:
         raise SettingsError(f"outbox: {settings.outbox} cannot be used: {error.strerror or error}.") from error
+
+
+def _decider(settings: ClientSettings, fallback: Fallback | None) -> FallbackDecider | None:
+    if fallback is None:
+        return None
+    return FallbackDecider(fallback, settings.action, settings.action_structure)
+
+
+def _on_bad_input(settings: ClientSettings, fallback: Fallback | None) -> BadInputChoice:
+    choice = settings.on_bad_input
+    if choice is BadInputChoice.FALLBACK and fallback is None:
+        raise SettingsError("on_bad_input: got fallback, but there is none. Pass `fallback=` to connect.")
+    if settings.mode is ActingMode.OBSERVE and fallback is None:
+        raise SettingsError(
+            "mode: got observe, in which the fallback acts, but there is none. Pass `fallback=` to connect."
+        )
+    return choice or (BadInputChoice.RAISE if fallback is None else BadInputChoice.FALLBACK)
+
+
+def _fitting(snapshot: Snapshot | None, settings: ClientSettings) -> Snapshot | None:
+    """A cached policy, if it observes and acts as the settings ask for."""
+    if snapshot is None:
+        return None
+    spec = snapshot.interface.explore
+    problem = unwanted(spec, settings)
+    if problem:
+        _log.warning("The cached policy of '%s' is not used: %s", snapshot.learner, problem)
+        return None
+    return snapshot
 
 
 def _forget(snapshot: Snapshot) -> None:

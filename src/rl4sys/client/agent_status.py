@@ -38,6 +38,11 @@ class AgentStatus:
             self._counts[reason] += count
             return first
 
+    def bad_input(self, problem: Exception) -> None:
+        """Count an observation or decision that cannot be used, and log the first one."""
+        if self.add("bad_inputs"):
+            _log.warning("An observation cannot be used: %s Later ones are only counted: see health().", problem)
+
     def count(self, reason: str) -> int:
         """How often an event happened."""
         return self._counts[reason]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rl4sys.client.agent import Agent, Start
-from rl4sys.client.episode import Fallback
+from rl4sys.client.fallback import Fallback
 from rl4sys.client.section import SettingsError
 from rl4sys.client.settings import ClientSettings, load_settings
 from rl4sys.records import fresh_epoch

@@ -17,6 +17,8 @@ from rl4sys.wire.calls import CallFailed, Code, Transport
 _log = logging.getLogger(__name__)
 
 _NAME = "courier"
+_FOREIGN_SECONDS = 1.0
+"""Seconds until it is looked again whether the lineage of the learner is accepted."""
 
 
 class Courier:
@@ -30,7 +32,10 @@ class Courier:
         timeout: float,
         clock: Callable[[], float],
         status: AgentStatus,
+        is_foreign: Callable[[], bool] = lambda: False,
     ) -> None:
+        """`is_foreign`: whether the learner has another lineage than the experience of this client."""
+        self._is_foreign = is_foreign
         self._delivery = delivery
         self._shared_session = shared_session
         self._transport = transport
@@ -113,6 +118,11 @@ class Courier:
         session: DeliverySession | None = None
         try:
             session = self._shared_session.open().session
+            if self._is_foreign():
+                # Experience of a lineage that the learner does not have would be refused for good: an operator decides.
+                with self._changed:
+                    self._delivery.pause(self._clock() + _FOREIGN_SECONDS)
+                return
             with self._changed:
                 request = self._delivery.request(session)
             if request is None:

@@ -113,6 +113,10 @@ class Delivery:
             pause = max(pause, (self._waiting_since or 0.0) + self._pace.interval - now)
         return max(0.0, pause)
 
+    def pause(self, until: float) -> None:
+        """Send nothing before this time."""
+        self._not_before = max(self._not_before, until)
+
     def request(self, session: DeliverySession) -> training_pb2.PushRequest | None:
         """The next message, if there is something to send."""
         while not self._groups:

@@ -21,7 +21,7 @@ class Health:
     decisions: int
     """Actions chosen by the policy since the start."""
     fallback_decisions: int
-    """Actions chosen by the fallback, which are not recorded."""
+    """Actions chosen by the fallback."""
     open_episodes: int
     backlog: int
     """Segments waiting to be sent or acknowledged."""
@@ -34,6 +34,18 @@ class Health:
     """Rewards for decisions that were sealed already."""
     damaged_patches: int
     """Patches that failed verification; the weights were then pulled in full."""
+    lineage: str | None
+    """The history of weights that the version belongs to; empty from servers that know no lineages."""
+    lineage_problem: str | None
+    """Why the versions of the server are not followed, and nothing is recorded; None if they are."""
+    versions_not_taken: int
+    """Versions that were not taken, because they were older than the present one or an operator froze it."""
+    bad_inputs: int
+    """Observations that could not be used: NaN, infinity, a missing array, a wrong shape, or a decision like that."""
+    thinned_episodes: int
+    """Episodes, or spans of long ones, that were not recorded because the learner cannot use all of them in time."""
+    unrecorded_decisions: int
+    """Actions that were not recorded."""
     last_error: str | None
     stopped: str | None
     """Why nothing is sent or received at present: the server refuses this client, or a thread died; None otherwise."""

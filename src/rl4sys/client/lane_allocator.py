@@ -8,6 +8,9 @@ import threading
 from rl4sys.client.lane import Lane
 from rl4sys.experience import StreamKey
 
+_FEW = 64
+"""Up to so many lanes keep the random numbers that they drew ahead."""
+
 
 class LaneAllocator:
     """Hands out the free lane with the lowest number, or a new lane when all are taken."""
@@ -44,5 +47,7 @@ class LaneAllocator:
 
     def release(self, lane: Lane) -> None:
         """Free the lane of an episode that has ended."""
+        if len(self._lanes) > _FEW:
+            lane.noise.trim()
         with self._lock:
             heapq.heappush(self._free, lane.stream.lane)

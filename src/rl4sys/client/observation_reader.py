@@ -29,10 +29,16 @@ class _OnlyArray:
 class ObservationReader:
     """Copies an observation into one row of each array that a policy observes."""
 
-    def __init__(self, specs: Sequence[ArraySpec]) -> None:
+    def __init__(self, specs: Sequence[ArraySpec], defaults: Mapping[str, Any] | None = None) -> None:
+        """`defaults`: what named arrays contain that an observation leaves out, or has as None."""
         self._seen = [spec for spec in specs if spec.name != MASK]
         self._only = self._seen[0] if len(self._seen) == 1 else None
         self._usual = None if self._only is None else _OnlyArray(self._only)
+        self._defaults = {
+            spec.name: np.broadcast_to(np.asarray(defaults[spec.name], spec.dtype), spec.shape)
+            for spec in self._seen
+            if defaults is not None and spec.name in defaults
+        }
         self._mask = next((spec for spec in specs if spec.name == MASK), None)
 
     def write(self, columns: Mapping[str, Array], row: int, observation: Any, mask: Any) -> None:
@@ -70,10 +76,15 @@ class ObservationReader:
 
     def _write_named(self, columns: Mapping[str, Array], row: int, observation: Mapping[str, Any], mask: Any) -> Any:
         """Copy named arrays; returns the mask, which may be one of them."""
-        given = dict(observation)
+        given = {name: value for name, value in observation.items() if value is not None}
         named_mask = given.pop(MASK, None)
+        if len(given) < len(self._seen):
+            given = self._defaults | given
         if given.keys() != {spec.name for spec in self._seen}:
-            raise BadObservation(f"Got the arrays {sorted(given)}; this policy observes {_listed(self._seen)}.")
+            raise BadObservation(
+                f"Got the arrays {sorted(given)}; this policy observes {_listed(self._seen)}. Add what is missing, or "
+                f"name a value for it in `defaults`."
+            )
         for spec in self._seen:
             _copy(spec, columns[spec.name][row : row + 1], as_array(given[spec.name]))
         if mask is not None and named_mask is not None:

@@ -110,7 +110,7 @@ class RL4SysAgent:
     @property
     def local_version(self) -> int:
         """The version of the policy that decides at present; 0 while there is none."""
-        snapshot = None if self._agent is None else self._agent.shared.newest.snapshot
+        snapshot = None if self._agent is None else self._agent.shared.governor.snapshot
         return 0 if snapshot is None else snapshot.version
 
     @property

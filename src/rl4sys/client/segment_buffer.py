@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from rl4sys.client.acting_plan import ActingPlan
 from rl4sys.client.snapshot import Snapshot
-from rl4sys.experience import Array, Arrays, Ending, Segment, StreamKey
+from rl4sys.experience import Array, Arrays, DecidedBy, Ending, Segment, StreamKey
 from rl4sys.policy import Decision
+
+_GROWTH = 4
+_MOST_SPARE = 32
+"""Buffers that are kept for later segments; the others are freed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,53 +31,104 @@ class RecordedStep:
 
 
 class SegmentBuffer:
-    """Columns for up to `length` steps of one policy version, allocated once and reused.
+    """Columns for up to `length` steps of one policy version. They begin with one row, grow and are reused.
 
     Row `count` of the observations is the present observation, or the final one after the last step.
     """
 
+    __slots__ = (
+        *("acting", "snapshot", "decided_by", "recorded", "ending", "closed_at", "length", "rows", "start", "count"),
+        *("observation", "reward", "carry", "write", "finish", "_action", "_extras"),
+    )
+
     def __init__(self, snapshot: Snapshot, length: int) -> None:
-        schema = snapshot.form.schema
+        interface = snapshot.interface
+        schema = interface.form.schema
+        self.acting: ActingPlan | None = None
+        """The plan by which the policy decides the steps; None if something else does."""
         self.snapshot = snapshot
+        self.decided_by = DecidedBy.POLICY
+        self.recorded = True
+        """Whether a segment is made of it."""
+        self.ending = Ending.CONTINUES
+        self.closed_at = 0.0
+        """When the last step was taken, if rewards are accepted by time."""
         self.length = length
+        self.rows = 1
+        """Steps that fit at present."""
         self.start = 0
         """Index within the episode of the first step."""
         self.count = 0
-        self.observation = {s.name: np.zeros((length + 1, *s.shape), s.dtype) for s in schema.observation}
-        self.reward = np.zeros(length, np.float32)
-        self.carry: dict[str, Array] = {}
+        self.observation = {s.name: np.zeros((2, *s.shape), s.dtype) for s in schema.observation}
+        self.reward = np.zeros(1, np.float32)
+        self.carry: Arrays = {}
         """Policy memory before the first step."""
-        self._action = np.zeros((length, *schema.action.shape), schema.action.dtype)
-        self._extras = {s.name: np.zeros((length, *s.shape), s.dtype) for s in schema.extras}
-        self._noted = list(self._extras.items())
+        self.write: Callable[[Arrays, int, Any, Any], None] = interface.reader.write
+        self.finish: Callable[[Array], Any] = interface.actions.finish
+        self._action = np.zeros((1, *schema.action.shape), schema.action.dtype)
+        self._extras = tuple(np.zeros((1, *s.shape), s.dtype) for s in schema.extras)
 
-    def begin(self, snapshot: Snapshot, start: int, carry: Arrays) -> SegmentBuffer:
+    def begin(self, plan: ActingPlan, start: int, carry: Arrays, *, recorded: bool) -> SegmentBuffer:
         """Clear the buffer for a new segment of the same schema."""
-        self.snapshot, self.start, self.count = snapshot, start, 0
-        self.carry = {name: array[0].copy() for name, array in carry.items()}
-        self.reward.fill(0.0)
+        self.adopt(plan)
+        self.recorded, self.ending = recorded, Ending.CONTINUES
+        self.begin_again(start, carry)
         return self
+
+    def begin_again(self, start: int, carry: Arrays) -> None:
+        """Forget all steps."""
+        self.start, self.count = start, 0
+        self.carry = {name: array[0].copy() for name, array in carry.items()} if carry else carry
+        self.reward.fill(0.0)
+
+    def adopt(self, plan: ActingPlan) -> None:
+        """Use an empty buffer, or one whose policy did not change, under another plan."""
+        if plan.snapshot is not None:
+            self.snapshot = plan.snapshot
+        self.decided_by = plan.decided_by
+        self.acting = plan if plan.decided_by is DecidedBy.POLICY else None
 
     @property
     def end(self) -> int:
         """Index within the episode of the step after the last one."""
         return self.start + self.count
 
-    def record(self, decision: Decision) -> None:
-        """Record the decision for the present row."""
+    def grow(self) -> None:
+        """Make room for more steps."""
+        rows = self.rows = min(self.length, _GROWTH * self.rows)
+        self.observation = {name: _longer(column, rows + 1) for name, column in self.observation.items()}
+        self.reward, self._action = _longer(self.reward, rows), _longer(self._action, rows)
+        self._extras = tuple(_longer(column, rows) for column in self._extras)
+
+    def record(self, decision: Decision, of: int = 0) -> None:
+        """Record row `of` of the decision for the present row."""
         row = self.count
-        self._action[row] = decision.action[0]
-        for name, column in self._noted:
-            column[row] = decision.extras[name][0]
+        self._action[row] = decision.action[of]
+        if self._extras:
+            for column, values in zip(self._extras, decision.extras.values(), strict=True):
+                column[row] = values[of]
         self.count = row + 1
+
+    def record_fallback(self, action: Array) -> None:
+        """Record what the fallback decided for the present row."""
+        row = self.count
+        self._action[row] = action
+        for column in self._extras:
+            column[row] = 0
+        self.count = row + 1
+
+    def last_action(self) -> Any:
+        """The action of the last step, for the system."""
+        return self.finish(self._action[self.count - 1 : self.count])
 
     def first_step(self) -> RecordedStep:
         """A copy of the first row."""
+        names = self.snapshot.form.schema.extras
         return RecordedStep(
             snapshot=self.snapshot,
             observation={name: column[0].copy() for name, column in self.observation.items()},
             action=self._action[0].copy(),
-            extras={name: column[0].copy() for name, column in self._noted},
+            extras={spec.name: column[0].copy() for spec, column in zip(names, self._extras, strict=True)},
             carry=self.carry,
         )
 
@@ -84,18 +142,50 @@ class SegmentBuffer:
         for column in self.observation.values():
             column[self.count] = column[self.count - 1]
 
-    def seal(self, stream: StreamKey, episode: int, ending: Ending) -> Segment:
+    def seal(self, stream: StreamKey, episode: int) -> Segment:
         """The recorded steps as a segment, with copies of the arrays."""
         steps = self.count
+        names = self.snapshot.form.schema.extras
         return Segment(
             stream=stream,
             episode=episode,
             start=self.start,
             policy_version=self.snapshot.version,
-            ending=ending,
+            ending=self.ending,
             observation={name: column[: steps + 1].copy() for name, column in self.observation.items()},
             action=self._action[:steps].copy(),
             reward=self.reward[:steps].copy(),
-            extras={name: column[:steps].copy() for name, column in self._noted},
+            extras={spec.name: column[:steps].copy() for spec, column in zip(names, self._extras, strict=True)},
             carry=self.carry,
+            decided_by=self.decided_by,
         )
+
+
+class SegmentBufferPool:
+    """Buffers that are free, shared by all episodes of an agent. Thread-safe: a list takes and gives atomically."""
+
+    def __init__(self) -> None:
+        self._spare: list[SegmentBuffer] = []
+
+    def take(self, snapshot: Snapshot, length: int) -> SegmentBuffer:
+        """A buffer to record into, reused where one is free."""
+        while self._spare:
+            try:
+                buffer = self._spare.pop()
+            except IndexError:
+                # Another thread was faster.
+                break
+            if buffer.snapshot.interface is snapshot.interface and buffer.length == length:
+                return buffer
+        return SegmentBuffer(snapshot, length)
+
+    def give_back(self, buffer: SegmentBuffer) -> None:
+        """Take back a buffer whose contents were copied or are not needed."""
+        if len(self._spare) < _MOST_SPARE:
+            self._spare.append(buffer)
+
+
+def _longer(column: Array, rows: int) -> Array:
+    longer = np.zeros((rows, *column.shape[1:]), column.dtype)
+    longer[: len(column)] = column
+    return longer

@@ -9,12 +9,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from rl4sys.client.acting_mode import ActingMode
+from rl4sys.client.bad_input import BadInputChoice
 from rl4sys.client.original_settings import is_original, translate
 from rl4sys.client.section import Section, SettingsError, shown
-from rl4sys.client.spaces import action_from_settings, mask_for, observation_from_settings
+from rl4sys.client.spaces import (
+    action_from_settings,
+    action_structure_from_settings,
+    mask_for,
+    observation_from_settings,
+)
 from rl4sys.client.tokens import read_token
 from rl4sys.experience import ArraySpec
-from rl4sys.policy import MASK, ActionSpec
+from rl4sys.policy import MASK, ActionSpec, ActionStructure
 from rl4sys.records import Overflow
 from rl4sys.wire import ContractViolation, require_name
 from rl4sys.wire.addresses import host_and_port
@@ -58,6 +67,8 @@ class ClientSettings:
     """The name of an experiment that the server offers, instead of an algorithm."""
     observation: tuple[ArraySpec, ...] = ()
     action: ActionSpec | None = None
+    action_structure: ActionStructure | None = field(default=None, compare=False)
+    """The named or nested parts of the action, which `act` then returns."""
     timeout: float = 10.0
     """Seconds that `connect` waits for the server, and that each call may take."""
     outbox: Path | None = None
@@ -76,6 +87,14 @@ class ClientSettings:
     """Most seconds that experience waits before it is sent. More makes fewer, larger messages."""
     send_frequency: int | None = None
     """Send sooner, after this many ended episodes."""
+    on_bad_input: BadInputChoice | None = None
+    """What `act` does with an observation that has NaN, infinity, a missing array or a wrong shape, or for which the
+    policy's decision is not finite: `raise`, `fallback` or `hold`. Absent: the fallback if there is one, else raise."""
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    """Values of named observations that are left out: a number, or a list of the array's shape."""
+    mode: ActingMode = ActingMode.EXPLORE
+    """`explore` (act, record and learn), `exploit` (act with the best guess and record nothing) or `observe` (the
+    fallback acts, and the policy is compared with it)."""
     seed: int | None = None
     """Seed of the exploration noise and of the learner. Absent: another noise at every start."""
 
@@ -126,6 +145,7 @@ def parse_settings(values: Mapping[str, Any], directory: Path = Path()) -> Clien
         experiment=section.text("experiment") or "",
         observation=observation,
         action=action,
+        action_structure=None if action is None else action_structure_from_settings(section.raw("action")),
         timeout=section.number("timeout", 10.0, 0.001) or 10.0,
         outbox=_path(section, "outbox", directory),
         outbox_bytes=section.whole("outbox_bytes", 64 << 20, 1024) or 0,
@@ -135,6 +155,9 @@ def parse_settings(values: Mapping[str, Any], directory: Path = Path()) -> Clien
         reward_window=section.whole("reward_window", 16) or 0,
         send_interval=section.number("send_interval", 0.2) or 0.0,
         send_frequency=section.whole("send_frequency", None, 1),
+        on_bad_input=_on_bad_input(section),
+        defaults=_defaults(section, observation),
+        mode=ActingMode(section.choice("mode", list(ActingMode), ActingMode.EXPLORE)),
         seed=section.whole("seed"),
     )
     section.finish(("tls",))
@@ -154,6 +177,34 @@ def parse_settings(values: Mapping[str, Any], directory: Path = Path()) -> Clien
             f"`insecure: true` if the network itself is safe."
         )
     return settings
+
+
+def _on_bad_input(section: Section) -> BadInputChoice | None:
+    if section.raw("on_bad_input") is None:
+        return None
+    return BadInputChoice(section.choice("on_bad_input", list(BadInputChoice), ""))
+
+
+def _defaults(section: Section, observation: tuple[ArraySpec, ...]) -> dict[str, Any]:
+    values: dict[str, Any] = section.raw("defaults", {})
+    part = Section(values, "defaults")
+    for spec in observation:
+        if spec.name in part:
+            _require_default(spec, part.raw(spec.name))
+    if observation:
+        part.finish([spec.name for spec in observation])
+    return dict(values)
+
+
+def _require_default(spec: ArraySpec, value: Any) -> None:
+    try:
+        given = np.asarray(value, np.float64)
+    except (TypeError, ValueError):
+        given = np.full(1, np.nan)
+    if given.shape not in ((), spec.shape) or not np.isfinite(given).all():
+        raise SettingsError(
+            f"defaults.{spec.name}: got {shown(value)}; expected a finite number, or a list of them for {spec}."
+        )
 
 
 def _require_address(server: str) -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import math
 import threading
+from collections.abc import Callable
 
 import numpy as np
 
+from rl4sys.client.acting_mode import ActingMode
+from rl4sys.client.control_order import ControlOrder
 from rl4sys.client.delivery import HASH_BYTES, DeliverySession
 from rl4sys.client.settings import ClientSettings
 from rl4sys.client.snapshot import Snapshot
@@ -35,9 +38,19 @@ _HEADS = [f"HEAD_KIND_{kind.upper()}" for kind in HEAD_KINDS]
 class SharedSession:
     """Joins when there is no session. One thread joins at a time; the other waits and uses the same session."""
 
-    def __init__(self, transport: Transport, settings: ClientSettings, software: str) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        settings: ClientSettings,
+        request: training_pb2.JoinRequest,
+        known: Callable[[], Snapshot | None] = lambda: None,
+        on_join: Callable[[OpenSession], None] = lambda opened: None,
+    ) -> None:
+        """`known` gives the policy that the client has; `on_join` is called with each session that was opened."""
         self._transport = transport
-        self._request = join_request(settings, software)
+        self._request = request
+        self._known = known
+        self._on_join = on_join
         self._settings = settings
         self._timeout = settings.timeout
         self._joining = threading.Lock()
@@ -52,8 +65,9 @@ class SharedSession:
         """The session; joins if there is none. Raises `CallFailed`, or `ContractViolation` for an invalid reply."""
         with self._joining:
             if self._opened is None:
-                opened = OpenSession(self._transport.join(self._request, self._timeout))
+                opened = OpenSession(self._transport.join(self._present_request(), self._timeout))
                 _require_wanted(opened, self._settings)
+                self._on_join(opened)
                 self._opened = opened
             return self._opened
 
@@ -62,6 +76,13 @@ class SharedSession:
         with self._joining:
             if self._opened is not None and self._opened.session is session:
                 self._opened = None
+
+    def _present_request(self) -> training_pb2.JoinRequest:
+        """The request to join, with the policy that the client has."""
+        request, known = self._request, self._known()
+        if known is not None:
+            request.lineage, request.have = known.lineage, known.version
+        return request
 
 
 class OpenSession:
@@ -96,6 +117,15 @@ class OpenSession:
             )
         require_decides(self.spec)
         self.version = reply.version
+        self.exploit = decode_policy(reply.exploit) if reply.HasField("exploit") else None
+        if self.exploit is not None:
+            require_decides(self.exploit)
+        self.lineage = reply.lineage
+        self.replaced = frozenset(reply.replaced_lineages)
+        self.order = ControlOrder.from_message(reply.control) if reply.HasField("control") else None
+        self.report_seconds = reply.report_seconds
+        self.record_share = share_of(reply.record_share)
+        self.accepts_fallback = reply.accepts_fallback
         self.max_steps = min(reply.limits.max_segment_steps or SEGMENT_STEPS, self._steps_of_a_message())
 
     def _steps_of_a_message(self) -> int:
@@ -116,7 +146,28 @@ class OpenSession:
 
     def fits(self, snapshot: Snapshot) -> bool:
         """Whether the weights of a snapshot belong to this policy."""
-        return snapshot.spec == self.spec and snapshot.schema_hash == self.schema_hash
+        interface = snapshot.interface
+        same = interface.explore == self.spec and interface.exploit == self.exploit
+        return same and snapshot.schema_hash == self.schema_hash
+
+    def continues(self, snapshot: Snapshot) -> bool:
+        """Whether the learner has the history of a snapshot, or an operator replaced that by the learner's.
+
+        Where one side knows no lineages, versions are followed in any order.
+        """
+        ours = snapshot.lineage
+        return not ours or not self.lineage or ours == self.lineage or ours in self.replaced
+
+    def goes_back(self, version: int, snapshot: Snapshot | None) -> bool:
+        """Whether a version is not newer than that of a snapshot of the same lineage."""
+        if snapshot is None or not self.lineage or snapshot.lineage != self.lineage:
+            return False
+        return version <= snapshot.version
+
+
+def share_of(record_share: float) -> float:
+    """The share of episodes to record, from a message, in which 0 stands for all."""
+    return record_share if 0.0 < record_share < 1.0 else 1.0
 
 
 def _row_bytes(spec: ArraySpec) -> int:
@@ -124,15 +175,30 @@ def _row_bytes(spec: ArraySpec) -> int:
 
 
 def _require_wanted(opened: OpenSession, settings: ClientSettings) -> None:
-    """Refuse a policy for other observations or actions, before it can act. A mask may always be left out."""
+    """Refuse a policy for other observations or actions, before it can act."""
     spec = opened.spec
+    if settings.mode is not ActingMode.EXPLORE and opened.exploit is None:
+        raise CallFailed(
+            Code.UNIMPLEMENTED,
+            f"The server sent no exploit policy, with which `mode: {settings.mode}` acts. Upgrade the server, or use "
+            f"`mode: explore`.",
+        )
+    if problem := unwanted(spec, settings):
+        raise ContractViolation(
+            f"The learner '{opened.session.learner}' replied with another policy: {problem} Compare the versions of "
+            f"client and server, and report it."
+        )
+
+
+def unwanted(spec: PolicySpec, settings: ClientSettings) -> str:
+    """What is wrong with a policy for this client; empty if it fits. A mask may always be left out."""
     wanted, seen = ([one for one in group if one.name != MASK] for group in (settings.observation, spec.observation))
     if (wanted and seen != wanted) or settings.action not in (None, spec.action):
-        raise ContractViolation(
-            f"The learner '{opened.session.learner}' replied with a policy that observes "
-            f"{', '.join(map(str, spec.observation))} and acts with {spec.action}, which is not what this client "
-            f"asked for. Compare the versions of client and server, and report it."
+        return (
+            f"It observes {', '.join(map(str, spec.observation))} and acts with {spec.action}, which is not what this "
+            f"client asked for."
         )
+    return ""
 
 
 def _most_segments(limits: training_pb2.Limits) -> int:
@@ -140,7 +206,7 @@ def _most_segments(limits: training_pb2.Limits) -> int:
     return min(limits.max_push_segments or 1, limits.max_outstanding_segments or limits.max_push_segments or 1)
 
 
-def join_request(settings: ClientSettings, software: str) -> training_pb2.JoinRequest:
+def join_request(settings: ClientSettings, software: str, epoch: int = 0) -> training_pb2.JoinRequest:
     """The request to join: client, policy, algorithm, spaces, and what this client can run."""
     request = training_pb2.JoinRequest(
         protocol=PROTOCOL,
@@ -151,6 +217,8 @@ def join_request(settings: ClientSettings, software: str) -> training_pb2.JoinRe
         ops=sorted(COMPILERS),
         heads=_HEADS,
         software=software,
+        epoch=epoch,
+        mode=f"ACTING_MODE_{settings.mode.name}",
     )
     if settings.algorithm:
         parameters = json.dumps(settings.parameters) if settings.parameters else ""

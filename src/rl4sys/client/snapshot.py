@@ -1,11 +1,12 @@
-"""Immutable snapshots of a policy, and the newest one that all threads act with."""
+"""Immutable snapshots of a policy, and the runtime that each acting thread has for them."""
 
 from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
 
-from rl4sys.policy import NumpyPolicy, PolicySpec
+from rl4sys.client.policy_interface import PolicyInterface
+from rl4sys.policy import NumpyPolicy
 from rl4sys.weights import Flat
 from rl4sys.wire import SegmentFormat
 
@@ -14,9 +15,7 @@ from rl4sys.wire import SegmentFormat
 class Snapshot:
     """A policy at one version, with everything that a decision needs. Compared by identity."""
 
-    spec: PolicySpec
-    form: SegmentFormat
-    """The format of its segments; the same object for as long as the schema stays the same."""
+    interface: PolicyInterface
     schema_hash: bytes
     learner: str
     version: int
@@ -24,33 +23,13 @@ class Snapshot:
     """Read-only."""
     max_steps: int
     """Most steps of one segment that the server accepts."""
+    lineage: str = ""
+    """Identifies the history of the weights; empty from servers that know no lineages."""
 
-
-class NewestSnapshot:
-    """Holds the snapshot to act with. Readers take one reference; publishing replaces it."""
-
-    def __init__(self) -> None:
-        self.snapshot: Snapshot | None = None
-        self.since = 0.0
-        """When it was published, by the publisher's clock."""
-        self._published = threading.Condition()
-
-    def publish(self, snapshot: Snapshot, now: float) -> None:
-        """Replace the snapshot; later decisions use this one."""
-        with self._published:
-            self.snapshot, self.since = snapshot, now
-            self._published.notify_all()
-
-    def wake(self) -> None:
-        """Wake all waiting threads."""
-        with self._published:
-            self._published.notify_all()
-
-    def wait(self, seconds: float) -> None:
-        """Wait until something is published or `wake` is called."""
-        with self._published:
-            if self.snapshot is None:
-                self._published.wait(seconds)
+    @property
+    def form(self) -> SegmentFormat:
+        """The format of its segments; the same object for as long as the schema stays the same."""
+        return self.interface.form
 
 
 class ThreadPolicies:
@@ -64,8 +43,8 @@ class ThreadPolicies:
         held = self._local
         if held.snapshot is snapshot and held.policy is not None:
             return held.policy
-        if held.policy is None or held.snapshot is None or held.snapshot.spec is not snapshot.spec:
-            held.policy = NumpyPolicy(snapshot.spec, snapshot.weights)
+        if held.policy is None or held.snapshot is None or held.snapshot.interface is not snapshot.interface:
+            held.policy = NumpyPolicy(snapshot.interface.acting, snapshot.weights)
         else:
             held.policy.load(snapshot.weights)
         held.snapshot = snapshot

@@ -54,7 +54,7 @@ class TrajectoryRecord:
     @property
     def version(self) -> int:
         """The version that the next decision would be taken with; 0 while there is none."""
-        snapshot = self._shared.newest.snapshot
+        snapshot = self._shared.governor.snapshot
         return 0 if snapshot is None else snapshot.version
 
     @property
@@ -212,9 +212,10 @@ class TrajectoryRecord:
         """The final observation as the policy reads it; None if nothing is open or has another schema."""
         if self._episode is None or not self._open:
             return None
-        specs = _decided(self._open[-1]).step.snapshot.form.schema.observation
+        interface = _decided(self._open[-1]).step.snapshot.interface
+        specs = interface.form.schema.observation
         columns = {spec.name: np.zeros((1, *spec.shape), spec.dtype) for spec in specs}
-        self._episode.lane.reader.write(columns, 0, observation, mask)
+        interface.reader.write(columns, 0, observation, mask)
         return {name: column[0] for name, column in columns.items()}
 
 

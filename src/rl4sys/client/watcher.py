@@ -9,9 +9,12 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from rl4sys.client.agent_status import AgentStatus
+from rl4sys.client.control_order import ControlOrder
+from rl4sys.client.governor import Governor
+from rl4sys.client.policy_cache import MakeInterface
 from rl4sys.client.retries import REFUSED_SECONDS, Backoff, Remedy, asked_pause, remedy
 from rl4sys.client.shared_session import OpenSession, SharedSession
-from rl4sys.client.snapshot import NewestSnapshot, Snapshot
+from rl4sys.client.snapshot import Snapshot
 from rl4sys.policy import layout_of
 from rl4sys.weights import LayoutMismatch, PatchMismatch, apply_patch
 from rl4sys.wire import ContractViolation, decode_patch
@@ -30,7 +33,8 @@ class Watcher:
         self,
         shared_session: SharedSession,
         transport: Transport,
-        newest: NewestSnapshot,
+        governor: Governor,
+        interface: MakeInterface,
         timeout: float,
         backoff: Backoff,
         clock: Callable[[], float],
@@ -39,7 +43,8 @@ class Watcher:
     ) -> None:
         self._shared_session = shared_session
         self._transport = transport
-        self._newest = newest
+        self._governor = governor
+        self._interface = interface
         self._timeout = timeout
         self._backoff = backoff
         self._clock = clock
@@ -87,38 +92,54 @@ class Watcher:
             self._shared_session.forget(opened.session)
         if is_refused:
             self._status.refused(_NAME, error)
-            self._newest.wake()
+            self._governor.wake()
             return REFUSED_SECONDS
         self._status.failed(error)
         return asked_pause(error.failure.retry_after_ms)
 
+    def renew(self) -> None:
+        """Join and watch again: an operator may have accepted the lineage of the learner meanwhile."""
+        joined, watching = self._joined, self._watching
+        if joined is not None:
+            self._shared_session.forget(joined.session)
+        if watching is not None:
+            watching.cancel()
+
     def _catch_up(self, opened: OpenSession) -> None:
         """After joining: pull if the present weights are old or belong to another learner."""
-        snapshot = self._newest.snapshot
+        governor = self._governor
+        known = governor.known
         if opened is not self._joined:
             self._joined = opened
             self._status.succeeded(_NAME)
-        if opened is self._caught_up and snapshot is not None:
+        if governor.keeps_version:
+            governor.use_cached(self._clock())
+        if governor.lineage_problem is not None:
+            return
+        if opened is self._caught_up and known is not None:
             if self._status.connected:
                 return
             # A silent watch does not show whether the server is back; this call does.
-            self._pull(opened, snapshot)
-        elif snapshot is None or not opened.fits(snapshot) or snapshot.version > opened.version:
+            self._pull(opened, known)
+        elif governor.keeps_version:
+            pass
+        elif known is None or not opened.fits(known):
             self._pull(opened, None)
-        elif snapshot.version < opened.version:
-            self._pull(opened, snapshot)
+        elif not opened.goes_back(opened.version, known) and known.version != opened.version:
+            self._pull(opened, known if known.version < opened.version else None)
+        governor.use_cached(self._clock())
         self._caught_up = opened
         self._status.succeeded(_NAME)
 
     def _watch(self, opened: OpenSession) -> None:
-        snapshot = self._newest.snapshot
+        governor = self._governor
+        snapshot = governor.snapshot
         if snapshot is None:
             return
-        watching = self._transport.watch(
-            training_pb2.WatchRequest(
-                session=opened.session.id, have=snapshot.version, max_patch_bytes=INLINE_PATCH_BYTES
-            )
-        )
+        request = training_pb2.WatchRequest(session=opened.session.id, control=True)
+        if governor.lineage_problem is None:
+            request.have, request.max_patch_bytes = snapshot.version, INLINE_PATCH_BYTES
+        watching = self._transport.watch(request)
         self._watching = watching
         try:
             if self._stopping.is_set():
@@ -130,14 +151,28 @@ class Watcher:
             watching.cancel()
 
     def _receive(self, opened: OpenSession, news: training_pb2.NewVersion) -> None:
+        governor = self._governor
         self._backoff.succeeded()
         self._status.succeeded(_NAME)
-        snapshot = self._newest.snapshot
-        if snapshot is None or news.version == snapshot.version:
+        snapshot = governor.snapshot
+        if news.HasField("control"):
+            kept = governor.keeps_version
+            governor.obey(ControlOrder.from_message(news.control))
+            if kept and not governor.keeps_version:
+                self._pull(opened, snapshot)
+            return
+        if snapshot is None or news.version == snapshot.version or governor.keeps_version:
+            return
+        if opened.goes_back(news.version, snapshot):
+            self._status.add("versions_not_taken")
             return
         if news.version < snapshot.version or not news.HasField("patch"):
             # An older version: either a pull was faster, or the present version is unknown to this learner, and the
             # server then sends its newest in full.
+            self._pull(opened, snapshot)
+            return
+        if news.patch.header.HasField("base") and news.patch.header.base != snapshot.version:
+            # Versions between were not taken, because an operator had frozen this one.
             self._pull(opened, snapshot)
             return
         try:
@@ -170,10 +205,12 @@ class Watcher:
         chunks: Iterator[weights_pb2.PatchChunk],
         target: int | None = None,
     ) -> None:
-        present = self._newest.snapshot
-        same = present is not None and opened.fits(present)
-        spec, form = (present.spec, present.form) if present is not None and same else (opened.spec, opened.form)
-        size = layout_of(spec.program).size
+        known = self._governor.known
+        if known is not None and opened.fits(known):
+            interface = known.interface
+        else:
+            interface = self._interface(opened.spec, opened.exploit)
+        size = layout_of(interface.explore.program).size
         patch = decode_patch(chunks, size)
         if patch.base is not None and (base is None or patch.base != base.version):
             raise PatchMismatch(
@@ -186,7 +223,12 @@ class Watcher:
             raise ContractViolation(
                 f"Version {patch.target} has weights that are NaN or infinite. See the learner's log."
             )
+        if opened.goes_back(patch.target, known) or self._governor.keeps_version:
+            self._status.add("versions_not_taken")
+            return
         learner = opened.session.learner
-        snapshot = Snapshot(spec, form, opened.schema_hash, learner, patch.target, weights, opened.max_steps)
-        self._newest.publish(snapshot, self._clock())
+        snapshot = Snapshot(
+            interface, opened.schema_hash, learner, patch.target, weights, opened.max_steps, opened.lineage
+        )
+        self._governor.publish(snapshot, self._clock())
         self._on_publish(snapshot)

@@ -2,12 +2,13 @@
 
 from rl4sys.experience.batches import Sequences, Transitions
 from rl4sys.experience.schema import ArraySpec, SchemaMismatch, SegmentSchema
-from rl4sys.experience.segment import Array, Arrays, Ending, Segment, StreamKey
+from rl4sys.experience.segment import Array, Arrays, DecidedBy, Ending, Segment, StreamKey
 
 __all__ = [
     "Array",
     "ArraySpec",
     "Arrays",
+    "DecidedBy",
     "Ending",
     "SchemaMismatch",
     "Segment",

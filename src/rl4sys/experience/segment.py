@@ -22,6 +22,14 @@ class Ending(enum.IntEnum):
     TRUNCATED = 2
 
 
+class DecidedBy(enum.IntEnum):
+    """What decided the actions of a segment."""
+
+    POLICY = 0
+    FALLBACK = 1
+    """The system's own fallback: the extras are zeros, and `policy_version` is the version that would have acted."""
+
+
 class StreamKey(NamedTuple):
     """Identifies one sequence of episodes, so that a learner can order its segments."""
 
@@ -54,6 +62,7 @@ class Segment:
     """What the policy recorded about its choice: `log_prob`, …"""
     carry: Arrays
     """Policy memory before the first step; empty for a policy without memory."""
+    decided_by: DecidedBy = DecidedBy.POLICY
 
     @property
     def steps(self) -> int:

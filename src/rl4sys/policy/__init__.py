@@ -2,7 +2,7 @@
 
 from rl4sys.policy.action_structure import ActionStructure, ActionTree
 from rl4sys.policy.heads import NoAllowedAction, noise_size
-from rl4sys.policy.noise import KeyedNoise
+from rl4sys.policy.noise import KeyedNoise, StreamNoise
 from rl4sys.policy.numpy_policy import Decision, NumpyPolicy, UnknownOp, layout_of
 from rl4sys.policy.ops import COMPILERS
 from rl4sys.policy.policy_spec import (
@@ -47,6 +47,7 @@ __all__ = [
     "PortablePolicy",
     "Program",
     "ProgramBuilder",
+    "StreamNoise",
     "Tensor",
     "UnknownOp",
     "action_array",

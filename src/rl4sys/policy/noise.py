@@ -22,6 +22,8 @@ _32 = np.uint64(32)
 _ROUNDS = 10
 _AHEAD = 1024
 """Steps whose noise is drawn at once, so that one decision in a thousand pays for a vectorised draw."""
+_FEW = 32
+"""Below this many steps, plain Python draws faster than numpy does."""
 _AT_ONCE = 4096
 """Most rows (streams × steps) of one draw, so that many streams do not take much memory."""
 
@@ -61,22 +63,79 @@ class KeyedNoise:
         index = step - self._first
         if not 0 <= index < self._ahead or self._first < 0:
             self._first = step - step % self._ahead
-            self._block = self._draw(self._first)
+            self._block = _draw(self._keys, self._first, self._ahead, self._lanes, self._size)
             self._block.flags.writeable = False
             index = step - self._first
         return self._block[index]  # type: ignore[no-any-return]  # indexing an array of known rank
 
-    def _draw(self, first: int) -> Array:
-        if self._size == 0:
-            return np.zeros((self._ahead, self._lanes, 0), np.float32)
-        blocks = -(-self._size // 4)
-        counter = np.zeros((4, self._ahead, self._lanes, blocks), np.uint64)
-        steps = np.arange(first, first + self._ahead, dtype=np.uint64)[:, None, None]
-        counter[0], counter[1] = steps & _LOW, steps >> _32
-        counter[2] = np.arange(blocks, dtype=np.uint64)
-        words = np.moveaxis(philox(counter, self._keys), 0, -1)
-        uniform = (words >> np.uint64(8)).astype(np.float32) * np.float32(2.0**-24)
-        return np.ascontiguousarray(uniform.reshape(self._ahead, self._lanes, 4 * blocks)[..., : self._size])
+
+class StreamNoise:
+    """The noise of one stream, the same numbers as from `KeyedNoise`, for very many streams that live briefly.
+
+    It begins with one step and draws more ahead as long as steps follow each other.
+    """
+
+    __slots__ = ("_block", "_first", "_key", "_size")
+
+    def __init__(self, seed: int, stream: StreamKey) -> None:
+        self._key = stream_key(seed, stream)
+        self._size = 0
+        self._first = 0
+        self._block: Array | None = None
+
+    def at(self, step: int, size: int) -> Array:
+        """The noise [1, size] of one step, read-only. Steps may be read in any order, repeatedly."""
+        block, index = self._block, step - self._first
+        if block is None or not 0 <= index < len(block) or size != self._size:
+            follows = block is not None and index == len(block) and size == self._size
+            block = self._draw(step, min(_AHEAD, 2 * len(block)) if block is not None and follows else 1, size)
+            index = step - self._first
+        return block[index]  # type: ignore[no-any-return]  # indexing an array of known rank
+
+    def trim(self) -> None:
+        """Forget what was drawn ahead, if it is much."""
+        if self._block is not None and len(self._block) >= _FEW:
+            self._block = None
+
+    def _draw(self, first: int, steps: int, size: int) -> Array:
+        if steps < _FEW:
+            rows = [_uniform_words(self._key, step, size) for step in range(first, first + steps)]
+            block = np.array(rows, np.float32).reshape(steps, 1, size)
+        else:
+            keys = np.array(self._key, np.uint64).reshape(2, 1, 1, 1)
+            block = _draw(keys, first, steps, 1, size)
+        block.flags.writeable = False
+        self._first, self._size, self._block = first, size, block
+        return block
+
+
+def _draw(keys: Array, first: int, ahead: int, lanes: int, size: int) -> Array:
+    """Uniform numbers [ahead, lanes, size] of the steps from `first` on."""
+    if size == 0:
+        return np.zeros((ahead, lanes, 0), np.float32)
+    blocks = -(-size // 4)
+    counter = np.zeros((4, ahead, lanes, blocks), np.uint64)
+    steps = np.arange(first, first + ahead, dtype=np.uint64)[:, None, None]
+    counter[0], counter[1] = steps & _LOW, steps >> _32
+    counter[2] = np.arange(blocks, dtype=np.uint64)
+    words = np.moveaxis(philox(counter, keys), 0, -1)
+    uniform = (words >> np.uint64(8)).astype(np.float32) * np.float32(2.0**-24)
+    return np.ascontiguousarray(uniform.reshape(ahead, lanes, 4 * blocks)[..., :size])
+
+
+def _uniform_words(key: tuple[int, int], step: int, size: int) -> list[float]:
+    """The uniform numbers of one step, in plain Python."""
+    numbers: list[float] = []
+    for block in range(-(-size // 4)):
+        c0, c1, c2, c3 = step & 0xFFFFFFFF, step >> 32, block, 0
+        k0, k1 = key
+        for _ in range(_ROUNDS):
+            product0, product1 = c0 * 0xD2511F53, c2 * 0xCD9E8D57
+            c0, c2 = (product1 >> 32) ^ c1 ^ k0, (product0 >> 32) ^ c3 ^ k1
+            c1, c3 = product1 & 0xFFFFFFFF, product0 & 0xFFFFFFFF
+            k0, k1 = (k0 + 0x9E3779B9) & 0xFFFFFFFF, (k1 + 0xBB67AE85) & 0xFFFFFFFF
+        numbers += [(word >> 8) * 2.0**-24 for word in (c0, c1, c2, c3)]
+    return numbers[:size]
 
 
 def normal(uniform: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -10,10 +10,11 @@ import numpy as np
 from rl4sys.experience import Array, Arrays, ArraySpec
 from rl4sys.policy.heads import compile_head, head_outputs, noise_size
 from rl4sys.policy.ops import COMPILERS, Thunk, buffer
-from rl4sys.policy.policy_spec import PolicySpec, Program
+from rl4sys.policy.policy_spec import BoxAction, PolicySpec, Program
 from rl4sys.policy.vector_heads import Decide, compile_chance
 from rl4sys.weights import Layout
 
+_INFINITY = float("inf")
 _PLANS = 16
 """How many batch sizes stay compiled, so that varying batch sizes do not fill the memory."""
 
@@ -55,6 +56,8 @@ class NumpyPolicy:
         self._tensors = layout.views(self._weights)
         self._plans: dict[tuple[int, ...], _Plan] = {}
         self._single: _Plan | None = None
+        self.is_finite = _finite_check(self)
+        """Whether a decision for one row is free of NaN and infinity; valid until the next decision."""
         if weights is not None:
             self.load(weights)
 
@@ -86,6 +89,11 @@ class NumpyPolicy:
             plan = self._single = self._compile((1, self.noise_size))
         return plan.run_row(columns, row, noise, carry)
 
+    def scores(self, rows: int) -> list[Array]:
+        """The registers that the head read for the last decision of so many rows."""
+        plan = self._single if rows == 1 else self._plans.get((rows, self.noise_size))
+        return [] if plan is None else plan.scores
+
     def _compile(self, shape: tuple[int, ...]) -> _Plan:
         if len(shape) != 2 or shape[1] != self.noise_size:
             raise ValueError(
@@ -116,6 +124,7 @@ class _Plan:
             registers |= zip(op.outputs, compiled.outputs, strict=True)
             self._calls += compiled.calls
         registers |= head_outputs(spec, rows)
+        self.scores = [registers[name] for name in spec.head.inputs]
         self._next = {memory.name: registers[memory.next] for memory in program.carry}
         self._fill_noise = compile_chance(spec.head, registers)
         self._decide: Decide = compile_head(spec, registers, tensors)
@@ -151,6 +160,23 @@ class _Plan:
             # Heads for one row reuse their arrays, so that the same decision object can be returned again.
             decision = self._decision = Decision(action, extras, self._next)
         return decision
+
+
+def _finite_check(policy: NumpyPolicy) -> Callable[[Decision], bool]:
+    """The cheapest check that finds NaN and infinity in a decision for one row."""
+    spec = policy.spec
+    if isinstance(spec.action, BoxAction):
+        return lambda decision: _all_finite(decision.action[0])
+    if spec.head.kind == "categorical":
+        # The log-probability is NaN if any logit is NaN or infinite.
+        return lambda decision: (value := decision.extras["log_prob"].item()) - value == 0.0
+    return lambda decision: all(_all_finite(scores) for scores in policy.scores(1))
+
+
+def _all_finite(array: Array) -> bool:
+    flat = array if array.ndim == 1 else array.ravel()
+    # A sum of squares is finite unless a value is not, or all are huge: one cheap call for the common case.
+    return bool(flat.dot(flat) < _INFINITY) or bool(np.isfinite(flat).all())
 
 
 def _input(array: ArraySpec, rows: int) -> Array:

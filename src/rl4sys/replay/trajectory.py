@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rl4sys.experience import Array, Arrays, Ending, Segment, Sequences, StreamKey
+from rl4sys.experience import Array, Arrays, DecidedBy, Ending, Segment, Sequences, StreamKey
 from rl4sys.replay.pace import OnceFresh
 from rl4sys.state import State, require
 
@@ -160,7 +160,7 @@ def _to_state(held: _Held) -> State:
         "reward": segment.reward,
         "extras": dict(segment.extras),
         "carry": dict(segment.carry),
-    }
+    } | ({"decided_by": int(segment.decided_by)} if segment.decided_by else {})
 
 
 def _from_state(saved: Mapping[str, Any]) -> _Held:
@@ -168,4 +168,6 @@ def _from_state(saved: Mapping[str, Any]) -> _Held:
     age = int(fields.pop("age"))
     fields["stream"] = StreamKey(*fields["stream"])
     fields["ending"] = Ending(fields["ending"])
+    # Only states of client segments that a fallback decided have it.
+    fields["decided_by"] = DecidedBy(fields.get("decided_by", DecidedBy.POLICY))
     return _Held(Segment(**fields), age)

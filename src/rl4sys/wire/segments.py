@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from rl4sys.experience import Array, Ending, SchemaMismatch, Segment, StreamKey
+from rl4sys.experience import Array, DecidedBy, Ending, SchemaMismatch, Segment, StreamKey
 from rl4sys.wire.arrays import require_label
 from rl4sys.wire.columns import Column, Unusable
 from rl4sys.wire.errors import ContractViolation, RefusalReason, SegmentRefused
@@ -25,6 +25,11 @@ _ENDING_NUMBERS = {
     Ending.TRUNCATED: experience_pb2.ENDING_TRUNCATED,
 }
 _ENDINGS = {number: ending for ending, number in _ENDING_NUMBERS.items()}
+_DECIDER_NUMBERS = {
+    DecidedBy.POLICY: experience_pb2.DECIDED_BY_UNSPECIFIED,
+    DecidedBy.FALLBACK: experience_pb2.DECIDED_BY_FALLBACK,
+}
+_DECIDERS = {number: decider for decider, number in _DECIDER_NUMBERS.items()}
 _Decode: TypeAlias = Callable[[Column, bytes, int], Array]
 
 
@@ -51,6 +56,7 @@ def encode_segment(form: SegmentFormat, segment: Segment) -> bytes:
             ending=_ENDING_NUMBERS[segment.ending],
             steps=steps,
             columns=columns,
+            decided_by=_DECIDER_NUMBERS[segment.decided_by],
         ).SerializeToString()
     except Unusable as error:
         raise _refused(error.reason, segment.stream.client, "recorded a segment", _advised(error)) from error
@@ -100,6 +106,8 @@ def _checked(form: SegmentFormat, data: bytes, max_steps: int) -> experience_pb2
         raise Unusable(RefusalReason.MALFORMED, f"a number in its header is larger than {LARGEST}")
     if message.ending not in _ENDINGS:
         raise Unusable(RefusalReason.MALFORMED, f"this version does not know ending {message.ending}")
+    if message.decided_by not in _DECIDERS:
+        raise Unusable(RefusalReason.MALFORMED, f"this version does not know decided_by {message.decided_by}")
     require_label("The agent", message.agent)
     return message
 
@@ -128,6 +136,7 @@ def _segment(form: SegmentFormat, message: experience_pb2.Segment, client: str, 
             column.spec.name: decode(column, part, 1).reshape(column.spec.shape)
             for column, part in zip(form.carry, columns[carry:], strict=True)
         },
+        _DECIDERS[message.decided_by],
     )
 
 

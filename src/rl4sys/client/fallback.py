@@ -1,0 +1,49 @@
+"""The fallback: the system's own rule, which decides where the policy may not or cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rl4sys.client.action_adapter import ActionAdapter, BadAction, action_adapter
+from rl4sys.experience import Array
+from rl4sys.policy import ActionSpec, ActionStructure
+
+Fallback = Callable[[Any], Any]
+"""Chooses an action for an observation, as the system passed it."""
+
+
+class FallbackFailed(RuntimeError):
+    """The fallback raised, or returned something that is not an action."""
+
+
+class PolicyOff(RuntimeError):
+    """The policy may not decide at present, and there is no fallback."""
+
+
+class FallbackDecider:
+    """Calls the fallback and checks what it returns."""
+
+    def __init__(self, fallback: Fallback, action: ActionSpec | None, structure: ActionStructure | None) -> None:
+        """`action`: what the settings say about actions, for the time before the first policy."""
+        self._fallback = fallback
+        self._actions = None if action is None else action_adapter(action, structure)
+
+    def decide(self, observation: Any, actions: ActionAdapter | None) -> tuple[Any, Array | None]:
+        """The action for the system, and the row that is recorded; None if nothing is known about actions."""
+        try:
+            value = self._fallback(observation)
+        except Exception as error:
+            raise FallbackFailed(
+                f"The fallback raised {type(error).__name__}: {error}. It must decide for every observation, also for "
+                f"one that the policy cannot use."
+            ) from error
+        adapter = actions or self._actions
+        if adapter is None:
+            return value, None
+        try:
+            return value, adapter.read(value)
+        except BadAction as error:
+            raise FallbackFailed(
+                f"The fallback returned something that is not an action of this system. {error}"
+            ) from error

@@ -1,0 +1,27 @@
+"""Thins episodes at the source, when the server cannot use all of them."""
+
+from __future__ import annotations
+
+import threading
+
+SPAN = 1024
+"""Decisions after which a long episode is asked about again: it is thinned by spans."""
+
+
+class Thinning:
+    """Keeps a share of episodes, evenly spread: the error of each choice is carried over to the next one."""
+
+    def __init__(self) -> None:
+        self._credit = 1.0
+        self._lock = threading.Lock()
+
+    def keeps(self, share: float) -> bool:
+        """Whether to record the next episode or span; the first one is always recorded."""
+        if share >= 1.0:
+            return True
+        with self._lock:
+            self._credit += share
+            keep = self._credit >= 1.0
+            if keep:
+                self._credit -= 1.0
+            return keep
