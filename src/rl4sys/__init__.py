@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rl4sys.version import __version__ as __version__
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from rl4sys.laboratory.training import train as train
     from rl4sys.networks import register_network as register_network
     from rl4sys.replay import register_buffer as register_buffer
+
+# Programs for the original RL4Sys import `rl4sys.common`, `rl4sys.utils` and others; they all live in one place.
+__path__.append(str(Path(__file__).with_name("original")))
 
 _HOMES = {
     "connect": "rl4sys.client",

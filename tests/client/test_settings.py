@@ -8,7 +8,7 @@ import pytest
 
 from rl4sys.algorithms import ALGORITHMS
 from rl4sys.client import ClientSettings, SettingsError, load_settings
-from rl4sys.client.original_settings import DQN_NAMES, PPO_NAMES
+from rl4sys.client.original_parameters import DQN_NAMES, PPO_NAMES
 from rl4sys.experience import ArraySpec
 from rl4sys.policy import BoxAction, DiscreteAction, MultiDiscreteAction
 from rl4sys.records import Overflow

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rl4sys.client import ClientSettings, Health
-from rl4sys.client.original_settings import DQN_NAMES, PPO_NAMES
+from rl4sys.client.original_parameters import DQN_NAMES, PPO_NAMES
 from rl4sys.records import Overflow
 from rl4sys.wire import RefusalReason
 

@@ -58,8 +58,8 @@ class DQNConfig(AlgorithmConfig):
     """Learn the value of a state and the advantages of its actions separately (arXiv:1511.06581)."""
     n_step: int = Field(1, ge=1)
     """Rewards summed before bootstrapping. More propagate rewards faster, with more variance."""
-    max_grad_norm: float = Field(10.0, gt=0)
-    """Longer gradients are scaled down to this norm."""
+    max_grad_norm: float | None = Field(10.0, gt=0)
+    """Longer gradients are scaled down to this norm; null leaves them as they are."""
 
     buffers = ("uniform", "prioritized", "hindsight")
 

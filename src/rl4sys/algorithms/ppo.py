@@ -56,8 +56,8 @@ class PPOConfig(AlgorithmConfig):
     """Bonus for entropy. Higher explores longer."""
     clip_value: float | None = Field(None, gt=0)
     """If set, the critic may move no further than this from its earlier prediction per batch."""
-    max_grad_norm: float = Field(0.5, gt=0)
-    """Longer gradients are scaled down to this norm."""
+    max_grad_norm: float | None = Field(0.5, gt=0)
+    """Longer gradients are scaled down to this norm; null leaves them as they are."""
     target_kl: float | None = Field(None, gt=0)
     """If set, training on a batch stops once the policy has moved by 1.5 times this divergence."""
     normalize_advantage: bool = True

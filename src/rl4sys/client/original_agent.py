@@ -114,6 +114,11 @@ class RL4SysAgent:
         return 0 if snapshot is None else snapshot.version
 
     @property
+    def _trajectory_buffer(self) -> list[TrajectoryRecord]:
+        """Trajectories that are known, under the name that original programs look at."""
+        return list(self._records.values())
+
+    @property
     def is_ours(self) -> bool:
         """Whether this process made the agent, and not a process that it was forked from."""
         return self._forks == forks()

@@ -9,7 +9,10 @@ Every documented name keeps its meaning; these are translated:
 - `traj_per_epoch` trajectories are collected before each update (`episodes_per_update`); the buffer holds that
   many of length `max_traj_length`.
 - `max_traj_length` is the most steps of one segment (`max_segment_length`).
-- `act_dim` is the number of choices for PPO and DQN, and the size of a vector within ±`act_limit` for the others.
+- `act_dim` is the number of choices for PPO, DQN and a SAC with `discrete: true`, and the size of a vector within
+  ±`act_limit` for PPO_Continuous and the others.
+- `connection_timeout_seconds` or else `request_timeout_seconds` is `timeout`.
+- `debug` and `log_level` are for `RL4SysAgent`; `enable_compression` is read and has no effect.
 - `send_frequency` trajectories are sent together, after one second at the latest.
 """
 
@@ -19,39 +22,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rl4sys.client.section import Section, SettingsError
-from rl4sys.suggestions import did_you_mean
+from rl4sys.client.original_parameters import CONTINUOUS, ON_POLICY, algorithm_of, translate_parameters
+from rl4sys.client.section import Section, SettingsError, shown
 
-_ON_POLICY, _CONTINUOUS = ("ppo",), ("ddpg", "td3", "sac", "sql")
-_ALGORITHMS = ("ppo", "dqn", *_CONTINUOUS)
-_RENAMED = {
-    "learning_rate": "lr",
-    "lam": "gae_lambda",
-    "pi_lr": "lr",
-    "vf_lr": "critic_lr",
-    "train_pi_iters": "epochs",
-    "train_v_iters": "critic_epochs",
-    "q_lr": "lr",
-}
 _LEVELS = ("", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 _SECTIONS = ("algorithm_parameters", "network_architecture", "training", "communication")
 _FLAT = ("algorithm_name", "train_server_address", "max_traj_length", "act_limit", "type")
 _DEFAULT_LENGTH = 1000
 """Length of a trajectory where `max_traj_length` is not given."""
-
-# fmt: off
-PPO_NAMES = (
-    "gamma", "lr", "critic_lr", "anneal_lr", "gae_lambda", "clip_ratio", "epochs", "critic_epochs", "minibatch_size",
-    "episodes_per_update", "value_coef", "entropy_coef", "clip_value", "max_grad_norm", "target_kl",
-    "normalize_advantage", "log_std_init", "max_age", "max_importance",
-)
-DQN_NAMES = (
-    "gamma", "lr", "anneal_lr", "batch_size", "train_frequency", "gradient_steps", "learning_starts",
-    "target_update_interval", "polyak", "epsilon_start", "epsilon_end", "exploration_fraction", "exploration_steps",
-    "double", "dueling", "n_step", "max_grad_norm",
-)
-# fmt: on
-_KNOWN = {"ppo": PPO_NAMES, "dqn": DQN_NAMES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,91 +68,65 @@ def is_original(values: Mapping[str, Any]) -> bool:
 def translate(values: Mapping[str, Any]) -> dict[str, Any]:
     """The same settings with the present names."""
     top = Section(values)
-    name = (top.text("algorithm_name") or top.text("algorithm") or "PPO").lower()
-    if name not in _ALGORITHMS:
-        raise SettingsError(f"algorithm: got '{name}'; expected one of {', '.join(_ALGORITHMS)}.")
+    original = top.text("algorithm_name") or top.text("algorithm") or "PPO"
+    name = algorithm_of(original)
     parameters, training = top.section("algorithm_parameters"), top.section("training")
     communication, network = top.section("communication"), top.section("network_architecture")
     _require_kind(top, name)
+    _check_switches(top)
+    waits = [top.raw(key) for key in ("timeout", "connection_timeout_seconds", "request_timeout_seconds")]
     longest = top.whole("max_traj_length", least=1)
     ours: dict[str, Any] = {
         "client_id": top.raw("client_id"),
         "server": communication.text("server_address") or top.text("train_server_address"),
-        "timeout": communication.raw("timeout", top.raw("timeout")),
+        "timeout": communication.raw("timeout", next((wait for wait in waits if wait is not None), None)),
         "send_frequency": communication.raw("send_frequency", top.raw("send_frequency")),
         "max_segment_length": longest,
         "seed": parameters.raw("seed", top.raw("seed")),
-        "network": _network(network),
-        **_spaces(top, parameters, name),
+        **_spaces(top, parameters, original),
     }
     if ours["send_frequency"] is not None:
         ours["send_interval"] = 1.0
-    algorithm, buffer = _parameters(parameters, training, name, longest or _DEFAULT_LENGTH)
-    ours |= {"algorithm": {"name": name, **algorithm}, "buffer": buffer or None}
+    found = translate_parameters((parameters, training), name, longest or _DEFAULT_LENGTH, ours.get("observation"))
+    ours |= {"algorithm": {"name": name, **found.algorithm}, "buffer": found.buffer or None}
+    ours["network"] = _network(network, found.hidden)
     # Settings that the original files did not have may be added to them: a token, an outbox, a cache.
     ours |= communication.rest() | top.rest()
     return {key: value for key, value in ours.items() if value is not None}
 
 
-def _parameters(
-    parameters: Section, training: Section, name: str, longest: int
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The parameters of the algorithm and of its buffer."""
-    trajectories = parameters.whole("traj_per_epoch", least=1) or training.whole("traj_per_epoch", least=1)
-    batch = training.whole("batch_size", parameters.whole("batch_size", least=1), least=1)
-    found: dict[str, Any] = {}
-    for part in (parameters, training):
-        for key, value in part.rest().items():
-            found[_RENAMED.get(key, key)] = value
-    for first, second in (("lr", "critic_lr"), ("epochs", "critic_epochs")):
-        if second in found and found[second] == found.get(first):
-            del found[second]
-    if batch is not None:
-        found["minibatch_size" if name in _ON_POLICY else "batch_size"] = batch
-    buffer: dict[str, Any] = {}
-    size = found.pop("buffer_size", None)
-    if trajectories is not None and name in _ON_POLICY:
-        found["episodes_per_update"] = trajectories
-        size = size or max(batch or 1, trajectories * longest)
-    if size is not None:
-        buffer["size"] = size
-    _require_known(name, found)
-    return found, buffer
-
-
-def _require_known(name: str, found: Mapping[str, Any]) -> None:
-    known = _KNOWN.get(name)
-    for key in found if known else ():
-        if known and key not in known:
-            words = [*known, *_RENAMED, "traj_per_epoch", "input_size", "act_dim", "buffer_size"]
-            raise SettingsError(
-                f"algorithm_parameters.{key}: {name.upper()} has no such parameter{did_you_mean(key, words)}. "
-                f"Known: {', '.join(sorted(words))}."
-            )
+def _check_switches(top: Section) -> None:
+    for name in ("enable_compression", "debug"):
+        if not isinstance(value := top.raw(name, False), bool):
+            raise SettingsError(f"{name}: got {shown(value)}; expected true or false.")
+    if "log_level" in top:
+        top.choice("log_level", _LEVELS, "")
 
 
 def _require_kind(top: Section, name: str) -> None:
-    kind = top.text("type")
+    kind = top.text("type", top.text("algorithm_type"))
     if kind is None:
         return
     plain = kind.lower().replace("-", "").replace("_", "")
-    expected = "onpolicy" if name in _ON_POLICY else "offpolicy"
+    expected = "onpolicy" if name in ON_POLICY else "offpolicy"
     if plain != expected:
         raise SettingsError(f"type: got '{kind}'; {name.upper()} is '{expected}'. Correct it or leave it out.")
 
 
-def _network(network: Section) -> dict[str, Any] | None:
-    sizes, activation = network.raw("hidden_sizes"), network.text("activation")
+def _network(network: Section, hidden: list[int] | None) -> dict[str, Any] | None:
+    sizes, activation = network.raw("hidden_sizes", hidden), network.text("activation")
     network.finish()
     body = {"type": "mlp", "hidden_dims": sizes, "activation": activation}
     body = {key: value for key, value in body.items() if value is not None}
     return {"actor": body, "critic": dict(body)} if len(body) > 1 else None
 
 
-def _spaces(top: Section, parameters: Section, name: str) -> dict[str, Any]:
+def _spaces(top: Section, parameters: Section, original: str) -> dict[str, Any]:
     size, count = (parameters.whole(key, top.whole(key, least=1), least=1) for key in ("input_size", "act_dim"))
     limit = parameters.number("act_limit", top.number("act_limit", 1.0)) or 1.0
     spaces: dict[str, Any] = {} if size is None else {"observation": size}
     if count is not None:
-        spaces["action"] = {"low": [-limit] * count, "high": [limit] * count} if name in _CONTINUOUS else count
+        name = original.lower()
+        is_vector = name == "ppo_continuous" or (name in CONTINUOUS and parameters.raw("discrete") is not True)
+        spaces["action"] = {"low": [-limit] * count, "high": [limit] * count} if is_vector else count
     return spaces

@@ -12,6 +12,7 @@ from rl4sys.config import Config, ConfigError, packaged_configs, parse, read
 from rl4sys.records import Durability
 from rl4sys.server.logs import LogFormat
 from rl4sys.server.options import DEFAULT_DATA, ServiceLimits, ServiceOptions
+from rl4sys.server.original_config import is_original_config, translate_config
 from rl4sys.server.service.offered_experiments import OfferedExperiments, read_offered_experiments
 from rl4sys.server.transport.grpc_server import DEFAULT_LISTEN, ServerOptions
 from rl4sys.server.workers.worker import WorkerKind
@@ -59,11 +60,15 @@ class ServerConfig(Config):
 
 
 def load_config(path: Path | None, given: Mapping[str, Any]) -> ServerConfig:
-    """The config of a file, overridden by the command line. Paths of the file are relative to it."""
+    """The config of a file, overridden by the command line. Paths of the file are relative to it.
+
+    The global config of the original RL4Sys is read as well.
+    """
     values: dict[str, Any] = {}
     if path is not None:
         loaded = read(path, (), (packaged_configs(), packaged_configs() / "servers"))
-        values = _complete(loaded.values, loaded.sources[-1].parent)
+        found = translate_config(loaded.values) if is_original_config(loaded.values) else loaded.values
+        values = _complete(found, loaded.sources[-1].parent)
     return parse(ServerConfig, {**values, **given}, path)
 
 

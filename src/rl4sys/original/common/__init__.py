@@ -1,0 +1,1 @@
+"""Actions and trajectories under their original paths."""

@@ -1,0 +1,1 @@
+"""Examples under their original paths."""

@@ -1,0 +1,1 @@
+"""Lunar Lander as a client of a training server."""

@@ -1,0 +1,1 @@
+"""The training server under its original path."""
