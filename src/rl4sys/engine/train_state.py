@@ -160,6 +160,20 @@ class TrainState:
                 parameters.set(f"{name}.mean", torch.from_numpy(mean))
                 parameters.set(f"{name}.scale", torch.from_numpy(scale))
 
+    def standardization(self) -> dict[str, tuple[Array, Array]]:
+        """The mean and 1 / standard deviation of each observation that the policy standardizes."""
+        views = {name: view.detach().cpu().numpy().copy() for name, view in self._acting.views.items()}
+        statistics = [op.tensors for op in self.policies.explore.program.ops if op.kind == "standardize"]
+        return {mean.removesuffix(".mean"): (views[mean], views[scale]) for mean, scale in statistics}
+
+    def install(self, flat: Array) -> None:
+        """Act with these weights: the acting network takes them and its target, too; its optimizer starts over."""
+        name, optimizer = next(iter(self.optimizers.items()))
+        for owner, parameters in self.parameters():
+            if owner in (name, f"{name}.target"):
+                parameters.flat[: len(flat)].copy_(torch.from_numpy(np.array(flat)))
+        optimizer.start_over()
+
     def parameters(self) -> Iterator[tuple[str, Parameters]]:
         """All parameters by the name of their network; those of targets end in `.target`."""
         for name, optimizer in self.optimizers.items():

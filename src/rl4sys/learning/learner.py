@@ -159,6 +159,35 @@ class Learner:
         self.skips.in_row = 0
         self.store.publish(self.algorithm.train_state.policy_weights())
 
+    def warm_start(self, state: State) -> None:
+        """Continue from the weights, optimizers and statistics of another learner; steps and experience stay.
+
+        Statistics that only one of the two has are left out. Publishes a version.
+        """
+        self.algorithm.train_state.restore(state["algorithm"])
+        self._advance()
+        if self._observations is not None and state["observations"] is not None:
+            self._observations.restore(state["observations"])
+        if self._rewards is not None and state["rewards"] is not None:
+            self._rewards.restore(state["rewards"])
+        self.skips.in_row = 0
+        self.store.publish(self.algorithm.train_state.policy_weights())
+
+    def install(self, weights: Array, steps: int) -> None:
+        """Act with the weights of a policy that was trained for `steps` steps. Publishes a version.
+
+        Critics, other networks and experience stay. The statistics of observations are those of the policy.
+        """
+        state = self.algorithm.train_state
+        state.install(weights)
+        if self._observations is not None:
+            self._observations.install(state.standardization(), steps)
+            for name, (mean, scale) in self._observations.standardization().items():
+                state.standardize(name, mean, scale)
+        self._advance()
+        self.skips.in_row = 0
+        self.store.publish(state.policy_weights())
+
     def state(self) -> State:
         """Everything that later versions depend on, but for the rows of a replay buffer."""
         return {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -74,6 +74,13 @@ class ObservationStatistics:
             )
             for name, moments in self._moments.items()
         }
+
+    def install(self, standardization: Mapping[str, tuple[Array, Array]], count: int) -> None:
+        """Continue from the mean and 1 / standard deviation that `count` observations had."""
+        for name, (mean, scale) in standardization.items():
+            rows = max(2, count)
+            variance = np.maximum(0.0, 1.0 / np.square(scale.astype(np.float64)) - _EPSILON)
+            self._moments[name].restore({"count": rows, "mean": mean.astype(np.float64), "squares": variance * rows})
 
     def state(self) -> State:
         """The statistics by name."""

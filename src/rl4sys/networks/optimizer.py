@@ -200,6 +200,12 @@ class Optimizer:
         _log.info("compiled %s in %.1f s", getattr(loss, "__name__", "a loss"), time.perf_counter() - began)
         return found
 
+    def start_over(self) -> None:
+        """Forget steps and moments: the parameters were replaced."""
+        self.steps = 0
+        self._first.zero_()
+        self._second.zero_()
+
     def state(self) -> State:
         """Parameters, step counter and both moments."""
         return {

@@ -39,6 +39,22 @@ class Ready:
     """Age in seconds of the checkpoint that it was restored from; None without one."""
     progress: LearnerProgress | None = None
     """What it had learned before this start."""
+    settings: str = ""
+    """The config with the changes of operators, in canonical form; empty if there were none."""
+    is_frozen: bool = False
+    """Whether an operator ordered it not to learn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commanded:
+    """The command of an operator was folded: every record below `position` is."""
+
+    position: int
+    problem: str
+    """Why it was refused; empty if it was carried out."""
+    settings: str
+    """The config afterwards, in canonical form."""
+    is_frozen: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +133,36 @@ class Logged:
 
 
 Event: TypeAlias = (
-    Ready | Sized | Published | LearnerProgress | Saved | Refused | Held | Failed | Stopped | Resolved | Logged
+    Ready
+    | Commanded
+    | Sized
+    | Published
+    | LearnerProgress
+    | Saved
+    | Refused
+    | Held
+    | Failed
+    | Stopped
+    | Resolved
+    | Logged
 )
 
 _KINDS: dict[str, type[Event]] = {
     kind.__name__: kind
-    for kind in (Ready, Sized, Published, LearnerProgress, Saved, Refused, Held, Failed, Stopped, Resolved, Logged)
+    for kind in (
+        Ready,
+        Commanded,
+        Sized,
+        Published,
+        LearnerProgress,
+        Saved,
+        Refused,
+        Held,
+        Failed,
+        Stopped,
+        Resolved,
+        Logged,
+    )
 }
 
 

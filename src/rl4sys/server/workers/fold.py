@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 import time
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,10 +18,18 @@ from rl4sys.learning import choose_device
 from rl4sys.records import Record
 from rl4sys.seeding import Seeds
 from rl4sys.server.learners.held_data import require_whole
+from rl4sys.server.learners.learner_commands import CommandKind, LearnerCommand, decode_record
 from rl4sys.server.learners.learner_setup import LearnerSetup, is_learner
-from rl4sys.server.learners.stored_segments import StoredSegment
 from rl4sys.server.workers.curves import Curves
-from rl4sys.server.workers.events import Event, LearnerProgress, Published, Ready, Saved
+from rl4sys.server.workers.events import Commanded, Event, LearnerProgress, Published, Ready, Saved
+from rl4sys.server.workers.folded_commands import (
+    REFUSALS,
+    changed_config,
+    install,
+    rebuilt,
+    require_compatible,
+    warm_start,
+)
 from rl4sys.server.workers.learner_config import build_learner, canonical, resolve
 from rl4sys.state import State, require
 from rl4sys.wire import SegmentFormat, decode_checked_segment
@@ -54,7 +63,7 @@ class Fold:
         require_whole(directory, committed)
         self._directory = directory
         self._setup = LearnerSetup.read(directory)
-        self._config = resolve(self._setup.algorithm, self._setup.parameters)
+        self._original = self._config = resolve(self._setup.algorithm, self._setup.parameters)
         self._device = choose_device(self._config.device, allow_fallback=True)
         self.learner = build_learner(
             self._config, self._setup, self._device, directory / "scratch", is_new=not committed
@@ -65,6 +74,9 @@ class Fold:
         self._form = SegmentFormat.of(self.learner.algorithm.policies.explore)
         self._episodes = EpisodeReturns()
         self._unknown_version = 0
+        self._is_frozen = False
+        self._unused: Counter[str] = Counter()
+        """Steps that were not learned from, because of an operator or of who decided."""
         self._metrics: dict[str, float] = {}
         self._checkpoints = Checkpoints(directory / "checkpoints", _KEPT_CHECKPOINTS, _ADVICE)
         self._saved_at: int | None = None
@@ -77,7 +89,9 @@ class Fold:
         newest = self.learner.store.newest
         return Ready(
             policy=self.learner.algorithm.policies.explore.to_json(),
-            config=canonical(self._config),
+            config=canonical(self._original),
+            settings=canonical(self._config),
+            is_frozen=self._is_frozen,
             noise_seed=Seeds(self._config.seed).integer("decisions"),
             version=newest.number,
             position=self.position,
@@ -94,13 +108,19 @@ class Fold:
 
     def take(self, record: Record) -> None:
         """Learn from one record, publish a new version if there is one, and save when it is due."""
-        stored = StoredSegment.decode(record.payload)
+        stored = decode_record(record.payload)
+        if isinstance(stored, LearnerCommand):
+            self._obey(stored, record.number + 1)
+            return
         # The serving process accepted it, and the log has checked its CRC.
         segment = decode_checked_segment(self._form, stored.segment, client=stored.client)
         before = self.learner.steps
         if segment.policy_version > self.learner.store.latest:
             # The host accepts it while unfolded records may still produce versions.
             self._unknown_version += segment.steps
+        elif self._is_frozen:
+            self._unused["frozen"] += segment.steps
+            self._episodes.note(segment)
         else:
             self._learn(segment)
         self.position = record.number + 1
@@ -113,7 +133,7 @@ class Fold:
     def progress(self) -> LearnerProgress:
         """The present progress."""
         counts = self.learner.buffer.counts
-        unused = {"too_old": counts.get("too_old", 0), "unknown_version": self._unknown_version}
+        unused = {"too_old": counts.get("too_old", 0), "unknown_version": self._unknown_version, **self._unused}
         return LearnerProgress(
             position=self.position,
             steps=self.learner.steps - unused["too_old"],
@@ -134,6 +154,9 @@ class Fold:
             "episodes": self._episodes.state(),
             "unknown_version": self._unknown_version,
         }
+        if self._config != self._original or self._is_frozen or self._unused:
+            settings = canonical(self._config)
+            state["commands"] = {"settings": settings, "is_frozen": self._is_frozen, "unused": dict(self._unused)}
         failpoint("before save")
         if not is_learner(self._directory):
             raise FileNotFoundError(f"{self._directory} was removed while the learner was running")
@@ -160,6 +183,35 @@ class Fold:
             # The log has everything a checkpoint would have: without one, only the next start is slower.
             _log.warning("Learner %s could not be saved, and continues: %s", self._setup.learner, error)
 
+    def _obey(self, command: LearnerCommand, position: int) -> None:
+        """Carry out a command. One that does not fit is refused every time that the log is folded."""
+        version, problem = self.learner.store.latest, ""
+        failpoint("before command")
+        try:
+            self._carry_out(command)
+        except REFUSALS as error:
+            problem = str(error)
+            _log.warning("Learner %s cannot %s: %s", self._setup.learner, command.kind, error)
+        self.position = position
+        failpoint("after command")
+        self._send_newer_than(version)
+        self._send(Commanded(position, problem, canonical(self._config), self._is_frozen))
+
+    def _carry_out(self, command: LearnerCommand) -> None:
+        match command.kind:
+            case CommandKind.SET:
+                after = changed_config(self._config, command.values)
+                require_compatible(self._setup, self._config, after)
+                scratch = self._directory / "scratch"
+                self.learner = rebuilt(self.learner, self._setup, self._config, after, scratch)
+                self._config = after
+            case CommandKind.FREEZE | CommandKind.UNFREEZE:
+                self._is_frozen = command.kind is CommandKind.FREEZE
+            case CommandKind.INSTALL:
+                install(self.learner, command)
+            case CommandKind.WARM_START:
+                warm_start(self.learner, self._setup, self._config, command)
+
     def _learn(self, segment: Segment) -> None:
         version = self.learner.store.latest
         failpoint("before learn")
@@ -168,6 +220,9 @@ class Fold:
         self._episodes.note(segment)
         if metrics:
             self._metrics = {name: float(value) for name, value in metrics.items() if math.isfinite(value)}
+        self._send_newer_than(version)
+
+    def _send_newer_than(self, version: int) -> None:
         newest = self.learner.store.newest
         if newest.number > version:
             self._send(Published(newest.number, newest.blob.tobytes()))
@@ -182,8 +237,12 @@ class Fold:
             except NoCheckpoint as error:
                 _log.warning("Learner %s skips a damaged checkpoint: %s", self._setup.learner, error)
                 continue
-            require(loaded.state, "position", "learner", "episodes", "unknown_version")
+            # Only learners that an operator has changed have the last one.
+            state = {"commands": None, **loaded.state}
+            require(state, "position", "learner", "episodes", "unknown_version", "commands")
             failpoint("before restore")
+            if state["commands"] is not None:
+                self._restore_commands(state["commands"])
             if is_earlier(loaded.state["learner"]["algorithm"]):
                 _log.warning(
                     "Learner %s was saved by a version before 0.2: it continues, but not bit for bit.",
@@ -199,6 +258,17 @@ class Fold:
             self._checkpoint_age = max(0.0, self._wall_clock() - self._checkpoints.written(step))
             failpoint("after restore")
             return
+
+    def _restore_commands(self, state: State) -> None:
+        """Continue with the settings that commands had given the learner."""
+        require(state, "settings", "is_frozen", "unused")
+        self._is_frozen, self._unused = bool(state["is_frozen"]), Counter(state["unused"])
+        settings = resolve(self._setup.algorithm, json.loads(state["settings"]))
+        if settings != self._config:
+            self._config = settings
+            self._device = choose_device(settings.device, allow_fallback=True)
+            scratch = self._directory / "scratch"
+            self.learner = build_learner(settings, self._setup, self._device, scratch, is_new=False)
 
     def _replay(self) -> ReplayRows | None:
         buffer = self.learner.buffer

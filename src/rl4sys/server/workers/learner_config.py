@@ -112,7 +112,15 @@ def build_learner(
     A replay buffer on disk is kept in `scratch`. One that does not fit is refused if the learner `is_new`.
     """
     _require_affordable(config, setup)
-    assembly = LearnerAssembly(
+    assembly = learner_assembly(config, device)
+    algorithm = assembly.build_algorithm(setup.observation, setup.action)
+    _check_replay(config, config.buffer.cost(algorithm.policies.explore.segment_schema()), scratch, is_new=is_new)
+    return assembly.build_learner(algorithm, BufferContext(setup.observation, scratch))
+
+
+def learner_assembly(config: LearnerConfig, device: torch.device) -> LearnerAssembly:
+    """The parts of a learner, to be put together."""
+    return LearnerAssembly(
         algorithm=config.algorithm,
         network=config.network,
         buffer=config.buffer,
@@ -121,9 +129,6 @@ def build_learner(
         normalize_obs=config.normalize_obs,
         normalize_reward=config.normalize_reward,
     )
-    algorithm = assembly.build_algorithm(setup.observation, setup.action)
-    _check_replay(config, config.buffer.cost(algorithm.policies.explore.segment_schema()), scratch, is_new=is_new)
-    return assembly.build_learner(algorithm, BufferContext(setup.observation, scratch))
 
 
 def _check_replay(config: LearnerConfig, cost: ReplayCost | None, scratch: Path, *, is_new: bool) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from rl4sys.records import Files
+from rl4sys.server.learners.learner_commands import LearnerCommand
 from rl4sys.server.learners.operator_orders import OperatorOrders
 from rl4sys.server.logs import level, log_again
 from rl4sys.server.workers.events import Event, Failed, Held, Logged, Refused, Resolved, Stopped, read_event
@@ -20,6 +21,7 @@ from rl4sys.server.workers.learner_limits import NO_OPTIONS, WorkerOptions
 
 WorkerKind = Literal["processes", "threads"]
 _RESOLVE_SECONDS = 10.0
+_CHECK_SECONDS = 60.0
 
 
 class Worker(Protocol):
@@ -37,6 +39,9 @@ class Worker(Protocol):
 
     def resolve(self, algorithm: str, parameters: Mapping[str, Any]) -> Resolved:
         """The canonical form of a config, or what is wrong with it."""
+
+    def check(self, settings: str, command: LearnerCommand) -> Resolved:
+        """The settings after a command, in canonical form, or why it is refused. Nothing is changed."""
 
     def pause(self, is_paused: bool) -> None:
         """Ask it to stop folding, or to continue."""
@@ -59,6 +64,7 @@ class ThreadWorker:
         from rl4sys.server.workers.worker_main import WorkerControl, work
 
         load_learner_plugins(options.plugins)
+        self._directory = directory
         self._control = WorkerControl(is_paused=OperatorOrders(directory).is_paused)
         self._thread = threading.Thread(
             target=work,
@@ -91,6 +97,15 @@ class ThreadWorker:
         except ConfigError as error:
             return Resolved(0, "", str(error))
 
+    def check(self, settings: str, command: LearnerCommand) -> Resolved:
+        """Check it here."""
+        from rl4sys.server.workers.folded_commands import REFUSALS, check
+
+        try:
+            return Resolved(0, check(self._directory, settings, command), "")
+        except REFUSALS as error:
+            return Resolved(0, "", str(error))
+
     def pause(self, is_paused: bool) -> None:
         """Ask the thread to stop folding, or to continue."""
         self._control.pause(is_paused)
@@ -115,7 +130,7 @@ class ProcessWorker:
         listen: Callable[[Event], None],
         options: WorkerOptions = NO_OPTIONS,
     ) -> None:
-        self._listen, self._learner = listen, directory.name
+        self._listen, self._learner, self._directory = listen, directory.name, directory
         request_end, requests = os.pipe()
         events, event_end = os.pipe()
         try:
@@ -156,6 +171,19 @@ class ProcessWorker:
 
     def resolve(self, algorithm: str, parameters: Mapping[str, Any]) -> Resolved:
         """Ask the process, which has the algorithms."""
+        return self._ask({"algorithm": algorithm, "parameters": parameters}, _RESOLVE_SECONDS)
+
+    def check(self, settings: str, command: LearnerCommand) -> Resolved:
+        """Ask the process, which has the algorithms. Large commands go through a file."""
+        file = self._directory / "scratch" / "command"
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(command.encode())
+        try:
+            return self._ask({"check": str(file), "settings": settings}, _CHECK_SECONDS)
+        finally:
+            file.unlink(missing_ok=True)
+
+    def _ask(self, question: Mapping[str, Any], seconds: float) -> Resolved:
         number = next(self._questions)
         answer: Future[Resolved] = Future()
         with self._answering:
@@ -163,8 +191,8 @@ class ProcessWorker:
                 raise self._ended
             self._answers[number] = answer
         try:
-            self._send({"resolve": number, "algorithm": algorithm, "parameters": parameters})
-            return answer.result(_RESOLVE_SECONDS)
+            self._send({"resolve": number, **question})
+            return answer.result(seconds)
         except TimeoutError as error:
             raise RuntimeError(f"The worker of learner '{self._learner}' is busy.") from error
         finally:

@@ -29,11 +29,13 @@ from rl4sys.networks import is_out_of_memory
 from rl4sys.records import Files, RecordReader, RecordsDamaged, RecordsGone
 from rl4sys.replay import UnsuitableBuffer
 from rl4sys.server.learners.held_data import DataHeld, ways_out
+from rl4sys.server.learners.learner_commands import LearnerCommand
 from rl4sys.server.learners.learner_setup import LearnerSetup
 from rl4sys.server.learners.operator_orders import OperatorOrders
 from rl4sys.server.logs import send_logs_to_host, working_for
 from rl4sys.server.workers.events import Event, Failed, Held, Refused, Resolved, Sized, Stopped, write_event
 from rl4sys.server.workers.fold import Fold
+from rl4sys.server.workers.folded_commands import REFUSALS, check
 from rl4sys.server.workers.learner_config import canonical, load_learner_plugins, resolve
 from rl4sys.server.workers.learner_limits import NO_OPTIONS, Limit, LimitExceeded, WorkerOptions
 from rl4sys.server.workers.limit_check import learner_cost, limit_memory, require_within
@@ -128,7 +130,7 @@ def main(requests: int, events: int, directory: Path, log_level: int, options: W
         send(Failed(str(error), 0))
         return
     incoming = os.fdopen(requests, "r")
-    threading.Thread(target=_obey, args=(incoming, control, send), name="requests", daemon=True).start()
+    threading.Thread(target=_obey, args=(directory, incoming, control, send), name="requests", daemon=True).start()
     work(directory, None, control, send, options)
 
 
@@ -238,7 +240,7 @@ def _alone(path: Path, control: WorkerControl, clock: Callable[[], float] = time
         yield
 
 
-def _obey(incoming: IO[str], control: WorkerControl, send: Callable[[Event], None]) -> None:
+def _obey(directory: Path, incoming: IO[str], control: WorkerControl, send: Callable[[Event], None]) -> None:
     """Carry out the host's requests until its end of the pipe closes."""
     for line in incoming:
         match json.loads(line):
@@ -252,8 +254,19 @@ def _obey(incoming: IO[str], control: WorkerControl, send: Callable[[Event], Non
                 control.pause(is_paused)
             case {"resolve": number, "algorithm": algorithm, "parameters": parameters}:
                 send(_resolved(number, algorithm, parameters))
+            case {"resolve": number, "check": file, "settings": settings}:
+                send(_checked(number, directory, settings, Path(file)))
     if not control.is_stopping():
         os._exit(_HOST_IS_GONE)
+
+
+def _checked(number: int, directory: Path, settings: str, file: Path) -> Resolved:
+    try:
+        return Resolved(number, check(directory, settings, LearnerCommand.decode(file.read_bytes())), "")
+    except REFUSALS as error:
+        return Resolved(number, "", str(error))
+    except OSError as error:
+        return Resolved(number, "", f"The command could not be read by the worker: {error}")
 
 
 def _resolved(number: int, algorithm: str, parameters: dict[str, object]) -> Resolved:
