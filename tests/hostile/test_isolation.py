@@ -15,7 +15,7 @@ from tests.server.clients import ScriptedClient, eventually, join_request, synth
 from rl4sys.learning import MAX_SKIPPED_IN_ROW
 from rl4sys.records import Durability
 from rl4sys.server import InProcessTransport, ServiceLimits, ServiceOptions, TrainingService
-from rl4sys.server.learners.hosted_learner import Condition
+from rl4sys.server.learners.condition import Condition
 from rl4sys.wire import encode_segment
 from rl4sys.wire.calls import CallFailed
 

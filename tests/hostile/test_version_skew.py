@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
 import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from tests.server.clients import ScriptedClient, eventually, join_request
 from rl4sys.checkpoints import files as checkpoint_files
 from rl4sys.client import ConnectError
 from rl4sys.server import InProcessTransport, ServiceOptions, TrainingService
+from rl4sys.server.learners.condition import Condition
 from rl4sys.wire import Failure, FailureReason, Question, RefusalReason, encode_question
 from rl4sys.wire.calls import CallFailed, Code
 from rl4sys.wire.generated import training_pb2
@@ -125,6 +127,18 @@ def problem_of(directory: Path) -> str:
     return str(failed)
 
 
+def held_problem(directory: Path) -> str:
+    """The problem of a learner that is held: it is still served, as other learners are."""
+    with TrainingService(directory.parents[1], THREADS) as service:
+        transport = InProcessTransport(service)
+        held = service._learners.find("a")
+        assert held is not None
+        eventually(lambda: held.condition is Condition.HELD)
+        for name in "ab":
+            assert ScriptedClient(transport, join_request(name)).weights().size > 0
+        return held.problem
+
+
 def test_a_setup_of_a_newer_format_is_refused_by_name(learner: Path) -> None:
     setup = json.loads((learner / "setup.json").read_text())
     (learner / "setup.json").write_text(json.dumps(setup | {"format": 9}))
@@ -140,7 +154,9 @@ def test_a_log_of_a_newer_format_is_refused_by_name_and_not_changed(learner: Pat
     head = struct.pack("<8sIQ", data[:8], 9, 0)
     newer = head + struct.pack("<I", crc32(head)) + data[len(head) + 4 :]
     file.write_bytes(newer)
-    problem = problem_of(learner)
+    # A checkpoint that covers the whole log would be enough.
+    shutil.rmtree(learner / "checkpoints")
+    problem = held_problem(learner)
     assert "format 9" in problem
     assert "format 1" in problem
     assert file.read_bytes() == newer
@@ -173,7 +189,7 @@ def test_a_newer_checkpoint_without_its_log_is_never_overwritten(
     assert not (learner / "log" / f"{0:020d}.records").exists()
     _reseal(learner)
     with caplog.at_level(logging.WARNING):
-        problem = problem_of(learner)
+        problem = held_problem(learner)
     assert "no longer has record 0" in problem
     assert "format 9 is not 1; resume with the version that wrote it" in caplog.text
 

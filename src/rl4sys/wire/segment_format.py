@@ -22,8 +22,12 @@ class SegmentFormat:
     schema: SegmentSchema
     choices: tuple[int, ...] = ()
     """How many choices each part of an action has; empty where actions are real numbers."""
+    lineage: str = ""
+    """The lineage of the learner, on a server: experience of another history gets another hash, and is refused."""
     hash: bytes = field(init=False, compare=False)
-    """SHA-256 of the canonical text: it differs if anything in the schema does."""
+    """SHA-256 of the canonical text: it differs if anything in the schema or the lineage does."""
+    schema_hash: bytes = field(init=False, compare=False)
+    """The same without the lineage."""
     observation: tuple[Column, ...] = field(init=False, repr=False, compare=False)
     action: Column = field(init=False, repr=False, compare=False)
     reward: Column = field(init=False, repr=False, compare=False)
@@ -34,7 +38,8 @@ class SegmentFormat:
 
     def __post_init__(self) -> None:
         prepare, schema = object.__setattr__, self.schema
-        prepare(self, "hash", hashlib.sha256(self._canonical().encode()).digest())
+        prepare(self, "hash", hashlib.sha256(self._canonical(self.lineage).encode()).digest())
+        prepare(self, "schema_hash", hashlib.sha256(self._canonical("").encode()).digest())
         prepare(self, "observation", _columns("observation", schema.observation))
         prepare(self, "action", Column("action", schema.action, self.choices))
         prepare(self, "reward", Column("reward", _REWARD))
@@ -43,9 +48,9 @@ class SegmentFormat:
         prepare(self, "columns", len(self.observation) + 2 + len(self.extras) + len(self.carry))
 
     @classmethod
-    def of(cls, spec: PolicySpec) -> SegmentFormat:
+    def of(cls, spec: PolicySpec, lineage: str = "") -> SegmentFormat:
         """The format of the segments that this policy produces."""
-        return cls(spec.segment_schema(), _choices(spec.action))
+        return cls(spec.segment_schema(), _choices(spec.action), lineage)
 
     def to_message(self) -> experience_pb2.SegmentSchema:
         """The message for JoinReply."""
@@ -69,12 +74,13 @@ class SegmentFormat:
         )
         return cls(schema, tuple(message.choices))
 
-    def _canonical(self) -> str:
-        """JSON without spaces: arrays as [name, dtype, shape], in the order of their columns."""
+    def _canonical(self, lineage: str) -> str:
+        """JSON without spaces: arrays as [name, dtype, shape], in the order of their columns; a lineage last."""
         schema = self.schema
         groups = (schema.observation, (schema.action,), schema.extras, schema.carry)
         arrays = [[[spec.name, spec.dtype, spec.shape] for spec in group] for group in groups]
-        return json.dumps(["rl4sys.v1.SegmentSchema", *arrays, self.choices], separators=(",", ":"))
+        last = [lineage] if lineage else []
+        return json.dumps(["rl4sys.v1.SegmentSchema", *arrays, self.choices, *last], separators=(",", ":"))
 
 
 def _columns(group: str, specs: tuple[ArraySpec, ...]) -> tuple[Column, ...]:

@@ -72,7 +72,7 @@ def test_a_client_that_returns_in_time_gets_the_learner_for_good(
         with pytest.raises(CallFailed, match="Join again"):
             service.join(join_request("a"))
         gate.open.set()
-        eventually(lambda: service._learners.all()[0].store is not None)
+        eventually(lambda: service._learners.all()[0].newest is not None)
         service.join(join_request("a"))
         now[0] = 1_000.0
         service._learners.tidy()

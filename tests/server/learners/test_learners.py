@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -45,11 +46,13 @@ class Gate:
 
 @pytest.fixture
 def learned(serve: Serve, tmp_path: Path) -> Path:
-    """A data directory with six learners."""
+    """A data directory with six learners, which have no archive of versions, like those of version 0.2."""
     transport = serve()
     for name in "abcdef":
         ScriptedClient(transport, join_request(name)).push([0])
     transport._service.drain()
+    for name in "abcdef":
+        shutil.rmtree(tmp_path / "data" / "learners" / name / "versions")
     return tmp_path / "data"
 
 

@@ -36,6 +36,7 @@ def test_a_learner_stays_paused_when_the_server_restarts(serve: Serve) -> None:
     Operator(client.transport).manage("a", "pause")
     client.push(range(8))
     client = ScriptedClient(serve(), join_request("a"))
+    eventually(lambda: learner_status(client).state != status_pb2.LEARNER_STATE_STARTING)
     status = learner_status(client)
     assert (status.state, status.version, status.queued_segments) == (status_pb2.LEARNER_STATE_PAUSED, 0, 8)
     Operator(client.transport).manage("a", "resume")

@@ -9,7 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.server.clients import DDPG, SMALL, ScriptedClient, action_of, eventually, join_request, synthetic_segment
+from tests.server.clients import (
+    DDPG,
+    SMALL,
+    ScriptedClient,
+    action_of,
+    eventually,
+    join_request,
+    synthetic_segment,
+)
 
 from rl4sys.experience import ArraySpec, Segment
 from rl4sys.learning import Learner
@@ -105,4 +113,4 @@ def test_an_existing_learner_continues_though_memory_is_short(
     push(client, range(1))
     monkeypatch.setattr(AvailableSpace, "at", lambda directory: AvailableSpace(memory=10, disk=10**9))
     assert ScriptedClient(serve(), request(goal_reward=DISTANCE)).joined.learner == "a"
-    assert "It continues all the same, since the learner exists already." in caplog.text
+    eventually(lambda: "It continues all the same, since the learner exists already." in caplog.text)

@@ -67,6 +67,14 @@ class Session:
         """The learner that it trains."""
         return self.activity.learner
 
+    def require_lineage(self) -> None:
+        """Raise if the learner has begun another lineage since the client joined."""
+        if self.form.lineage != self.learner.lineage.id:
+            raise precondition(
+                FailureReason.UNKNOWN_SESSION,
+                f"The learner '{self.learner.name}' has begun another lineage. Join again, then repeat.",
+            )
+
 
 class Sessions:
     """A bounded number of sessions; the least recently used is dropped, and its client joins again.
@@ -113,6 +121,7 @@ class Sessions:
             if not (caller.may_use(session.client) and caller.may_join(session.policy_id)):
                 # Without naming the client that it belongs to.
                 raise CallFailed(Code.PERMISSION_DENIED, "This token may not use this session. Join with it first.")
+            session.require_lineage()
             self._sessions.move_to_end(id)
             if session.token:
                 self._of_token[session.token].move_to_end(id)

@@ -2,63 +2,42 @@
 
 from __future__ import annotations
 
-import enum
-import itertools
+import hashlib
 import logging
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from rl4sys.failpoints import failpoint
 from rl4sys.policy import PolicySpec
+from rl4sys.server.learners.change_notice import ChangeNotice
+from rl4sys.server.learners.condition import Condition
 from rl4sys.server.learners.inbox import Inbox
 from rl4sys.server.learners.learner_budget import LearnerBudget
-from rl4sys.server.learners.learner_setup import LearnerSetup
+from rl4sys.server.learners.learner_setup import LearnerSetup, SetupDamaged
+from rl4sys.server.learners.lineage import Lineage, OtherLineages
 from rl4sys.server.learners.operator_orders import ClientOrder, OperatorOrders
+from rl4sys.server.learners.published_versions import PublishedVersions
+from rl4sys.server.learners.supervised_worker import SupervisedWorker
+from rl4sys.server.learners.version_archive import PolicyDescription, VersionArchive
 from rl4sys.server.learners.worker_starts import RestartBackoff, StartQueue
 from rl4sys.server.options import ServiceOptions
-from rl4sys.server.workers.events import (
-    Event,
-    Failed,
-    Held,
-    LearnerProgress,
-    Published,
-    Ready,
-    Refused,
-    Resolved,
-    Saved,
-    Sized,
-    Stopped,
-)
+from rl4sys.server.workers.events import Event, LearnerProgress, Published, Ready, Refused, Resolved, Saved, Sized
 from rl4sys.server.workers.fork_server import ForkServer
 from rl4sys.server.workers.learner_limits import LearnerCost
 from rl4sys.server.workers.worker import ProcessWorker, ThreadWorker, Worker
-from rl4sys.weights import ModelStore, Patch, VersionGone
+from rl4sys.weights import Patch, Version
 from rl4sys.wire import SegmentFormat
 
 _log = logging.getLogger(__name__)
 
-_KEPT_PATCHES = 32
-
-
-class Condition(enum.Enum):
-    """The condition of a learner."""
-
-    STARTING = enum.auto()
-    RUNNING = enum.auto()
-    REFUSED = enum.auto()
-    FAILED = enum.auto()
-    HELD = enum.auto()
-    """Its data are damaged or incomplete, and an operator has to decide."""
-    STOPPED = enum.auto()
+_ARCHIVE_SECONDS = 2.0
+"""How long closing waits for the last version to be archived."""
 
 
 class HostedLearner:
-    """Keeps a worker running over a log. Workers are replaced after failures; inbox, policy and versions stay."""
+    """Keeps a worker running over a log. Workers come and go; inbox, policy and versions stay, and need none."""
 
     def __init__(
         self,
@@ -69,42 +48,50 @@ class HostedLearner:
         fork_server: ForkServer,
         budget: LearnerBudget,
     ) -> None:
+        """Serve from the archive of versions at once; the worker starts in its turn."""
         self.setup = LearnerSetup.read(directory)
         self.orders = OperatorOrders(directory)
-        self.inbox = Inbox(directory, options.limits, options.durability, self._nudge, clock, options.files)
-        self.condition = Condition.STARTING
-        self.problem = ""
-        """The cause of the last failure; empty if there was none."""
+        self.lineage = Lineage.read(directory)
+        self.other_lineages = OtherLineages()
         self.is_over_limit = False
         """Whether it was refused because of a limit."""
-        self.restarts = RestartBackoff(first_seconds=options.restart_seconds)
         self.progress: LearnerProgress | None = None
         self.saved_at: float | None = None
         self.config = ""
-        """The config in canonical form, once the worker was ready."""
+        """The config in canonical form, once it is known."""
         self.device = ""
         """The torch device of the worker, once it was ready."""
         self.noise_seed = 0
         self.policy: PolicySpec | None = None
+        self.exploit: PolicySpec | None = None
         self.form: SegmentFormat | None = None
-        self.store: ModelStore | None = None
-        self._directory, self._workers, self._clock = directory, options.workers, clock
+        self._directory, self._options, self._clock = directory, options, clock
         self._budget, self._fork_server = budget, fork_server
-        self._changed = threading.Condition()
-        self._listeners: dict[int, Callable[[], None]] = {}
-        self._listener_ids = itertools.count()
-        self._closing = False
-        self._patching = threading.Lock()
-        self._patches: OrderedDict[tuple[int | None, int], Patch] = OrderedDict()
-        self._timer: threading.Timer | None = None
-        self._worker: Worker | None = None
-        self._start_queue, self._has_slot = start_queue, False
-        self.is_in_line = not self.inbox.held
-        """Whether its worker waits in the start queue."""
+        self._notice = ChangeNotice()
+        self._reached: int | None = None
+        """The version that the worker has reached; None before it is ready."""
+        self._refold_end = 0
+        """Records below this were stored before the worker was ready."""
+        self._mismatch = ""
+        self._is_unreachable = False
+        self.inbox = Inbox(directory, options.limits, options.durability, self._nudge, clock, options.files)
+        try:
+            self.versions = self._open_versions()
+        except BaseException:
+            self.inbox.close()
+            raise
+        self.worker = SupervisedWorker(
+            self.name,
+            self._new_worker,
+            self._receive,
+            self.announce,
+            start_queue,
+            RestartBackoff(clock, options.restart_seconds),
+        )
         if self.inbox.held:
-            self._hold(self.inbox.held)
+            self.worker.suspend(Condition.HELD, self.inbox.held)
         else:
-            start_queue.enter(self._start)
+            self.worker.start()
 
     @property
     def name(self) -> str:
@@ -112,87 +99,92 @@ class HostedLearner:
         return self.setup.learner
 
     @property
+    def condition(self) -> Condition:
+        """What becomes of its worker."""
+        return self.worker.condition
+
+    @property
+    def problem(self) -> str:
+        """What an operator should know: the last failure, and what is wrong at present; empty if nothing is."""
+        parts = (self.worker.problem, self.versions.problem, self._mismatch, self._lineage_problem())
+        return " ".join(part for part in parts if part)
+
+    @property
     def process(self) -> int | None:
         """The worker's process id, if it has one."""
-        worker = self._worker
-        return worker.process if worker is not None else None
+        return self.worker.process
+
+    @property
+    def newest(self) -> Version | None:
+        """The newest version that clients may have; None before there is any."""
+        return self.versions.newest
 
     @property
     def version(self) -> int:
-        """The newest version; 0 before there is any."""
-        return self.store.latest if self.store is not None else 0
+        """Its number; 0 before there is any."""
+        newest = self.versions.newest
+        return newest.number if newest is not None else 0
+
+    @property
+    def known_version(self) -> int:
+        """The greatest version that a client can have, as far as is known: unfolded records may repeat old ones."""
+        return max(self.versions.highest, 0) + self.inbox.unfolded
+
+    @property
+    def refolded_version(self) -> int | None:
+        """The version that the worker has reached while it folds its log again; None when it has caught up."""
+        reached = self._reached
+        return reached if reached is not None and reached < self.versions.highest else None
 
     def patch(self, have: int | None, want: int | None) -> Patch:
-        """The patch from one version to another, cached because many clients of a learner ask for the same one."""
-        store = self.store
-        if store is None:
-            raise VersionGone(f"The learner '{self.name}' has no version yet.")
-        key = (have, store.latest if want is None else want)
-        with self._patching:
-            patch = self._patches.get(key)
-            if patch is None:
-                patch = self._patches[key] = store.patch(*key)
-                if len(self._patches) > _KEPT_PATCHES:
-                    self._patches.popitem(last=False)
-            return patch
+        """The patch from one version to another, or `VersionGone`."""
+        return self.versions.patch(have, want)
 
     @property
     def is_closing(self) -> bool:
         """Whether the server is closing it."""
-        return self._closing
+        return self.worker.is_closing
 
     def wait_until_known(self, timeout: float) -> bool:
         """Wait for the policy and its first version, or for a failure; false if neither came in time."""
-        with self._changed:
-            return self._changed.wait_for(lambda: self.store is not None or self._has_ended(), timeout)
+        return self._notice.wait_for(lambda: self.newest is not None or self._has_ended(), timeout)
+
+    def wait_until_running(self, timeout: float) -> bool:
+        """Wait until its worker is ready, or for a failure; false if neither came in time."""
+
+        def is_over() -> bool:
+            return self.condition is Condition.RUNNING or self._has_ended() or self.worker.is_backing_off
+
+        return self._notice.wait_for(is_over, timeout)
 
     def _has_ended(self) -> bool:
-        return self._closing or self.condition in (
-            Condition.REFUSED,
-            Condition.FAILED,
-            Condition.HELD,
-            Condition.STOPPED,
-        )
+        ended = (Condition.REFUSED, Condition.FAILED, Condition.STOPPED, Condition.HELD)
+        return self.is_closing or self.condition in ended
 
     def wait_for_change(self, is_over: Callable[[], bool], timeout: float) -> None:
         """Wait until `is_over`, which is called after every change."""
-        with self._changed:
-            self._changed.wait_for(is_over, timeout)
+        self._notice.wait_for(is_over, timeout)
 
     def wake_waiting(self) -> None:
         """Let waiting threads check their condition again."""
-        with self._changed:
-            self._changed.notify_all()
+        self._notice.wake_waiting()
 
     def announce(self) -> None:
         """Notify waiting threads and all listeners of a change."""
-        with self._changed:
-            self._changed.notify_all()
-            listeners = list(self._listeners.values())
-        for changed in listeners:
-            changed()
+        self._notice.announce()
 
     def listen(self, changed: Callable[[], None]) -> Callable[[], None]:
         """Call `changed` after every change, from any thread, until the returned function is called."""
-        with self._changed:
-            key = next(self._listener_ids)
-            self._listeners[key] = changed
-
-        def end() -> None:
-            with self._changed:
-                del self._listeners[key]
-
-        return end
+        return self._notice.listen(changed)
 
     @property
     def listening(self) -> int:
         """How many streams are told of every change."""
-        with self._changed:
-            return len(self._listeners)
+        return self._notice.listeners
 
     def resolve(self, algorithm: str, parameters: Mapping[str, Any]) -> Resolved:
         """The canonical form of a config, resolved by the learner's own worker."""
-        worker = self._worker
+        worker = self.worker.worker
         if worker is None:
             raise RuntimeError(f"The worker of learner '{self.name}' is not running. Try again.")
         return worker.resolve(algorithm, parameters)
@@ -206,70 +198,91 @@ class HostedLearner:
     def pause(self, is_paused: bool) -> None:
         """Stop learning, or continue, durably. What arrives meanwhile is stored."""
         # A worker that is being created reads the file.
-        with self._changed:
-            self.orders.pause(is_paused)
-            worker = self._worker
+        self.orders.pause(is_paused)
+        worker = self.worker.worker
         if worker is not None:
             worker.pause(is_paused)
         self.announce()
 
     def make_room(self) -> None:
         """Ask the worker for a checkpoint, so that the log before it can be removed."""
-        worker = self._worker
+        worker = self.worker.worker
         if worker is not None:
             worker.make_room()
 
+    def note_lineage(self, client: str, lineage: str, version: int | None) -> None:
+        """A client acts with this version of this lineage; one that this learner does not continue is reported."""
+        is_ahead = lineage == self.lineage.id and version is not None and version > self.known_version
+        if not lineage or (self.lineage.continues(lineage) and not is_ahead):
+            self.other_lineages.forget(client)
+        elif self.other_lineages.note(client, lineage, version or 0):
+            _log.error("%s", self._lineage_problem(), extra={"learner": self.name, "client": client})
+
+    def accept_lineages(self) -> Lineage:
+        """An operator wants clients of other lineages to follow this learner; returns its lineage, which may be new.
+
+        It is new if versions that were published are lost, so that their numbers will be used again.
+        """
+        others = [holders.lineage for holders in self.other_lineages.holders()]
+        if self._is_unreachable or self.lineage.id in others:
+            self.new_lineage(others)
+        else:
+            lineage = self.lineage.accepting(others)
+            lineage.write(self._directory)
+            self.lineage = lineage
+        self.other_lineages.clear()
+        self.announce()
+        return self.lineage
+
+    def new_lineage(self, others: list[str] | None = None) -> Lineage:
+        """Begin a new lineage with what the worker makes of the log; clients of the present one, and others, follow."""
+        lineage = self.lineage.successor(others or ())
+        self.worker.suspend(Condition.STARTING)
+        self.versions.close(_ARCHIVE_SECONDS)
+        lineage.write(self._directory)
+        self.lineage, self._is_unreachable, self._mismatch, self._reached = lineage, False, "", None
+        self.versions = self._open_versions()
+        self.worker.restart()
+        return lineage
+
     def begin_closing(self) -> None:
         """Ask the worker to save and exit; no other is started."""
-        with self._changed:
-            self._closing = True
-            worker, timer = self._worker, self._timer
-            self._changed.notify_all()
-        if timer is not None:
-            timer.cancel()
-        if worker is not None:
-            worker.stop()
+        self.worker.begin_closing()
+        self.wake_waiting()
 
     def close(self, timeout: float) -> None:
         """End the worker and close the log."""
-        self.begin_closing()
-        worker = self._worker
-        if worker is not None:
-            worker.end(timeout)
+        self.worker.end(timeout)
+        self.versions.close(_ARCHIVE_SECONDS)
         self.inbox.close()
 
-    def _start(self) -> bool:
-        """Start a worker, which holds its slot until it is ready or has failed; false if none was started."""
-        with self._changed:
-            self.is_in_line = False
-            if self._closing:
-                return False
-            self._has_slot = True
-            try:
-                self._worker = self._new_worker()
-                return True
-            except OSError as error:
-                self._has_slot = False
-                problem = f"The worker could not be started: {error}"
-        # Returning false frees the slot; calling `done` here would recurse through hundreds of waiting learners.
-        self._note_failure(Failed(problem))
-        self.announce()
-        return False
+    def _open_versions(self) -> PublishedVersions:
+        archive = VersionArchive(
+            self._directory / "versions", self.lineage.id, self._options.durability, self.inbox.files
+        )
+        if archive.other_lineage and not self.lineage.id:
+            raise SetupDamaged(
+                f"{self._directory} has versions of lineage {archive.other_lineage}, but its lineage.json is missing. "
+                f"Restore that from a backup, or move {archive.directory} away to start over."
+            )
+        if archive.description is not None:
+            self._adopt(archive.description)
+        return PublishedVersions(self.name, archive, self.announce)
 
-    def _new_worker(self) -> Worker:
+    def _adopt(self, description: PolicyDescription) -> None:
+        policy = PolicySpec.from_json(description.explore)
+        self.config, self.noise_seed, self.policy = description.config, description.noise_seed, policy
+        self.exploit = PolicySpec.from_json(description.exploit) if description.exploit else None
+        self.form = SegmentFormat.of(policy, self.lineage.id)
+
+    def _new_worker(self, listen: Callable[[Event], None]) -> Worker:
         options = self._budget.worker_options(self.setup)
-        if self._workers == "threads":
-            return ThreadWorker(self._directory, self.inbox.files, self._receive, options)
-        return ProcessWorker(self._directory, self._fork_server, self._receive, options)
-
-    def _free_slot(self) -> None:
-        with self._changed:
-            had, self._has_slot = self._has_slot, False
-        if had:
-            self._start_queue.done()
+        if self._options.workers == "threads":
+            return ThreadWorker(self._directory, self.inbox.files, listen, options)
+        return ProcessWorker(self._directory, self._fork_server, listen, options)
 
     def _nudge(self) -> None:
-        worker = self._worker
+        worker = self.worker.worker
         if worker is not None:
             worker.nudge()
 
@@ -278,107 +291,85 @@ class HostedLearner:
         match event:
             case Ready():
                 self._note_ready(event)
-                self._free_slot()
             case Sized():
                 self._budget.note(self.setup, LearnerCost(event.weights, event.replay_bytes, event.memory_bytes))
-                return
             case Published():
-                self._publish(event.version, event.blob)
+                self._take_version(event.version, event.blob)
                 _log.debug("Version %d.", event.version, extra={"learner": self.name, "version": event.version})
             case LearnerProgress():
+                # Clients need not be told, and waking hundreds of watchers costs more than the push that caused it.
                 self.progress = event
-                self.restarts.note_progress(event.position)
-                self.inbox.folded(event.position)
+                self._note_position(event.position)
                 if event.position < self.inbox.stored.position and not self.orders.is_paused:
                     # A nudge for records that came meanwhile was held back while another was on its way.
                     self._nudge()
-                # No caller waits for this, and waking hundreds of watchers costs more than the push that caused it.
-                return
             case Saved():
                 self.saved_at = self._clock()
                 failpoint("before log prune")
                 self.inbox.prune(event.oldest)
                 failpoint("after log prune")
-                return
             case Refused():
-                self.condition, self.problem = Condition.REFUSED, event.problem
                 self.is_over_limit = event.is_limit
-                self._free_slot()
-            case Held():
-                self._hold(event.problem)
-                self._free_slot()
-            case Failed():
-                self._note_failure(event)
-                self._free_slot()
-            case Stopped():
-                self.condition = Condition.STOPPED
-                self._free_slot()
-        self.announce()
 
     def _note_ready(self, ready: Ready) -> None:
-        policy = PolicySpec.from_json(ready.policy)
-        self.config, self.noise_seed, self.policy = ready.config, ready.noise_seed, policy
+        description = PolicyDescription(ready.policy, ready.exploit, ready.config, ready.noise_seed, self.lineage.id)
+        self.versions.describe(description)
+        self._adopt(description)
         self.device = ready.device
         self.progress = ready.progress or self.progress
         if ready.checkpoint_age is not None:
             self.saved_at = self._clock() - ready.checkpoint_age
-        self.form = SegmentFormat.of(policy)
+        self._refold_end = self.inbox.stored.position
         # The version first: how many more may come is derived from the records that are not folded yet.
-        self._publish(ready.version, ready.blob)
-        self.restarts.note_progress(ready.position)
-        self.inbox.folded(ready.position)
-        self.condition = Condition.RUNNING
+        self._take_version(ready.version, ready.blob)
+        self._note_position(ready.position)
         _log.info(
             "Learner %s is ready at version %d, record %d, on %s.",
             *(self.name, ready.version, ready.position, ready.device),
             extra={"learner": self.name, "version": ready.version},
         )
 
-    def _publish(self, version: int, blob: bytes) -> None:
-        """Store a version. A worker that folds its log again repeats versions, bit for bit, which are ignored."""
-        failpoint("before version store")
-        flat = np.frombuffer(blob, "<f4")
-        store = self.store
-        if store is not None and version == store.latest + 1:
-            store.publish(flat)
-        elif store is None or version > store.latest:
-            fresh = ModelStore(flat)
-            fresh.restore({"latest": version, "blob": flat})
-            self.store = fresh
-        failpoint("after version store")
+    def _note_position(self, position: int) -> None:
+        self.worker.restarts.note_progress(position)
+        self.inbox.folded(position)
+        if position >= self._refold_end and self.refolded_version is not None and not self._is_unreachable:
+            self._hold(self.refolded_version)
 
-    def _hold(self, problem: str) -> None:
-        self.condition, self.problem = Condition.HELD, problem
-        _log.error("Learner %s is HELD: %s", *(self.name, problem), extra={"learner": self.name})
-
-    def _note_failure(self, failure: Failed) -> None:
-        if self._closing:
-            self.condition = Condition.STOPPED
-            return
-        self.problem = failure.problem
-        self.restarts.note_progress(failure.position)
-        delay = self.restarts.after_failure()
-        if delay is None:
-            self.condition = Condition.FAILED
-            _log.error(
-                "Learner %s FAILED and is not restarted: %s",
-                *(self.name, failure.problem),
-                extra={"learner": self.name},
+    def _take_version(self, number: int, blob: bytes) -> None:
+        """Publish a version, or compare it with the published one that it repeats."""
+        self._reached = number
+        published, highest = self.versions.find(number), self.versions.highest
+        if number > highest or (number == highest and published is None):
+            self.versions.publish(number, blob)
+        elif published is not None and hashlib.sha256(blob).digest() != published.sha256 and not self._mismatch:
+            self._mismatch = (
+                f"Version {number}, folded again from the log, has other weights than the published one. Clients keep "
+                f"the published one; later versions follow from the folded one. The log or a checkpoint was changed, "
+                f"or the device, the number of threads or the version of torch is another."
             )
-            return
-        self.condition = Condition.STARTING
-        _log.warning(
-            "The worker of learner %s restarts in %.1f s: %s",
-            *(self.name, delay, failure.problem),
-            extra={"learner": self.name},
-        )
-        self._timer = threading.Timer(delay, self._restart)
-        self._timer.daemon = True
-        self._timer.start()
+            _log.error("Learner %s: %s", self.name, self._mismatch, extra={"learner": self.name})
 
-    def _restart(self) -> None:
-        old = self._worker
-        if old is not None:
-            old.end(1.0)
-        self.is_in_line = True
-        self._start_queue.enter(self._start)
+    def _hold(self, reached: int) -> None:
+        """Stop: checkpoints and log do not reach the version that clients have."""
+        self._is_unreachable = True
+        problem = (
+            f"Version {self.versions.highest} was published, but checkpoints and log of '{self.name}' end at version "
+            f"{reached}: a part of the log is lost. Version {self.version} is served, experience is stored, and "
+            f"nothing is learned. Restore a backup of {self._directory}, or continue from version {reached} with: "
+            f"rl4sys learners accept {self.name}"
+        )
+        # In another thread, since this one reads the worker's events.
+        threading.Thread(target=self.worker.suspend, args=(Condition.HELD, problem, 0.0), daemon=True).start()
+
+    def _lineage_problem(self) -> str:
+        holders = self.other_lineages.holders()
+        if not holders:
+            return ""
+        held = ", ".join(
+            f"version {each.version} of lineage {each.lineage} ({each.clients} clients)" for each in holders[:3]
+        )
+        return (
+            f"Clients act with versions that learner '{self.name}' (lineage {self.lineage.id or 'unknown'}, version "
+            f"{self.version}) does not continue: {held}. They keep them, and record nothing. Restore a backup of "
+            f"{self._directory}, or let them follow this learner with: rl4sys learners accept {self.name}"
+        )

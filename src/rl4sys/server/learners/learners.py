@@ -15,9 +15,11 @@ from rl4sys.file_lock import FileLock
 from rl4sys.records import Durability, LogBroken, LogFull, RecordsDamaged
 from rl4sys.server.call_errors import exhausted, unavailable
 from rl4sys.server.learners.claims import Claims, is_unclaimed, mark_unclaimed
-from rl4sys.server.learners.hosted_learner import Condition, HostedLearner
+from rl4sys.server.learners.condition import Condition
+from rl4sys.server.learners.hosted_learner import HostedLearner
 from rl4sys.server.learners.learner_budget import LearnerBudget
 from rl4sys.server.learners.learner_setup import LearnerSetup, SetupDamaged, is_learner
+from rl4sys.server.learners.lineage import Lineage
 from rl4sys.server.learners.operator_orders import ClientOrder
 from rl4sys.server.learners.storage_watch import StorageWatch
 from rl4sys.server.learners.worker_starts import StartQueue
@@ -227,6 +229,8 @@ class Learners:
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir()
         mark_unclaimed(directory)
+        # The setup last: with it the learner exists.
+        Lineage.fresh().write(directory)
         setup.write(directory)
         sync_directory(self._directory)
         _log.info("Learner %s is created: %s.", setup.learner, setup.algorithm, extra={"learner": setup.learner})

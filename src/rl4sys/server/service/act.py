@@ -11,7 +11,7 @@ from rl4sys.experience import Array, StreamKey
 from rl4sys.policy import Decision, KeyedNoise, NoAllowedAction, NumpyPolicy
 from rl4sys.server.access.sessions import Session
 from rl4sys.server.call_errors import invalid, precondition, unavailable
-from rl4sys.server.learners.hosted_learner import Condition, HostedLearner
+from rl4sys.server.learners.hosted_learner import HostedLearner
 from rl4sys.weights import Version
 from rl4sys.wire import ContractViolation, FailureReason, decode_question, encode_decision
 from rl4sys.wire.generated import training_pb2
@@ -42,13 +42,12 @@ class PolicyRuntimes:
     def act(self, session: Session, request: training_pb2.ActRequest) -> training_pb2.ActReply:
         """Decide for every row. The same request gets the same decisions from the same version."""
         learner, form = session.learner, session.form
-        if learner.condition is Condition.FAILED:
-            raise precondition(FailureReason.LEARNER_FAILED, f"The learner '{learner.name}' FAILED: {learner.problem}")
-        if request.schema_hash != form.hash:
+        # Clients may compute the hash of the schema alone; a decision creates no experience.
+        if request.schema_hash not in (form.hash, form.schema_hash):
             raise precondition(
                 FailureReason.SCHEMA, "The request follows another schema than the learner's. Join again."
             )
-        if learner.policy is None or learner.store is None:
+        if learner.policy is None or learner.newest is None:
             raise unavailable(f"The learner '{learner.name}' has no version yet. Try again.")
         try:
             question = decode_question(form, request, self.max_rows)
@@ -61,7 +60,7 @@ class PolicyRuntimes:
         streams = [StreamKey(session.client, question.agent, question.lane + row) for row in range(question.rows)]
         noise = KeyedNoise(learner.noise_seed, streams, runtime.policy.noise_size).at(question.step)
         with runtime.lock:
-            version = learner.store.newest
+            version = learner.newest
             runtime.load(version)
             try:
                 with np.errstate(over="ignore", invalid="ignore"):

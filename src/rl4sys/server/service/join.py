@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,8 @@ from rl4sys.experience import ArraySpec
 from rl4sys.policy import ActionSpec, PolicySpec
 from rl4sys.server.access.caller import Caller
 from rl4sys.server.call_errors import draining, invalid, precondition, unavailable
-from rl4sys.server.learners.hosted_learner import Condition, HostedLearner
+from rl4sys.server.learners.condition import Condition
+from rl4sys.server.learners.hosted_learner import HostedLearner
 from rl4sys.server.learners.learner_setup import LearnerSetup
 from rl4sys.server.learners.learners import Learners, learner_name
 from rl4sys.server.options import ServiceLimits, ServiceOptions
@@ -53,7 +54,7 @@ def find_learner(
             raise precondition(FailureReason.LEARNER_FAILED, learners.problems[name])
         learner = learners.find_or_make(_new_setup(name, wanted, options, caller))
     _await_policy(learner, learners, options.limits)
-    _require_same(learner, wanted)
+    _require_same(learner, wanted, learners, options.limits)
     return learner
 
 
@@ -62,16 +63,27 @@ def policy_for_client(request: training_pb2.JoinRequest, policy: PolicySpec) -> 
     if not request.ops:
         return None
     message = encode_policy(policy)
-    missing = sorted({op.kind for op in policy.program.ops} - set(request.ops))
-    if message.head.kind not in request.heads:
-        missing.append(f"{policy.head.kind} (head)")
-    if missing:
+    if missing := _missing(request, policy, message):
         raise precondition(
             FailureReason.MISSING_OPS,
             f"The policy needs {', '.join(missing)}, which this client lacks. Upgrade the client, choose another "
             f"network, or join without ops and call Act.",
         )
     return message
+
+
+def exploit_for_client(request: training_pb2.JoinRequest, policy: PolicySpec | None) -> policy_pb2.PolicySpec | None:
+    """The exploit policy; None if the client's runtime cannot decide with it."""
+    if policy is None or not request.ops:
+        return None
+    message = encode_policy(policy)
+    return None if _missing(request, policy, message) else message
+
+
+def _missing(request: training_pb2.JoinRequest, policy: PolicySpec, message: policy_pb2.PolicySpec) -> list[str]:
+    """What the client's runtime lacks."""
+    missing = sorted({op.kind for op in policy.program.ops} - set(request.ops))
+    return missing if message.head.kind in request.heads else [*missing, f"{policy.head.kind} (head)"]
 
 
 def agreed_protocol(request: training_pb2.JoinRequest) -> int:
@@ -164,33 +176,45 @@ def _new_setup(name: str, wanted: _Wanted, options: ServiceOptions, caller: Call
 
 
 def _await_policy(learner: HostedLearner, learners: Learners, limits: ServiceLimits) -> None:
-    known = learner.wait_until_known(0.0)
-    if not known and learners.join_slots.acquire(blocking=False):
-        try:
-            known = learner.wait_until_known(limits.join_seconds)
-        finally:
-            learners.join_slots.release()
+    known = _wait(learner.wait_until_known, learners, limits)
     if learner.is_closing:
         raise draining()
+    if learner.newest is not None:
+        # Versions are served whatever became of the worker.
+        return
     match learner.condition:
         case Condition.REFUSED if learner.is_over_limit:
             raise precondition(FailureReason.LIMIT, f"The learner '{learner.name}' exceeds a limit: {learner.problem}")
         case Condition.REFUSED:
             raise invalid(f"The learner '{learner.name}' cannot be created: {learner.problem}")
-        case Condition.FAILED:
-            raise precondition(
-                FailureReason.LEARNER_FAILED,
-                f"The learner '{learner.name}' FAILED: {learner.problem} Its log is kept. Repair the cause and restart "
-                f"the server, or choose another policy_id.",
-            )
-        case Condition.HELD if learner.store is None:
-            raise precondition(FailureReason.LEARNER_FAILED, f"The learner '{learner.name}' is HELD: {learner.problem}")
+        case Condition.FAILED | Condition.HELD:
+            raise _failed(learner)
     if not known:
-        doing = "waits until others have started" if learner.is_in_line else "is still being created or restored"
+        doing = "waits until others have started" if learner.worker.is_in_line else "is still being created or restored"
         raise unavailable(f"The learner '{learner.name}' {doing}. Join again.", retry_after_ms=_STARTING_RETRY_MS)
 
 
-def _require_same(learner: HostedLearner, wanted: _Wanted) -> None:
+def _wait(wait: Callable[[float], bool], learners: Learners, limits: ServiceLimits) -> bool:
+    """Wait for a learner, if few others do; whether that succeeded."""
+    if wait(0.0):
+        return True
+    if not learners.join_slots.acquire(blocking=False):
+        return False
+    try:
+        return wait(limits.join_seconds)
+    finally:
+        learners.join_slots.release()
+
+
+def _failed(learner: HostedLearner) -> CallFailed:
+    return precondition(
+        FailureReason.LEARNER_FAILED,
+        f"The learner '{learner.name}' {learner.condition.name}: {learner.problem} Its log is kept. Repair the cause, "
+        f"then run rl4sys learners restart {learner.name}, or choose another policy_id.",
+    )
+
+
+def _require_same(learner: HostedLearner, wanted: _Wanted, learners: Learners, limits: ServiceLimits) -> None:
     setup = learner.setup
     if wanted.observation and wanted.observation != setup.observation:
         raise _other(learner, "observes", _words(setup.observation), _words(wanted.observation), wanted)
@@ -200,6 +224,10 @@ def _require_same(learner: HostedLearner, wanted: _Wanted) -> None:
         return
     if wanted.algorithm.casefold() == setup.algorithm.casefold() and wanted.parameters == setup.parameters:
         return
+    # Only a worker knows the defaults of an algorithm.
+    _wait(learner.wait_until_running, learners, limits)
+    if learner.condition in (Condition.FAILED, Condition.HELD, Condition.REFUSED):
+        raise _failed(learner)
     if learner.condition is not Condition.RUNNING:
         raise unavailable(
             f"The learner '{learner.name}' is being restored, and parameters can be compared only then. Join again.",

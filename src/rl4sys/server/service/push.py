@@ -144,8 +144,7 @@ def _validated(session: Session, pushed: training_pb2.PushedSegment, limits: Ser
         sequence=int(pushed.sequence),
         max_steps=learner.setup.max_segment_steps,
     )
-    # Each unfolded record may still produce a version: a worker that folds its log again repeats old ones.
-    newest = learner.version + learner.inbox.unfolded
+    newest = learner.known_version
     if segment.policy_version > newest:
         raise SegmentRefused(
             RefusalReason.UNKNOWN_VERSION,

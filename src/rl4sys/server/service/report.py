@@ -16,7 +16,11 @@ _MOST_BUCKETS = 24
 def take_report(session: Session, request: training_pb2.ReportRequest, now: float) -> training_pb2.ReportReply:
     """Keep the report as the newest of its client, and answer it."""
     activity = session.activity
-    activity.report, activity.reported_at = bounded(request.report), now
+    report = activity.report = bounded(request.report)
+    activity.reported_at = now
+    session.learner.note_lineage(
+        session.client, report.lineage, int(report.version) if report.HasField("version") else None
+    )
     return training_pb2.ReportReply(
         version=session.learner.version,
         control=session.learner.orders.message(),

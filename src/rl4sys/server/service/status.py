@@ -10,7 +10,8 @@ from pathlib import Path
 from rl4sys.records import Durability
 from rl4sys.server.access.caller import Caller, Role
 from rl4sys.server.access.sessions import ClientActivity, Sessions
-from rl4sys.server.learners.hosted_learner import Condition, HostedLearner
+from rl4sys.server.learners.condition import Condition
+from rl4sys.server.learners.hosted_learner import HostedLearner
 from rl4sys.server.learners.learners import Learners, shared_policy
 from rl4sys.server.learners.operator_orders import ClientOrder
 from rl4sys.server.learners.stored_segments import ClientCounts
@@ -33,6 +34,9 @@ _STATES = {
     Condition.FAILED: status_pb2.LEARNER_STATE_FAILED,
     Condition.HELD: status_pb2.LEARNER_STATE_HELD,
     Condition.STOPPED: status_pb2.LEARNER_STATE_STOPPED,
+    Condition.PAUSED: status_pb2.LEARNER_STATE_PAUSED,
+    Condition.SLEEPING: status_pb2.LEARNER_STATE_SLEEPING,
+    Condition.HELD: status_pb2.LEARNER_STATE_HELD,
 }
 
 
@@ -142,7 +146,7 @@ class StatusReporter:
             algorithm=learner.setup.algorithm,
             state=_STATES.get(learner.condition, _running(segments, is_paused=learner.orders.is_paused)),
             problem=learner.problem or learner.inbox.problem,
-            restarts=learner.restarts.count,
+            restarts=learner.worker.restarts.count,
             version=learner.version,
             clients=clients,
             queued_segments=segments,
@@ -159,6 +163,13 @@ class StatusReporter:
             control=order.mode,
             control_reason=order.reason,
             obeying_clients=_obeying(learner, order, called),
+            lineage=learner.lineage.id,
+            refolded_version=learner.refolded_version,
+            weights=learner.newest.blob.size if learner.newest is not None else 0,
+            other_lineages=[
+                status_pb2.OtherLineage(lineage=held.lineage, version=held.version, clients=held.clients)
+                for held in learner.other_lineages.holders()
+            ],
         )
         progress = learner.progress
         if progress is not None:

@@ -20,7 +20,7 @@ from rl4sys.server.reload import Reloaded, reloaded_options
 from rl4sys.server.server_warnings import ServerWarnings
 from rl4sys.server.service.act import PolicyRuntimes
 from rl4sys.server.service.housekeeping import Housekeeping
-from rl4sys.server.service.join import agreed_protocol, find_learner, policy_for_client
+from rl4sys.server.service.join import agreed_protocol, exploit_for_client, find_learner, policy_for_client
 from rl4sys.server.service.operations_service import OperationsService
 from rl4sys.server.service.push import Push, repair
 from rl4sys.server.service.report import take_report
@@ -32,6 +32,7 @@ from rl4sys.wire.generated import status_pb2, training_pb2, weights_pb2
 
 _log = logging.getLogger(__name__)
 
+_LONGEST_LINEAGE = 64
 _OK = "OK"
 
 
@@ -82,11 +83,15 @@ class TrainingService:
             learner = find_learner(request, self._learners, self.options, caller)
             if learner.policy is None or learner.form is None:
                 raise unavailable(f"The learner '{learner.name}' has no policy yet. Join again.")
+            form, lineage = learner.form, learner.lineage
             explore = policy_for_client(request, learner.policy)
             if is_cancelled():
                 raise cancelled()
             underway.claim()
-            session = self._sessions.open(request, learner, learner.form, caller)
+            session = self._sessions.open(request, learner, form, caller)
+            session.require_lineage()
+            have = int(request.have) if request.HasField("have") else None
+            learner.note_lineage(session.client, request.lineage[:_LONGEST_LINEAGE], have)
             _log.info(
                 "Client %s joined learner %s.",
                 *(session.client, learner.name),
@@ -96,10 +101,13 @@ class TrainingService:
                 protocol=protocol,
                 learner=learner.name,
                 session=session.id,
-                schema=learner.form.to_message(),
-                schema_hash=learner.form.hash,
+                schema=form.to_message(),
+                schema_hash=form.hash,
                 explore=explore,
+                exploit=exploit_for_client(request, learner.exploit),
                 version=learner.version,
+                lineage=lineage.id,
+                replaced_lineages=lineage.replaced,
                 limits=self._limits_message(),
                 control=learner.orders.message(),
                 report_seconds=self._limits.report_seconds,

@@ -6,8 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 
 from rl4sys.server.access.sessions import Session
-from rl4sys.server.call_errors import draining, precondition
-from rl4sys.server.learners.hosted_learner import Condition
+from rl4sys.server.call_errors import draining
 from rl4sys.weights import VersionGone
 from rl4sys.wire import Failure, FailureReason, encode_patch
 from rl4sys.wire.calls import CallFailed, Code
@@ -87,19 +86,21 @@ class VersionWatch:
         if self._is_draining():
             raise draining()
         learner = self._session.learner
-        if learner.condition is Condition.FAILED:
-            raise precondition(FailureReason.LEARNER_FAILED, f"The learner '{learner.name}' FAILED: {learner.problem}")
+        self._session.require_lineage()
         return self._sent is None or learner.version > self._sent
 
     def news(self) -> training_pb2.NewVersion:
         """The newest version, with its patch if that is small enough; packing it may take a while."""
-        newest = self._sent = self._session.learner.version
-        news = training_pb2.NewVersion(version=newest)
-        if self._max_patch_bytes:
-            patch = self._session.learner.patch(self._have, newest)
-            if len(patch.payload) <= self._max_patch_bytes:
-                news.patch.CopyFrom(next(encode_patch(patch, max(1, len(patch.payload)))))
-                self._have = self._session.activity.version = newest
+        learner = self._session.learner
+        if not self._max_patch_bytes:
+            self._sent = learner.version
+            return training_pb2.NewVersion(version=self._sent)
+        patch = learner.patch(self._have, None)
+        self._sent = patch.target
+        news = training_pb2.NewVersion(version=patch.target)
+        if len(patch.payload) <= self._max_patch_bytes:
+            news.patch.CopyFrom(next(encode_patch(patch, max(1, len(patch.payload)))))
+            self._have = self._session.activity.version = patch.target
         return news
 
     def cancel(self) -> None:
@@ -112,5 +113,5 @@ class VersionWatch:
     def _is_over(self) -> bool:
         learner = self._session.learner
         is_newer = self._sent is None or learner.version > self._sent
-        has_ended = self._cancelled.is_set() or self._is_draining() or learner.condition is Condition.FAILED
+        has_ended = self._cancelled.is_set() or self._is_draining()
         return has_ended or is_newer or self._has_order()

@@ -43,6 +43,8 @@ class Ready:
     """The config with the changes of operators, in canonical form; empty if there were none."""
     is_frozen: bool = False
     """Whether an operator ordered it not to learn."""
+    exploit: str = ""
+    """The exploiting policy over the same weights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,8 @@ class Failed:
 
     problem: str
     position: int = 0
+    is_own: bool = False
+    """Whether the learner's own code raised it, so that it will probably happen again at the same position."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +136,8 @@ class Logged:
     fields: Mapping[str, Any] = field(default_factory=dict)
 
 
+LastEvent: TypeAlias = Refused | Held | Failed | Stopped
+"""What the last event of a worker is."""
 Event: TypeAlias = (
     Ready
     | Commanded

@@ -89,6 +89,7 @@ class Fold:
         newest = self.learner.store.newest
         return Ready(
             policy=self.learner.algorithm.policies.explore.to_json(),
+            exploit=self.learner.algorithm.policies.exploit.to_json(),
             config=canonical(self._original),
             settings=canonical(self._config),
             is_frozen=self._is_frozen,

@@ -15,7 +15,7 @@ from rl4sys.records import Files
 from rl4sys.server.learners.learner_commands import LearnerCommand
 from rl4sys.server.learners.operator_orders import OperatorOrders
 from rl4sys.server.logs import level, log_again
-from rl4sys.server.workers.events import Event, Failed, Held, Logged, Refused, Resolved, Stopped, read_event
+from rl4sys.server.workers.events import Event, Failed, LastEvent, Logged, Resolved, read_event
 from rl4sys.server.workers.fork_server import ForkServer
 from rl4sys.server.workers.learner_limits import NO_OPTIONS, WorkerOptions
 
@@ -25,7 +25,7 @@ _CHECK_SECONDS = 60.0
 
 
 class Worker(Protocol):
-    """One run of a learner's worker; its last event is Stopped, Refused, Held or Failed."""
+    """One run of a learner's worker; its last event is one of `LastEvent`."""
 
     @property
     def process(self) -> int | None:
@@ -239,7 +239,7 @@ class ProcessWorker:
             self._ended = RuntimeError(f"The worker of learner '{self._learner}' {problem}.")
             for answer in list(self._answers.values()):
                 answer.set_exception(self._ended)
-        if isinstance(last, Stopped | Refused | Held | Failed):
+        if isinstance(last, LastEvent):
             self._listen(last)
         else:
             self._listen(Failed(f"The worker's process {problem}.", 0))
@@ -262,7 +262,7 @@ class ProcessWorker:
                     log_again(event, self._learner)
                     continue
                 last = event
-                if not isinstance(event, Stopped | Refused | Held | Failed):
+                if not isinstance(event, LastEvent):
                     self._listen(event)
         code = self._child.wait_for_exit()
         return last, f"ended with code {code}" if code is not None else "ended with an unknown code"

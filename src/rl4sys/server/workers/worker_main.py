@@ -127,7 +127,7 @@ def main(requests: int, events: int, directory: Path, log_level: int, options: W
     try:
         load_learner_plugins(options.plugins)
     except ConfigError as error:
-        send(Failed(str(error), 0))
+        send(Failed(str(error), 0, is_own=True))
         return
     incoming = os.fdopen(requests, "r")
     threading.Thread(target=_obey, args=(directory, incoming, control, send), name="requests", daemon=True).start()
@@ -207,7 +207,7 @@ def _work(
         if is_new and options.memory is not None and is_out_of_memory(error):
             send(Refused(_described(error, options.memory), is_limit=True))
         else:
-            send(Failed(_described(error, options.memory), position))
+            send(Failed(_described(error, options.memory), position, is_own=not _may_pass(error, options.memory)))
 
 
 def _require_limits(directory: Path, options: WorkerOptions, send: Callable[[Event], None], *, is_new: bool) -> None:
@@ -226,6 +226,12 @@ def _described(error: Exception, memory: Limit | None) -> str:
     if memory is None or not is_out_of_memory(error):
         return problem
     return f"{problem} The memory of a worker is limited to {memory.most:,.0f} bytes by {memory.key} of this server."
+
+
+def _may_pass(error: Exception, memory: Limit | None) -> bool:
+    """Whether an error comes from the machine or from another process, and may be gone the next time."""
+    is_of_machine = isinstance(error, OSError | PredecessorLives) or is_out_of_memory(error)
+    return is_of_machine and (memory is None or not is_out_of_memory(error))
 
 
 @contextmanager
