@@ -11,6 +11,7 @@ from rl4sys.records import LogBroken, LogClosed, LogFull
 from rl4sys.server.access.sessions import Session
 from rl4sys.server.call_errors import exhausted, invalid, unavailable
 from rl4sys.server.learners.inbox import Inbox, StorageFailed
+from rl4sys.server.learners.reward_bounds import bounds_of
 from rl4sys.server.learners.stored_segments import StoredSegment
 from rl4sys.server.options import ServiceLimits
 from rl4sys.wire import FailureReason, RefusalReason, SegmentRefused, decode_segment, to_ranges
@@ -150,6 +151,9 @@ def _validated(session: Session, pushed: training_pb2.PushedSegment, limits: Ser
             RefusalReason.UNKNOWN_VERSION,
             f"Segment {pushed.sequence} claims policy version {segment.policy_version}; the newest is {newest}.",
         )
+    bounds = bounds_of(learner.config)
+    if bounds is not None:
+        bounds.require(segment.reward, int(pushed.sequence))
     return segment.steps
 
 

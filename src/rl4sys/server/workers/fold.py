@@ -133,7 +133,7 @@ class Fold:
 
     def progress(self) -> LearnerProgress:
         """The present progress."""
-        counts = self.learner.buffer.counts
+        counts, skipped = self.learner.buffer.counts, self.learner.skips.total
         unused = {"too_old": counts.get("too_old", 0), "unknown_version": self._unknown_version, **self._unused}
         return LearnerProgress(
             position=self.position,
@@ -142,7 +142,7 @@ class Fold:
             episodes=self._episodes.count,
             mean_return=self._episodes.mean_return,
             unused={reason: steps for reason, steps in unused.items() if steps},
-            metrics=self._metrics,
+            metrics=self._metrics | ({"skipped_updates": float(skipped)} if skipped else {}),
         )
 
     def save(self) -> None:

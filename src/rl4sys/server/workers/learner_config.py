@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import torch
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from rl4sys.algorithms import ALGORITHMS, AlgorithmConfig, with_default_buffer
 from rl4sys.config import Config, ConfigError, load_plugins, parse
@@ -37,12 +38,16 @@ from rl4sys.replay import (
 )
 from rl4sys.seeding import Seeds
 from rl4sys.server.learners.learner_setup import LearnerSetup
+from rl4sys.server.learners.reward_bounds import DEFAULT_BOUNDS
 from rl4sys.wire.policy_check import MAX_REGISTER_BYTES, MAX_WEIGHTS
 
 _log = logging.getLogger(__name__)
 
 _CPU = torch.device("cpu")
 _MAX_OPS = 1024
+_NEVER = sys.maxsize
+"""A learner of a server never gives up on updates that are not finite: one client may have caused them, and the next
+batches may be good."""
 _MAX_NUMBERS = MAX_REGISTER_BYTES // 4
 """Numbers in the registers of one decision: the limit of clients."""
 
@@ -62,6 +67,9 @@ class LearnerConfig(Config):
     """Standardize observations with statistics that are part of the weights."""
     normalize_reward: bool = False
     """Divide rewards by the standard deviation of the discounted return."""
+    reward_bounds: tuple[float, float] | None = DEFAULT_BOUNDS
+    """The least and the greatest reward. Segments with others are refused and counted for their client, so that one
+    client cannot spoil a shared policy; null accepts every finite reward."""
     checkpoint_frequency: int = Field(20_000, ge=1)
     """Steps between two checkpoints. A higher number writes less, and takes longer to catch up after a crash."""
     device: str = Field("auto", pattern=r"^(auto|cpu|cuda(:\d{1,3})?)$")
@@ -69,6 +77,13 @@ class LearnerConfig(Config):
     weights. If it is not available, another one is used, and the log of the server says so."""
     threads: int = Field(1, ge=1, le=256)
     """Number of torch threads. Another number changes the last bits of the weights."""
+
+    @field_validator("reward_bounds")
+    @classmethod
+    def _require_order(cls, bounds: tuple[float, float] | None) -> tuple[float, float] | None:
+        if bounds is not None and not bounds[0] < bounds[1]:
+            raise ValueError("the first is the least reward, and must be below the second")
+        return bounds
 
     @model_validator(mode="before")
     @classmethod
@@ -128,6 +143,7 @@ def learner_assembly(config: LearnerConfig, device: torch.device) -> LearnerAsse
         device=device,
         normalize_obs=config.normalize_obs,
         normalize_reward=config.normalize_reward,
+        max_skipped_in_row=_NEVER,
     )
 
 
