@@ -131,8 +131,7 @@ def test_a_damaged_checkpoint_is_skipped_with_advice_for_a_server(
     (checkpoint / "manifest.json").write_text("{}")
     transport = serve()
     ScriptedClient(transport, join_request("a"))
-    eventually(lambda: transport._service.current_status().learners[0].version == 1)
-    assert "then the log from its beginning" in caplog.text
+    eventually(lambda: "then the log from its beginning" in caplog.text)
     assert "rl4sys train" not in caplog.text
 
 
