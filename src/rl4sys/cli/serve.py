@@ -40,6 +40,10 @@ def serve(
         ),
     ] = None,
     metrics_port: Annotated[int | None, typer.Option(help="Serve Prometheus metrics on this port.")] = None,
+    metrics_listen: Annotated[
+        str | None,
+        typer.Option(help="Serve them on this HOST:PORT instead; beyond this machine over TLS and with a token."),
+    ] = None,
     log_format: Annotated[str | None, typer.Option(help="Format of log lines: text (the default) or json.")] = None,
     debug: Debug = False,
 ) -> None:
@@ -66,6 +70,7 @@ def serve(
         "--workers": workers,
         "--durability": durability,
         "--metrics-port": metrics_port,
+        "--metrics-listen": metrics_listen,
         "--log-format": log_format,
     }
     arguments = [word for option, value in values.items() if value is not None for word in (option, str(value))]

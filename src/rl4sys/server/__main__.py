@@ -73,6 +73,9 @@ def _parser() -> argparse.ArgumentParser:
         help="what an acknowledgement survives: a power cut, a kill, or nothing (default: fsync)",
     )
     parser.add_argument("--metrics-port", type=int, help="serve metrics for Prometheus on this port")
+    parser.add_argument(
+        "--metrics-listen", help="serve them on this HOST:PORT instead, over TLS and with a token beyond this machine"
+    )
     parser.add_argument("--log-format", choices=get_args(LogFormat), help="the format of log lines (default: text)")
     parser.add_argument("--debug", action="store_true", default=None, help="log more")
     return parser

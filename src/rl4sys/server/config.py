@@ -14,7 +14,7 @@ from rl4sys.server.logs import LogFormat
 from rl4sys.server.options import DEFAULT_DATA, ServiceLimits, ServiceOptions
 from rl4sys.server.original_config import is_original_config, translate_config
 from rl4sys.server.service.offered_experiments import OfferedExperiments, read_offered_experiments
-from rl4sys.server.transport.grpc_server import DEFAULT_LISTEN, ServerOptions
+from rl4sys.server.transport.grpc_server import DEFAULT_LISTEN, DEFAULT_METRICS_NAMES, ServerOptions
 from rl4sys.server.workers.worker import WorkerKind
 
 _FILES = ("data", "token_file", "tls_cert", "tls_key", "tls_client_ca")
@@ -51,6 +51,11 @@ class ServerConfig(Config):
     metrics_port: int | None = Field(None, ge=0, le=65_535)
     """Serve Prometheus metrics over HTTP on this port (0: any free one). There is neither TLS nor a token, so only this
     machine can read them, unless the server is `insecure`."""
+    metrics_listen: str | None = None
+    """Serve them on this HOST:PORT instead. If other machines can connect to it, it is HTTPS with the server's
+    certificate, and `/metrics` needs a token of the token file (`role=viewer` is enough)."""
+    metrics_names: int = Field(DEFAULT_METRICS_NAMES, ge=1)
+    """Learners, and clients, that have metrics of their own; the others are summed as `(other)`."""
     log_format: LogFormat = "text"
     """The format of log lines; `json` writes one object per line."""
     debug: bool = False
@@ -86,6 +91,8 @@ def server_options(config: ServerConfig) -> ServerOptions:
         tls_client_ca=config.tls_client_ca,
         insecure=config.insecure,
         metrics_port=config.metrics_port,
+        metrics_listen=config.metrics_listen,
+        metrics_names=config.metrics_names,
         service=ServiceOptions(
             workers=config.workers,
             durability=config.durability,

@@ -11,13 +11,15 @@ import grpc
 import numpy as np
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue, UInt32Value
-from tests.server.clients import PPO, ScriptedClient, acknowledged, join_request
+from tests.server.clients import PPO, ScriptedClient, acknowledged, eventually, join_request
 from tests.server.loopback import StubTransport
 from tests.server.workers.test_fold import local_learner, wait_for_version
 
 from rl4sys.server import GrpcServer, ImpossibleSetup, ServerOptions, ServiceOptions, TrainingService
-from rl4sys.server.transport import grpc_servicer, health
-from rl4sys.server.transport.server_process import _metrics
+from rl4sys.server.service.readiness import Readiness
+from rl4sys.server.transport import grpc_server, grpc_servicer, health
+from rl4sys.server.transport.access_files import AccessFiles
+from rl4sys.server.transport.server_process import serve_metrics
 from rl4sys.wire import FailureReason
 from rl4sys.wire.calls import CallFailed, Code
 from rl4sys.wire.generated import status_pb2, training_pb2
@@ -200,15 +202,14 @@ def test_health_watchers_hear_that_the_server_drains(tmp_path: Path) -> None:
 def test_a_missing_package_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("grpc_health.v1", "prometheus_client"):
         monkeypatch.setitem(sys.modules, module, None)
-    for module in ("health", "metrics"):
+    for module in ("health", "metrics", "metrics_server"):
         monkeypatch.delitem(sys.modules, f"rl4sys.server.transport.{module}", raising=False)
     options = ServerOptions("127.0.0.1:0", tmp_path, service=THREADS, metrics_port=0)
     with pytest.raises(ImpossibleSetup, match=r"needs the package 'grpc_health'.*pip install 'rl4sys\[serve\]'"):
         GrpcServer(options)
     with (
-        TrainingService(tmp_path, THREADS) as service,
         pytest.raises(ImpossibleSetup, match=r"needs the package 'prometheus_client'.*pip install 'rl4sys\[serve\]'"),
-        _metrics(options, service),
+        serve_metrics(options, AccessFiles(None, None, None, None)),
     ):
         pass
 
@@ -233,3 +234,30 @@ def test_refused_calls_are_counted_by_code(listen: Callable[..., GrpcServer], tm
         "INVALID_ARGUMENT": 1,
         "NOT_FOUND": 1,
     }
+
+
+def test_health_follows_whether_experience_can_be_stored(
+    listen: Callable[..., GrpcServer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grpc_server, "_HEALTH_SECONDS", 0.01)
+    state = ["storage_failed"]
+    monkeypatch.setattr(TrainingService, "readiness", lambda _: Readiness(state[0]))
+    with grpc.insecure_channel(f"127.0.0.1:{listen().port}") as channel:
+        call = channel.unary_unary("/grpc.health.v1.Health/Check")
+
+        def health(service: str) -> int:
+            request = StringValue(value=service).SerializeToString()
+            return int(UInt32Value.FromString(call(request, timeout=10.0)).value)
+
+        eventually(lambda: [health(""), health("rl4sys.v1.Training")] == [2, 2])
+        state[0] = "serving"
+        eventually(lambda: [health(""), health("rl4sys.v1.Training")] == [1, 1])
+
+
+def test_a_server_whose_calls_hang_is_not_responsive(listen: Callable[..., GrpcServer]) -> None:
+    server, let_go = listen(), threading.Event()
+    assert server.is_responsive()
+    server._loop.call_soon_threadsafe(let_go.wait)
+    assert not server.is_responsive(0.05)
+    let_go.set()
+    assert server.is_responsive()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import socket
+import ssl
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -15,12 +16,22 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from tests.server.clients import ScriptedClient, eventually, join_request
 
-from rl4sys.server import ImpossibleSetup, InProcessTransport, ServerOptions, TrainingService
-from rl4sys.server.transport import metrics
-from rl4sys.server.transport.metrics import MetricsServer, StatusCollector
-from rl4sys.server.transport.server_process import _metrics
+from rl4sys.server import ANYONE, Caller, ImpossibleSetup, InProcessTransport, ServerOptions, TrainingService
+from rl4sys.server.access.tokens import TokenFile
+from rl4sys.server.server_warnings import ServerWarnings
+from rl4sys.server.service.readiness import Readiness
+from rl4sys.server.transport import metrics_server
+from rl4sys.server.transport.access_files import AccessFiles
+from rl4sys.server.transport.certificates import Certificates
+from rl4sys.server.transport.metric_names import NameBudget
+from rl4sys.server.transport.metrics import OTHER, StatusCollector
+from rl4sys.server.transport.metrics_server import MetricsServer
+from rl4sys.server.transport.server_process import serve_metrics
 from rl4sys.wire.calls import CallFailed
 from rl4sys.wire.generated import status_pb2
+
+from .every_metric import EVERYTHING, exposition
+from .pem_files import make_certificate, needs_openssl
 
 Serve = Callable[..., InProcessTransport]
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
@@ -31,27 +42,28 @@ SAMPLE = re.compile(rf"({NAME})(?:\{{({LABEL}(?:,{LABEL})*)\}})? (-?[0-9][0-9.e+
 
 
 NAMES = [
-    *("rl4sys_calls_total", "rl4sys_client_connected", "rl4sys_client_delayed_pushes_total"),
-    *("rl4sys_client_received_bytes_total", "rl4sys_client_refused_segments_total"),
-    *("rl4sys_client_repeated_segments_total", "rl4sys_client_silent_seconds", "rl4sys_client_stored_bytes_total"),
-    *("rl4sys_client_stored_segments_total", "rl4sys_client_stored_steps_total", "rl4sys_client_version"),
+    *("rl4sys_alert_firing", "rl4sys_calls_total", "rl4sys_client_acting_version", "rl4sys_client_backlog_bytes"),
+    *("rl4sys_client_backlog_segments", "rl4sys_client_bad_inputs_total", "rl4sys_client_connected"),
+    *("rl4sys_client_decisions_total", "rl4sys_client_delayed_pushes_total", "rl4sys_client_dropped_total"),
+    *("rl4sys_client_fallback_decisions_total", "rl4sys_client_late_rewards_total", "rl4sys_client_open_episodes"),
+    *("rl4sys_client_policy_decides", "rl4sys_client_received_bytes_total", "rl4sys_client_refused_segments_total"),
+    *("rl4sys_client_repeated_segments_total", "rl4sys_client_report_age_seconds", "rl4sys_client_silent_seconds"),
+    *("rl4sys_client_stored_bytes_total", "rl4sys_client_stored_segments_total", "rl4sys_client_stored_steps_total"),
+    *("rl4sys_client_thinned_episodes_total", "rl4sys_client_version", "rl4sys_client_warning"),
     *("rl4sys_failed_calls_total", "rl4sys_learner_checkpoint_age_seconds", "rl4sys_learner_clients"),
-    *("rl4sys_learner_cpu_seconds_total", "rl4sys_learner_episodes_total", "rl4sys_learner_info"),
+    *("rl4sys_learner_control", "rl4sys_learner_cpu_seconds_total", "rl4sys_learner_decision_seconds_bucket"),
+    *("rl4sys_learner_episodes_total", "rl4sys_learner_frozen", "rl4sys_learner_info"),
     *("rl4sys_learner_learned_steps_total", "rl4sys_learner_log_bytes", "rl4sys_learner_mean_return"),
-    *("rl4sys_learner_memory_bytes", "rl4sys_learner_queued_bytes", "rl4sys_learner_queued_segments"),
-    *("rl4sys_learner_restarts_total", "rl4sys_learner_state", "rl4sys_learner_stored_bytes_total"),
-    *("rl4sys_learner_stored_segments_total", "rl4sys_learner_stored_steps_total", "rl4sys_learner_unused_steps_total"),
-    *("rl4sys_learner_updates_total", "rl4sys_learner_version", "rl4sys_server_connected_clients"),
+    *("rl4sys_learner_memory_bytes", "rl4sys_learner_obeying_clients", "rl4sys_learner_other_lineage_clients"),
+    *("rl4sys_learner_queued_bytes", "rl4sys_learner_queued_segments", "rl4sys_learner_record_share"),
+    *("rl4sys_learner_refolded_version", "rl4sys_learner_restarts_total", "rl4sys_learner_state"),
+    *("rl4sys_learner_stored_bytes_total", "rl4sys_learner_stored_segments_total"),
+    *("rl4sys_learner_stored_steps_total", "rl4sys_learner_unused_steps_total", "rl4sys_learner_updates_total"),
+    *("rl4sys_learner_version", "rl4sys_learner_weights", "rl4sys_server_connected_clients"),
     *("rl4sys_server_cpu_seconds_total", "rl4sys_server_data_bytes", "rl4sys_server_disk_free_bytes"),
     *("rl4sys_server_info", "rl4sys_server_memory_bytes", "rl4sys_server_state", "rl4sys_server_uptime_seconds"),
+    *("rl4sys_server_warnings",),
 ]
-
-
-def exposition(reply: status_pb2.StatusReply) -> str:
-    """The text that a scraper receives for this status."""
-    registry = CollectorRegistry()
-    registry.register(StatusCollector(lambda: reply))
-    return generate_latest(registry).decode()
 
 
 def parsed(text: str) -> Samples:
@@ -69,15 +81,16 @@ def parsed(text: str) -> Samples:
         elif line.startswith("# TYPE "):
             _, _, name, kind = line.split(" ")
             assert name == family, f"TYPE without its HELP: {line}"
-            assert kind in ("counter", "gauge")
+            assert kind in ("counter", "gauge", "histogram")
             assert (kind == "counter") == name.endswith("_total"), line
             kinds[name] = kind
         else:
             match = SAMPLE.fullmatch(line)
             assert match, f"no sample: {line!r}"
             name, labels, value = match.groups()
-            assert name == family, f"{name} is not within its family"
-            assert name in kinds
+            of_family = name.removesuffix("_bucket") if kinds.get(family) == "histogram" else name
+            assert of_family == family, f"{name} is not within its family"
+            assert of_family in kinds
             pairs = [part.split("=", 1) for part in re.findall(LABEL, labels or "")]
             key = (name, frozenset((label, _unescaped(quoted[1:-1])) for label, quoted in pairs))
             assert key not in samples, f"twice: {line}"
@@ -93,10 +106,16 @@ def value(samples: Samples, name: str, **labels: str) -> float:
     return samples[name, frozenset(labels.items())]
 
 
+def observing(service: TrainingService) -> MetricsServer:
+    server = MetricsServer("127.0.0.1", 0, 200)
+    server.observe(service)
+    return server
+
+
 @pytest.fixture
 def fetch(serve: Serve) -> Iterator[tuple[TrainingService, Callable[[str], str]]]:
     service = serve()._service
-    with closing(MetricsServer("127.0.0.1", 0, service.current_status)) as server:
+    with closing(observing(service)) as server:
 
         def get(path: str) -> str:
             with urllib.request.urlopen(f"http://127.0.0.1:{server.port}{path}", timeout=10) as answer:
@@ -112,7 +131,7 @@ def test_a_scrape_reports_the_numbers_of_the_status(fetch: tuple[TrainingService
     client.push(range(4))
     client.push(range(2))
     client.push_bytes({9: b"junk"})
-    eventually(lambda: service.current_status().learners[0].updates == 1)
+    eventually(lambda: (learner := service.current_status().learners[0]).updates == learner.version == 1)
     with pytest.raises(CallFailed):
         client.push([])
     samples = parsed(get("/metrics"))
@@ -154,23 +173,150 @@ def test_numbers_keep_their_value(number: float) -> None:
 
 
 def test_the_names_that_operators_scrape_stay_the_same() -> None:
-    status = status_pb2.StatusReply(
-        server=status_pb2.ServerStatus(calls=[status_pb2.CallCount(method="Push", code="OK", count=1)]),
-        learners=[status_pb2.LearnerStatus(mean_return=1.0, checkpoint_age_seconds=1.0, unused_steps={"too_old": 1})],
-        clients=[status_pb2.ClientStatus(version=1, refused_segments={"MALFORMED": 1})],
-    )
-    status.server.failed_calls["INTERNAL"] = 1
-    assert sorted({name for name, _ in parsed(exposition(status))}) == NAMES
+    assert sorted({name for name, _ in parsed(exposition(EVERYTHING))}) == NAMES
 
 
-def test_healthz_answers_with_a_code_and_the_state(fetch: tuple[TrainingService, Callable[[str], str]]) -> None:
-    service, get = fetch
-    assert get("/healthz") == "serving\n"
-    service.drain()
+def refused(get: Callable[[str], str], path: str) -> tuple[int, str]:
     with pytest.raises(urllib.error.HTTPError) as failed:
-        get("/healthz")
+        get(path)
     with failed.value as answer:
-        assert (answer.code, answer.read()) == (503, b"draining\n")
+        return answer.code, answer.read().decode()
+
+
+def test_a_draining_server_is_alive_and_not_ready(fetch: tuple[TrainingService, Callable[[str], str]]) -> None:
+    service, get = fetch
+    assert get("/healthz") == get("/readyz") == "serving\n"
+    service.drain()
+    assert get("/healthz") == "draining\n"
+    assert refused(get, "/readyz") == (503, "draining\n")
+
+
+class Scripted:
+    """A service in a given state."""
+
+    def __init__(self, ready: Readiness) -> None:
+        self.ready = ready
+
+    def readiness(self) -> Readiness:
+        return self.ready
+
+    def current_status(self, learner: str = "", caller: Caller = ANYONE) -> status_pb2.StatusReply:
+        return status_pb2.StatusReply(server={"software": caller.who})
+
+
+def ask(
+    server: MetricsServer, path: str, token: str | None = None, tls: ssl.SSLContext | None = None
+) -> tuple[int, str]:
+    scheme = "http" if tls is None else "https"
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    request = urllib.request.Request(f"{scheme}://127.0.0.1:{server.port}{path}", headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=10, context=tls) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def test_probes_say_starting_storage_failed_failed_learners_and_hanging_calls() -> None:
+    with closing(MetricsServer("127.0.0.1", 0, 1)) as server:
+        assert ask(server, "/healthz") == (200, "starting\n")
+        assert ask(server, "/readyz") == ask(server, "/metrics") == (503, "starting\n")
+        server.observe(Scripted(Readiness("storage_failed", "The disk is full.")))
+        assert ask(server, "/healthz") == (200, "storage_failed: The disk is full.\n")
+        assert ask(server, "/readyz") == (503, "storage_failed: The disk is full.\n")
+        server.observe(Scripted(Readiness("serving", "", ("learner a: FAILED: it broke",))))
+        assert ask(server, "/readyz") == (200, "serving\nlearner a: FAILED: it broke\n")
+        server.observe(Scripted(Readiness("serving")), lambda: False)
+        assert ask(server, "/healthz") == (503, "calls are not answered\n")
+
+
+@needs_openssl
+def test_remote_scrapers_need_tls_and_a_token_and_probes_show_no_names_without(tmp_path: Path) -> None:
+    cert, key = make_certificate(tmp_path, "server")
+    (tmp_path / "tokens").write_text(f"{'v' * 20} role=viewer name=scraper\n{'c' * 20} a\n")
+    certificates = Certificates(cert, key, None, ServerWarnings())
+    with closing(MetricsServer("127.0.0.1", 0, 1, certificates, TokenFile(tmp_path / "tokens"))) as server:
+        server.observe(Scripted(Readiness("serving", "", ("learner a: FAILED: it broke",))))
+        tls = ssl.create_default_context(cafile=str(cert))
+        assert 'software="scraper"' in ask(server, "/metrics", "v" * 20, tls)[1]
+        assert ask(server, "/metrics", None, tls)[0] == ask(server, "/metrics", "x" * 20, tls)[0] == 401
+        assert ask(server, "/readyz", None, tls) == ask(server, "/readyz", "c" * 20, tls) == (200, "serving\n")
+        assert "it broke" in ask(server, "/readyz", "v" * 20, tls)[1]
+        with pytest.raises((urllib.error.URLError, ConnectionError)):
+            ask(server, "/metrics", "v" * 20)
+
+
+def test_metrics_for_other_machines_need_tls_and_tokens_or_insecure(tmp_path: Path) -> None:
+    with pytest.raises(ImpossibleSetup, match=r"Metrics on 0.0.0.0:9100 can be read from other machines"):
+        ServerOptions(metrics_listen="0.0.0.0:9100")
+    with pytest.raises(ImpossibleSetup, match="give --metrics-listen or --metrics-port"):
+        ServerOptions(metrics_listen="127.0.0.1:9100", metrics_port=9100)
+    with pytest.raises(ImpossibleSetup, match="metrics_listen: got '9100'"):
+        ServerOptions(metrics_listen="9100")
+    ServerOptions(metrics_listen="127.0.0.1:9100")
+    ServerOptions(metrics_listen="0.0.0.0:9100", token_file=tmp_path, tls_cert=tmp_path, tls_key=tmp_path)
+    ServerOptions(metrics_listen="0.0.0.0:9100", insecure=True)
+
+
+def test_clients_beyond_the_limit_are_summed_and_the_named_ones_stay() -> None:
+    def reply(*names: str, gone: str = "") -> status_pb2.StatusReply:
+        made = status_pb2.StatusReply()
+        for name in names:
+            made.clients.add(client=name, learner="l", connected=name not in gone, stored_steps=10, version=1)
+        return made
+
+    budget = NameBudget(2)
+
+    def named(status: status_pb2.StatusReply) -> Samples:
+        registry = CollectorRegistry()
+        registry.register(StatusCollector(lambda: status, NameBudget(1), budget))
+        return parsed(generate_latest(registry).decode())
+
+    first = named(reply("c", "d"))
+    assert value(first, "rl4sys_client_version", client="d", learner="l") == 1
+    later = named(reply("a", "b", "c", "d"))
+    assert value(later, "rl4sys_client_stored_steps_total", client="c", learner="l") == 10
+    assert value(later, "rl4sys_client_stored_steps_total", client=OTHER, learner=OTHER) == 20
+    assert ("rl4sys_client_version", frozenset({("client", OTHER), ("learner", OTHER)})) not in later
+    last = named(reply("a", "b", "c", "d", gone="c"))
+    assert value(last, "rl4sys_client_stored_steps_total", client="a", learner="l") == 10
+    assert value(last, "rl4sys_client_stored_steps_total", client="d", learner="l") == 10
+
+
+def test_learners_beyond_the_limit_are_summed_with_their_states() -> None:
+    reply = status_pb2.StatusReply()
+    for name, state in (("a", "WAITING"), ("b", "FAILED"), ("c", "FAILED")):
+        reply.learners.add(learner=name, state=f"LEARNER_STATE_{state}", unused_steps={"too_old": 5}, mean_return=1.0)
+    samples = parsed(exposition(reply, names=1))
+    assert value(samples, "rl4sys_learner_state", learner=OTHER, state="failed") == 2
+    assert value(samples, "rl4sys_learner_unused_steps_total", learner=OTHER, reason="too_old") == 10
+    assert [labels for name, labels in samples if name == "rl4sys_learner_mean_return"] == [{("learner", "a")}]
+
+
+def test_what_clients_report_is_exported() -> None:
+    report = {"version": 7, "decisions": 100, "backlog_bytes": 5, "decision_time": [90, 0, 10], "off": "lease"}
+    reply = status_pb2.StatusReply(learners=[{"learner": "l", "control": "off"}])
+    for name in "ab":
+        reply.clients.add(client=name, learner="l", report=report | {"drops": {"outbox_full": 2}})
+    samples, of_a = parsed(exposition(reply)), {"client": "a", "learner": "l"}
+    assert value(samples, "rl4sys_client_acting_version", **of_a) == 7
+    assert value(samples, "rl4sys_client_policy_decides", **of_a) == 0
+    assert value(samples, "rl4sys_client_dropped_total", **of_a, reason="outbox_full") == 2
+    assert value(samples, "rl4sys_learner_control", learner="l", mode="off") == 1
+    assert value(samples, "rl4sys_learner_decision_seconds_bucket", learner="l", le="1e-06") == 180
+    assert value(samples, "rl4sys_learner_decision_seconds_bucket", learner="l", le="+Inf") == 200
+
+
+def test_made_up_reasons_of_clients_are_bounded() -> None:
+    reply = status_pb2.StatusReply()
+    for number in range(100):
+        reply.clients.add(client="a", learner=str(number), report={"drops": {f"reason {number:03}": 1}})
+    reasons = {
+        dict(labels)["reason"] for name, labels in parsed(exposition(reply)) if name == "rl4sys_client_dropped_total"
+    }
+    assert len(reasons) == 33
+    assert OTHER in reasons
 
 
 def test_other_paths_are_refused(fetch: tuple[TrainingService, Callable[[str], str]]) -> None:
@@ -183,7 +329,7 @@ def test_other_paths_are_refused(fetch: tuple[TrainingService, Callable[[str], s
 
 def test_idle_connections_do_not_pile_up(serve: Serve) -> None:
     service = serve()._service
-    with closing(MetricsServer("127.0.0.1", 0, service.current_status)) as server:
+    with closing(observing(service)) as server:
         idle = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(8)]
         with closing(socket.create_connection(("127.0.0.1", server.port), timeout=10)) as ninth:
             assert ninth.recv(1) == b""
@@ -192,10 +338,10 @@ def test_idle_connections_do_not_pile_up(serve: Serve) -> None:
 
 
 def test_a_request_that_takes_too_long_is_cut_off(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metrics, "_REQUEST_SECONDS", 0.2)
+    monkeypatch.setattr(metrics_server, "_REQUEST_SECONDS", 0.2)
     service = serve()._service
     with (
-        closing(MetricsServer("127.0.0.1", 0, service.current_status)) as server,
+        closing(observing(service)) as server,
         closing(socket.create_connection(("127.0.0.1", server.port), timeout=4)) as slow,
     ):
         slow.sendall(b"GET /met")
@@ -206,14 +352,17 @@ def test_a_metrics_port_in_use_is_named() -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(ImpossibleSetup, match=f"port {port}.*--metrics-port"):
-            MetricsServer("127.0.0.1", port, status_pb2.StatusReply)
+            MetricsServer("127.0.0.1", port, 1)
 
 
 def test_a_server_on_a_unix_socket_serves_metrics_to_this_machine_only(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     options = ServerOptions(f"unix:{tmp_path}/socket", tmp_path, metrics_port=0)
-    with caplog.at_level(logging.INFO), TrainingService(tmp_path) as service, _metrics(options, service):
+    files = AccessFiles(None, None, None, None)
+    with caplog.at_level(logging.INFO), TrainingService(tmp_path) as service, serve_metrics(options, files) as server:
+        assert server is not None
+        server.observe(service)
         found = re.search(r"http://127\.0\.0\.1:(\d+)/metrics", caplog.text)
         assert found
         with urllib.request.urlopen(found[0], timeout=10) as answer:

@@ -49,7 +49,7 @@ def test_a_new_certificate_is_used_by_new_connections_and_a_broken_one_is_not(tm
         (warning,) = server.service.current_status().server.warnings
         assert "are not a certificate and its private key" in warning
         shutil.copy(others[1], key)
-        server.reload_files()
+        server.reload(None)
         assert shown() == others[0].read_text().strip()
         assert not server.service.current_status().server.warnings
     finally:

@@ -16,6 +16,7 @@ from rl4sys.server.learners.learners import Learners, shared_policy
 from rl4sys.server.learners.operator_orders import ClientOrder
 from rl4sys.server.learners.stored_segments import ClientCounts
 from rl4sys.server.server_warnings import ServerWarnings
+from rl4sys.server.service.readiness import readiness
 from rl4sys.server.service.usage import RateMeter, UsageMeter
 from rl4sys.version import __version__
 from rl4sys.wire import PROTOCOL, Failure
@@ -96,14 +97,12 @@ class StatusReporter:
 
     def _server(self, is_draining: bool) -> status_pb2.ServerStatus:
         usage = self._usage.of(os.getpid())
-        inboxes = (each.inbox.problem for each in self._learners.all())
-        problem = self._learners.storage.problem or next(filter(None, inboxes), "")
-        state = "DRAINING" if is_draining else "STORAGE_FAILED" if problem else "SERVING"
+        ready = readiness(self._learners, is_draining=is_draining)
         return status_pb2.ServerStatus(
             software=_SOFTWARE,
             protocol=PROTOCOL,
-            state=f"SERVER_STATE_{state}",
-            problem=problem,
+            state=f"SERVER_STATE_{ready.state.upper()}",
+            problem=ready.problem,
             uptime_seconds=self._clock() - self._began,
             durability=self._durability.value,
             cpu=usage.cpu,

@@ -23,6 +23,7 @@ from rl4sys.server.service.housekeeping import Housekeeping
 from rl4sys.server.service.join import agreed_protocol, exploit_for_client, find_learner, policy_for_client
 from rl4sys.server.service.operations_service import OperationsService
 from rl4sys.server.service.push import Push, repair
+from rl4sys.server.service.readiness import Readiness, readiness
 from rl4sys.server.service.report import take_report
 from rl4sys.server.service.status import StatusReporter
 from rl4sys.server.service.watch import VersionWatch, pull
@@ -181,6 +182,10 @@ class TrainingService:
         with self._lock:
             calls = self.calls.copy()
         return self._reporter.status(learner, calls, caller, is_draining=self._draining)
+
+    def readiness(self) -> Readiness:
+        """Whether experience can be stored, for probes."""
+        return readiness(self._learners, is_draining=self._draining)
 
     def reload(self, options: ServiceOptions) -> Reloaded:
         """Use changed limits and experiments from now on; if they are wrong, raise `ConfigError` and change nothing."""

@@ -14,11 +14,11 @@ from rl4sys.wire.addresses import host_and_port
 _UNIX = "unix:"
 
 
-def require_address(listen: str) -> None:
+def require_address(listen: str, key: str = "listen") -> None:
     """Refuse an address that is neither HOST:PORT nor unix:PATH."""
     if not (listen.startswith(_UNIX) and len(listen) > len(_UNIX)) and host_and_port(listen) is None:
         raise ImpossibleSetup(
-            f"listen: got '{listen}'; expected HOST:PORT with a port up to 65535 (0: any free one), such as "
+            f"{key}: got '{listen}'; expected HOST:PORT with a port up to 65535 (0: any free one), such as "
             f"127.0.0.1:50051, or unix:PATH."
         )
 

@@ -6,6 +6,7 @@ import logging
 import ssl
 import threading
 from pathlib import Path
+from typing import TypeAlias
 
 import grpc
 
@@ -15,6 +16,8 @@ from rl4sys.server.server_warnings import ServerWarnings
 _log = logging.getLogger(__name__)
 
 _TOPIC = "certificate"
+_Pem: TypeAlias = tuple[bytes, bytes, bytes | None]
+"""Key, certificate and authority."""
 
 
 class Certificates:
@@ -25,7 +28,7 @@ class Certificates:
         self._certificate, self._key, self._authority, self._warnings = certificate, key, authority, warnings
         self._lock = threading.Lock()
         self._stamp = self._look()
-        self._files = self._read()
+        self._files, self._context = self._read()
         self._handed_over = self._files
         """What gRPC has."""
 
@@ -40,12 +43,7 @@ class Certificates:
     def context(self) -> ssl.SSLContext:
         """A context with the newest sound files, for servers that are not gRPC."""
         self.reload()
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(self._certificate, self._key, password="")
-        if self._authority is not None:
-            context.load_verify_locations(self._authority)
-            context.verify_mode = ssl.CERT_REQUIRED
-        return context
+        return self._context
 
     def reload(self) -> None:
         """Read the files again if they changed. Those that are not sound are not used."""
@@ -55,7 +53,7 @@ class Certificates:
                 return
             self._stamp = stamp
             try:
-                self._files = self._read()
+                self._files, self._context = self._read()
             except ImpossibleSetup as error:
                 self._warnings.set(_TOPIC, f"{error} New connections still use what was read before. Repair the files.")
                 return
@@ -72,10 +70,10 @@ class Certificates:
         key, certificate, authority = self._handed_over
         return grpc.ssl_server_certificate_configuration([(key, certificate)], authority)
 
-    def _read(self) -> tuple[bytes, bytes, bytes | None]:
-        _require_pair(_existing(self._certificate), _existing(self._key), self._authority)
+    def _read(self) -> tuple[_Pem, ssl.SSLContext]:
+        context = _context(_existing(self._certificate), _existing(self._key), self._authority)
         authority = self._authority.read_bytes() if self._authority is not None else None
-        return self._key.read_bytes(), self._certificate.read_bytes(), authority
+        return (self._key.read_bytes(), self._certificate.read_bytes(), authority), context
 
     def _look(self) -> tuple[tuple[int, int, int], ...]:
         paths = (self._certificate, self._key, self._authority)
@@ -90,8 +88,8 @@ def _stamp(path: Path) -> tuple[int, int, int]:
     return seen.st_mtime_ns, seen.st_size, seen.st_ino
 
 
-def _require_pair(certificate: Path, key: Path, authority: Path | None) -> None:
-    """Load the files once: gRPC would only report that it cannot listen."""
+def _context(certificate: Path, key: Path, authority: Path | None) -> ssl.SSLContext:
+    """Load the files: gRPC would only report that it cannot listen."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
         # A server has no terminal to ask for the password of a key.
@@ -106,6 +104,8 @@ def _require_pair(certificate: Path, key: Path, authority: Path | None) -> None:
             context.load_verify_locations(_existing(authority))
         except (ssl.SSLError, OSError) as error:
             raise ImpossibleSetup(f"{authority} is no PEM certificate of an authority: {_reason(error)}.") from error
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
 
 
 def _reason(error: OSError) -> str:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,14 +15,12 @@ import grpc
 import grpc.aio
 
 from rl4sys.config import ConfigError
-from rl4sys.server.access.tokens import TokenFile
 from rl4sys.server.learners.learner_budget import raise_descriptor_limit
 from rl4sys.server.options import DEFAULT_DATA, ImpossibleSetup, ServiceOptions
 from rl4sys.server.reload import fixed_changes
-from rl4sys.server.server_warnings import ServerWarnings
 from rl4sys.server.service.training_service import TrainingService
+from rl4sys.server.transport.access_files import AccessFiles
 from rl4sys.server.transport.addresses import is_local, listen_problem, require_address, require_unowned
-from rl4sys.server.transport.certificates import Certificates
 from rl4sys.server.transport.grpc_servicer import TrainingServicer
 from rl4sys.server.transport.operations_servicer import OperationsServicer
 
@@ -32,7 +30,11 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 DEFAULT_LISTEN = "127.0.0.1:50051"
+DEFAULT_METRICS_NAMES = 200
 DRAIN_SECONDS = 10.0
+_HEALTH_SECONDS = 1.0
+"""How often the health service looks whether the server is ready."""
+_RESPONSE_SECONDS = 2.0
 _CALL_THREADS = 16
 """Threads for Join, Act and Status; Push and Watch need none."""
 _PACKERS = 4
@@ -60,6 +62,10 @@ class ServerOptions:
     service: ServiceOptions = field(default_factory=ServiceOptions)
     metrics_port: int | None = None
     """The port of metrics over HTTP, for this machine only unless `insecure` (0: any free port)."""
+    metrics_listen: str | None = None
+    """HOST:PORT of metrics instead: over TLS and with a token, unless only this machine can connect."""
+    metrics_names: int = DEFAULT_METRICS_NAMES
+    """Learners, and clients, that have metrics of their own; the others are summed."""
 
     def __post_init__(self) -> None:
         require_address(self.listen)
@@ -71,22 +77,33 @@ class ServerOptions:
                 f"{self.listen} can be reached from other machines. Give --tls-cert, --tls-key and --token-file, "
                 f"listen on 127.0.0.1, or give --insecure if every client in that network may train and read."
             )
+        if self.metrics_listen is not None:
+            self._require_metrics(is_closed=is_closed)
+
+    def _require_metrics(self, *, is_closed: bool) -> None:
+        listen = self.metrics_listen or ""
+        if self.metrics_port is not None:
+            raise ImpossibleSetup("There are two addresses of metrics: give --metrics-listen or --metrics-port.")
+        require_address(listen, "metrics_listen")
+        if not (is_closed or self.insecure or is_local(listen)):
+            raise ImpossibleSetup(
+                f"Metrics on {listen} can be read from other machines. Give --tls-cert, --tls-key and --token-file, "
+                f"listen on 127.0.0.1, or give --insecure."
+            )
 
 
 class GrpcServer:
     """A service that takes gRPC calls once it is created, in an event loop in a thread of its own."""
 
-    def __init__(self, options: ServerOptions) -> None:
+    def __init__(self, options: ServerOptions, files: AccessFiles | None = None) -> None:
+        """`files` are those of the options, if they are open already."""
         self._options = options
-        warnings = ServerWarnings()
-        self._tokens: TokenFile | None = None
-        if options.token_file is not None:
-            self._tokens = TokenFile(_existing(options.token_file), warnings=warnings)
-        self._certificates = _certificates(options, warnings)
+        self._files = files or open_files(options)
         require_unowned(options.listen)
         self._health = _health()
+        self._was_ready = True
         raise_descriptor_limit()
-        self.service = TrainingService(options.data, options.service, warnings=warnings)
+        self.service = TrainingService(options.data, options.service, warnings=self._files.warnings)
         self._threads = ThreadPoolExecutor(_CALL_THREADS, thread_name_prefix="call")
         self._packers = ThreadPoolExecutor(_PACKERS, thread_name_prefix="packer")
         self._loop = asyncio.new_event_loop()
@@ -109,16 +126,19 @@ class GrpcServer:
         finally:
             self._close_loop()
 
-    def reload_files(self) -> None:
-        """Read token file and certificates again if they changed, without waiting for the next call."""
-        if self._tokens is not None:
-            self._tokens.reload()
-        if self._certificates is not None:
-            self._certificates.reload()
+    def is_responsive(self, seconds: float = _RESPONSE_SECONDS) -> bool:
+        """Whether the event loop that takes calls answers in time."""
+        answered = asyncio.run_coroutine_threadsafe(asyncio.sleep(0), self._loop)
+        try:
+            answered.result(seconds)
+        except (TimeoutError, CancelledError):
+            answered.cancel()
+            return False
+        return True
 
     def reload(self, read: Callable[[], ServerOptions] | None) -> None:
         """Read files again, and options if they come from a file; what cannot be used is kept as it was, and logged."""
-        self.reload_files()
+        self._files.reload()
         warnings = self.service.warnings
         if read is None:
             _log.info("Token file and certificates were read again. There is no config file to read.")
@@ -139,7 +159,7 @@ class GrpcServer:
 
     async def _start(self, options: ServerOptions) -> int:
         limits = options.service.limits
-        servicer = TrainingServicer(self.service, self._tokens, self._threads, self._packers)
+        servicer = TrainingServicer(self.service, self._files.tokens, self._threads, self._packers)
         operations = OperationsServicer(self.service.operations, servicer, self._threads)
         self._server = grpc.aio.server(
             handlers=[servicer.handler(), operations.handler()],
@@ -147,12 +167,21 @@ class GrpcServer:
             maximum_concurrent_rpcs=_CALLS + limits.max_watchers + self._health.max_watchers,
         )
         await self._health.start(self._server)
-        if self._certificates is None:
+        certificates = self._files.certificates
+        if certificates is None:
             port = self._server.add_insecure_port(options.listen)
         else:
-            port = self._server.add_secure_port(options.listen, self._certificates.credentials())
+            port = self._server.add_secure_port(options.listen, certificates.credentials())
         await self._server.start()
+        self._follow_readiness()
         return port
+
+    def _follow_readiness(self) -> None:
+        """Let the health service say whether experience can be stored, from now on."""
+        if (is_ready := self.service.readiness().is_ready) != self._was_ready:
+            self._was_ready = is_ready
+            self._telling = self._loop.create_task(self._health.tell(is_ready=is_ready))
+        self._loop.call_later(_HEALTH_SECONDS, self._follow_readiness)
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
@@ -194,13 +223,6 @@ def _channel_options(max_message_bytes: int) -> list[tuple[str, int]]:
     ]
 
 
-def _certificates(options: ServerOptions, warnings: ServerWarnings) -> Certificates | None:
-    if options.tls_cert is None or options.tls_key is None:
-        return None
-    return Certificates(options.tls_cert, options.tls_key, options.tls_client_ca, warnings)
-
-
-def _existing(path: Path) -> Path:
-    if not path.is_file():
-        raise ImpossibleSetup(f"{path} does not exist, or is not a file.")
-    return path
+def open_files(options: ServerOptions) -> AccessFiles:
+    """The token file and the certificates that the options name."""
+    return AccessFiles(options.token_file, options.tls_cert, options.tls_key, options.tls_client_ca)

@@ -14,7 +14,7 @@ _TRAINING = "rl4sys.v1.Training"
 
 
 class HealthService(health.aio.HealthServicer):  # type: ignore[misc]  # the package has no types
-    """Says whether the server takes calls, to a bounded number of watchers. For the event loop of the server."""
+    """Says whether the server stores experience, to a bounded number of watchers. For the event loop of the server."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -23,8 +23,14 @@ class HealthService(health.aio.HealthServicer):  # type: ignore[misc]  # the pac
 
     async def start(self, server: grpc.aio.Server) -> None:
         """Add the service to a server that has not started yet."""
-        await self.set(_TRAINING, health_pb2.HealthCheckResponse.SERVING)
+        await self.tell(is_ready=True)
         health_pb2_grpc.add_HealthServicer_to_server(self, server)
+
+    async def tell(self, *, is_ready: bool) -> None:
+        """Answer with this from now on, for the server (an empty name) and for its service."""
+        answers = health_pb2.HealthCheckResponse
+        for service in ("", _TRAINING):
+            await self.set(service, answers.SERVING if is_ready else answers.NOT_SERVING)
 
     async def Watch(self, request: Any, context: Any) -> None:  # noqa: N802 (as gRPC names it)
         """The state of one service whenever it changes, as long as there are not too many watchers."""

@@ -1,33 +1,24 @@
-"""Metrics over HTTP: `/metrics` for Prometheus, `/healthz` for supervisors."""
+"""The status of a server as metrics for Prometheus, with a bounded number of labels."""
 
 from __future__ import annotations
 
-import contextlib
-import logging
-import socket
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
-from wsgiref.simple_server import WSGIRequestHandler, make_server
-from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-from prometheus_client import CollectorRegistry, make_wsgi_app
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.exposition import ThreadingWSGIServer
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from rl4sys.server.options import ImpossibleSetup
+from rl4sys.server.transport.metric_names import NameBudget
 from rl4sys.wire.generated import status_pb2
 
-_log = logging.getLogger(__name__)
-
-_Message: TypeAlias = status_pb2.ServerStatus | status_pb2.LearnerStatus | status_pb2.ClientStatus
+OTHER = "(other)"
+"""The label of learners and clients beyond the first ones, which are summed. No name has a parenthesis."""
 _Family: TypeAlias = type[GaugeMetricFamily] | type[CounterMetricFamily]
-
-_MAX_REQUESTS = 8
-_READ_SECONDS = 5.0
-_REQUEST_SECONDS = 15.0
-"""For a whole request: a limit for each read alone would not stop a client that sends a byte now and then."""
+_Rows: TypeAlias = Sequence[tuple[tuple[str, ...], Any]]
+"""Label values and messages; several messages with the same labels are summed."""
+_MOST_REASONS = 32
+_BUCKETS = 24
 
 _SERVER_GAUGES = {
     "uptime_seconds": "Seconds since the server started.",
@@ -46,6 +37,11 @@ _LEARNER_GAUGES = {
     "checkpoint_age_seconds": "Age of the newest checkpoint.",
     "log_bytes": "Size of the log on disk.",
     "memory_bytes": "Resident memory of the worker process.",
+    "refolded_version": "The version that the worker has reached while it folds its log again after a crash.",
+    "frozen": "Whether it ignores experience by order.",
+    "record_share": "The share of episodes that its clients are asked to record.",
+    "weights": "Number of weights of its policy.",
+    "obeying_clients": "Clients that reported to have obeyed the order of the operator.",
 }
 _LEARNER_COUNTERS = {
     "restarts": "Starts of the worker after a failure.",
@@ -61,6 +57,7 @@ _CLIENT_GAUGES = {
     "version": "The version that it was last sent.",
     "silent_seconds": "Seconds since its last call.",
     "connected": "Whether it called within the last minute.",
+    "report_age_seconds": "Age of its last report; 0 if there is none.",
 }
 _CLIENT_COUNTERS = {
     "stored_segments": "Segments stored, without repeats.",
@@ -70,27 +67,58 @@ _CLIENT_COUNTERS = {
     "delayed_pushes": "Pushes that were refused for the moment: the inbox was full, or they came too fast.",
     "received_bytes": "Bytes of segments pushed.",
 }
+_REPORT_GAUGES = {
+    "open_episodes": "Open episodes, as the client reports.",
+    "backlog_segments": "Segments that are recorded and not acknowledged, as the client reports.",
+    "backlog_bytes": "The same in bytes.",
+}
+_REPORT_COUNTERS = {
+    "decisions": "Decisions, as the client reports.",
+    "fallback_decisions": "Decisions of the fallback, as the client reports.",
+    "bad_inputs": "Observations or results that could not be used, as the client reports.",
+    "thinned_episodes": "Episodes that were not recorded because of record_share, as the client reports.",
+    "late_rewards": "Rewards that came too late, as the client reports.",
+}
+_NOT_SUMMED = frozenset(
+    {
+        *("version", "mean_return", "checkpoint_age_seconds", "refolded_version", "record_share"),
+        *("silent_seconds", "report_age_seconds"),
+    }
+)
+"""Fields whose sum over several learners or clients means nothing."""
 
 
 class StatusCollector(Collector):
     """The status of a server as metric families, read afresh for each scrape."""
 
-    def __init__(self, status: Callable[[], status_pb2.StatusReply]) -> None:
-        self._status = status
+    def __init__(self, status: Callable[[], status_pb2.StatusReply], learners: NameBudget, clients: NameBudget) -> None:
+        """The budgets decide which learners and clients have metrics of their own."""
+        self._status, self._learners, self._clients = status, learners, clients
 
     def collect(self) -> Iterable[Metric]:
         """All families of one scrape."""
         reply = self._status()
         yield from _server(reply.server)
-        yield from _learners(list(reply.learners))
-        yield from _clients(list(reply.clients))
+        learners: dict[tuple[str, ...], bool] = {(each.learner,): bool(each.clients) for each in reply.learners}
+        own = self._learners.choose(learners)
+        yield from _learners(
+            [((each.learner,) if (each.learner,) in own else (OTHER,), each) for each in reply.learners]
+        )
+        yield from _decision_times(reply.clients, {key[0] for key in own})
+        chosen = self._clients.choose({(each.client, each.learner): each.connected for each in reply.clients})
+        yield from _clients(
+            [
+                (key if (key := (each.client, each.learner)) in chosen else (OTHER, OTHER), each)
+                for each in reply.clients
+            ]
+        )
 
 
 def _server(server: status_pb2.ServerStatus) -> Iterator[Metric]:
     info = GaugeMetricFamily("rl4sys_server_info", "What the server is; always 1.", labels=["software", "durability"])
     info.add_metric([server.software, server.durability], 1)
     state = GaugeMetricFamily("rl4sys_server_state", "Whether the server is in this state.", labels=["state"])
-    _add_states(state, [], status_pb2.ServerState.items(), server.state)
+    _add_states(state, {(): [server.state]}, status_pb2.ServerState.items())
     calls = CounterMetricFamily(
         "rl4sys_calls", "Calls that ended, by method and status code.", labels=["method", "code"]
     )
@@ -101,147 +129,147 @@ def _server(server: status_pb2.ServerStatus) -> Iterator[Metric]:
     )
     for code, count in sorted(server.failed_calls.items()):
         failed.add_metric([code], count)
-    yield from (info, state, calls, failed)
-    yield from _of_each(GaugeMetricFamily, "server", _SERVER_GAUGES, [], [server])
-    yield from _of_each(CounterMetricFamily, "server", _SERVER_COUNTERS, [], [server])
+    warnings = GaugeMetricFamily("rl4sys_server_warnings", "Warnings in the status of the server.")
+    warnings.add_metric([], len(server.warnings))
+    alerts = GaugeMetricFamily(
+        "rl4sys_alert_firing", "Alerts of the server's config that hold; 1 for each.", labels=["alert", "learner"]
+    )
+    for alert in server.alerts:
+        alerts.add_metric([alert.name, alert.learner], 1)
+    yield from (info, state, calls, failed, warnings, alerts)
+    yield from _of_each(GaugeMetricFamily, "server", _SERVER_GAUGES, [], [((), server)])
+    yield from _of_each(CounterMetricFamily, "server", _SERVER_COUNTERS, [], [((), server)])
 
 
-def _learners(learners: list[status_pb2.LearnerStatus]) -> Iterator[Metric]:
+def _learners(rows: _Rows) -> Iterator[Metric]:
     info = GaugeMetricFamily(
         "rl4sys_learner_info", "What the learner is; always 1.", labels=["learner", "algorithm", "device"]
     )
+    states: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    unused: dict[tuple[str, ...], float] = defaultdict(float)
+    orders: dict[tuple[str, ...], float] = defaultdict(float)
+    strangers: dict[tuple[str, ...], float] = defaultdict(float)
+    for labels, learner in rows:
+        if labels != (OTHER,):
+            info.add_metric([*labels, learner.algorithm, learner.device], 1)
+        states[labels].append(learner.state)
+        for reason, steps in learner.unused_steps.items():
+            unused[*labels, reason] += steps
+        for mode in ("follow", "frozen", "off"):
+            orders[*labels, mode] += (learner.control or "follow") == mode
+        strangers[labels] += sum(other.clients for other in learner.other_lineages)
     state = GaugeMetricFamily(
         "rl4sys_learner_state", "Whether the learner is in this state.", labels=["learner", "state"]
     )
-    unused = CounterMetricFamily(
-        "rl4sys_learner_unused_steps", "Steps that were not learned from, by reason.", labels=["learner", "reason"]
+    _add_states(state, states, status_pb2.LearnerState.items())
+    yield from (info, state)
+    yield _family(
+        *(CounterMetricFamily, "rl4sys_learner_unused_steps", "Steps that were not learned from, by reason."),
+        *(["learner", "reason"], unused),
     )
-    for learner in learners:
-        info.add_metric([learner.learner, learner.algorithm, learner.device], 1)
-        _add_states(state, [learner.learner], status_pb2.LearnerState.items(), learner.state)
-        for reason, steps in sorted(learner.unused_steps.items()):
-            unused.add_metric([learner.learner, reason], steps)
-    yield from (info, state, unused)
-    yield from _of_each(GaugeMetricFamily, "learner", _LEARNER_GAUGES, ["learner"], learners)
-    yield from _of_each(CounterMetricFamily, "learner", _LEARNER_COUNTERS, ["learner"], learners)
+    yield _family(
+        *(GaugeMetricFamily, "rl4sys_learner_control", "Whether this is the order that its clients obey."),
+        *(["learner", "mode"], orders),
+    )
+    yield _family(
+        *(GaugeMetricFamily, "rl4sys_learner_other_lineage_clients", "Clients that keep a policy of another lineage."),
+        *(["learner"], strangers),
+    )
+    yield from _of_each(GaugeMetricFamily, "learner", _LEARNER_GAUGES, ["learner"], rows)
+    yield from _of_each(CounterMetricFamily, "learner", _LEARNER_COUNTERS, ["learner"], rows)
 
 
-def _clients(clients: list[status_pb2.ClientStatus]) -> Iterator[Metric]:
-    labels = ["client", "learner"]
-    refused = CounterMetricFamily(
-        "rl4sys_client_refused_segments", "Segments refused permanently, by reason.", labels=[*labels, "reason"]
-    )
+def _decision_times(clients: Iterable[status_pb2.ClientStatus], own: set[str]) -> Iterator[Metric]:
+    """A histogram for each learner, over the clients that report."""
+    counts: dict[str, list[int]] = defaultdict(lambda: [0] * _BUCKETS)
     for client in clients:
-        for reason, count in sorted(client.refused_segments.items()):
-            refused.add_metric([client.client, client.learner, reason], count)
-    yield refused
-    yield from _of_each(GaugeMetricFamily, "client", _CLIENT_GAUGES, labels, clients)
-    yield from _of_each(CounterMetricFamily, "client", _CLIENT_COUNTERS, labels, clients)
+        for bucket, count in enumerate(client.report.decision_time):
+            counts[client.learner if client.learner in own else OTHER][bucket] += count
+    family = HistogramMetricFamily(
+        "rl4sys_learner_decision_seconds", "How long decisions of its clients took, as they report.", labels=["learner"]
+    )
+    for learner, buckets in sorted(counts.items()):
+        total, limits = 0, []
+        for bucket, count in enumerate(buckets[:-1]):
+            total += count
+            limits.append((str(2**bucket / 1e6), total))
+        limits.append(("+Inf", total + buckets[-1]))
+        family.add_metric([learner], limits, sum_value=None)
+    yield family
+
+
+def _clients(rows: _Rows) -> Iterator[Metric]:
+    labels = ["client", "learner"]
+    refused: dict[tuple[str, ...], float] = defaultdict(float)
+    dropped: dict[tuple[str, ...], float] = defaultdict(float)
+    deciding: dict[tuple[str, ...], float] = defaultdict(float)
+    warned: dict[tuple[str, ...], float] = defaultdict(float)
+    known = sorted({reason for _, client in rows for reason in client.report.drops})[:_MOST_REASONS]
+    for names, client in rows:
+        warned[names] += bool(client.warning)
+        for reason, count in client.refused_segments.items():
+            refused[*names, reason] += count
+        for reason, count in client.report.drops.items():
+            dropped[*names, reason if reason in known else OTHER] += count
+        if client.HasField("report"):
+            deciding[names] += not client.report.off
+    yield _family(
+        *(CounterMetricFamily, "rl4sys_client_refused_segments", "Segments refused permanently, by reason."),
+        *([*labels, "reason"], refused),
+    )
+    yield _family(
+        *(CounterMetricFamily, "rl4sys_client_dropped", "Dropped segments and decisions, as the client reports."),
+        *([*labels, "reason"], dropped),
+    )
+    yield _family(
+        *(GaugeMetricFamily, "rl4sys_client_policy_decides", "Whether the policy decides, as the client reports."),
+        *(labels, deciding),
+    )
+    yield _family(
+        *(GaugeMetricFamily, "rl4sys_client_warning", "Whether something is wrong with the client, as status says."),
+        *(labels, warned),
+    )
+    yield from _of_each(GaugeMetricFamily, "client", _CLIENT_GAUGES, labels, rows)
+    yield from _of_each(CounterMetricFamily, "client", _CLIENT_COUNTERS, labels, rows)
+    reports = [(names, client.report) for names, client in rows if client.HasField("report")]
+    acting = [(names, report) for names, report in reports if names[0] != OTHER and report.HasField("version")]
+    versions = {names: float(report.version) for names, report in acting}
+    yield _family(
+        *(GaugeMetricFamily, "rl4sys_client_acting_version", "The version that it acts with, as the client reports."),
+        *(labels, versions),
+    )
+    yield from _of_each(GaugeMetricFamily, "client", _REPORT_GAUGES, labels, reports)
+    yield from _of_each(CounterMetricFamily, "client", _REPORT_COUNTERS, labels, reports)
 
 
 def _of_each(
-    family: _Family, prefix: str, helps: Mapping[str, str], labels: list[str], messages: Iterable[_Message]
+    family: _Family, prefix: str, helps: Mapping[str, str], labels: list[str], rows: _Rows
 ) -> Iterator[Metric]:
-    """A family for each named field, with a sample for each message that has it; labels are fields as well."""
-    rows = [(message, [str(getattr(message, label)) for label in labels]) for message in messages]
+    """A family for each named field, with a sample for each message that has it."""
     for field, help in helps.items():
-        metric = family(f"rl4sys_{prefix}_{field}", help, labels=labels)
-        for message, values in rows:
+        values: dict[tuple[str, ...], float] = {}
+        for names, message in rows:
+            if field in _NOT_SUMMED and OTHER in names:
+                continue
             if not message.DESCRIPTOR.fields_by_name[field].has_presence or message.HasField(field):
-                metric.add_metric(values, getattr(message, field))
-        yield metric
+                values[names] = values.get(names, 0) + getattr(message, field)
+        yield _family(family, f"rl4sys_{prefix}_{field}", help, labels, values)
 
 
-def _add_states(family: GaugeMetricFamily, labels: list[str], states: Iterable[tuple[str, int]], state: int) -> None:
-    """One sample for each state of a proto enum except UNSPECIFIED: 1 for the present one, 0 for the others."""
-    for name, number in states:
-        if number:
-            family.add_metric([*labels, name.partition("_STATE_")[2].lower()], int(number == state))
+def _family(
+    kind: _Family, name: str, help: str, labels: Sequence[str], values: Mapping[tuple[str, ...], float]
+) -> Metric:
+    family = kind(name, help, labels=labels)
+    for names, value in sorted(values.items()):
+        family.add_metric(names, value)
+    return family
 
 
-class MetricsServer:
-    """Answers in threads of its own until it is closed. It knows no tokens: every caller may read."""
-
-    def __init__(self, host: str, port: int, status: Callable[[], status_pb2.StatusReply]) -> None:
-        try:
-            self._server = make_server(host, port, _app(status), _Server6 if ":" in host else _Server, _Handler)
-        except OSError as error:
-            raise ImpossibleSetup(
-                f"Metrics cannot be served on {host}, port {port}: {error}. Choose another --metrics-port."
-            ) from error
-        self.port = int(self._server.server_address[1])
-        self._thread = threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        """Take no more requests."""
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-
-
-def _app(status: Callable[[], status_pb2.StatusReply]) -> WSGIApplication:
-    registry = CollectorRegistry()
-    registry.register(StatusCollector(status))
-    metrics = make_wsgi_app(registry)
-
-    def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        match environ["PATH_INFO"]:
-            case "/metrics":
-                chunks: Iterable[bytes] = metrics(environ, start_response)
-                return chunks
-            case "/healthz":
-                state = status().server.state
-                code = "200 OK" if state == status_pb2.SERVER_STATE_SERVING else "503 Service Unavailable"
-                text = status_pb2.ServerState.Name(state).removeprefix("SERVER_STATE_").lower()
-            case _:
-                code, text = "404 Not Found", "There are /metrics and /healthz."
-        start_response(code, [("Content-Type", "text/plain; charset=utf-8")])
-        return [f"{text}\n".encode()]
-
-    return answer
-
-
-class _Server(ThreadingWSGIServer):
-    """A bounded number of requests at once, each with a deadline, so that idle connections cannot take all threads."""
-
-    block_on_close = False
-
-    def __init__(self, *arguments: Any) -> None:
-        self._free = threading.BoundedSemaphore(_MAX_REQUESTS)
-        super().__init__(*arguments)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        if self._free.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        deadline = threading.Timer(_REQUEST_SECONDS, _cut, (request,))
-        deadline.daemon = True
-        deadline.start()
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            deadline.cancel()
-            self._free.release()
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        _log.debug("A request for metrics broke off.", exc_info=True)
-
-
-class _Server6(_Server):
-    address_family = socket.AF_INET6
-
-
-class _Handler(WSGIRequestHandler):
-    timeout = _READ_SECONDS
-
-    def log_message(self, format: str, *arguments: Any) -> None:
-        """Log nothing: scrapes are no news."""
-
-
-def _cut(connection: socket.socket) -> None:
-    with contextlib.suppress(OSError):  # it has ended already
-        connection.shutdown(socket.SHUT_RDWR)
+def _add_states(
+    family: GaugeMetricFamily, found: Mapping[tuple[str, ...], Sequence[int]], states: Iterable[tuple[str, int]]
+) -> None:
+    """One sample for each state of a proto enum except UNSPECIFIED: how many are in it."""
+    for labels, present in found.items():
+        for name, number in states:
+            if number:
+                family.add_metric([*labels, name.partition("_STATE_")[2].lower()], present.count(number))
