@@ -59,7 +59,6 @@ class FakeServer:
         self.order: training_pb2.Control | None = None
         self.reports: list[training_pb2.ReportRequest] = []
         self.report_reply = training_pb2.ReportReply()
-        self.push_share = 0.0
         self._sessions: dict[str, str] = {}
         self._count = 0
         self._lock = threading.Condition()
@@ -121,7 +120,7 @@ class FakeServer:
             self.pushes.append(request)
             if len(request.segments) > self.limits["max_push_segments"]:
                 raise CallFailed(Code.INVALID_ARGUMENT, "too many segments")
-            reply = training_pb2.PushReply(version=self.store.latest, record_share=self.push_share)
+            reply = training_pb2.PushReply(version=self.store.latest, record_share=self.reply.record_share)
             taken = []
             for pushed in request.segments:
                 if request.schema_hash != self.form.hash:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from rl4sys.experience import Array, ArraySpec, Segment, SegmentSchema
+from rl4sys.experience import Array, ArraySpec, DecidedBy, Segment, SegmentSchema
 from rl4sys.wire import (
     RefusalReason,
     SegmentFormat,
@@ -34,7 +34,7 @@ def arrays_of(segment: Segment) -> list[Array]:
 
 def require_equal(one: Segment, other: Segment) -> None:
     assert (one.stream, one.episode, one.start) == (other.stream, other.episode, other.start)
-    assert (one.policy_version, one.ending) == (other.policy_version, other.ending)
+    assert (one.policy_version, one.ending, one.decided_by) == (other.policy_version, other.ending, other.decided_by)
     for got, sent in zip(arrays_of(one), arrays_of(other), strict=True):
         np.testing.assert_array_equal(got, sent, strict=True)
 
@@ -45,6 +45,13 @@ def test_a_decoded_segment_equals_the_encoded_one(case: tuple[SegmentFormat, Seg
     data = encode_segment(form, segment)
     require_equal(received(form, data), segment)
     require_equal(decode_checked_segment(form, data, client=segment.stream.client), segment)
+
+
+def test_a_segment_says_that_a_fallback_decided_it() -> None:
+    segment = dataclasses.replace(rich_segment(), decided_by=DecidedBy.FALLBACK)
+    data = encode_segment(RICH, segment)
+    require_equal(received(RICH, data, "camera"), segment)
+    require_equal(decode_checked_segment(RICH, data, client="camera"), segment)
 
 
 def test_a_checked_segment_of_another_format_is_refused() -> None:
@@ -105,6 +112,7 @@ WRONG: dict[str, tuple[Change, RefusalReason, str]] = {
     "infinite log_prob": (set_column(5, INFINITY), RefusalReason.NOT_FINITE, "extras 'log_prob'"),
     "NaN carry": (set_column(6, NAN), RefusalReason.NOT_FINITE, "carry 'core.hidden'"),
     "unknown ending": (set_header(ending=9), RefusalReason.MALFORMED, "ending 9"),
+    "unknown decider": (set_header(decided_by=7), RefusalReason.MALFORMED, "decided_by 7"),
     "no ending": (set_header(ending=0), RefusalReason.MALFORMED, "ending 0"),
     "huge episode": (set_header(episode=2**63), RefusalReason.MALFORMED, "larger than"),
     "no agent": (set_header(agent=""), RefusalReason.MALFORMED, "agent"),

@@ -19,7 +19,7 @@ class ActionAdapter(NamedTuple):
     """The two directions for one kind of action."""
 
     finish: Callable[[Array], Any]
-    """From row 0 of a decision to the action for the system: shifted to its first choice, or clipped to its bounds.
+    """From a decision for one row to the action for the system: shifted to its first choice, or clipped to its bounds.
 
     What is recorded is the decision itself."""
     read: Callable[[Any], Array]
@@ -51,7 +51,7 @@ def _one_choice(n: int, start: int) -> ActionAdapter:
             raise BadAction(f"Got {value!r}; expected a whole number from {start} to {start + n - 1}.")
         return np.asarray(int(action) - start, np.int64)
 
-    return ActionAdapter(lambda action: int(action[0]) + start, read, _equal)
+    return ActionAdapter(lambda action: action.item() + start, read, _equal)
 
 
 def _several_choices(sizes: tuple[int, ...]) -> ActionAdapter:

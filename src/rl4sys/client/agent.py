@@ -16,6 +16,7 @@ from rl4sys.client import exit_hook
 from rl4sys.client.acting_mode import ActingMode
 from rl4sys.client.agent_status import AgentStatus
 from rl4sys.client.bad_input import BadInputChoice
+from rl4sys.client.client_report import client_report
 from rl4sys.client.control_order import ControlFile
 from rl4sys.client.courier import Courier
 from rl4sys.client.decision_times import DecisionTimes
@@ -24,11 +25,13 @@ from rl4sys.client.episode import Episode, SharedState
 from rl4sys.client.fallback import Fallback, FallbackDecider
 from rl4sys.client.forks import fork_error, forks
 from rl4sys.client.governor import Governor
+from rl4sys.client.guard import Guard
 from rl4sys.client.health import Health
 from rl4sys.client.lane import Lane
 from rl4sys.client.lane_allocator import LaneAllocator
 from rl4sys.client.policy_cache import PolicyCache
 from rl4sys.client.policy_interface import PolicyInterface
+from rl4sys.client.reporter import Reporter
 from rl4sys.client.retries import Backoff
 from rl4sys.client.section import SettingsError
 from rl4sys.client.segment_buffer import SegmentBufferPool
@@ -83,6 +86,7 @@ class Agent:
         self.settings = settings
         self._transport = transport if owns_transport else None
         self._clock = start.clock
+        self._started_at = start.clock()
         self._status = AgentStatus()
         self._lanes = LaneAllocator(settings.client_id, start.seed, start.first_episode)
         self._queue = SegmentQueue(
@@ -110,6 +114,7 @@ class Agent:
         self._courier = Courier(
             *(delivery, shared_session, transport, settings.timeout, start.clock, self._status),
             is_foreign=lambda: self._governor.lineage_problem is not None,
+            on_share=self._governor.ask_share,
         )
         self._watcher = Watcher(
             shared_session,
@@ -143,7 +148,19 @@ class Agent:
         self._closing = threading.Lock()
         self._closed = False
         encoder = SegmentEncoder(self._queue, self._courier, self._status)
+        self._guard = Guard(self._governor, self._status, start.clock, settings.kill_file, settings.lease)
+        self._reporter = Reporter(
+            *(shared_session, transport, self._governor, self._status, start.clock),
+            epoch=start.epoch,
+            timeout=settings.timeout if settings.lease is None else min(settings.timeout, settings.lease / 3),
+            lease=settings.lease,
+            report=lambda: client_report(self.health(), start.clock() - self._started_at),
+            renew=self._watcher.renew,
+        )
         work = {"encoder": encoder.run, "courier": self._courier.run, "watcher": self._watcher.run}
+        work["reporter"] = self._reporter.run
+        if self._guard.is_needed:
+            work["guard"] = self._guard.run
         self._threads = [_start_thread(name, run, self._status) for name, run in work.items()]
         exit_hook.remember(self)
 
@@ -183,6 +200,15 @@ class Agent:
             backlog=self._queue.waiting + outbox.backlog,
             backlog_bytes=outbox.backlog_bytes,
             acknowledged=self._courier.delivery.acknowledged,
+            mode=self.settings.mode,
+            off=self._governor.plan.off,
+            control=str(self._governor.order),
+            control_sequence=self._governor.order.sequence,
+            record_share=self._governor.record_share,
+            observed_decisions=status.count("observed_decisions"),
+            agreed_decisions=status.count("agreed_decisions"),
+            decision_time=tuple(self._shared.times.counts),
+            warning=status.warning,
             drops=drops,
             late_rewards=status.count("late_rewards"),
             damaged_patches=status.count("damaged_patches"),
@@ -255,6 +281,8 @@ class Agent:
             self._courier.flush(deadline)
         self._courier.stop()
         self._watcher.stop()
+        self._reporter.stop()
+        self._guard.stop()
         if self._transport is not None:
             self._transport.close()
         for thread in self._threads:

@@ -17,6 +17,10 @@ class AgentStatus:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._counts: Counter[str] = Counter()
+        self.heard = 0
+        """How often the server replied; a change shows that it was heard of."""
+        self.warning: str | None = None
+        """What the server said is wrong with this client; None if nothing is."""
         self.connected = False
         """Whether the last call succeeded."""
         self.last_error: str | None = None
@@ -54,10 +58,17 @@ class AgentStatus:
 
     def succeeded(self, name: str) -> None:
         """Note that a call of the thread `name` succeeded."""
+        self.heard += 1
         self._refusals.pop(name, None)
         if not self.connected:
             self.connected = True
             _log.info("Connected to the training server.")
+
+    def warn(self, warning: str) -> None:
+        """Take what the server says is wrong with this client; empty if nothing is."""
+        if warning and warning != self.warning:
+            _log.warning("The training server warns: %s", warning)
+        self.warning = warning or None
 
     def failed(self, error: Exception) -> None:
         """Note a failed call that will be retried."""

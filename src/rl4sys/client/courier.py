@@ -9,7 +9,7 @@ from collections.abc import Callable
 from rl4sys.client.agent_status import AgentStatus
 from rl4sys.client.delivery import Delivery, DeliverySession
 from rl4sys.client.retries import REFUSED_SECONDS, Remedy, remedy
-from rl4sys.client.shared_session import SharedSession
+from rl4sys.client.shared_session import SharedSession, share_of
 from rl4sys.records import DiskOutbox, LogBroken, OfferOutcome
 from rl4sys.wire import ContractViolation
 from rl4sys.wire.calls import CallFailed, Code, Transport
@@ -33,8 +33,11 @@ class Courier:
         clock: Callable[[], float],
         status: AgentStatus,
         is_foreign: Callable[[], bool] = lambda: False,
+        on_share: Callable[[float], None] = lambda share: None,
     ) -> None:
-        """`is_foreign`: whether the learner has another lineage than the experience of this client."""
+        """`is_foreign`: whether the learner has another lineage than the experience of this client. `on_share` gets the
+        share of episodes that the server asks to record."""
+        self._on_share = on_share
         self._is_foreign = is_foreign
         self._delivery = delivery
         self._shared_session = shared_session
@@ -138,6 +141,7 @@ class Courier:
             if self._closed:
                 return
             self._status.succeeded(_NAME)
+            self._on_share(share_of(reply.record_share))
             self._delivery.answered(reply, self._clock())
             self._report_refusals()
             self._changed.notify_all()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 BUCKETS = 24
-SAMPLED = 32
+SAMPLED = 64
 """One decision of so many is timed, so that the others pay nothing."""
 
 

@@ -177,9 +177,7 @@ class Episode:
         """Let the policy choose an action for the present row of the buffer, and record it there."""
         lane, carry = self._lane, self._carry
         policy = self._shared.policies.at(buffer.snapshot)
-        decision = policy.act_on_row(
-            buffer.observation, buffer.count, lane.noise.at(lane.decisions, policy.noise_size), carry or None
-        )
+        decision = policy.act_on_row(buffer.observation, buffer.count, lane.noise.at(lane.decisions), carry or None)
         if not policy.is_finite(decision):
             raise BadObservation(
                 "The policy's decision for this observation is NaN or infinite: its values are too large. Scale or "
@@ -221,8 +219,7 @@ class Episode:
         """Let the policy decide beside the fallback, and count how often they agree."""
         lane, carry, status = self._lane, self._carry, self._shared.status
         policy = self._shared.policies.at(buffer.snapshot)
-        noise = lane.noise.at(lane.decisions, policy.noise_size)
-        decision = policy.act_on_row(buffer.observation, buffer.count, noise, carry or None)
+        decision = policy.act_on_row(buffer.observation, buffer.count, lane.noise.at(lane.decisions), carry or None)
         lane.decisions += 1
         for name, array in decision.carry.items():
             np.copyto(carry[name], array)
@@ -337,6 +334,7 @@ class Episode:
         """The first buffer of the episode, or the first after a gap or a change of schema."""
         if self._interface is not snapshot.interface:
             self._interface = snapshot.interface
+            self._lane.noise.resize(snapshot.interface.noise_size)
             carry = snapshot.form.schema.carry
             self._carry = {spec.name: np.zeros((1, *spec.shape), np.float32) for spec in carry} or _NO_CARRY
         return self._take(plan, snapshot, recorded=self._records(plan))

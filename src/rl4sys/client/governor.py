@@ -104,6 +104,10 @@ class Governor:
         if opened.order is not None:
             self.obey(opened.order)
 
+    def ask_share(self, share: float) -> None:
+        """Take the share of episodes that the server asks to record."""
+        self.record_share = share
+
     def obey(self, order: ControlOrder) -> bool:
         """Obey an order that is later than every one before; false for any other."""
         with self._changed:

@@ -28,6 +28,24 @@ class Health:
     backlog_bytes: int
     acknowledged: int
     """Segments that the server has stored."""
+    mode: str
+    """`explore`, `exploit` or `observe`."""
+    off: str
+    """Why the policy does not decide: `control`, `kill_file`, `lease` or `no_policy`; empty if it does."""
+    control: str
+    """The latest order of an operator: `follow`, `frozen` or `off`, with its author and reason."""
+    control_sequence: int
+    """The sequence of that order; 0 if there was none."""
+    record_share: float
+    """The share of episodes that the server asked to record."""
+    observed_decisions: int
+    """Decisions of the fallback with which the policy was compared, in `mode: observe`."""
+    agreed_decisions: int
+    """How many of these the policy would have taken, too."""
+    decision_time: tuple[int, ...]
+    """A histogram of a sample of decisions: bucket i counts those of less than 2^i microseconds."""
+    warning: str | None
+    """What the server says is wrong with this client, such as another program with the same client_id."""
     drops: Mapping[str, int]
     """Segments that will never be sent, by reason; under `no_final_observation` and `schema_changed`, decisions."""
     late_rewards: int

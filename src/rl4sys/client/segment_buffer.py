@@ -66,7 +66,7 @@ class SegmentBuffer:
         self.write: Callable[[Arrays, int, Any, Any], None] = interface.reader.write
         self.finish: Callable[[Array], Any] = interface.actions.finish
         self._action = np.zeros((1, *schema.action.shape), schema.action.dtype)
-        self._extras = tuple(np.zeros((1, *s.shape), s.dtype) for s in schema.extras)
+        self._extras = tuple((s.name, np.zeros((1, *s.shape), s.dtype)) for s in schema.extras)
 
     def begin(self, plan: ActingPlan, start: int, carry: Arrays, *, recorded: bool) -> SegmentBuffer:
         """Clear the buffer for a new segment of the same schema."""
@@ -98,22 +98,21 @@ class SegmentBuffer:
         rows = self.rows = min(self.length, _GROWTH * self.rows)
         self.observation = {name: _longer(column, rows + 1) for name, column in self.observation.items()}
         self.reward, self._action = _longer(self.reward, rows), _longer(self._action, rows)
-        self._extras = tuple(_longer(column, rows) for column in self._extras)
+        self._extras = tuple((name, _longer(column, rows)) for name, column in self._extras)
 
     def record(self, decision: Decision, of: int = 0) -> None:
         """Record row `of` of the decision for the present row."""
         row = self.count
         self._action[row] = decision.action[of]
-        if self._extras:
-            for column, values in zip(self._extras, decision.extras.values(), strict=True):
-                column[row] = values[of]
+        for name, column in self._extras:
+            column[row] = decision.extras[name][of]
         self.count = row + 1
 
     def record_fallback(self, action: Array) -> None:
         """Record what the fallback decided for the present row."""
         row = self.count
         self._action[row] = action
-        for column in self._extras:
+        for _, column in self._extras:
             column[row] = 0
         self.count = row + 1
 
@@ -123,12 +122,11 @@ class SegmentBuffer:
 
     def first_step(self) -> RecordedStep:
         """A copy of the first row."""
-        names = self.snapshot.form.schema.extras
         return RecordedStep(
             snapshot=self.snapshot,
             observation={name: column[0].copy() for name, column in self.observation.items()},
             action=self._action[0].copy(),
-            extras={spec.name: column[0].copy() for spec, column in zip(names, self._extras, strict=True)},
+            extras={name: column[0].copy() for name, column in self._extras},
             carry=self.carry,
         )
 
@@ -145,7 +143,6 @@ class SegmentBuffer:
     def seal(self, stream: StreamKey, episode: int) -> Segment:
         """The recorded steps as a segment, with copies of the arrays."""
         steps = self.count
-        names = self.snapshot.form.schema.extras
         return Segment(
             stream=stream,
             episode=episode,
@@ -155,7 +152,7 @@ class SegmentBuffer:
             observation={name: column[: steps + 1].copy() for name, column in self.observation.items()},
             action=self._action[:steps].copy(),
             reward=self.reward[:steps].copy(),
-            extras={spec.name: column[:steps].copy() for spec, column in zip(names, self._extras, strict=True)},
+            extras={name: column[:steps].copy() for name, column in self._extras},
             carry=self.carry,
             decided_by=self.decided_by,
         )

@@ -92,6 +92,10 @@ class ClientSettings:
     policy's decision is not finite: `raise`, `fallback` or `hold`. Absent: the fallback if there is one, else raise."""
     defaults: Mapping[str, Any] = field(default_factory=dict)
     """Values of named observations that are left out: a number, or a list of the array's shape."""
+    kill_file: Path | None = None
+    """While this file exists, the policy is off: the fallback decides."""
+    lease: float | None = None
+    """Seconds after which the policy is off if nothing was heard of the server, until it is heard again."""
     mode: ActingMode = ActingMode.EXPLORE
     """`explore` (act, record and learn), `exploit` (act with the best guess and record nothing) or `observe` (the
     fallback acts, and the policy is compared with it)."""
@@ -157,6 +161,8 @@ def parse_settings(values: Mapping[str, Any], directory: Path = Path()) -> Clien
         send_frequency=section.whole("send_frequency", None, 1),
         on_bad_input=_on_bad_input(section),
         defaults=_defaults(section, observation),
+        kill_file=_path(section, "kill_file", directory),
+        lease=section.number("lease", None, 0.1),
         mode=ActingMode(section.choice("mode", list(ActingMode), ActingMode.EXPLORE)),
         seed=section.whole("seed"),
     )

@@ -57,9 +57,9 @@ class SharedSession:
         self._opened: OpenSession | None = None
 
     @property
-    def is_open(self) -> bool:
-        """Whether there is a session that has not been forgotten."""
-        return self._opened is not None
+    def opened(self) -> OpenSession | None:
+        """The session that was opened and not forgotten, if there is one."""
+        return self._opened
 
     def open(self) -> OpenSession:
         """The session; joins if there is none. Raises `CallFailed`, or `ContractViolation` for an invalid reply."""

@@ -12,7 +12,7 @@ class Thinning:
     """Keeps a share of episodes, evenly spread: the error of each choice is carried over to the next one."""
 
     def __init__(self) -> None:
-        self._credit = 1.0
+        self._credit: float | None = None
         self._lock = threading.Lock()
 
     def keeps(self, share: float) -> bool:
@@ -20,8 +20,7 @@ class Thinning:
         if share >= 1.0:
             return True
         with self._lock:
-            self._credit += share
-            keep = self._credit >= 1.0
-            if keep:
-                self._credit -= 1.0
+            credit = 1.0 if self._credit is None else self._credit + share
+            keep = credit >= 1.0
+            self._credit = credit - 1.0 if keep else credit
             return keep

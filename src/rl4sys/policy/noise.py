@@ -24,6 +24,7 @@ _AHEAD = 1024
 """Steps whose noise is drawn at once, so that one decision in a thousand pays for a vectorised draw."""
 _FEW = 32
 """Below this many steps, plain Python draws faster than numpy does."""
+_NOTHING = np.zeros((0, 1, 0), np.float32)
 _AT_ONCE = 4096
 """Most rows (streams × steps) of one draw, so that many streams do not take much memory."""
 
@@ -75,38 +76,45 @@ class StreamNoise:
     It begins with one step and draws more ahead as long as steps follow each other.
     """
 
-    __slots__ = ("_block", "_first", "_key", "_size")
+    __slots__ = ("_ahead", "_block", "_first", "_key", "_size")
 
-    def __init__(self, seed: int, stream: StreamKey) -> None:
+    def __init__(self, seed: int, stream: StreamKey, size: int = 0) -> None:
         self._key = stream_key(seed, stream)
-        self._size = 0
-        self._first = 0
-        self._block: Array | None = None
+        self._size = size
+        self._first = self._ahead = 0
+        self._block: Array = _NOTHING
 
-    def at(self, step: int, size: int) -> Array:
+    def resize(self, size: int) -> None:
+        """Give `size` numbers per step from now on."""
+        if size != self._size:
+            self._size = size
+            self._forget()
+
+    def at(self, step: int) -> Array:
         """The noise [1, size] of one step, read-only. Steps may be read in any order, repeatedly."""
-        block, index = self._block, step - self._first
-        if block is None or not 0 <= index < len(block) or size != self._size:
-            follows = block is not None and index == len(block) and size == self._size
-            block = self._draw(step, min(_AHEAD, 2 * len(block)) if block is not None and follows else 1, size)
-            index = step - self._first
-        return block[index]  # type: ignore[no-any-return]  # indexing an array of known rank
+        index = step - self._first
+        if not 0 <= index < self._ahead:
+            self._draw(step, min(_AHEAD, 2 * self._ahead) if index == self._ahead > 0 else 1)
+            index = 0
+        return self._block[index]  # type: ignore[no-any-return]  # indexing an array of known rank
 
     def trim(self) -> None:
         """Forget what was drawn ahead, if it is much."""
-        if self._block is not None and len(self._block) >= _FEW:
-            self._block = None
+        if self._ahead >= _FEW:
+            self._forget()
 
-    def _draw(self, first: int, steps: int, size: int) -> Array:
+    def _forget(self) -> None:
+        self._ahead, self._block = 0, _NOTHING
+
+    def _draw(self, first: int, steps: int) -> None:
         if steps < _FEW:
-            rows = [_uniform_words(self._key, step, size) for step in range(first, first + steps)]
-            block = np.array(rows, np.float32).reshape(steps, 1, size)
+            rows = [_uniform(self._key, step, self._size) for step in range(first, first + steps)]
+            block = np.array(rows, np.float32).reshape(steps, 1, self._size)
         else:
             keys = np.array(self._key, np.uint64).reshape(2, 1, 1, 1)
-            block = _draw(keys, first, steps, 1, size)
+            block = _draw(keys, first, steps, 1, self._size)
         block.flags.writeable = False
-        self._first, self._size, self._block = first, size, block
-        return block
+        self._first, self._ahead, self._block = first, steps, block
 
 
 def _draw(keys: Array, first: int, ahead: int, lanes: int, size: int) -> Array:
@@ -123,7 +131,7 @@ def _draw(keys: Array, first: int, ahead: int, lanes: int, size: int) -> Array:
     return np.ascontiguousarray(uniform.reshape(ahead, lanes, 4 * blocks)[..., :size])
 
 
-def _uniform_words(key: tuple[int, int], step: int, size: int) -> list[float]:
+def _uniform(key: tuple[int, int], step: int, size: int) -> list[float]:
     """The uniform numbers of one step, in plain Python."""
     numbers: list[float] = []
     for block in range(-(-size // 4)):
