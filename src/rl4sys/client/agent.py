@@ -27,11 +27,11 @@ from rl4sys.client.forks import fork_error, forks
 from rl4sys.client.governor import Governor
 from rl4sys.client.guard import Guard
 from rl4sys.client.health import Health
+from rl4sys.client.health_reporter import HealthReporter
 from rl4sys.client.lane import Lane
 from rl4sys.client.lane_allocator import LaneAllocator
 from rl4sys.client.policy_cache import PolicyCache
 from rl4sys.client.policy_interface import PolicyInterface
-from rl4sys.client.reporter import Reporter
 from rl4sys.client.retries import Backoff
 from rl4sys.client.section import SettingsError
 from rl4sys.client.segment_buffer import SegmentBufferPool
@@ -149,7 +149,7 @@ class Agent:
         self._closed = False
         encoder = SegmentEncoder(self._queue, self._courier, self._status)
         self._guard = Guard(self._governor, self._status, start.clock, settings.kill_file, settings.lease)
-        self._reporter = Reporter(
+        self._reporter = HealthReporter(
             *(shared_session, transport, self._governor, self._status, start.clock),
             epoch=start.epoch,
             timeout=settings.timeout if settings.lease is None else min(settings.timeout, settings.lease / 3),

@@ -23,7 +23,7 @@ _RENEW_SECONDS = 10.0
 """Between two attempts to join again while the learner has another lineage."""
 
 
-class Reporter:
+class HealthReporter:
     """Calls Report as often as the server asks for it, or three times per lease."""
 
     def __init__(
