@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 from rl4sys.server import InProcessTransport
@@ -29,3 +30,12 @@ class Operator:
 
     def audit(self, learner: str = "") -> list[operations_pb2.AuditEntry]:
         return list(self.service.audit(operations_pb2.AuditRequest(learner=learner), self.caller).entries)
+
+    def export(self, learner: str) -> bytes:
+        return self.service.export(operations_pb2.ExportRequest(learner=learner), self.caller)
+
+    def install(self, learner: str, data: bytes, kind: str = "POLICY") -> operations_pb2.ManageReply:
+        request = operations_pb2.InstallRequest(
+            learner=learner, kind=f"INSTALLED_KIND_{kind}", source="a test", sha256=hashlib.sha256(data).digest()
+        )
+        return self.service.install(request, data, self.caller)

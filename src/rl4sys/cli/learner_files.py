@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from rl4sys.wire.generated import operations_pb2
 
 _TIMEOUT = 300.0
-_CHUNK_BYTES = 128 << 10
 
 Learner = Annotated[str, typer.Argument(metavar="LEARNER", help="Its name, as `rl4sys learners list` shows it.")]
 Reason = Annotated[str, typer.Option(help="Why; the audit log keeps it.")]
@@ -145,6 +144,7 @@ def _send(
     server: ServerConnection, learner: str, reason: str, source: str, kind: Any, data: bytes
 ) -> operations_pb2.ManageReply:
     from rl4sys.wire.generated import operations_pb2
+    from rl4sys.wire.message_sizes import FILE_CHUNK_BYTES
 
     def parts() -> Iterator[operations_pb2.InstallRequest]:
         yield operations_pb2.InstallRequest(
@@ -155,8 +155,8 @@ def _send(
             source=source[-256:],
             sha256=hashlib.sha256(data).digest(),
         )
-        for start in range(0, len(data), _CHUNK_BYTES):
-            yield operations_pb2.InstallRequest(data=data[start : start + _CHUNK_BYTES])
+        for start in range(0, len(data), FILE_CHUNK_BYTES):
+            yield operations_pb2.InstallRequest(data=data[start : start + FILE_CHUNK_BYTES])
 
     return server.operations.install(parts(), _TIMEOUT)
 

@@ -20,6 +20,10 @@ PATCH_CHUNK_BYTES = 1 << 20
 """Payload of one chunk of a patch: it fits every message limit, and lets other calls in between."""
 INLINE_PATCH_BYTES = 1 << 20
 """The largest patch that Watch may send together with the news of a version; larger ones are pulled."""
+FILE_CHUNK_BYTES = 128 << 10
+"""Bytes of a file in one message, in either direction."""
+MAX_INSTALLED_BYTES = 512 << 20
+"""The largest file that a learner may be asked to continue from."""
 REQUEST_FIELDS = 1 << 12
 """Fields at the top level of a request, unless more segments are allowed."""
 REPLY_FIELDS = 1 << 16

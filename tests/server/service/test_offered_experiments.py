@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.server.clients import ACTION, OBSERVATION, PPO, ScriptedClient, join_request
+from tests.server.clients import ACTION, OBSERVATION, PPO, ScriptedClient, eventually, join_request
+from tests.server.operators import Operator
 
 from rl4sys.client.section import SettingsError
 from rl4sys.client.settings import parse_settings
@@ -20,6 +21,7 @@ from rl4sys.wire.calls import CallFailed, Code
 from rl4sys.wire.generated import training_pb2
 
 SMALL = OfferedExperiment("small", *PPO)
+OTHER_OBSERVATION = (ArraySpec("other", "float32", (2,)),)
 Serve = Callable[..., InProcessTransport]
 
 
@@ -92,11 +94,51 @@ def test_client_algorithms_can_be_forbidden(serve: Serve) -> None:
     assert ScriptedClient(transport, join_request("a", None)).joined.learner == "a"
 
 
-def test_a_changed_experiment_is_refused_with_the_settings_of_its_old_learner(serve: Serve) -> None:
+def notice(transport: InProcessTransport, request: training_pb2.JoinRequest, text: str) -> bool:
+    transport.join(request, 10.0)
+    return text in transport._service.current_status().learners[0].notice
+
+
+def test_a_changed_experiment_keeps_the_learners_that_were_made_from_it(serve: Serve) -> None:
+    first = ScriptedClient(serve(offering(SMALL)), asking("a", "small"))
+    changed = OfferedExperiment("small", "PPO", PPO[1] | {"checkpoint_frequency": 7}, OTHER_OBSERVATION)
+    transport = serve(offering(changed))
+    again = ScriptedClient(transport, asking("a", "small"))
+    assert again.joined.schema_hash == first.joined.schema_hash
+    said = "the experiment 'small' says {'checkpoint_frequency': 7}"
+    eventually(lambda: notice(transport, asking("a", "small"), said))
+    assert notice(transport, asking("a", "small"), "rl4sys learners set a checkpoint_frequency=7")
+    Operator(transport).manage("a", "set", changes={"checkpoint_frequency": "7"})
+    transport.join(asking("a", "small"), 10.0)
+    assert transport._service.current_status().learners[0].notice == ""
+
+
+def test_a_renamed_experiment_keeps_the_learners_that_were_made_from_it(serve: Serve) -> None:
     ScriptedClient(serve(offering(SMALL)), asking("a", "small"))
-    changed = OfferedExperiment("small", "PPO", PPO[1] | {"seed": 6})
-    with pytest.raises(CallFailed, match=r"learns with \{'seed': 5\}; the experiment 'small' asked for \{'seed': 6\}"):
-        serve(offering(changed)).join(asking("a", "small"), 10.0)
+    transport = serve(offering(OfferedExperiment("tiny", *PPO)))
+    assert notice(transport, asking("a", "small"), "'small', which the server does not offer any more")
+    assert ScriptedClient(transport, asking("a", "tiny")).joined.learner == "a"
+    with pytest.raises(CallFailed, match="offers no experiment 'small'"):
+        transport.join(asking("b", "small"), 10.0)
+
+
+def test_another_offered_experiment_is_another_learner(serve: Serve) -> None:
+    transport = serve(offering(SMALL, OfferedExperiment("large", "PPO", PPO[1] | {"seed": 6})))
+    ScriptedClient(transport, asking("a", "small"))
+    with pytest.raises(CallFailed, match=r"learns with \{'seed': 5\}; the experiment 'large' asked for \{'seed': 6\}"):
+        transport.join(asking("a", "large"), 10.0)
+
+
+def test_clients_may_ask_for_the_original_and_for_the_changed_parameters(serve: Serve) -> None:
+    transport = serve()
+    ScriptedClient(transport, join_request("a"))
+    Operator(transport).manage("a", "set", changes={"algorithm.lr": "0.001"})
+    changed = (PPO[0], {**PPO[1], "algorithm": {**PPO[1]["algorithm"], "lr": 0.001}})
+    for method in (PPO, changed):
+        assert transport.join(join_request("a", method), 10.0).learner == "a"
+    other = (PPO[0], {**PPO[1], "algorithm": {**PPO[1]["algorithm"], "lr": 0.002}})
+    with pytest.raises(CallFailed, match=r"asked for \{'algorithm.lr': 0.002\}"):
+        transport.join(join_request("a", other), 10.0)
 
 
 @pytest.mark.parametrize(

@@ -67,8 +67,15 @@ class Session:
         """The learner that it trains."""
         return self.activity.learner
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the learner was replaced, or has begun another lineage, since the client joined."""
+        return bool(self.learner.departure) or self.form.lineage != self.learner.lineage.id
+
     def require_lineage(self) -> None:
-        """Raise if the learner has begun another lineage since the client joined."""
+        """Raise if the learner was replaced, or has begun another lineage, since the client joined."""
+        if self.learner.departure:
+            raise precondition(FailureReason.UNKNOWN_SESSION, self.learner.departure)
         if self.form.lineage != self.learner.lineage.id:
             raise precondition(
                 FailureReason.UNKNOWN_SESSION,
@@ -145,6 +152,14 @@ class Sessions:
             del self._of_token[token][id]
             if not self._of_token[token]:
                 del self._of_token[token]
+
+    def forget_learner(self, learner: HostedLearner) -> None:
+        """Drop everything about a learner that was deleted or replaced."""
+        with self._lock:
+            for id in [id for id, session in self._sessions.items() if session.learner is learner]:
+                self._forget(id)
+            for key in [key for key, activity in self._activities.items() if activity.learner is learner]:
+                del self._activities[key]
 
     def clients(self) -> list[ClientActivity]:
         """The activity of all clients that called, by name."""

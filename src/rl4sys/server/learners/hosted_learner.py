@@ -12,9 +12,11 @@ from typing import Any
 from rl4sys.failpoints import failpoint
 from rl4sys.policy import PolicySpec
 from rl4sys.server.learners.change_notice import ChangeNotice
+from rl4sys.server.learners.command_outcomes import CommandOutcomes
 from rl4sys.server.learners.condition import Condition
 from rl4sys.server.learners.inbox import Inbox
 from rl4sys.server.learners.learner_budget import LearnerBudget
+from rl4sys.server.learners.learner_commands import LearnerCommand
 from rl4sys.server.learners.learner_setup import LearnerSetup, SetupDamaged
 from rl4sys.server.learners.lineage import Lineage, OtherLineages
 from rl4sys.server.learners.operator_orders import ClientOrder, OperatorOrders
@@ -23,7 +25,17 @@ from rl4sys.server.learners.supervised_worker import SupervisedWorker
 from rl4sys.server.learners.version_archive import PolicyDescription, VersionArchive
 from rl4sys.server.learners.worker_starts import RestartBackoff, StartQueue
 from rl4sys.server.options import ServiceOptions
-from rl4sys.server.workers.events import Event, LearnerProgress, Published, Ready, Refused, Resolved, Saved, Sized
+from rl4sys.server.workers.events import (
+    Commanded,
+    Event,
+    LearnerProgress,
+    Published,
+    Ready,
+    Refused,
+    Resolved,
+    Saved,
+    Sized,
+)
 from rl4sys.server.workers.fork_server import ForkServer
 from rl4sys.server.workers.learner_limits import LearnerCost
 from rl4sys.server.workers.worker import ProcessWorker, ThreadWorker, Worker
@@ -32,6 +44,8 @@ from rl4sys.wire import SegmentFormat
 
 _log = logging.getLogger(__name__)
 
+_CHECK_SECONDS = 30.0
+"""How long a command waits for a worker that is starting."""
 _ARCHIVE_SECONDS = 2.0
 """How long closing waits for the last version to be archived."""
 
@@ -53,6 +67,11 @@ class HostedLearner:
         self.orders = OperatorOrders(directory)
         self.lineage = Lineage.read(directory)
         self.other_lineages = OtherLineages()
+        self.commands = CommandOutcomes()
+        self.notice = ""
+        """What an operator may want to know although nothing is wrong."""
+        self.departure = ""
+        """Why it was deleted or replaced, for its clients; empty while it serves them."""
         self.is_over_limit = False
         """Whether it was refused because of a limit."""
         self.progress: LearnerProgress | None = None
@@ -189,6 +208,39 @@ class HostedLearner:
             raise RuntimeError(f"The worker of learner '{self.name}' is not running. Try again.")
         return worker.resolve(algorithm, parameters)
 
+    def check(self, command: LearnerCommand) -> Resolved:
+        """The settings after a command, or why it is refused, as the learner's own worker finds."""
+        self.wait_until_running(_CHECK_SECONDS)
+        worker = self.worker.worker
+        if worker is None or self.condition is not Condition.RUNNING:
+            raise RuntimeError(f"The worker of learner '{self.name}' is not running.")
+        return worker.check(self.commands.settings or self.config, command)
+
+    def wait_for_command(self, position: int, timeout: float) -> Commanded | None:
+        """What became of the command before a position of the log; None if it was not folded in time."""
+
+        def is_over() -> bool:
+            found = self.commands.find(position)
+            return (found is not None and self.version >= found.version) or self._has_ended()
+
+        self._notice.wait_for(is_over, timeout)
+        return self.commands.find(position)
+
+    def note(self, notice: str) -> None:
+        """Show something in the status, and log it if it is new."""
+        if notice and notice != self.notice:
+            _log.warning("Learner %s: %s", self.name, notice, extra={"learner": self.name})
+        self.notice = notice
+
+    def leave(self, why: str) -> None:
+        """End all its streams; `why` is told to its clients, which join again."""
+        self.departure = why
+        self.announce()
+
+    def restart(self) -> None:
+        """Begin again with a new worker, whatever became of the last one."""
+        self.worker.restart()
+
     def give_order(self, mode: str, reason: str, ordered_by: str) -> ClientOrder:
         """Order what the clients have to do, durably, and send it to those that watch."""
         order = self.orders.give(mode, reason, ordered_by)
@@ -199,9 +251,7 @@ class HostedLearner:
         """Stop learning, or continue, durably. What arrives meanwhile is stored."""
         # A worker that is being created reads the file.
         self.orders.pause(is_paused)
-        worker = self.worker.worker
-        if worker is not None:
-            worker.pause(is_paused)
+        self.worker.tell(lambda worker: worker.pause(is_paused))
         self.announce()
 
     def make_room(self) -> None:
@@ -293,6 +343,10 @@ class HostedLearner:
                 self._note_ready(event)
             case Sized():
                 self._budget.note(self.setup, LearnerCost(event.weights, event.replay_bytes, event.memory_bytes))
+            case Commanded():
+                self.commands.note(event)
+                self._note_position(event.position)
+                self.wake_waiting()
             case Published():
                 self._take_version(event.version, event.blob)
                 _log.debug("Version %d.", event.version, extra={"learner": self.name, "version": event.version})
@@ -315,6 +369,7 @@ class HostedLearner:
         description = PolicyDescription(ready.policy, ready.exploit, ready.config, ready.noise_seed, self.lineage.id)
         self.versions.describe(description)
         self._adopt(description)
+        self.commands.note_ready(ready)
         self.device = ready.device
         self.progress = ready.progress or self.progress
         if ready.checkpoint_age is not None:

@@ -39,6 +39,8 @@ class LearnerSetup:
     max_segment_steps: int
     owner: str = ""
     """The token that created it, as `Caller.token` identifies it; empty for none. It does not affect versions."""
+    experiment: str = ""
+    """The experiment of the server's config that it was created from, if any. Nor does that."""
 
     def write(self, directory: Path) -> None:
         """Write the file atomically."""
@@ -51,6 +53,7 @@ class LearnerSetup:
             "action": MessageToDict(encode_action(self.action)),
             "max_segment_steps": self.max_segment_steps,
             "owner": self.owner,
+            "experiment": self.experiment,
         }
         replace_file(directory / _NAME, json.dumps(raw, indent=1).encode())
 
@@ -70,8 +73,9 @@ class LearnerSetup:
                 decode_arrays("observation", observation),
                 decode_action(ParseDict(raw["action"], policy_pb2.ActionSpec())),
                 raw["max_segment_steps"],
-                # Learners of older servers have no owner.
+                # Learners of older servers have neither.
                 raw.get("owner", ""),
+                raw.get("experiment", ""),
             )
         except (ValueError, KeyError, TypeError, AttributeError, ParseError) as error:
             raise SetupDamaged(

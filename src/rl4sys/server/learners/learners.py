@@ -6,6 +6,7 @@ import logging
 import shutil
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +17,7 @@ from rl4sys.records import Durability, LogBroken, LogFull, RecordsDamaged
 from rl4sys.server.call_errors import exhausted, unavailable
 from rl4sys.server.learners.claims import Claims, is_unclaimed, mark_unclaimed
 from rl4sys.server.learners.condition import Condition
+from rl4sys.server.learners.deleted_learners import finish_interrupted, purge, set_aside, successor_place, take_place
 from rl4sys.server.learners.hosted_learner import HostedLearner
 from rl4sys.server.learners.learner_budget import LearnerBudget
 from rl4sys.server.learners.learner_setup import LearnerSetup, SetupDamaged, is_learner
@@ -33,6 +35,8 @@ _log = logging.getLogger(__name__)
 _STORAGE_RETRY_MS = 1_000
 _REMOVAL_RETRY_MS = 1_000
 _REMOVAL_SECONDS = 2.0
+_END_SECONDS = 10.0
+"""How long a worker may take to save before its learner is deleted or replaced."""
 _SHARED = "shared~"
 
 
@@ -49,8 +53,14 @@ def shared_policy(learner: str) -> str | None:
 class Learners:
     """Learners by name, each in a directory of that name. Those that exist are resumed at the start."""
 
-    def __init__(self, data: Path | None, options: ServiceOptions, clock: Callable[[], float]) -> None:
-        self._options, self._clock = options, clock
+    def __init__(
+        self,
+        data: Path | None,
+        options: ServiceOptions,
+        clock: Callable[[], float],
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._options, self._clock, self._wall_clock = options, clock, wall_clock
         self._start_queue = StartQueue(options.limits.max_starting)
         self._fork_server = ForkServer()
         self._budget = LearnerBudget(options)
@@ -76,6 +86,7 @@ class Learners:
         self._removing: set[str] = set()
         self.problems: dict[str, str] = {}
         """Learners that could not be opened, and why; they do not affect the others."""
+        finish_interrupted(data)
         for directory in sorted(self._directory.iterdir()):
             if is_unclaimed(directory):
                 # No client was ever told about it: the server ended while it was being created.
@@ -93,6 +104,11 @@ class Learners:
         self._options = options
         for learner in self.all():
             learner.inbox.limits = options.limits
+
+    @property
+    def durability(self) -> Durability:
+        """What an acknowledgement survives."""
+        return self._options.durability
 
     def all(self) -> list[HostedLearner]:
         """Every learner, by name."""
@@ -144,6 +160,72 @@ class Learners:
             if learner is None:
                 raise CallFailed(Code.NOT_FOUND, f"There is no learner '{name}'.")
             return learner.give_order(mode, reason, ordered_by)
+
+    def start_over(self, learner: HostedLearner) -> tuple[HostedLearner, Path]:
+        """Replace a learner by a new one with the same setup and orders; returns it, and where the old one is.
+
+        Its lineage replaces that of the old one, so that clients follow. Call `leave` on the old one first.
+        """
+        name, lineage = learner.name, learner.lineage.successor()
+        learner.close(_END_SECONDS)
+        with self._ordering, self._lock:
+            place = successor_place(self.data, name)
+            lineage.write(place)
+            learner.orders.copy_to(place)
+            learner.setup.write(place)
+            aside = set_aside(self.data, name, self._wall_clock())
+            return self._host(take_place(self.data, place)), aside
+
+    def discard(self, learner: HostedLearner, *, is_purged: bool) -> Path | None:
+        """Remove a learner; returns where its files are, or None if they were deleted. Call `leave` on it first."""
+        with self._lock:
+            self._learners.pop(learner.name, None)
+            self._claims.forget(learner.name)
+            self._budget.forget(learner.name)
+            self._removing.add(learner.name)
+        try:
+            learner.close(_END_SECONDS)
+            return self._take_away(learner.name, is_purged=is_purged)
+        finally:
+            with self._lock:
+                self._removing.discard(learner.name)
+
+    def discard_unopened(self, name: str, *, is_purged: bool) -> Path | None:
+        """Remove a learner that could not be opened; as `discard`."""
+        aside = self._take_away(name, is_purged=is_purged)
+        self.problems.pop(name, None)
+        return aside
+
+    def reopen(self, name: str) -> None:
+        """Try again to open a learner that could not be opened; `problems` has the reason if it still cannot."""
+        with self._lock:
+            self.problems.pop(name, None)
+            self._resume(self._directory / name)
+
+    def add(self, setup: LearnerSetup, fill: Callable[[Path], None]) -> HostedLearner:
+        """Host another learner; `fill` writes everything but its setup into a directory."""
+        name = setup.learner
+        place = successor_place(self.data, name)
+        try:
+            with self._lock:
+                if name in self._learners or name in self.problems or name in self._removing:
+                    raise CallFailed(Code.FAILED_PRECONDITION, f"There is a learner '{name}' already. Choose another.")
+                self._require_quota(setup.owner)
+            fill(place)
+            setup.write(place)
+            with self._lock:
+                if (self._directory / name).exists():
+                    raise CallFailed(Code.FAILED_PRECONDITION, f"There is a learner '{name}' already. Choose another.")
+                return self._host(take_place(self.data, place))
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+
+    def _take_away(self, name: str, *, is_purged: bool) -> Path | None:
+        aside = set_aside(self.data, name, self._wall_clock())
+        if not is_purged:
+            return aside
+        purge(aside)
+        return None
 
     def tidy(self) -> None:
         """Remove learners that no client claimed in time; called every now and then."""

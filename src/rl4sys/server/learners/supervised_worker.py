@@ -59,6 +59,13 @@ class SupervisedWorker:
         """The present worker, which may have ended."""
         return self._worker
 
+    def tell(self, message: Callable[[Worker], None]) -> None:
+        """Pass something on to the worker, if there is one. One that is being started is waited for."""
+        with self._lock:
+            worker = self._worker
+        if worker is not None:
+            message(worker)
+
     @property
     def process(self) -> int | None:
         """The worker's process id, if it has one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -35,6 +36,8 @@ class _Wanted:
     observation: tuple[ArraySpec, ...]
     action: ActionSpec | None
     experiment: str = ""
+    may_differ: bool = False
+    """Whether the learner was made from this experiment, and keeps its settings though the experiment was changed."""
 
     @property
     def source(self) -> str:
@@ -46,9 +49,9 @@ def find_learner(
     request: training_pb2.JoinRequest, learners: Learners, options: ServiceOptions, caller: Caller
 ) -> HostedLearner:
     """The learner for a client: found and compared, or created. Its policy is known when this returns."""
-    wanted = _wanted(request, options)
     name = learner_name(request.client, request.policy_id)
     learner = learners.find(name)
+    wanted = _wanted(request, options, None if learner is None else learner.setup)
     if learner is None:
         if name in learners.problems:
             raise precondition(FailureReason.LEARNER_FAILED, learners.problems[name])
@@ -96,7 +99,7 @@ def agreed_protocol(request: training_pb2.JoinRequest) -> int:
     return min(int(request.protocol), PROTOCOL)
 
 
-def _wanted(request: training_pb2.JoinRequest, options: ServiceOptions) -> _Wanted:
+def _wanted(request: training_pb2.JoinRequest, options: ServiceOptions, existing: LearnerSetup | None) -> _Wanted:
     try:
         require_name("The client's name", request.client)
         if request.policy_id:
@@ -106,6 +109,12 @@ def _wanted(request: training_pb2.JoinRequest, options: ServiceOptions) -> _Want
     except ContractViolation as error:
         raise invalid(str(error)) from error
     match request.WhichOneof("method"):
+        case "experiment" if existing is not None and _is_of_experiment(existing, request.experiment, options):
+            # Editing or renaming an experiment must not lock out the clients of learners that were made from it.
+            offer = options.offers.find(request.experiment) if request.experiment in options.offers else None
+            if offer is None:
+                return _Wanted("", {}, observation, action, request.experiment, may_differ=True)
+            return _Wanted(offer.algorithm, offer.parameters, observation, action, offer.name, may_differ=True)
         case "experiment":
             return _offered(options.offers.find(request.experiment), observation, action)
         case "algorithm":
@@ -114,6 +123,14 @@ def _wanted(request: training_pb2.JoinRequest, options: ServiceOptions) -> _Want
             return _Wanted(request.algorithm.name, _parameters(request, options.limits), observation, action)
         case _:
             return _Wanted("", {}, observation, action)
+
+
+def _is_of_experiment(setup: LearnerSetup, asked: str, options: ServiceOptions) -> bool:
+    """Whether a client may mean the experiment that a learner was made from, under this name or an earlier one."""
+    if setup.experiment:
+        return setup.experiment == asked or setup.experiment not in options.offers
+    # Learners of older servers do not say. One with the same algorithm is taken for it.
+    return asked not in options.offers or options.offers.find(asked).algorithm.casefold() == setup.algorithm.casefold()
 
 
 def _offered(offer: OfferedExperiment, observation: tuple[ArraySpec, ...], action: ActionSpec | None) -> _Wanted:
@@ -172,6 +189,7 @@ def _new_setup(name: str, wanted: _Wanted, options: ServiceOptions, caller: Call
         wanted.action,
         options.limits.max_segment_steps,
         caller.token,
+        wanted.experiment,
     )
 
 
@@ -220,6 +238,9 @@ def _require_same(learner: HostedLearner, wanted: _Wanted, learners: Learners, l
         raise _other(learner, "observes", _words(setup.observation), _words(wanted.observation), wanted)
     if wanted.action is not None and wanted.action != setup.action:
         raise _other(learner, "does", setup.action, wanted.action, wanted)
+    if wanted.may_differ:
+        _note_differences(learner, wanted)
+        return
     if not wanted.algorithm:
         return
     if wanted.algorithm.casefold() == setup.algorithm.casefold() and wanted.parameters == setup.parameters:
@@ -239,9 +260,35 @@ def _require_same(learner: HostedLearner, wanted: _Wanted, learners: Learners, l
         raise unavailable(f"{error} Join again.", retry_after_ms=_STARTING_RETRY_MS) from error
     if resolved.problem:
         raise invalid(resolved.problem)
-    if resolved.config != learner.config:
+    if resolved.config not in (learner.config, learner.commands.settings):
         has, asked = _differences(json.loads(learner.config), json.loads(resolved.config))
         raise _other(learner, "learns with", has, asked, wanted)
+
+
+def _note_differences(learner: HostedLearner, wanted: _Wanted) -> None:
+    """Tell operators if a learner learns with other settings than its experiment says, and how to apply those."""
+    if not wanted.algorithm:
+        learner.note(
+            f"Clients ask for the experiment '{wanted.experiment}', which the server does not offer any more. They "
+            f"keep this learner."
+        )
+        return
+    if learner.condition is not Condition.RUNNING:
+        return
+    try:
+        resolved = learner.resolve(wanted.algorithm, wanted.parameters)
+    except RuntimeError:
+        # The worker is busy; the next join tells.
+        return
+    if resolved.problem or resolved.config == learner.commands.settings:
+        learner.note("")
+        return
+    has, asked = _differences(json.loads(learner.commands.settings), json.loads(resolved.config))
+    changes = " ".join(shlex.quote(f"{name}={json.dumps(value)}") for name, value in asked.items())
+    learner.note(
+        f"It learns with {has}; the experiment '{wanted.experiment}' says {asked}. To apply that: rl4sys learners set "
+        f"{learner.name} {changes}"
+    )
 
 
 def _other(learner: HostedLearner, verb: str, has: object, asked: object, wanted: _Wanted) -> CallFailed:

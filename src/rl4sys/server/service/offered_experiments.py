@@ -66,6 +66,9 @@ class OfferedExperiments:
 
     __hash__ = None  # type: ignore[assignment]  # parameters are dictionaries
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._offers
+
     @property
     def default(self) -> OfferedExperiment | None:
         """The experiment of clients that ask for none."""

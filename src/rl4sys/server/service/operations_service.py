@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import threading
@@ -11,6 +12,8 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from google.protobuf.json_format import MessageToDict
+
 from rl4sys.server.access.caller import ANYONE, Caller, Role
 from rl4sys.server.access.sessions import Sessions
 from rl4sys.server.call_errors import invalid, unavailable
@@ -18,6 +21,7 @@ from rl4sys.server.learners.hosted_learner import HostedLearner
 from rl4sys.server.learners.learners import Learners
 from rl4sys.server.learners.operator_orders import control_mode_name
 from rl4sys.server.service.audit_log import AuditLog, AuditRecord
+from rl4sys.server.service.learner_management import LearnerManagement
 from rl4sys.server.service.status import may_see
 from rl4sys.suggestions import did_you_mean
 from rl4sys.wire import FailureReason
@@ -27,6 +31,8 @@ from rl4sys.wire.generated import operations_pb2
 _log = logging.getLogger(__name__)
 
 _LONGEST_REASON = 1_024
+_LONGEST_SOURCE = 256
+_INSTALLED = (operations_pb2.INSTALLED_KIND_POLICY, operations_pb2.INSTALLED_KIND_STATE)
 _USUAL_ENTRIES = 100
 _MOST_ENTRIES = 1_000
 
@@ -56,8 +62,9 @@ class OperationsService:
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
         """`begin` counts a call by its method, and refuses it while the server shuts down."""
-        self._learners, self._sessions, self._begin, self._wall_clock = learners, sessions, begin, wall_clock
+        self._learners, self._begin, self._wall_clock = learners, begin, wall_clock
         self._log = AuditLog(learners.data)
+        self._management = LearnerManagement(learners, sessions)
         self._managing = threading.Lock()
         """One command at a time; orders to clients do not wait for it."""
 
@@ -80,17 +87,56 @@ class OperationsService:
 
     def manage(self, request: operations_pb2.ManageRequest, caller: Caller = ANYONE) -> operations_pb2.ManageReply:
         """Carry out one command on one learner."""
-        name = request.WhichOneof("command") or ""
-        command = _Command(caller, name or "none", request.learner, request.reason, request.operator_name)
+        name = request.WhichOneof("command") or "none"
+        arguments = MessageToDict(getattr(request, name)) if name != "none" else {}
+        command = _Command(caller, name, request.learner, request.reason, request.operator_name, arguments)
         with self._begin("Manage"), self._audited(command):
-            if not name:
+            if name == "none":
                 raise invalid("The request has no command.")
             with self._managing:
+                command.message = self._carry_out(request, caller)
+            return self._reply(command)
+
+    def _carry_out(self, request: operations_pb2.ManageRequest, caller: Caller) -> str:
+        if request.learner in self._learners.problems and may_see(caller, request.learner):
+            return self._management.carry_out_unopened(request.learner, request)
+        learner = self._find(request.learner, caller)
+        return self._management.carry_out(learner, request)
+
+    def export(self, request: operations_pb2.ExportRequest, caller: Caller = ANYONE) -> bytes:
+        """The newest policy of a learner as a portable policy file."""
+        command = _Command(caller, "export", request.learner, operator_name=request.operator_name)
+        with self._begin("Export"), self._audited(command):
+            learner = self._find(request.learner, caller)
+            data = self._management.export(learner)
+            command.message = f"Version {learner.version} was exported."
+            return data
+
+    def install(
+        self, request: operations_pb2.InstallRequest, data: bytes, caller: Caller = ANYONE
+    ) -> operations_pb2.ManageReply:
+        """Let a learner continue from a policy, or from the state of an algorithm."""
+        kind = operations_pb2.InstalledKind.Name(request.kind) if request.kind in _INSTALLED else ""
+        digest = hashlib.sha256(data).hexdigest()
+        arguments = {"kind": kind, "source": request.source[:_LONGEST_SOURCE], "bytes": len(data), "sha256": digest}
+        name = "warm-start" if request.kind == operations_pb2.INSTALLED_KIND_STATE else "install"
+        command = _Command(caller, name, request.learner, request.reason, request.operator_name, arguments)
+        with self._begin("Install"), self._audited(command):
+            if not kind:
+                raise invalid("The request does not say what the file is: a policy or a state.")
+            if request.sha256.hex() != digest:
+                raise invalid("The file was damaged on its way: its SHA-256 is another. Send it again.")
+            with self._managing:
                 learner = self._find(request.learner, caller)
-                command.message = self._carry_out(name, learner, request)
-            after = self._learners.find(request.learner)
-            version = 0 if after is None else after.version
-            return operations_pb2.ManageReply(message=command.message, version=version)
+                take = self._management.install if name == "install" else self._management.warm_start
+                command.message = take(learner, data, request.source[:_LONGEST_SOURCE])
+            return self._reply(command)
+
+    def _reply(self, command: _Command) -> operations_pb2.ManageReply:
+        learner = self._learners.find(command.learner)
+        if learner is None:
+            return operations_pb2.ManageReply(message=command.message)
+        return operations_pb2.ManageReply(message=command.message, version=learner.version, lineage=learner.lineage.id)
 
     def audit(self, request: operations_pb2.AuditRequest, caller: Caller = ANYONE) -> operations_pb2.AuditReply:
         """The newest entries of the audit log that the caller may see."""
@@ -100,15 +146,6 @@ class OperationsService:
             records = self._log.newest(most, request.learner)
             seen = [record.to_message() for record in records if may_see(caller, record.learner)]
             return operations_pb2.AuditReply(entries=seen)
-
-    def _carry_out(self, name: str, learner: HostedLearner, request: operations_pb2.ManageRequest) -> str:
-        match name:
-            case "pause" | "resume":
-                learner.pause(name == "pause")
-                doing = "is paused: experience is stored and waits" if name == "pause" else "learns again"
-                return f"The learner '{learner.name}' {doing}."
-            case _:
-                raise CallFailed(Code.UNIMPLEMENTED, f"This server does not know the command '{name}'. Upgrade it.")
 
     def _find(self, name: str, caller: Caller) -> HostedLearner:
         """The learner of this name, if the caller may see it."""

@@ -159,6 +159,8 @@ class StatusReporter:
             stored_bytes=sum(counts.bytes for counts in stored),
             cpu_seconds=usage.cpu_seconds if usage else 0.0,
             device=learner.device,
+            frozen=learner.commands.is_frozen,
+            notice=learner.notice,
             control=order.mode,
             control_reason=order.reason,
             obeying_clients=_obeying(learner, order, called),

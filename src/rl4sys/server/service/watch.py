@@ -114,4 +114,4 @@ class VersionWatch:
         learner = self._session.learner
         is_newer = self._sent is None or learner.version > self._sent
         has_ended = self._cancelled.is_set() or self._is_draining()
-        return has_ended or is_newer or self._has_order()
+        return has_ended or is_newer or self._session.has_ended or self._has_order()

@@ -57,6 +57,8 @@ class Commanded:
     settings: str
     """The config afterwards, in canonical form."""
     is_frozen: bool
+    version: int
+    """The newest version afterwards."""
 
 
 @dataclass(frozen=True, slots=True)

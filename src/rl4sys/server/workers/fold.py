@@ -196,7 +196,8 @@ class Fold:
         self.position = position
         failpoint("after command")
         self._send_newer_than(version)
-        self._send(Commanded(position, problem, canonical(self._config), self._is_frozen))
+        newest = self.learner.store.latest
+        self._send(Commanded(position, problem, canonical(self._config), self._is_frozen, newest))
 
     def _carry_out(self, command: LearnerCommand) -> None:
         match command.kind:

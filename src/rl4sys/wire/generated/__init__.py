@@ -1,4 +1,4 @@
 """Written by `make proto` from `proto/rl4sys/v1`: do not edit."""
 
-SOURCES_SHA256 = "6180e3a665e4c0aef2cafcdebe1791451a28c5122e0247f38eba40c6776e5ae0"
+SOURCES_SHA256 = "a913eb6267068d0a99e8846784038daba33a56f08608d808e4d6680cdc7b8861"
 """Of the proto files that this code was made from."""

@@ -138,7 +138,7 @@ class OtherLineage(_message.Message):
     def __init__(self, lineage: _Optional[str] = ..., version: _Optional[int] = ..., clients: _Optional[int] = ...) -> None: ...
 
 class LearnerStatus(_message.Message):
-    __slots__ = ("learner", "algorithm", "state", "problem", "restarts", "version", "clients", "queued_segments", "queued_bytes", "stored_segments", "stored_steps", "learned_steps", "unused_steps", "episodes", "updates", "segments_per_second", "mean_return", "cpu", "memory_bytes", "log_bytes", "checkpoint_age_seconds", "metrics", "stored_bytes", "cpu_seconds", "device", "lineage", "refolded_version", "frozen", "record_share", "weights", "other_lineages", "control", "control_reason", "obeying_clients")
+    __slots__ = ("learner", "algorithm", "state", "problem", "restarts", "version", "clients", "queued_segments", "queued_bytes", "stored_segments", "stored_steps", "learned_steps", "unused_steps", "episodes", "updates", "segments_per_second", "mean_return", "cpu", "memory_bytes", "log_bytes", "checkpoint_age_seconds", "metrics", "stored_bytes", "cpu_seconds", "device", "lineage", "refolded_version", "frozen", "record_share", "weights", "other_lineages", "control", "control_reason", "obeying_clients", "notice")
     class UnusedStepsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -187,6 +187,7 @@ class LearnerStatus(_message.Message):
     CONTROL_FIELD_NUMBER: _ClassVar[int]
     CONTROL_REASON_FIELD_NUMBER: _ClassVar[int]
     OBEYING_CLIENTS_FIELD_NUMBER: _ClassVar[int]
+    NOTICE_FIELD_NUMBER: _ClassVar[int]
     learner: str
     algorithm: str
     state: LearnerState
@@ -221,7 +222,8 @@ class LearnerStatus(_message.Message):
     control: str
     control_reason: str
     obeying_clients: int
-    def __init__(self, learner: _Optional[str] = ..., algorithm: _Optional[str] = ..., state: _Optional[_Union[LearnerState, str]] = ..., problem: _Optional[str] = ..., restarts: _Optional[int] = ..., version: _Optional[int] = ..., clients: _Optional[int] = ..., queued_segments: _Optional[int] = ..., queued_bytes: _Optional[int] = ..., stored_segments: _Optional[int] = ..., stored_steps: _Optional[int] = ..., learned_steps: _Optional[int] = ..., unused_steps: _Optional[_Mapping[str, int]] = ..., episodes: _Optional[int] = ..., updates: _Optional[int] = ..., segments_per_second: _Optional[float] = ..., mean_return: _Optional[float] = ..., cpu: _Optional[float] = ..., memory_bytes: _Optional[int] = ..., log_bytes: _Optional[int] = ..., checkpoint_age_seconds: _Optional[float] = ..., metrics: _Optional[_Mapping[str, float]] = ..., stored_bytes: _Optional[int] = ..., cpu_seconds: _Optional[float] = ..., device: _Optional[str] = ..., lineage: _Optional[str] = ..., refolded_version: _Optional[int] = ..., frozen: bool = ..., record_share: _Optional[float] = ..., weights: _Optional[int] = ..., other_lineages: _Optional[_Iterable[_Union[OtherLineage, _Mapping]]] = ..., control: _Optional[str] = ..., control_reason: _Optional[str] = ..., obeying_clients: _Optional[int] = ...) -> None: ...
+    notice: str
+    def __init__(self, learner: _Optional[str] = ..., algorithm: _Optional[str] = ..., state: _Optional[_Union[LearnerState, str]] = ..., problem: _Optional[str] = ..., restarts: _Optional[int] = ..., version: _Optional[int] = ..., clients: _Optional[int] = ..., queued_segments: _Optional[int] = ..., queued_bytes: _Optional[int] = ..., stored_segments: _Optional[int] = ..., stored_steps: _Optional[int] = ..., learned_steps: _Optional[int] = ..., unused_steps: _Optional[_Mapping[str, int]] = ..., episodes: _Optional[int] = ..., updates: _Optional[int] = ..., segments_per_second: _Optional[float] = ..., mean_return: _Optional[float] = ..., cpu: _Optional[float] = ..., memory_bytes: _Optional[int] = ..., log_bytes: _Optional[int] = ..., checkpoint_age_seconds: _Optional[float] = ..., metrics: _Optional[_Mapping[str, float]] = ..., stored_bytes: _Optional[int] = ..., cpu_seconds: _Optional[float] = ..., device: _Optional[str] = ..., lineage: _Optional[str] = ..., refolded_version: _Optional[int] = ..., frozen: bool = ..., record_share: _Optional[float] = ..., weights: _Optional[int] = ..., other_lineages: _Optional[_Iterable[_Union[OtherLineage, _Mapping]]] = ..., control: _Optional[str] = ..., control_reason: _Optional[str] = ..., obeying_clients: _Optional[int] = ..., notice: _Optional[str] = ...) -> None: ...
 
 class ClientReport(_message.Message):
     __slots__ = ("version", "lineage", "mode", "control_sequence", "off", "decisions", "fallback_decisions", "bad_inputs", "thinned_episodes", "open_episodes", "backlog_segments", "backlog_bytes", "drops", "late_rewards", "decision_time", "last_error", "uptime_seconds")
