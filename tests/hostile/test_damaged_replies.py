@@ -14,7 +14,7 @@ from tests.client.waiting import until
 from tests.hostile.damaging_server import DamagingServer, digest
 from tests.storms import scaled
 
-from rl4sys.client import ConnectError, retries
+from rl4sys.client import BadObservation, ConnectError, retries
 from rl4sys.wire.generated import training_pb2
 
 _SECONDS = 60.0
@@ -47,7 +47,7 @@ def live(kind: str, seed: int, lies: int) -> int:
                 episode.end(seen(20))
             if kind == "join":
                 server.restart()
-            snapshot = agent._newest.snapshot
+            snapshot = agent._governor.snapshot
             assert snapshot is None or digest(snapshot.weights) in server.digests, (kind, seed, server.lies)
         health = agent.health()
         if kind in ("news", "pull"):
@@ -60,6 +60,13 @@ def live(kind: str, seed: int, lies: int) -> int:
             assert thread.is_alive() or agent.health().stopped is not None
         assert "died" not in (agent.health().last_error or ""), (kind, seed, agent.health().last_error)
     return sum(server.lies.values())
+
+
+def overflowing(kind: str) -> FakeServer:
+    """A server whose policy computes NaN or infinity for every observation."""
+    server = FakeServer(small_policy(kind=kind))
+    server.publish(np.float32(3e38) * np.sign(some_weights(server.spec)))
+    return server
 
 
 @pytest.mark.slow
@@ -76,11 +83,18 @@ def test_an_agent_survives_damaged_replies(kind: str, tally: Callable[[str, int]
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("kind", ["tanh", "relu"])
 def test_weights_that_overflow_do_not_fail_a_decision(kind: str) -> None:
-    server = FakeServer(small_policy(kind=kind))
-    server.publish(np.float32(3e38) * np.sign(some_weights(server.spec)))
-    with agent_on(server) as agent, agent.episode() as episode:
+    with agent_on(overflowing(kind), fallback=lambda observation: 3) as agent, agent.episode() as episode:
         assert agent.health().version == 1
-        assert all(episode.act(seen(step)) in range(4) for step in range(50))
+        assert all(episode.act(seen(step)) == 3 for step in range(50))
+        assert agent.health().bad_inputs == agent.health().fallback_decisions == 50
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("kind", ["tanh", "relu"])
+def test_weights_that_overflow_are_reported_without_a_fallback(kind: str) -> None:
+    agent = agent_on(overflowing(kind))
+    with agent, agent.episode() as episode, pytest.raises(BadObservation, match="NaN or infinite"):
+        episode.act(seen(0))
 
 
 def test_an_inconsistent_policy_is_never_used() -> None:

@@ -117,7 +117,7 @@ void Courier::deliver() {
     try {
         opened = shared_session_.open();
         if (opened->keeps_other_lineage) {
-            // The server would refuse this experience for ever, and an operator may still restore its lineage.
+            // The server would always refuse this experience, and an operator may still restore its lineage.
             const std::lock_guard lock(mutex_);
             delivery_.failed(CallFailed(Code::Unavailable, "The learner has another lineage."), clock_(),
                              refused_seconds_);

@@ -175,8 +175,8 @@ def delete(
 ) -> None:
     """Remove a learner. Its files are moved to `deleted` in the data directory, unless --purge is given.
 
-    Its clients are told. One that keeps running joins again and creates a new learner, but keeps acting with the policy
-    it has until an operator accepts the new lineage: stop clients first, or order them `off`.
+    Its clients learn of it. One that keeps running joins again and creates a new learner, but keeps acting with
+    the policy it has until an operator accepts the new lineage: stop clients first, or order them `off`.
 
     [bold]Examples[/]
 
@@ -296,7 +296,7 @@ def accept(
     """Let clients that hold another lineage follow this learner.
 
     Clients keep the policy they have when the history of a learner is not the one they know, such as after its data
-    were lost. Restore a backup if there is one; otherwise this lets them go on with the present history.
+    were lost. Restore a backup if there is one; otherwise this lets them continue with the present history.
 
     [bold]Examples[/]
 

@@ -136,7 +136,7 @@ class RecordReader:
         return file
 
     def _passes_damage(self, file: File, committed: int, target: int) -> bool:
-        """Continue with the next sound frame: nobody asks for the records before the target. False without one."""
+        """Continue with the next sound frame: no reader asks for the records before the target. False without one."""
         data = file.read(0, file.size())
         place = find_frame(data, self._data_at + self._cursor + 1, range(self.position + 1, target + 1))
         frame = decode_frame(data, place) if place >= 0 else None

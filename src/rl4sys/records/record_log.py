@@ -23,7 +23,7 @@ class RecordLog:
 
     Opening cleans up after a crash: a torn tail is cut (`cut_bytes`; of its records, `lost` could already be read,
     which cannot happen with fsync), and damage of acknowledged records raises `RecordsDamaged`, except of those below
-    `covered`, which nobody needs any more. A record is safe when `commit` has returned; until then a crash may lose it,
+    `covered`, which are not needed now. A record is safe when `commit` has returned; until then a crash may lose it,
     always together with everything appended after it.
     """
 

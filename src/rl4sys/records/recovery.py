@@ -43,7 +43,7 @@ class Recovered:
 def recover(directory: Path, files: Files, covered: int = 0) -> Recovered:
     """Open the newest file, clean up after a crash, and create the files of a new log.
 
-    Nobody needs the records below `covered` any more: damage of those is passed over, and they stay where they are.
+    Records below `covered` are not needed any more: their damage is passed over, and they stay where they are.
     """
     for name in files.names(directory):
         if name.endswith(".tmp"):

@@ -27,7 +27,7 @@ def exhausted(reason: FailureReason, message: str, retry_after_ms: int) -> CallF
 
 
 def cancelled() -> CallFailed:
-    """The client is gone, and nobody reads the answer."""
+    """The client is gone, and no one reads the answer."""
     return CallFailed(Code.CANCELLED, "The client ended the call.")
 
 

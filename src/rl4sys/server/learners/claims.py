@@ -27,7 +27,7 @@ def is_unclaimed(directory: Path) -> bool:
 
 
 class Claims:
-    """Joins that are under way, and learners that nobody has claimed. Its owner holds a lock around every call."""
+    """Joins that are under way, and learners that no client has claimed. Its owner holds a lock around every call."""
 
     def __init__(self) -> None:
         self._unclaimed: dict[str, float | None] = {}
@@ -56,7 +56,7 @@ class Claims:
         return isinstance(error, CallFailed) and error.code in _PERMANENT
 
     def claim(self, learner: str, directory: Path) -> None:
-        """A client is told about the learner, which is kept from now on."""
+        """A client learns of the learner, which is kept from now on."""
         if learner in self._unclaimed:
             (directory / _MARKER).unlink(missing_ok=True)
             sync_directory(directory)

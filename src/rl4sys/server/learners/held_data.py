@@ -20,7 +20,7 @@ def newest_sound_checkpoint(directory: Path) -> int | None:
 
 
 def covered_position(directory: Path) -> int:
-    """Nobody needs the records below: a sound checkpoint has learned from them, and their identities are in a file."""
+    """Records below are not needed: a sound checkpoint has learned from them, and their identities are in a file."""
     checkpoint = newest_sound_checkpoint(directory)
     if checkpoint is None:
         return 0

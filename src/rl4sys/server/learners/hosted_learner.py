@@ -198,7 +198,7 @@ class HostedLearner:
 
     @property
     def listening(self) -> int:
-        """How many streams are told of every change."""
+        """How many streams are notified of every change."""
         return self._notice.listeners
 
     def resolve(self, algorithm: str, parameters: Mapping[str, Any]) -> Resolved:
@@ -233,7 +233,7 @@ class HostedLearner:
         self.notice = notice
 
     def leave(self, why: str) -> None:
-        """End all its streams; `why` is told to its clients, which join again."""
+        """End all its streams; its clients get `why`, and join again."""
         self.departure = why
         self.announce()
 
@@ -351,7 +351,7 @@ class HostedLearner:
                 self._take_version(event.version, event.blob)
                 _log.debug("Version %d.", event.version, extra={"learner": self.name, "version": event.version})
             case LearnerProgress():
-                # Clients need not be told, and waking hundreds of watchers costs more than the push that caused it.
+                # Clients do not need it, and waking hundreds of watchers costs more than the push that caused it.
                 self.progress = event
                 self._note_position(event.position)
                 if event.position < self.inbox.stored.position and not self.orders.is_paused:

@@ -44,7 +44,7 @@ class LearnerBudget:
             self._costs.pop(learner, None)
 
     def worker_options(self, setup: LearnerSetup) -> WorkerOptions:
-        """What the worker of a learner is told: the limits for one learner, or what is left for it if that is less."""
+        """What the worker of a learner is given: the limits for one learner, or what is left for it if that is less."""
         own = self._limits.per_learner
         threads = own.threads if own.threads is not None else len(usable_cores())
         limits = {

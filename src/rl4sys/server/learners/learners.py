@@ -343,7 +343,7 @@ class JoinUnderway:
         self._learners, self._name = learners, name
 
     def claim(self) -> None:
-        """The client is told about the learner now."""
+        """The client learns of the learner now."""
         self._learners._claim(self._name)
 
     def __enter__(self) -> JoinUnderway:

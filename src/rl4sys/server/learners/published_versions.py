@@ -1,4 +1,4 @@
-"""The versions of a learner that clients may have: archived first, then announced, while events go on."""
+"""The versions of a learner that clients may have: archived first, then announced, while events arrive."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class VersionArchive:
         self.versions: tuple[Version, ...] = ()
         """At first all that could be read, oldest first, perhaps with gaps; after a write only the newest."""
         self.highest = -1
-        """The greatest number that was ever archived, as far as that can be told; -1 for none."""
+        """The greatest number that was ever archived, as far as that is known; -1 for none."""
         self.other_lineage = ""
         """The lineage of newer files that are ignored; empty if there are none."""
         self._path: Path | None = None

@@ -35,7 +35,7 @@ class Housekeeping:
         try:
             work()
             self._failing.discard(number)
-        except Exception:  # the server goes on without it, and says so once
+        except Exception:  # the server continues without it, and says so once
             if number not in self._failing:
                 _log.exception("Housekeeping failed; it is tried again every second.")
             self._failing.add(number)

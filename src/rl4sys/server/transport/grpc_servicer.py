@@ -73,7 +73,7 @@ class TrainingServicer:
         try:
             return await run_in(self._threads, self._service.join, request, caller, is_cancelled.is_set)
         except asyncio.CancelledError:
-            # The thread goes on, and must not leave a learner that no client knows.
+            # The thread continues, and must not leave a learner that no client knows.
             is_cancelled.set()
             raise
 
@@ -197,7 +197,7 @@ def stream(answer: Callable[[bytes, Context], AsyncGenerator[Message, None]]) ->
 
 
 async def abort(context: Context, error: Exception) -> NoReturn:
-    """End a call with the code of an error, or INTERNAL for one that nobody expected."""
+    """End a call with the code of an error, or INTERNAL for an unexpected one."""
     if not isinstance(error, CallFailed):
         _log.error("A call failed unexpectedly.", exc_info=error)
         error = CallFailed(Code.INTERNAL, "Internal error of the server; see its log, and report it.", Failure())

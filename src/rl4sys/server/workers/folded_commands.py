@@ -68,8 +68,8 @@ def changed_config(config: LearnerConfig, changes: Mapping[str, Any]) -> Learner
     algorithm = ALGORITHMS.name_of(config.algorithm)
     if values["algorithm"] != {**values["algorithm"], "name": algorithm}:
         raise CommandRefused(
-            f"algorithm.name: it cannot change while a learner goes on; it is {algorithm}. Use another policy_id, or "
-            f"delete the learner."
+            f"algorithm.name: it cannot change during the life of a learner; it is {algorithm}. Use another "
+            f"policy_id, or delete the learner."
         )
     return resolve(algorithm, values)
 
@@ -79,8 +79,8 @@ def require_compatible(setup: LearnerSetup, before: LearnerConfig, after: Learne
     for name in _FIXED:
         if getattr(before, name) != getattr(after, name):
             raise CommandRefused(
-                f"{name}: it cannot change while a learner goes on, since its state would not fit. Copy the learner "
-                f"with: rl4sys learners fork {setup.learner} NEW {name}.…=… --refold; or start over with reset."
+                f"{name}: it cannot change during the life of a learner, since its state would not fit. Copy the "
+                f"learner with: rl4sys learners fork {setup.learner} NEW {name}.…=… --refold; or start over with reset."
             )
     old, new = _algorithm(setup, before), _algorithm(setup, after)
     for policy in ("explore", "exploit"):

@@ -77,7 +77,7 @@ def _formatted(number: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """What a worker is told besides the directory of its learner."""
+    """What a worker is given besides the directory of its learner."""
 
     plugins: tuple[str, ...] = ()
     """Python files and modules to load."""
