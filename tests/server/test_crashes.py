@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,9 +13,10 @@ import numpy as np
 import pytest
 from tests.server.clients import DQN, PPO, ScriptedClient, acknowledged, eventually, join_request
 from tests.server.loopback import StubTransport
+from tests.server.operators import Operator
 from tests.server.workers.test_fold import local_learner, wait_for_version
 
-from rl4sys.learning import MAX_SKIPPED_IN_ROW
+from rl4sys import failpoints
 from rl4sys.records import RecordReader, verify
 from rl4sys.server import InProcessTransport, ServiceOptions, TrainingService
 from rl4sys.server.learners.condition import Condition
@@ -30,32 +32,45 @@ def learner_status(client: ScriptedClient) -> status_pb2.LearnerStatus:
     return client.transport.status(status_pb2.StatusRequest(learner=client.joined.learner), 5.0).learners[0]
 
 
-def absurd_segment(client: ScriptedClient, sequence: int) -> bytes:
-    """Finite numbers whose squares are not finite."""
-    from tests.server.clients import synthetic_segment
+@pytest.fixture
+def failing_learner() -> Iterator[None]:
+    """The code of the learner 'bad' raises at every segment."""
 
-    from rl4sys.wire import encode_segment
+    def fail(name: str) -> None:
+        if name == "before learn" and threading.current_thread().name == "learner bad":
+            raise ArithmeticError("a mistake in its code")
 
-    segment = synthetic_segment(client.spec, client.name, sequence, steps=32)
-    segment.reward[:] = 3e38
-    return encode_segment(client.form, segment)
+    failpoints.listen(fail)
+    yield
+    failpoints.listen(None)
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.usefixtures("failing_learner")
 def test_a_learner_that_keeps_failing_is_given_up_and_the_others_continue(serve: Serve) -> None:
     transport = serve()
     bad, good = ScriptedClient(transport, join_request("bad")), ScriptedClient(transport, join_request("good"))
-    # A few updates that are not finite are left out; as many as this in a row are not.
-    bad.push_bytes({sequence: absurd_segment(bad, sequence) for sequence in range(MAX_SKIPPED_IN_ROW)})
+    bad.push(range(4))
     eventually(lambda: learner_status(bad).state == status_pb2.LEARNER_STATE_FAILED)
-    assert "were not finite" in learner_status(bad).problem
+    assert "ArithmeticError: a mistake in its code" in learner_status(bad).problem
     assert learner_status(bad).restarts == 2
     newcomer = ScriptedClient(transport, join_request("bad"))
     np.testing.assert_array_equal(newcomer.weights(), bad.weights())
     assert next(iter(transport.watch(training_pb2.WatchRequest(session=newcomer.joined.session)))).version == 0
-    assert acknowledged(bad.push([MAX_SKIPPED_IN_ROW])) == [MAX_SKIPPED_IN_ROW]
+    assert acknowledged(bad.push([4])) == [4]
     good.push(range(4))
     wait_for_version(good, 1)
+
+
+def test_a_failed_learner_is_restarted_alone_and_learns_what_it_had_stored(serve: Serve, failing_learner: None) -> None:
+    expected = local_learner(PPO, 8, "bad").store.newest
+    bad = ScriptedClient(serve(), join_request("bad"))
+    bad.push(range(8))
+    eventually(lambda: learner_status(bad).state == status_pb2.LEARNER_STATE_FAILED)
+    failpoints.listen(None)
+    assert "has a new worker" in Operator(bad.transport).manage("bad", "restart").message
+    wait_for_version(bad, expected.number)
+    np.testing.assert_array_equal(bad.weights(), expected.blob)
+    assert not learner_status(bad).problem
 
 
 def test_a_killed_worker_is_replaced_and_learns_the_same_weights(serve: Serve) -> None:

@@ -9,7 +9,7 @@ from rl4sys.server.workers.events import Event, Failed, LearnerProgress, Publish
 EVENTS: list[Event] = [
     Ready("{}", "{}", 1, 2, 3, b"\n\x00weights\n"),
     Ready("{}", "{}", 1, 2, 3, progress=LearnerProgress(3, 4, 5, 6, 0.5, {"too_old": 7})),
-    Published(4, b"\n" * 9),
+    Published(4, b"\n" * 9, 32),
     LearnerProgress(5, 6, 7, 8, None, {"too_old": 9}, {"loss": 0.5}),
     Failed("it broke\nbadly", 3),
 ]

@@ -6,6 +6,7 @@ import hashlib
 import logging
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -348,6 +349,9 @@ class HostedLearner:
                 self._note_position(event.position)
                 self.wake_waiting()
             case Published():
+                if self.progress is not None:
+                    # The rest follows a moment later; an exported version must not claim fewer steps than it has.
+                    self.progress = replace(self.progress, steps=event.steps)
                 self._take_version(event.version, event.blob)
                 _log.debug("Version %d.", event.version, extra={"learner": self.name, "version": event.version})
             case LearnerProgress():

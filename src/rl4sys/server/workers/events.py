@@ -76,6 +76,8 @@ class Published:
 
     version: int
     blob: bytes = b""
+    steps: int = 0
+    """Steps that it was learned from."""
 
 
 @dataclass(frozen=True, slots=True)

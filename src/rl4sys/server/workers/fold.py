@@ -133,17 +133,25 @@ class Fold:
 
     def progress(self) -> LearnerProgress:
         """The present progress."""
-        counts, skipped = self.learner.buffer.counts, self.learner.skips.total
-        unused = {"too_old": counts.get("too_old", 0), "unknown_version": self._unknown_version, **self._unused}
+        skipped = self.learner.skips.total
+        unused = {"too_old": self._too_old, "unknown_version": self._unknown_version, **self._unused}
         return LearnerProgress(
             position=self.position,
-            steps=self.learner.steps - unused["too_old"],
+            steps=self._learned_steps,
             updates=self.learner.updates,
             episodes=self._episodes.count,
             mean_return=self._episodes.mean_return,
             unused={reason: steps for reason, steps in unused.items() if steps},
             metrics=self._metrics | ({"skipped_updates": float(skipped)} if skipped else {}),
         )
+
+    @property
+    def _too_old(self) -> int:
+        return self.learner.buffer.counts.get("too_old", 0)
+
+    @property
+    def _learned_steps(self) -> int:
+        return self.learner.steps - self._too_old
 
     def save(self) -> None:
         """Write a checkpoint, unless there is one of this position."""
@@ -227,7 +235,7 @@ class Fold:
     def _send_newer_than(self, version: int) -> None:
         newest = self.learner.store.newest
         if newest.number > version:
-            self._send(Published(newest.number, newest.blob.tobytes()))
+            self._send(Published(newest.number, newest.blob.tobytes(), self._learned_steps))
             failpoint("after version")
 
     def _restore(self, committed: int) -> None:
