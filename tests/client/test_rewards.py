@@ -4,8 +4,11 @@ import threading
 
 import numpy as np
 import pytest
-from tests.client.agents import agent_on, seen
+from tests.client.agents import agent_on, seen, steps
 from tests.client.fake_server import FakeServer
+
+from rl4sys.client import Agent, Episode, SettingsError, load_settings
+from rl4sys.client.agent import Start
 
 
 def test_rewards_add_up_on_the_latest_decision() -> None:
@@ -82,3 +85,64 @@ def test_rewards_may_come_from_another_thread() -> None:
         episode.end(seen(200))
         late = agent.health().late_rewards
     assert server.segments()[0].reward[0] + late == 2000
+
+
+class FakeClock:
+    """Shows the time that it was set to."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def agent_at(server: FakeServer, clock: FakeClock, **settings: object) -> Agent:
+    """An agent with this clock, which has its policy."""
+    values = {"client_id": "test", "observation": 8, "action": 4, "max_segment_length": 2, "send_interval": 0}
+    agent = Agent(load_settings(values | settings), server, Start(1, 1, 0, clock))
+    assert agent.wait_for_policy(5.0) is None
+    return agent
+
+
+def late_rewards(agent: Agent, episode: Episode, decision: int) -> int:
+    episode.reward(7.0, decision)
+    return agent.health().late_rewards
+
+
+def test_a_window_in_seconds_takes_rewards_however_many_decisions_follow() -> None:
+    server, clock = FakeServer(), FakeClock()
+    with agent_at(server, clock, reward_window="30s") as agent, agent.episode() as episode:
+        steps(episode, 100)
+        clock.now += 29.0
+        steps(episode, 100, first=100)
+        assert late_rewards(agent, episode, 0) == 0
+        episode.end(seen(200))
+    assert server.segments()[0].reward.tolist() == [7.0, 1.0]
+
+
+def test_rewards_after_the_window_in_seconds_are_late() -> None:
+    server, clock = FakeServer(), FakeClock()
+    with agent_at(server, clock, reward_window="30s") as agent, agent.episode() as episode:
+        steps(episode, 3)
+        clock.now += 30.0
+        steps(episode, 1, first=3)
+        assert late_rewards(agent, episode, 1) == 1
+        assert late_rewards(agent, episode, 2) == 1
+
+
+def test_time_alone_makes_no_reward_late_in_a_window_of_decisions() -> None:
+    server, clock = FakeServer(), FakeClock()
+    with agent_at(server, clock, reward_window=4) as agent, agent.episode() as episode:
+        steps(episode, 3)
+        clock.now += 3600.0
+        steps(episode, 1, first=3)
+        assert late_rewards(agent, episode, 0) == 0
+        steps(episode, 3, first=4)
+        assert late_rewards(agent, episode, 0) == 1
+
+
+@pytest.mark.parametrize("value", ["30", "30 minutes", "-1s", -1, True, 1.5])
+def test_a_window_is_a_number_of_decisions_or_a_time(value: object) -> None:
+    with pytest.raises(SettingsError, match=r"reward_window: got .*such as 16, or a time, such as '30s'"):
+        load_settings({"client_id": "test", "reward_window": value})

@@ -96,7 +96,11 @@ class Agent:
         rng = random.Random(start.epoch)
         pace = Pace(settings.send_interval, settings.send_frequency, min(_EAGER_BYTES, settings.outbox_bytes // 2))
         interface = partial(
-            PolicyInterface, mode=settings.mode, defaults=settings.defaults, structure=settings.action_structure
+            PolicyInterface,
+            mode=settings.mode,
+            defaults=settings.defaults,
+            structure=settings.action_structure,
+            on_default=partial(self._status.add, "defaulted_inputs"),
         )
         name = settings.policy_id or settings.client_id
         self._cache = None if settings.cache is None else PolicyCache(settings.cache, name, start.clock, interface)
@@ -138,9 +142,8 @@ class Agent:
             release=self._release,
             longest=settings.max_segment_length,
             reward_window=settings.reward_window,
-            fallback=None
-            if fallback is None
-            else FallbackDecider(fallback, settings.action, settings.action_structure),
+            clock=start.clock,
+            fallback=_decider(settings, fallback),
             on_bad_input=_on_bad_input(settings, fallback),
             forks=forks(),
         )
@@ -216,6 +219,7 @@ class Agent:
             lineage_problem=self._governor.lineage_problem,
             versions_not_taken=status.count("versions_not_taken"),
             bad_inputs=status.count("bad_inputs"),
+            defaulted_inputs=status.count("defaulted_inputs"),
             thinned_episodes=status.count("thinned_episodes"),
             unrecorded_decisions=status.count("unrecorded_decisions"),
             last_error=status.last_error,

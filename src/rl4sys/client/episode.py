@@ -21,6 +21,7 @@ from rl4sys.client.governor import Governor
 from rl4sys.client.lane import Lane
 from rl4sys.client.observation_reader import BadObservation
 from rl4sys.client.policy_interface import PolicyInterface
+from rl4sys.client.reward_window import RewardWindow
 from rl4sys.client.segment_buffer import RecordedStep, SegmentBuffer, SegmentBufferPool
 from rl4sys.client.snapshot import Snapshot, ThreadPolicies
 from rl4sys.client.thinning import SPAN, Thinning
@@ -59,7 +60,9 @@ class SharedState:
     release: Callable[[Lane], None]
     longest: int
     """Most steps of one segment."""
-    reward_window: int
+    reward_window: RewardWindow
+    clock: Callable[[], float]
+    """In seconds, for rewards that are accepted by time."""
     fallback: FallbackDecider | None
     on_bad_input: BadInputChoice
     forks: int
@@ -380,6 +383,8 @@ class Episode:
         self._buffer = None
         if buffer.recorded and buffer.count:
             buffer.ending = ending
+            if self._shared.reward_window.seconds is not None:
+                buffer.closed_at = self._shared.clock()
             self._held = [*(self._held or ()), buffer]
             return
         if buffer.count:
@@ -400,7 +405,11 @@ class Episode:
         if buffer is None:
             return 0
         slow_at = min(buffer.start + buffer.rows, self._decisions - self._decisions % SAMPLED + SAMPLED)
-        return min(slow_at, self._held[0].end + self._shared.reward_window) if self._held else slow_at
+        if not self._held:
+            return slow_at
+        window = self._shared.reward_window
+        # By time, a segment may be due at any decision.
+        return min(slow_at, self._held[0].end + window.decisions) if window.seconds is None else 0
 
     def _finish(self, final_observation: Any, mask: Any, ending: Ending) -> None:
         buffer = self._buffer
@@ -425,8 +434,14 @@ class Episode:
 
     def _seal_due(self, decisions: int, sealed: Sealed) -> None:
         """Seal the segments whose decisions have all left the reward window after so many decisions."""
-        while self._held and self._held[0].end <= decisions - self._shared.reward_window:
+        while self._held and self._is_due(self._held[0], decisions):
             sealed.append(self._seal(self._held.pop(0)))
+
+    def _is_due(self, buffer: SegmentBuffer, decisions: int) -> bool:
+        window = self._shared.reward_window
+        if buffer.end <= decisions - window.decisions:
+            return True
+        return window.seconds is not None and buffer.closed_at + window.seconds <= self._shared.clock()
 
     def _seal(self, buffer: SegmentBuffer) -> tuple[Segment, Snapshot]:
         segment, snapshot = buffer.seal(self._lane.stream, self._number), buffer.snapshot

@@ -60,6 +60,8 @@ class Health:
     """Versions that were not taken, because they were older than the present one or an operator froze it."""
     bad_inputs: int
     """Observations that could not be used: NaN, infinity, a missing array, a wrong shape, or a decision like that."""
+    defaulted_inputs: int
+    """Observations in which a default stood for an array that was left out or for a feature that was NaN."""
     thinned_episodes: int
     """Episodes, or spans of long ones, that were not recorded because the learner cannot use all of them in time."""
     unrecorded_decisions: int

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from rl4sys.client.feature_defaults import default_row
 from rl4sys.experience import Array, ArraySpec
 from rl4sys.policy import MASK
 
@@ -29,21 +30,29 @@ class _OnlyArray:
 class ObservationReader:
     """Copies an observation into one row of each array that a policy observes."""
 
-    def __init__(self, specs: Sequence[ArraySpec], defaults: Mapping[str, Any] | None = None) -> None:
-        """`defaults`: what named arrays contain that an observation leaves out, or has as None."""
+    def __init__(
+        self,
+        specs: Sequence[ArraySpec],
+        defaults: Mapping[str, Any] | None = None,
+        on_default: Callable[[], object] = lambda: None,
+    ) -> None:
+        """`defaults`: what stands for arrays that an observation leaves out or has as None, and for features that are
+        NaN. `on_default` is called for each observation that needs one."""
         self._seen = [spec for spec in specs if spec.name != MASK]
         self._only = self._seen[0] if len(self._seen) == 1 else None
         self._usual = None if self._only is None else _OnlyArray(self._only)
         self._defaults = {
-            spec.name: np.broadcast_to(np.asarray(defaults[spec.name], spec.dtype), spec.shape)
+            spec.name: default_row(spec, defaults[spec.name])
             for spec in self._seen
             if defaults is not None and spec.name in defaults
         }
+        self._on_default = on_default
         self._mask = next((spec for spec in specs if spec.name == MASK), None)
 
     def write(self, columns: Mapping[str, Array], row: int, observation: Any, mask: Any) -> None:
         """Copy into row `row`; without a mask every action is allowed."""
         usual, only = self._usual, self._only
+        is_defaulted = False
         if (
             usual is not None
             and type(observation) is np.ndarray
@@ -53,11 +62,11 @@ class ObservationReader:
             # The fast path for a system in a hot loop: no cast, no view, and a finite sum of squares.
             columns[usual.name][row] = observation
             if not usual.is_vector or not observation.dot(observation) < _INFINITY:
-                _require_finite(usual.spec, observation)
+                is_defaulted = self._settle(usual.spec, columns[usual.name][row : row + 1])
         elif isinstance(observation, Mapping):
-            mask = self._write_named(columns, row, observation, mask)
+            mask, is_defaulted = self._write_named(columns, row, observation, mask)
         elif only is not None:
-            _copy(only, columns[only.name][row : row + 1], as_array(observation))
+            is_defaulted = self._write_array(only, columns, row, observation)
         else:
             raise BadObservation(
                 f"Got one {type(observation).__name__}; this policy observes {_listed(self._seen)}. Pass them by name."
@@ -73,12 +82,17 @@ class ObservationReader:
                 "Got a mask, but this policy was made without one. Set `action_mask: true` in the config (a new "
                 "policy_id may be needed), or leave the mask out."
             )
+        if is_defaulted:
+            self._on_default()
 
-    def _write_named(self, columns: Mapping[str, Array], row: int, observation: Mapping[str, Any], mask: Any) -> Any:
-        """Copy named arrays; returns the mask, which may be one of them."""
+    def _write_named(
+        self, columns: Mapping[str, Array], row: int, observation: Mapping[str, Any], mask: Any
+    ) -> tuple[Any, bool]:
+        """Copy named arrays; returns the mask, which may be one of them, and whether a default was needed."""
         given = {name: value for name, value in observation.items() if value is not None}
         named_mask = given.pop(MASK, None)
-        if len(given) < len(self._seen):
+        is_defaulted = len(given) < len(self._seen)
+        if is_defaulted:
             given = self._defaults | given
         if given.keys() != {spec.name for spec in self._seen}:
             raise BadObservation(
@@ -86,10 +100,29 @@ class ObservationReader:
                 f"name a value for it in `defaults`."
             )
         for spec in self._seen:
-            _copy(spec, columns[spec.name][row : row + 1], as_array(given[spec.name]))
+            is_defaulted |= self._write_array(spec, columns, row, given[spec.name])
         if mask is not None and named_mask is not None:
             raise BadObservation(f"Got a mask twice: as an argument and as '{MASK}'. Keep one.")
-        return named_mask if mask is None else mask
+        return named_mask if mask is None else mask, is_defaulted
+
+    def _write_array(self, spec: ArraySpec, columns: Mapping[str, Array], row: int, value: Any) -> bool:
+        place = columns[spec.name][row : row + 1]
+        _copy(spec, place, as_array(value))
+        return self._settle(spec, place)
+
+    def _settle(self, spec: ArraySpec, row: Array) -> bool:
+        """Replace NaN by the defaults of features that have one; returns whether there was any. Others are refused."""
+        if row.dtype.kind != "f" or _is_finite(row):
+            return False
+        default = self._defaults.get(spec.name)
+        if default is not None:
+            np.copyto(row, default, where=np.isnan(row))
+        if default is None or not _is_finite(row):
+            raise BadObservation(
+                f"'{spec.name}' contains NaN or infinity; leave such values out or replace them, or name values for "
+                f"NaN in `defaults`."
+            )
+        return True
 
 
 def as_array(value: Any) -> Array:
@@ -116,15 +149,12 @@ def _copy(spec: ArraySpec, row: Array, array: Array) -> None:
     except TypeError as error:
         if not _fits_unsigned(spec, row, array):
             raise BadObservation(f"Got '{spec.name}' as {array.dtype}, which does not fit into {spec}.") from error
-    _require_finite(spec, row)
 
 
-def _require_finite(spec: ArraySpec, array: Array) -> None:
-    if array.dtype.kind == "f":
-        # A sum of squares is finite unless a value is not, or all are huge: one cheap call for the common case.
-        flat = array if array.ndim == 1 else array.ravel()
-        if not flat.dot(flat) < _INFINITY and not np.isfinite(flat).all():
-            raise BadObservation(f"'{spec.name}' contains NaN or infinity; leave such values out or replace them.")
+def _is_finite(array: Array) -> bool:
+    # A sum of squares is finite unless a value is not, or all are huge: one cheap call for the common case.
+    flat = array if array.ndim == 1 else array.ravel()
+    return bool(flat.dot(flat) < _INFINITY) or bool(np.isfinite(flat).all())
 
 
 def _fits_unsigned(spec: ArraySpec, row: Array, array: Array) -> bool:

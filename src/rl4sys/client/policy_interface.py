@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from rl4sys.client.acting_mode import ActingMode
@@ -22,7 +22,9 @@ class PolicyInterface:
         mode: ActingMode = ActingMode.EXPLORE,
         defaults: Mapping[str, Any] | None = None,
         structure: ActionStructure | None = None,
+        on_default: Callable[[], object] = lambda: None,
     ) -> None:
+        """`on_default` is called for each observation that needs one of the `defaults`."""
         self.explore, self.exploit = explore, exploit
         if exploit is not None and layout_of(exploit.program).size != layout_of(explore.program).size:
             raise ContractViolation("The exploit policy has other weights than the explore policy. Report it.")
@@ -35,6 +37,6 @@ class PolicyInterface:
         """The policy that decides."""
         self.form = SegmentFormat.of(self.acting)
         """The format of its segments."""
-        self.reader = ObservationReader(self.form.schema.observation, defaults or {})
+        self.reader = ObservationReader(self.form.schema.observation, defaults or {}, on_default)
         self.actions = action_adapter(explore.action, structure)
         self.noise_size = noise_size(self.acting)

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from rl4sys.client.acting_mode import ActingMode
 from rl4sys.client.bad_input import BadInputChoice
+from rl4sys.client.feature_defaults import feature_defaults
 from rl4sys.client.original_settings import is_original, translate
+from rl4sys.client.reward_window import DEFAULT_REWARD_WINDOW, RewardWindow, reward_window_from_settings
 from rl4sys.client.section import Section, SettingsError, shown
 from rl4sys.client.spaces import (
     action_from_settings,
@@ -81,8 +81,8 @@ class ClientSettings:
     """Directory for the newest policy, to start from while the server is unreachable."""
     max_segment_length: int = 256
     """Most steps of one segment. More means fewer, later and larger segments."""
-    reward_window: int = 16
-    """Newest decisions of an episode that can still receive rewards. More delays sending."""
+    reward_window: RewardWindow = DEFAULT_REWARD_WINDOW
+    """Newest decisions of an episode that can still receive rewards, or a time such as `30s`. More delays sending."""
     send_interval: float = 0.2
     """Most seconds that experience waits before it is sent. More makes fewer, larger messages."""
     send_frequency: int | None = None
@@ -91,7 +91,8 @@ class ClientSettings:
     """What `act` does with an observation that has NaN, infinity, a missing array or a wrong shape, or for which the
     policy's decision is not finite: `raise`, `fallback` or `hold`. Absent: the fallback if there is one, else raise."""
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    """Values of named observations that are left out: a number, or a list of the array's shape."""
+    """Values of arrays that an observation leaves out and of features that are NaN, by array: a number, or a list of
+    the array's shape with null for features that have none. Also `observation: {NAME: {shape: …, default: …}}`."""
     kill_file: Path | None = None
     """While this file exists, the policy is off: the fallback decides."""
     lease: float | None = None
@@ -156,11 +157,11 @@ def parse_settings(values: Mapping[str, Any], directory: Path = Path()) -> Clien
         overflow=Overflow(section.choice("overflow", list(Overflow), Overflow.DROP_OLDEST)),
         cache=_path(section, "cache", directory),
         max_segment_length=section.whole("max_segment_length", 256, 1) or 1,
-        reward_window=section.whole("reward_window", 16) or 0,
+        reward_window=reward_window_from_settings(section.raw("reward_window", 16)),
         send_interval=section.number("send_interval", 0.2) or 0.0,
         send_frequency=section.whole("send_frequency", None, 1),
         on_bad_input=_on_bad_input(section),
-        defaults=_defaults(section, observation),
+        defaults=feature_defaults(section.raw("defaults"), section.raw("observation"), observation),
         kill_file=_path(section, "kill_file", directory),
         lease=section.number("lease", None, 0.1),
         mode=ActingMode(section.choice("mode", list(ActingMode), ActingMode.EXPLORE)),
@@ -189,28 +190,6 @@ def _on_bad_input(section: Section) -> BadInputChoice | None:
     if section.raw("on_bad_input") is None:
         return None
     return BadInputChoice(section.choice("on_bad_input", list(BadInputChoice), ""))
-
-
-def _defaults(section: Section, observation: tuple[ArraySpec, ...]) -> dict[str, Any]:
-    values: dict[str, Any] = section.raw("defaults", {})
-    part = Section(values, "defaults")
-    for spec in observation:
-        if spec.name in part:
-            _require_default(spec, part.raw(spec.name))
-    if observation:
-        part.finish([spec.name for spec in observation])
-    return dict(values)
-
-
-def _require_default(spec: ArraySpec, value: Any) -> None:
-    try:
-        given = np.asarray(value, np.float64)
-    except (TypeError, ValueError):
-        given = np.full(1, np.nan)
-    if given.shape not in ((), spec.shape) or not np.isfinite(given).all():
-        raise SettingsError(
-            f"defaults.{spec.name}: got {shown(value)}; expected a finite number, or a list of them for {spec}."
-        )
 
 
 def _require_address(server: str) -> None:

@@ -22,16 +22,23 @@ from rl4sys.policy import (
 
 OBSERVATION = "observation"
 """The name of an observation that is one unnamed array."""
+_ARRAY = {"dtype", "shape", "default"}
+"""The settings of one array; `feature_defaults` reads the last one."""
 _LEAST = -(1 << 63)
 _KINDS = {"n": "discrete", "sizes": "multi_discrete", "low": "box"}
 """The setting that shows which kind of action is described."""
 
 
 def observation_from_settings(value: Any, where: str = "observation") -> tuple[ArraySpec, ...]:
-    """`8`, `[84, 84]`, or named arrays `{queue: 8, image: {dtype: uint8, shape: [84, 84]}}`."""
-    if isinstance(value, Mapping) and not value.keys() <= {"dtype", "shape"}:
-        return tuple(_array(str(name), array, f"{where}.{name}") for name, array in value.items())
-    return (_array(OBSERVATION, value, where),)
+    """`8`, `[84, 84]`, or named arrays `{queue: 8, image: {dtype: uint8, shape: [84, 84], default: 0}}`."""
+    if is_one_array(value):
+        return (_array(OBSERVATION, value, where),)
+    return tuple(_array(str(name), array, f"{where}.{name}") for name, array in value.items())
+
+
+def is_one_array(value: Any) -> bool:
+    """Whether the setting `observation` describes one unnamed array, not several by name."""
+    return not isinstance(value, Mapping) or value.keys() <= _ARRAY
 
 
 def action_from_settings(value: Any, where: str = "action") -> ActionSpec:
@@ -133,6 +140,7 @@ def _array(name: str, value: Any, where: str) -> ArraySpec:
     section = Section(value, where)
     dtype = section.text("dtype", "bool" if name == MASK else "float32") or ""
     shape = section.raw("shape", [])
+    section.raw("default")
     section.finish()
     lengths = [shape] if isinstance(shape, int) else shape
     if not isinstance(lengths, list | tuple) or not all(isinstance(n, int) and n > 0 for n in lengths):

@@ -110,7 +110,7 @@ class TrajectoryRecord:
                 if action.is_reward_set():
                     sealed += self._settled()
             longest = self._shared.longest
-            is_long = len(self._open) > longest + self._shared.reward_window
+            is_long = len(self._open) > longest + self._shared.reward_window.decisions
             if is_long:
                 sealed += self._seal(longest, Ending.CONTINUES, None)
         self._post(sealed)
