@@ -10,7 +10,8 @@ import gymnasium
 import numpy as np
 
 from rl4sys.client.policy_cache import PolicyCache
-from rl4sys.policy import Head, NumpyPolicy, PolicySpec
+from rl4sys.client.policy_interface import PolicyInterface
+from rl4sys.policy import NumpyPolicy
 
 SEED = 1_000
 """The seed of the first episode; training starts from other seeds."""
@@ -25,12 +26,10 @@ def fly_greedily(path: Path, episodes: int) -> list[float]:
 
 def greedy_policy(path: Path) -> NumpyPolicy:
     """The policy in this file, without exploration."""
-    snapshot = PolicyCache(path.parent, path.stem, time.monotonic).load()
-    if snapshot is None:
+    snapshot = PolicyCache(path.parent, path.stem, time.monotonic, PolicyInterface).load()
+    if snapshot is None or snapshot.interface.exploit is None:
         raise SystemExit(f"{path} holds no policy. Run the demo once: make demo")
-    explore = snapshot.spec
-    head = Head("deterministic", explore.head.inputs, mask=explore.head.mask)
-    return NumpyPolicy(PolicySpec(explore.action, explore.program, head), snapshot.weights)
+    return NumpyPolicy(snapshot.interface.exploit, snapshot.weights)
 
 
 def _fly(policy: NumpyPolicy, environment: gymnasium.Env[np.ndarray, int], seed: int) -> float:

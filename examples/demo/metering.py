@@ -45,6 +45,10 @@ class MeteredTransport:
         """Decide on the server."""
         return self._count_received(self._carrier.act(self._count_sent(request), timeout))
 
+    def report(self, request: training_pb2.ReportRequest, timeout: float) -> training_pb2.ReportReply:
+        """Tell the server how the client is doing."""
+        return self._count_received(self._carrier.report(self._count_sent(request), timeout))
+
     def status(self, request: status_pb2.StatusRequest, timeout: float) -> status_pb2.StatusReply:
         """The status of the server; not counted, since only the display asks for it."""
         return self._carrier.status(request, timeout)

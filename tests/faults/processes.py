@@ -74,7 +74,11 @@ class Server:
 
     def workers(self) -> list[int]:
         """The worker processes, without the fork server."""
-        return [worker for maker in _children(self.process.pid) for worker in _children(maker)]
+        return [worker for maker in self.fork_servers() for worker in _children(maker)]
+
+    def fork_servers(self) -> list[int]:
+        """The process that workers are forked from, if it runs."""
+        return _children(self.process.pid)
 
     def learner(self, name: str) -> status_pb2.LearnerStatus:
         (status,) = self.transport.status(status_pb2.StatusRequest(learner=name), 10.0).learners
@@ -126,6 +130,7 @@ class Client:
         self.outbox, self.acknowledged = place / f"{name} outbox", place / f"{name} acknowledged"
         self.settings = place / f"{name}.json"
         values = {"client_id": name, "policy_id": learner, "server": address, "outbox": str(self.outbox)}
+        values["cache"] = str(place / f"{name}.policy")
         values |= {"observation": 3, "action": 2, "timeout": 300, "reward_window": 0, "outbox_bytes": outbox_bytes}
         self.settings.write_text(json.dumps(values))
         self.starts = 0
@@ -179,6 +184,11 @@ class Client:
         lines = self.acknowledged.read_text().splitlines(keepends=True)
         parts = [tuple(map(int, line.split())) for line in lines if line.endswith("\n")]
         return {(epoch, sequence) for epoch, first, last in parts for sequence in range(first, last + 1)}
+
+    def versions(self) -> list[int]:
+        """The versions that it acted with, one after the other, over all its starts."""
+        path = self.acknowledged.with_suffix(".versions")
+        return [int(line) for line in path.read_text().splitlines()] if path.exists() else []
 
     def close(self) -> None:
         if self._process is not None:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from rl4sys.checkpoints import Checkpoints
 from rl4sys.records import DiskFiles, RecordReader
 from rl4sys.records.files import File, Lock
+from rl4sys.server.learners.learner_commands import LearnerCommand, decode_record
 from rl4sys.server.learners.stored_segments import StoredSegment
 from rl4sys.server.workers.fold import Fold
 from rl4sys.state import split
@@ -66,6 +67,11 @@ def folded_without_faults(learner: Path, archive: Path, place: Path) -> Learned:
 
 
 def stored(log: Path, archive: Path | None = None) -> Iterator[StoredSegment]:
+    """Every segment that was ever stored, including those of archived files."""
+    return (record for record in stored_records(log, archive) if isinstance(record, StoredSegment))
+
+
+def stored_records(log: Path, archive: Path | None = None) -> Iterator[StoredSegment | LearnerCommand]:
     """Every record that was ever stored, including those of archived files."""
     kept = {path.name: path for path in (archive.glob("*.records") if archive and archive.is_dir() else ())}
     kept |= {path.name: path for path in log.glob("*.records")}
@@ -79,7 +85,7 @@ def stored(log: Path, archive: Path | None = None) -> Iterator[StoredSegment]:
         try:
             while records := reader.read():
                 for record in records:
-                    yield StoredSegment.decode(record.payload)
+                    yield decode_record(record.payload)
         finally:
             reader.close()
 

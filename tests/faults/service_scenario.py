@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.faults.reference_fold import ArchivingFiles, digest_of_newest, folded_without_faults, stored
+from tests.faults.reference_fold import ArchivingFiles, digest_of_newest, folded_without_faults, stored, stored_records
 from tests.records.failpoint_files import FailpointFiles
 from tests.server.clients import DQN, PPO, eventually, join_request, synthetic_segment
 
@@ -20,6 +20,8 @@ from rl4sys.client.delivery import Delivery, DeliverySession, Pace
 from rl4sys.failpoints import failpoint
 from rl4sys.records import DiskOutbox, fresh_epoch
 from rl4sys.server import InProcessTransport, ServiceOptions, TrainingService
+from rl4sys.server.learners.hosted_learner import HostedLearner
+from rl4sys.server.learners.learner_commands import CommandKind, LearnerCommand
 from rl4sys.server.learners.learner_setup import LearnerSetup
 from rl4sys.server.workers.learner_config import build_learner, resolve
 from rl4sys.wire import SegmentFormat, decode_policy, decode_segment, encode_segment
@@ -66,7 +68,8 @@ def recover(place: Path, method: str) -> None:
     assert told.all("acknowledged") <= set(found), f"acknowledged and lost: {told.all('acknowledged') - set(found)}"
     assert told.all("accepted") <= set(found), f"accepted and dropped: {told.all('accepted') - set(found)}"
     learned = digest_of_newest(learner)
-    assert learned.position == len(found), f"folded {learned.position} of {len(found)} records"
+    count = len(list(stored_records(learner / "log", archive)))
+    assert learned.position == count, f"folded {learned.position} of {count} records"
     assert learned == folded_without_faults(learner, archive, place / "fresh"), "the weights are others"
 
 
@@ -108,11 +111,17 @@ def _deliver(
         names[offer.parcel.key] = number
         told.say("accepted", number)
         delivery.offered(0.0, episode_ended=True)
+        if number == SEGMENTS // 2:
+            _change_learning_rate(learner)
         if number % 4 == 3:
             _send_all(delivery, session, transport, told, names)
     _send_all(delivery, session, transport, told, names)
     outbox.close()
     eventually(lambda: learner.inbox.unfolded == 0, TIMEOUT)
+
+
+def _change_learning_rate(learner: HostedLearner) -> None:
+    learner.inbox.append_command(LearnerCommand(CommandKind.SET, {"algorithm.lr": 1e-4})).result(TIMEOUT)
 
 
 def _send_all(

@@ -1,8 +1,8 @@
 """A client that numbers its steps: `python -m … SETTINGS ACKNOWLEDGED FIRST PAUSE`.
 
 The reward of its nth step is n · 2⁻²⁴, exactly, so that the log tells which experience it holds. Acknowledgements go to
-a file before the client hears of them. A line on its standard input ends it: it flushes for so many seconds and prints
-its health as JSON.
+a file before the client hears of them; every version that decides goes to a file, too, when it changes. A line on its
+standard input ends it: it flushes for so many seconds and prints its health as JSON.
 """
 
 from __future__ import annotations
@@ -63,10 +63,24 @@ class Noting:
         self._transport.close()
 
 
+class VersionNotes:
+    """Writes the version of each decision to a file, when it is another than before."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        self._last: int | None = None
+
+    def note(self, version: int | None) -> None:
+        if version != self._last:
+            self._last = version
+            os.write(self._file, f"{version}\n".encode())
+
+
 def main(settings_path: Path, acknowledged: Path, first: int, pause: float) -> None:
     settings = load_settings(settings_path)
     transport = Noting(GrpcTransport(settings), acknowledged)
     asked, seconds = threading.Event(), list[float]()
+    versions = VersionNotes(acknowledged.with_suffix(".versions"))
     rng = np.random.default_rng(first)
 
     def listen() -> None:
@@ -86,10 +100,11 @@ def main(settings_path: Path, acknowledged: Path, first: int, pause: float) -> N
                     episode.act(rng.normal(size=3).astype(np.float32))
                     episode.reward(number * UNIT)
                     number += 1
+                versions.note(agent.health().version)
                 episode.end(rng.normal(size=3).astype(np.float32))
         flushed = agent.flush(seconds[0])
         told = {"flushed": flushed, "made": number - first, **asdict(agent.health())}
-        snapshot = agent._newest.snapshot
+        snapshot = agent._governor.snapshot
         assert snapshot is not None
         told["weights"] = hashlib.sha256(np.ascontiguousarray(snapshot.weights).tobytes()).hexdigest()
         print(json.dumps(told), flush=True)

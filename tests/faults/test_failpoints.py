@@ -17,6 +17,8 @@ from rl4sys import failpoints
 
 Ask = Callable[..., dict[str, Any]]
 POINTS = (*FAILPOINTS, *failpoints.FAILPOINTS)
+LIVES = ("outbox", "PPO", "DQN", "reset")
+RESET = [name for name in POINTS if "successor" in name]
 OUTBOX = [name for name in POINTS if name.split()[1] in ("parcel", "settlement", "parcels", "outbox")]
 
 
@@ -40,20 +42,21 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
 
 @pytest.mark.slow
 def test_every_failpoint_is_listed_and_reached(ask: Ask) -> None:
-    reached = {name for life in ("outbox", "PPO", "DQN") for name in ask(life=life)["reached"]}
+    reached = {name for life in LIVES for name in ask(life=life)["reached"]}
     assert reached == set(POINTS)
     assert len(POINTS) == len(set(POINTS)) >= 30
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("life", ["outbox", "PPO", "DQN"])
+@pytest.mark.parametrize("life", LIVES)
 def test_a_kill_at_any_failpoint_loses_repeats_and_changes_nothing(
     ask: Ask, life: str, tally: Callable[[str, int], None]
 ) -> None:
-    names = OUTBOX if life == "outbox" else [name for name in POINTS if name in ask(life=life)["reached"]]
+    own = {"outbox": OUTBOX, "reset": RESET}.get(life)
+    names = own or [name for name in POINTS if name in ask(life=life)["reached"]]
     # By default each point is tried with one of the two algorithms; storms try both.
     turns = scaled(1, 50)
-    if turns == 1 and life != "outbox":
+    if turns == 1 and not own:
         names = [name for place, name in enumerate(names) if place % 2 == (life == "DQN")]
     tally("kills at named failpoints", turns * len(names))
     problems = []

@@ -14,7 +14,7 @@ from tests.client.fake_server import FakeServer, some_weights
 from tests.hostile.attacks import Aborted, Handlers
 from tests.hostile.damaging_server import digest
 from tests.hostile.mutations import mutated
-from tests.server.clients import ScriptedClient, join_request
+from tests.server.clients import ScriptedClient, eventually, join_request
 from tests.storms import scaled
 
 from rl4sys.client import load_settings
@@ -133,13 +133,13 @@ def test_any_pair_of_versions_is_patched_or_refused(tally: Callable[[str, int], 
         client = ScriptedClient(InProcessTransport(service), join_request("a"))
         learner = service._learners.find("a")
         assert learner is not None
-        assert learner.store is not None
-        size = learner.store.newest.blob.size
-        every = {0: learner.store.newest.blob}
+        assert learner.newest is not None
+        size, every = learner.newest.blob.size, {0: learner.newest.blob}
         rng = np.random.default_rng(0)
         for number in range(1, VERSIONS + 1):
-            learner.store.publish((every[number - 1] + 1e-3 * rng.standard_normal(size)).astype(np.float32))
-            every[number] = learner.store.newest.blob
+            every[number] = (every[number - 1] + 1e-3 * rng.standard_normal(size)).astype(np.float32)
+            learner.versions.publish(number, every[number].tobytes())
+            eventually(lambda number=number: learner.version == number)
         handlers = Handlers(service)
         for seed in range(count):
             _bridge(random.Random(seed), handlers, client.joined.session, every, size)

@@ -25,8 +25,9 @@ HOST = """
 import os, sys
 from pathlib import Path
 from rl4sys.server.workers.fork_server import ForkServer
+from rl4sys.server.workers.learner_limits import WorkerOptions
 (request_end, requests), (events, event_end) = os.pipe(), os.pipe()
-child = ForkServer().fork(request_end, event_end, Path(sys.argv[1]), 30, ())
+child = ForkServer().fork(request_end, event_end, Path(sys.argv[1]), 30, WorkerOptions())
 child.wait_for_start()
 print(child.pid, flush=True)
 sys.stdin.read()
