@@ -185,10 +185,20 @@ class Client:
         parts = [tuple(map(int, line.split())) for line in lines if line.endswith("\n")]
         return {(epoch, sequence) for epoch, first, last in parts for sequence in range(first, last + 1)}
 
-    def versions(self) -> list[int]:
-        """The versions that it acted with, one after the other, over all its starts."""
+    def versions(self) -> list[list[int]]:
+        """The versions that it acted with, one after the other, for each of its starts.
+
+        A start without a server begins with the policy cache, which may be a few seconds older than the last version.
+        """
         path = self.acknowledged.with_suffix(".versions")
-        return [int(line) for line in path.read_text().splitlines()] if path.exists() else []
+        starts = path.read_text().split("start\n")[1:] if path.exists() else []
+        return [[int(line) for line in start.splitlines()] for start in starts]
+
+    @property
+    def version(self) -> int:
+        """The version that it acted with last; 0 if it has not acted since its start."""
+        starts = self.versions()
+        return starts[-1][-1] if starts and starts[-1] else 0
 
     def close(self) -> None:
         if self._process is not None:

@@ -68,6 +68,7 @@ class VersionNotes:
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        os.write(self._file, b"start\n")
         self._last: int | None = None
 
     def note(self, version: int | None) -> None:
