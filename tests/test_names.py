@@ -13,7 +13,6 @@ SHARED = ("client", "policy", "records", "weights", "wire")
 """Packages that exist in both languages."""
 
 ONLY_IN_CPP = {
-    "client/acting_rules": "In Python, threads exchange one immutable ActingPlan.",
     "client/background_thread": "Python's threading is enough.",
     "client/c_api": "The C interface.",
     "client/clock": "Python has time.monotonic.",
@@ -36,9 +35,7 @@ ONLY_IN_CPP = {
 """C++ modules without a Python module of the same name, with the reason."""
 
 ELSEWHERE_IN_CPP = {
-    "ActingMode": "Part of the join request, which C++'s wire decodes into records.",
     "AnyOutbox": "A protocol where it is used in Python, an abstract class beside its subclasses in C++.",
-    "ControlMode": "Part of the order of an operator, which C++'s wire decodes into records.",
     "SharedState": "Python's Episode is a handle of Lane in C++, so lanes share it there.",
 }
 """Classes whose files have different names, with the reason."""

@@ -49,6 +49,8 @@ enum class Problem : std::uint8_t {
     EpisodeEnded,
     /// The process was forked after `connect`: threads and connections stayed in the parent.
     Forked,
+    /// The policy may not decide at present, and there is no fallback.
+    PolicyOff,
     /// Anything else, such as lack of memory or a fallback that threw.
     Failed,
 };

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace rl4sys {
 
@@ -17,13 +18,11 @@ struct Health {
     std::string learner;
     /// The version of the weights in use; absent before the first policy.
     std::optional<std::uint64_t> version;
-    /// Identifies the history of the weights, within which versions only increase; empty if the server knows none.
-    std::string lineage;
     /// Seconds since that version arrived.
     std::optional<double> age;
     /// Actions chosen by the policy since the start.
     std::uint64_t decisions = 0;
-    /// Actions chosen by the fallback, which are not recorded.
+    /// Actions chosen by the fallback.
     std::uint64_t fallback_decisions = 0;
     std::uint64_t open_episodes = 0;
     /// Segments waiting to be sent or acknowledged.
@@ -31,12 +30,41 @@ struct Health {
     std::uint64_t backlog_bytes = 0;
     /// Segments that the server has stored.
     std::uint64_t acknowledged = 0;
+    /// `explore`, `exploit` or `observe`.
+    std::string mode;
+    /// Why the policy does not decide: `control`, `kill_file`, `lease` or `no_policy`; empty if it does.
+    std::string off;
+    /// The latest order of an operator: `follow`, `frozen` or `off`, with its author and reason.
+    std::string control;
+    /// The sequence of that order; 0 if there was none.
+    std::uint64_t control_sequence = 0;
+    /// The share of episodes that the server asked to record.
+    double record_share = 1.0;
+    /// Decisions of the fallback with which the policy was compared, in `mode: observe`.
+    std::uint64_t observed_decisions = 0;
+    /// How many of these the policy would have taken, too.
+    std::uint64_t agreed_decisions = 0;
+    /// A histogram of a sample of decisions: bucket i counts those of less than 2^i microseconds.
+    std::vector<std::uint64_t> decision_time;
+    /// What the server says is wrong with this client, such as another program with the same client_id; empty if
+    /// nothing is.
+    std::string warning;
     /// Segments that will never be sent, by reason; under `no_final_observation` and `schema_changed`, decisions.
     std::map<std::string, std::uint64_t> drops;
     /// Rewards for decisions that were sealed already.
     std::uint64_t late_rewards = 0;
     /// Patches that failed verification; the weights were then pulled in full.
     std::uint64_t damaged_patches = 0;
+    /// The history of weights that the version belongs to; empty from servers that know no lineages.
+    std::string lineage;
+    /// Why the versions of the server are not followed, and nothing is recorded; empty if they are.
+    std::string lineage_problem;
+    /// Versions that were not taken, because they were older than the present one or an operator froze it.
+    std::uint64_t versions_not_taken = 0;
+    /// Episodes, or spans of long ones, that were not recorded because the learner cannot use all of them in time.
+    std::uint64_t thinned_episodes = 0;
+    /// Actions that were not recorded.
+    std::uint64_t unrecorded_decisions = 0;
     /// The error of the last failed call; empty if there was none.
     std::string last_error;
     /// Why nothing is sent or received at present: the server refuses this client, or a thread died; empty otherwise.

@@ -35,7 +35,9 @@ typedef enum rl4sys_status {
     /** The process was forked after connecting. */
     RL4SYS_FORKED = 7,
     /** Any other error. */
-    RL4SYS_FAILED = 8
+    RL4SYS_FAILED = 8,
+    /** The policy may not decide at present, and there is no fallback. */
+    RL4SYS_POLICY_OFF = 9
 } rl4sys_status;
 
 typedef enum rl4sys_ending { RL4SYS_TERMINATED = 1, RL4SYS_TRUNCATED = 2 } rl4sys_ending;

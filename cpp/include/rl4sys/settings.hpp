@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rl4sys/acting_mode.hpp"
 #include "rl4sys/arrays.hpp"
 #include "rl4sys/policy_spec.hpp"
 
@@ -83,6 +84,13 @@ struct ClientSettings {
     double send_interval = 0.2;
     /// Send sooner, after this many ended episodes.
     std::optional<std::uint64_t> send_frequency;
+    /// While this file exists, the policy is off: the fallback decides.
+    std::optional<std::filesystem::path> kill_file;
+    /// Seconds after which the policy is off if nothing was heard of the server, until it is heard again.
+    std::optional<double> lease;
+    /// `explore` (act, record and learn), `exploit` (act with the best guess and record nothing) or `observe` (the
+    /// fallback acts, and the policy is compared with it).
+    ActingMode mode = ActingMode::Explore;
     /// Seed of the exploration noise and of the learner. Absent: another noise at every start.
     std::optional<std::uint64_t> seed;
 };

@@ -28,9 +28,35 @@ std::unique_ptr<records::AnyOutbox> outbox_for(const ClientSettings& settings, s
     return std::make_unique<records::Outbox>(epoch, limits);
 }
 
+/// The name of the files of a policy.
+const std::string& policy_name(const ClientSettings& settings) {
+    return settings.policy_id.empty() ? settings.client_id : settings.policy_id;
+}
+
 std::unique_ptr<PolicyCache> cache_for(const ClientSettings& settings, const Clock& clock) {
-    const std::string& name = settings.policy_id.empty() ? settings.client_id : settings.policy_id;
-    return settings.cache ? std::make_unique<PolicyCache>(*settings.cache, name, clock) : nullptr;
+    return settings.cache ? std::make_unique<PolicyCache>(*settings.cache, policy_name(settings), clock, settings.mode)
+                          : nullptr;
+}
+
+std::unique_ptr<ControlFile> control_file_for(const ClientSettings& settings) {
+    return settings.cache ? std::make_unique<ControlFile>(*settings.cache, policy_name(settings)) : nullptr;
+}
+
+/// A cached policy, if it observes and acts as the settings ask for.
+SharedSnapshot fitting(SharedSnapshot snapshot, const ClientSettings& settings) {
+    if (snapshot && !is_wanted(*snapshot->interface->explore, settings)) {
+        log(LogLevel::Warning, "The cached policy of '" + snapshot->learner +
+                                   "' is not used: it observes or acts otherwise than this client asked for.");
+        return nullptr;
+    }
+    return snapshot;
+}
+
+void require_fallback(const ClientSettings& settings, const Fallback& fallback) {
+    if (settings.mode == ActingMode::Observe && !fallback) {
+        throw SettingsError(
+            "mode: got observe, in which the fallback acts, but there is none. Pass a fallback to connect.");
+    }
 }
 
 }  // namespace
@@ -47,39 +73,47 @@ Core::Core(ClientSettings settings, std::shared_ptr<wire::Transport> transport, 
     : settings_(std::move(settings)),
       transport_(std::move(transport)),
       clock_(start.clock),
+      control_file_(control_file_for(settings_)),
+      governor_(settings_.mode, control_file_ ? control_file_->load() : ControlOrder(),
+                [this](const ControlOrder& order) {
+                    if (control_file_) {
+                        control_file_->save(order);
+                    }
+                }),
       queue_(settings_.outbox_bytes / 4, settings_.overflow, status_,
              std::min(settings_.send_interval, longest_linger)),
-      shared_{newest_,
+      shared_{governor_,
               queue_,
               status_,
-              rules_,
+              thinning_,
+              times_,
               settings_.max_segment_length,
               settings_.reward_window,
               std::move(fallback),
               start.seed,
               forks()},
       lanes_(shared_, settings_.client_id, start.first_episode),
-      shared_session_(transport_, settings_, start.epoch, newest_,
-                      [this](const OpenSession& opened) { joined(opened); }),
+      shared_session_(
+          transport_, settings_, start.epoch, [this] { return governor_.known(); },
+          [this](const OpenSession& opened) { governor_.joined(opened); }),
       courier_(outbox_for(settings_, start.epoch),
                {settings_.send_interval, settings_.send_frequency, std::min(eager_bytes, settings_.outbox_bytes / 2)},
-               random_source(start.epoch), shared_session_, transport_, settings_.timeout, clock_, status_,
+               random_source(start.epoch), shared_session_, transport_, settings_.timeout, clock_, status_, governor_,
                start.refused_seconds),
       cache_(cache_for(settings_, clock_)),
       watcher_(
-          shared_session_, transport_, newest_, settings_.timeout, random_source(start.epoch + 1), clock_, status_,
+          shared_session_, transport_, governor_, settings_.timeout, random_source(start.epoch + 1), clock_, status_,
           [this](const SharedSnapshot& snapshot) {
               if (cache_) {
                   cache_->keep(snapshot);
               }
           },
           start.refused_seconds),
-      encoder_(queue_, courier_, status_) {}
-
-void Core::joined(const OpenSession& opened) {
-    rules_.keeps_other_lineage = opened.keeps_other_lineage;
-    rules_.accepts_fallback = opened.accepts_fallback;
-    rules_.record_share = opened.record_share;
+      encoder_(queue_, courier_, status_) {
+    require_fallback(settings_, shared_.fallback);
+    if (cache_) {
+        governor_.set_cached(fitting(cache_->load(), settings_));
+    }
 }
 
 void Core::run() {
@@ -109,11 +143,11 @@ void Core::end(Lane& lane, std::uint64_t number, const Observation& final_observ
 
 Health Core::health() const {
     Health health;
-    if (const SharedSnapshot snapshot = newest_.get()) {
+    if (const SharedSnapshot snapshot = governor_.snapshot()) {
         health.learner = snapshot->learner;
         health.version = snapshot->version;
         health.lineage = snapshot->lineage;
-        health.age = clock_() - newest_.since();
+        health.age = clock_() - governor_.since();
     }
     const OutboxCounts outbox = courier_.counts();
     health.connected = status_.connected();
@@ -123,6 +157,20 @@ Health Core::health() const {
     health.backlog = queue_.waiting() + outbox.backlog;
     health.backlog_bytes = outbox.backlog_bytes;
     health.acknowledged = outbox.acknowledged;
+    health.mode = name_of(settings_.mode);
+    health.off = governor_.plan()->off;
+    const ControlOrder order = governor_.order();
+    health.control = order.text();
+    health.control_sequence = order.sequence;
+    health.record_share = governor_.record_share();
+    health.observed_decisions = status_.observed_decisions;
+    health.agreed_decisions = status_.agreed_decisions;
+    health.decision_time = times_.counts();
+    health.warning = status_.warning();
+    health.lineage_problem = governor_.lineage_problem();
+    health.versions_not_taken = status_.versions_not_taken;
+    health.thinned_episodes = status_.thinned_episodes;
+    health.unrecorded_decisions = status_.unrecorded_decisions;
     health.drops = status_.drops();
     for (const auto& [reason, count] : outbox.drops) {
         health.drops[reason] += count;
@@ -166,14 +214,8 @@ void Core::close(double timeout) {
 }
 
 std::optional<std::string> Core::wait_for_policy(double timeout) {
-    newest_.wait(timeout, [this] { return watcher_.has_caught_up() || status_.stopped(); });
+    governor_.wait(timeout, [this] { return status_.stopped().has_value(); });
     return status_.stopped();
-}
-
-void Core::use_cached_policy() {
-    if (const SharedSnapshot snapshot = cache_ ? cache_->load() : nullptr) {
-        newest_.publish(snapshot, clock_());
-    }
 }
 
 bool Core::is_forked() const {

@@ -8,12 +8,16 @@
 #include <vector>
 
 #include "client/background_thread.hpp"
+#include "client/control_order.hpp"
 #include "client/courier.hpp"
+#include "client/decision_times.hpp"
+#include "client/governor.hpp"
 #include "client/lane_allocator.hpp"
 #include "client/policy_cache.hpp"
 #include "client/segment_encoder.hpp"
 #include "client/segment_queue.hpp"
 #include "client/shared_session.hpp"
+#include "client/thinning.hpp"
 #include "client/watcher.hpp"
 #include "rl4sys/agent.hpp"
 
@@ -43,25 +47,24 @@ public:
     Health health() const;
     bool flush(double timeout);
     void close(double timeout);
-    /// Act with the cached policy until the server sends a newer one. Call it before `run`: the server has to know
-    /// which policy it would replace.
-    void use_cached_policy();
-    /// Wait for the server and its policy; returns the error that prevents it, if there is one.
+    /// Act with the cached policy until the server sends a newer one.
+    void use_cached_policy() { governor_.use_cached(clock_()); }
+    /// Wait for a policy; returns the error that prevents one, if there is one.
     std::optional<std::string> wait_for_policy(double timeout);
-    bool has_policy() const { return newest_.generation() > 0; }
+    bool has_policy() const { return governor_.snapshot() != nullptr; }
     bool is_forked() const;
     const ClientSettings& settings() const { return settings_; }
     std::string last_error() const { return status_.last_error(); }
 
 private:
-    void joined(const OpenSession& opened);
-
     ClientSettings settings_;
     std::shared_ptr<wire::Transport> transport_;
     Clock clock_;
     AgentStatus status_;
-    NewestSnapshot newest_;
-    ActingRules rules_;
+    std::unique_ptr<ControlFile> control_file_;
+    Governor governor_;
+    Thinning thinning_;
+    DecisionTimes times_;
     SegmentQueue queue_;
     SharedState shared_;
     LaneAllocator lanes_;

@@ -38,6 +38,7 @@ std::optional<std::string> AgentStatus::stopped() const {
 }
 
 void AgentStatus::succeeded(Caller caller) {
+    ++heard;
     {
         const std::lock_guard lock(mutex_);
         refusals_.erase(caller);
@@ -46,6 +47,21 @@ void AgentStatus::succeeded(Caller caller) {
         }
     }
     log(LogLevel::Info, "Connected to the training server.");
+}
+
+void AgentStatus::warn(const std::string& warning) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (std::exchange(warning_, warning) == warning || warning.empty()) {
+            return;
+        }
+    }
+    log(LogLevel::Warning, "The training server warns: " + warning);
+}
+
+std::string AgentStatus::warning() const {
+    const std::lock_guard lock(mutex_);
+    return warning_;
 }
 
 void AgentStatus::failed(const std::string& error) {

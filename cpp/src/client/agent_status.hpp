@@ -11,7 +11,7 @@
 namespace rl4sys::client {
 
 /// The threads that talk to the server.
-enum class Caller { Courier, Watcher };
+enum class Caller { Courier, Watcher, Reporter };
 
 /// Counts rare events and tracks whether the server can be reached. Thread-safe.
 class AgentStatus {
@@ -19,6 +19,13 @@ public:
     std::atomic<std::uint64_t> late_rewards = 0;
     std::atomic<std::uint64_t> fallback_decisions = 0;
     std::atomic<std::uint64_t> damaged_patches = 0;
+    std::atomic<std::uint64_t> versions_not_taken = 0;
+    std::atomic<std::uint64_t> thinned_episodes = 0;
+    std::atomic<std::uint64_t> unrecorded_decisions = 0;
+    std::atomic<std::uint64_t> observed_decisions = 0;
+    std::atomic<std::uint64_t> agreed_decisions = 0;
+    /// How often the server replied; a change shows that it was heard of.
+    std::atomic<std::uint64_t> heard = 0;
 
     /// Count segments that will never be sent; true the first time, when it deserves a log line.
     bool drop(const std::string& reason, std::uint64_t count = 1);
@@ -31,6 +38,9 @@ public:
 
     /// Note that a call of the thread `caller` succeeded.
     void succeeded(Caller caller);
+    /// Take what the server says is wrong with this client; empty if nothing is.
+    void warn(const std::string& warning);
+    std::string warning() const;
     /// Note a failed call that will be retried.
     void failed(const std::string& error);
     /// Note a failed call of the thread `caller` that fails again until its cause is repaired.
@@ -48,6 +58,7 @@ private:
     bool connected_ = false;
     bool refusal_reported_ = false;
     std::string last_error_;
+    std::string warning_;
     std::optional<std::string> died_;
     std::map<Caller, std::string> refusals_;  ///< The error of each thread that the server refuses at present.
 };

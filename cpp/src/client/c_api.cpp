@@ -109,6 +109,7 @@ rl4sys_status status_of(const rl4sys::Action& action) {
         case rl4sys::Problem::NothingAllowed: return failed(RL4SYS_NOTHING_ALLOWED, action.message().c_str());
         case rl4sys::Problem::EpisodeEnded: return failed(RL4SYS_ENDED, action.message().c_str());
         case rl4sys::Problem::Forked: return failed(RL4SYS_FORKED, action.message().c_str());
+        case rl4sys::Problem::PolicyOff: return failed(RL4SYS_POLICY_OFF, action.message().c_str());
         case rl4sys::Problem::Failed: break;
     }
     return failed(RL4SYS_FAILED, action.message().c_str());

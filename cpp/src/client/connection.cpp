@@ -11,10 +11,12 @@ Agent client::connect_over(const ClientSettings& settings, std::shared_ptr<wire:
                            Fallback fallback, const Start& start) {
     const bool has_fallback = fallback != nullptr;
     auto core = std::make_shared<Core>(settings, std::move(transport), start, std::move(fallback));
-    core->use_cached_policy();
     core->run();
     Agent agent(core);
     const auto refused = core->wait_for_policy(settings.timeout);
+    if (!refused) {
+        core->use_cached_policy();
+    }
     if (!refused && (core->has_policy() || has_fallback)) {
         return agent;
     }

@@ -11,9 +11,16 @@ using records::OfferOutcome;
 using wire::CallFailed;
 using wire::Code;
 
+namespace {
+
+// Seconds until it is looked again whether the lineage of the learner is accepted.
+constexpr double other_lineage_seconds = 1.0;
+
+}  // namespace
+
 Courier::Courier(std::unique_ptr<records::AnyOutbox> outbox, Pace pace, RandomSource rng, SharedSession& shared_session,
                  std::shared_ptr<wire::Transport> transport, double timeout, Clock clock, AgentStatus& status,
-                 double refused_seconds)
+                 Governor& governor, double refused_seconds)
     : outbox_(std::move(outbox)),
       delivery_(*outbox_, pace, std::move(rng)),
       shared_session_(shared_session),
@@ -21,6 +28,7 @@ Courier::Courier(std::unique_ptr<records::AnyOutbox> outbox, Pace pace, RandomSo
       timeout_(timeout),
       clock_(std::move(clock)),
       status_(status),
+      governor_(governor),
       refused_seconds_(refused_seconds) {}
 
 OutboxCounts Courier::counts() const {
@@ -116,11 +124,10 @@ void Courier::deliver() {
     wire::PushReply reply;
     try {
         opened = shared_session_.open();
-        if (opened->keeps_other_lineage) {
-            // The server would always refuse this experience, and an operator may still restore its lineage.
+        if (!governor_.lineage_problem().empty()) {
+            // Experience of a lineage that the learner does not have would be refused for good: an operator decides.
             const std::lock_guard lock(mutex_);
-            delivery_.failed(CallFailed(Code::Unavailable, "The learner has another lineage."), clock_(),
-                             refused_seconds_);
+            delivery_.pause(clock_() + other_lineage_seconds);
             return;
         }
         std::optional<wire::PushRequest> request;
@@ -145,6 +152,7 @@ void Courier::deliver() {
             return;
         }
         status_.succeeded(Caller::Courier);
+        governor_.ask_share(share_of(reply.record_share));
         delivery_.answered(reply, clock_());
         report_refusals();
     }

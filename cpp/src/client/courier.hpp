@@ -9,6 +9,7 @@
 #include "client/agent_status.hpp"
 #include "client/clock.hpp"
 #include "client/delivery.hpp"
+#include "client/governor.hpp"
 #include "client/shared_session.hpp"
 
 namespace rl4sys::client {
@@ -26,7 +27,7 @@ class Courier {
 public:
     Courier(std::unique_ptr<records::AnyOutbox> outbox, Pace pace, RandomSource rng, SharedSession& shared_session,
             std::shared_ptr<wire::Transport> transport, double timeout, Clock clock, AgentStatus& status,
-            double refused_seconds = refused_pause);
+            Governor& governor, double refused_seconds = refused_pause);
 
     OutboxCounts counts() const;
     /// Put a payload into the outbox; with `overflow: block`, wait while it is full.
@@ -52,6 +53,7 @@ private:
     double timeout_;
     Clock clock_;
     AgentStatus& status_;
+    Governor& governor_;
     double refused_seconds_;
     bool stopping_ = false;
     bool closed_ = false;

@@ -1,6 +1,7 @@
 /// Decides what to send next and what a reply means. It has no thread, clock or network, so transcripts can drive it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -50,6 +51,8 @@ public:
     void offered(double now, bool episode_ended);
     /// Seconds until there is something to do: 0 for now, nothing until something is offered.
     std::optional<double> wait(double now) const;
+    /// Send nothing before this time.
+    void pause(double until) { not_before_ = std::max(not_before_, until); }
     /// The next message, if there is something to send.
     std::optional<wire::PushRequest> request(const DeliverySession& session);
     /// Settle the parcels that the reply mentions; the others will be sent again.

@@ -1,6 +1,7 @@
 #include "client/lane.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
@@ -12,18 +13,30 @@ namespace rl4sys::client {
 namespace {
 
 constexpr std::size_t most_reserved = 64;
+// Ranges of unrecorded decisions that an episode remembers, to tell their rewards from late ones.
+constexpr std::size_t most_gaps = 16;
+
+std::string explain(std::string_view off) {
+    return off == "control"     ? "an operator ordered it off"
+           : off == "kill_file" ? "the kill file exists"
+           : off == "lease"     ? "the server was silent for longer than the lease"
+                                : "none has arrived yet";
+}
 
 }  // namespace
 
 Lane::Lane(const SharedState& shared, StreamKey stream, std::uint64_t first_episode)
     : shared_(shared), stream_(std::move(stream)), episode_(first_episode - 1) {
     held_.reserve(std::min(shared.reward_window + 2, most_reserved));
+    gaps_.reserve(most_gaps);
 }
 
 std::uint64_t Lane::begin() {
     const std::lock_guard lock(mutex_);
     ended_ = false;
-    decided_ = unrecorded_ = 0;
+    decided_ = span_end_ = 0;
+    is_thinned_ = false;
+    gaps_.clear();
     std::fill(carry_.begin(), carry_.end(), 0.0F);
     return ++episode_;
 }
@@ -40,7 +53,15 @@ Action Lane::act(std::uint64_t episode, const Observation& observation, ArrayVie
             if (ended_ || episode != episode_) {
                 return failed(Problem::EpisodeEnded, "This episode has ended; start another one with agent.episode().");
             }
-            action = decide(observation, mask, sealed);
+            const bool is_timed = decided_ % timed_decisions == 0;
+            const auto began = is_timed ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
+            const std::int64_t before = decided_;
+            action = act_by_plan(observation, mask);
+            seal_due(before, sealed);
+            if (is_timed && action) {
+                const auto took = std::chrono::steady_clock::now() - began;
+                shared_.times.add(static_cast<std::uint64_t>(std::chrono::nanoseconds(took).count()));
+            }
         }
         // Outside the lock: with `overflow: block` posting may wait, and rewards must not.
         post(sealed);
@@ -68,9 +89,6 @@ void Lane::reward(std::uint64_t episode, double value, std::optional<std::int64_
         throw std::invalid_argument("There is no decision " + std::to_string(index) + "; this episode has taken " +
                                     std::to_string(decided_) + " of them.");
     }
-    if (index < unrecorded_) {
-        return;
-    }
     const auto add = [&](const std::unique_ptr<SegmentBuffer>& buffer) {
         const auto step = static_cast<std::uint64_t>(index);
         if (!buffer || step < buffer->start || step >= buffer->end()) {
@@ -79,7 +97,9 @@ void Lane::reward(std::uint64_t episode, double value, std::optional<std::int64_
         buffer->add_reward(step - buffer->start, static_cast<float>(value));
         return true;
     };
-    if (!add(buffer_) && std::none_of(held_.rbegin(), held_.rend(), add)) {
+    const auto has = [&](const Gap& gap) { return gap.first <= index && index < gap.after; };
+    if (!add(buffer_) && std::none_of(held_.rbegin(), held_.rend(), add) &&
+        std::none_of(gaps_.begin(), gaps_.end(), has)) {
         shared_.status.late_rewards.fetch_add(1, std::memory_order_relaxed);
     }
 }
@@ -94,8 +114,12 @@ bool Lane::end(std::uint64_t episode, const Observation& final_observation, Endi
         if (ended_ || episode != episode_) {
             return false;
         }
-        finish(final_observation, ending, mask, sealed);
+        finish(final_observation, ending, mask);
         ended_ = true;
+        for (std::unique_ptr<SegmentBuffer>& buffer : held_) {
+            seal(std::move(buffer), sealed);
+        }
+        held_.clear();
     }
     post(sealed);
     return true;
@@ -111,30 +135,38 @@ bool Lane::ended(std::uint64_t episode) const {
     return ended_ || episode != episode_;
 }
 
-Action Lane::decide(const Observation& observation, ArrayView mask, SegmentBufferList& sealed) {
-    if (const std::uint64_t generation = shared_.newest.generation(); generation != generation_) {
-        adopt(shared_.newest.get());
+Action Lane::act_by_plan(const Observation& observation, ArrayView mask) {
+    if (const std::uint64_t generation = shared_.governor.generation(); generation != generation_) {
+        adopt(shared_.governor.plan());
         generation_ = generation;
     }
-    if (!snapshot_) {
-        return fall_back(observation);
+    if (plan_->decided_by == DecidedBy::Fallback || !snapshot_) {
+        return act_by_fallback(observation, mask);
     }
-    if (std::string problem = observe(observation, mask, sealed); !problem.empty()) {
+    if (std::string problem = observe(observation, mask); !problem.empty()) {
         return failed(Problem::BadObservation, std::move(problem));
     }
-    const std::uint64_t step = steps_.load(std::memory_order_relaxed);
-    noise_->at(step, noise_numbers_.data());
+    return decide();
+}
+
+/// The policy's decision for the present row of the buffer.
+Decision Lane::decision_of_policy() {
+    noise_->at(steps_.load(std::memory_order_relaxed), noise_numbers_.data());
     for (std::size_t place = 0; place < rows_.size(); ++place) {
         rows_[place] = buffer_->row(place, buffer_->count);
     }
-    const Decision decision =
-        policy_->decide(rows_.data(), noise_numbers_.data(), carry_.empty() ? nullptr : carry_.data());
+    return policy_->decide(rows_.data(), noise_numbers_.data(), carry_.empty() ? nullptr : carry_.data());
+}
+
+/// Let the policy choose an action for the present row of the buffer, and record it there.
+Action Lane::decide() {
+    const Decision decision = decision_of_policy();
     if (decision.outcome != Outcome::Decided) {
         const bool is_mask = decision.outcome == Outcome::NothingAllowed;
         return failed(is_mask ? Problem::NothingAllowed : Problem::BadObservation, describe(decision.outcome));
     }
     buffer_->record(decision);
-    steps_.store(step + 1, std::memory_order_relaxed);
+    steps_.fetch_add(1, std::memory_order_relaxed);
     ++decided_;
     if (!carry_.empty()) {
         std::copy_n(decision.carry, carry_.size(), carry_.begin());
@@ -142,29 +174,34 @@ Action Lane::decide(const Observation& observation, ArrayView mask, SegmentBuffe
     return acted(decision);
 }
 
-Action Lane::fall_back(const Observation& observation) {
+/// Let the fallback decide because the policy may not.
+Action Lane::act_by_fallback(const Observation& observation, ArrayView /*mask*/) {
     if (!shared_.fallback) {
-        return failed(Problem::Failed, "There is no policy yet. Use rl4sys::connect, which waits for one.");
+        return failed(Problem::PolicyOff, "The policy does not decide, because " + explain(plan_->off) +
+                                              ", and there is no fallback. Pass one to connect.");
     }
-    FallbackAction decided = shared_.fallback(observation);
-    ++decided_;
-    ++unrecorded_;
+    fallback_action_ = shared_.fallback(observation);
     shared_.status.fallback_decisions.fetch_add(1, std::memory_order_relaxed);
-    choices_ = std::move(decided.choices);
-    numbers_ = std::move(decided.numbers);
+    leave_out();
+    const auto& [choices, numbers] = *fallback_action_;
     Action action;
     action.is_fallback_ = true;
-    action.choices_ = choices_.empty() ? nullptr : choices_.data();
-    action.numbers_ = numbers_.empty() ? nullptr : numbers_.data();
-    action.size_ = std::max(choices_.size(), numbers_.size());
+    action.choices_ = choices.empty() ? nullptr : choices.data();
+    action.numbers_ = numbers.empty() ? nullptr : numbers.data();
+    action.size_ = std::max(choices.size(), numbers.size());
     action.decision_ = decided_ - 1;
     return action;
 }
 
-void Lane::adopt(const SharedSnapshot& snapshot) {
-    if (!policy_ || policy_spec_ != snapshot->spec) {
-        policy_.emplace(*snapshot->spec, snapshot->weights);
-        policy_spec_ = snapshot->spec;
+void Lane::adopt(SharedPlan plan) {
+    plan_ = std::move(plan);
+    const SharedSnapshot& snapshot = plan_->snapshot;
+    if (!snapshot || snapshot == snapshot_) {
+        return;
+    }
+    if (!policy_ || policy_spec_ != snapshot->interface->acting) {
+        policy_.emplace(*snapshot->interface->acting, snapshot->weights);
+        policy_spec_ = snapshot->interface->acting;
         // Random numbers are keyed by step, so none repeats.
         noise_.emplace(shared_.seed, stream_, policy_->noise_size());
         noise_numbers_.assign(policy_->noise_size(), 0.0F);
@@ -174,12 +211,12 @@ void Lane::adopt(const SharedSnapshot& snapshot) {
     snapshot_ = snapshot;
 }
 
-/// Copies the observation into the present row of the buffer and seals the segments that can be sent now.
-std::string Lane::observe(const Observation& observation, ArrayView mask, SegmentBufferList& sealed) {
-    if (buffer_ && form_ != snapshot_->form) {
+/// Copies the observation into the present row of the buffer; a segment that is complete moves to the held ones.
+std::string Lane::observe(const Observation& observation, ArrayView mask) {
+    if (buffer_ && form_ != snapshot_->form()) {
         // A policy with another schema: the next observation does not fit the old buffer.
         without_last("schema_changed");
-        seal_all(Ending::Truncated, sealed);
+        close(Ending::Truncated);
     }
     if (!buffer_) {
         begin_buffer();
@@ -187,39 +224,34 @@ std::string Lane::observe(const Observation& observation, ArrayView mask, Segmen
     if (std::string problem = reader_.write(*buffer_, buffer_->count, observation, mask); !problem.empty()) {
         return problem;
     }
-    if (buffer_->count > 0 && (buffer_->count == buffer_->length() || buffer_->snapshot != snapshot_)) {
-        std::unique_ptr<SegmentBuffer> following = shared_.queue.blank(form_, buffer_->length());
-        following->begin(snapshot_, buffer_->end(), carry_);
+    if (buffer_->count == 0) {
+        buffer_->adopt(*plan_);
+    } else if (buffer_->count == buffer_->length() || is_another(*buffer_)) {
+        const bool recorded = records();
+        std::unique_ptr<SegmentBuffer> following = blank(recorded);
         following->continue_from(*buffer_);
-        held_.push_back(std::move(buffer_));
+        close(recorded ? Ending::Continues : Ending::Truncated);
         buffer_ = std::move(following);
-    } else if (buffer_->count == 0) {
-        buffer_->snapshot = snapshot_;
-    }
-    const std::int64_t settled = decided_ - static_cast<std::int64_t>(shared_.reward_window);
-    while (!held_.empty() && static_cast<std::int64_t>(held_.front()->end()) <= settled) {
-        seal(std::move(held_.front()), Ending::Continues, sealed);
-        held_.erase(held_.begin());
     }
     return "";
 }
 
 /// The first buffer of the episode, or the first after a change of schema.
 void Lane::begin_buffer() {
-    if (form_ != snapshot_->form) {
-        form_ = snapshot_->form;
+    if (form_ != snapshot_->form()) {
+        form_ = snapshot_->form();
         reader_ = ObservationReader(form_->observation);
         rows_.assign(form_->observation.size(), nullptr);
         carry_.assign(policy_->carry_size(), 0.0F);
         choices_.assign(policy_->action_size(), 0);
         numbers_.assign(policy_->action_size(), 0.0F);
-        const auto* discrete = std::get_if<DiscreteAction>(&snapshot_->spec->action);
+        const auto* discrete = std::get_if<DiscreteAction>(&policy_spec_->action);
         first_choice_ = discrete == nullptr ? 0 : discrete->start;
-        if (const auto* box = std::get_if<BoxAction>(&snapshot_->spec->action)) {
+        if (const auto* box = std::get_if<BoxAction>(&policy_spec_->action)) {
             least_.assign(box->low.begin(), box->low.end());
             most_.assign(box->high.begin(), box->high.end());
         }
-        if (const auto* mixed = std::get_if<MixedAction>(&snapshot_->spec->action)) {
+        if (const auto* mixed = std::get_if<MixedAction>(&policy_spec_->action)) {
             // Choices are always within their range.
             least_.assign(mixed->sizes.size(), 0.0F);
             most_.assign(mixed->sizes.begin(), mixed->sizes.end());
@@ -227,11 +259,74 @@ void Lane::begin_buffer() {
             most_.insert(most_.end(), mixed->high.begin(), mixed->high.end());
         }
     }
-    buffer_ = shared_.queue.blank(form_, std::min(shared_.longest, snapshot_->max_steps));
-    buffer_->begin(snapshot_, static_cast<std::uint64_t>(decided_), carry_);
+    buffer_ = blank(records());
 }
 
-void Lane::finish(const Observation& final_observation, Ending ending, ArrayView mask, SegmentBufferList& sealed) {
+std::unique_ptr<SegmentBuffer> Lane::blank(bool recorded) {
+    auto buffer = shared_.queue.blank(form_, std::min(shared_.longest, snapshot_->max_steps));
+    buffer->begin(*plan_, static_cast<std::uint64_t>(decided_), carry_, recorded);
+    return buffer;
+}
+
+/// Whether the next segment is recorded; asked again after each span, so that endless episodes are thinned.
+bool Lane::records() {
+    if (!plan_->records) {
+        return false;
+    }
+    if (decided_ >= span_end_) {
+        span_end_ = decided_ + thinning_span;
+        is_thinned_ = !shared_.thinning.keeps(shared_.governor.record_share());
+        if (is_thinned_) {
+            shared_.status.thinned_episodes.fetch_add(1, std::memory_order_relaxed);
+        }
+    }
+    return !is_thinned_;
+}
+
+/// Whether the next decision does not belong to the segment of this buffer.
+bool Lane::is_another(const SegmentBuffer& buffer) const {
+    return buffer.snapshot != plan_->snapshot || buffer.decided_by != plan_->decided_by ||
+           buffer.recorded != (plan_->records && !is_thinned_);
+}
+
+/// Take a decision that is not recorded; what was recorded before it ends here.
+void Lane::leave_out() {
+    if (buffer_) {
+        // What followed the last step cannot be observed; the observation before it is the best guess.
+        buffer_->repeat_last();
+        close(Ending::Truncated);
+    }
+    skip(decided_, decided_ + 1);
+    ++decided_;
+}
+
+/// Hold a complete segment back for rewards, or forget it if it is not recorded.
+void Lane::close(Ending ending) {
+    if (buffer_->recorded && buffer_->count > 0) {
+        buffer_->ending = ending;
+        held_.push_back(std::move(buffer_));
+        return;
+    }
+    if (buffer_->count > 0) {
+        skip(static_cast<std::int64_t>(buffer_->start), static_cast<std::int64_t>(buffer_->end()));
+    }
+    shared_.queue.give_back(std::move(buffer_));
+}
+
+/// Remember decisions that are not recorded.
+void Lane::skip(std::int64_t first, std::int64_t after) {
+    shared_.status.unrecorded_decisions.fetch_add(static_cast<std::uint64_t>(after - first), std::memory_order_relaxed);
+    if (!gaps_.empty() && gaps_.back().after == first) {
+        gaps_.back().after = after;
+        return;
+    }
+    if (gaps_.size() == most_gaps) {
+        gaps_.erase(gaps_.begin());
+    }
+    gaps_.push_back({first, after});
+}
+
+void Lane::finish(const Observation& final_observation, Ending ending, ArrayView mask) {
     if (!buffer_) {
         return;
     }
@@ -245,31 +340,30 @@ void Lane::finish(const Observation& final_observation, Ending ending, ArrayView
     } else {
         without_last("no_final_observation");
     }
-    seal_all(ending, sealed);
+    close(ending);
+    if (!held_.empty() && held_.back()->ending == Ending::Continues) {
+        held_.back()->ending = ending;
+    }
 }
 
-void Lane::seal_all(Ending ending, SegmentBufferList& sealed) {
-    if (buffer_->count > 0) {
-        held_.push_back(std::move(buffer_));
-    } else {
-        shared_.queue.give_back(std::move(buffer_));
+/// Seal the segments whose decisions have all left the reward window after so many decisions.
+void Lane::seal_due(std::int64_t decisions, SegmentBufferList& sealed) {
+    const std::int64_t settled = decisions - static_cast<std::int64_t>(shared_.reward_window);
+    while (!held_.empty() && static_cast<std::int64_t>(held_.front()->end()) <= settled) {
+        seal(std::move(held_.front()), sealed);
+        held_.erase(held_.begin());
     }
-    for (std::unique_ptr<SegmentBuffer>& buffer : held_) {
-        seal(std::move(buffer), &buffer == &held_.back() ? ending : Ending::Continues, sealed);
-    }
-    held_.clear();
 }
 
-void Lane::seal(std::unique_ptr<SegmentBuffer> buffer, Ending ending, SegmentBufferList& sealed) {
+void Lane::seal(std::unique_ptr<SegmentBuffer> buffer, SegmentBufferList& sealed) {
     buffer->lane = stream_.lane;
     buffer->episode = episode_;
-    buffer->ending = ending;
     sealed.push_back(std::move(buffer));
 }
 
 /// Drops the last decision, whose outcome was never observed.
 void Lane::without_last(const std::string& reason) {
-    if (buffer_->count > 0) {
+    if (buffer_->count > 0 && buffer_->recorded) {
         --buffer_->count;
         shared_.status.drop(reason);
     }
@@ -277,12 +371,7 @@ void Lane::without_last(const std::string& reason) {
 
 void Lane::post(SegmentBufferList& sealed) {
     while (!sealed.empty()) {
-        if (shared_.rules.keeps_other_lineage.load(std::memory_order_relaxed)) {
-            shared_.queue.give_back(sealed.pop_front());
-            shared_.status.drop("other_lineage");
-        } else {
-            shared_.queue.post(sealed.pop_front());
-        }
+        shared_.queue.post(sealed.pop_front());
     }
 }
 

@@ -10,11 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "client/acting_rules.hpp"
 #include "client/agent_status.hpp"
+#include "client/decision_times.hpp"
+#include "client/governor.hpp"
 #include "client/observation_reader.hpp"
 #include "client/segment_queue.hpp"
-#include "client/snapshot.hpp"
+#include "client/thinning.hpp"
 #include "rl4sys/agent.hpp"
 #include "rl4sys/noise.hpp"
 #include "rl4sys/policy.hpp"
@@ -23,10 +24,11 @@ namespace rl4sys::client {
 
 /// What all lanes of one agent share.
 struct SharedState {
-    NewestSnapshot& newest;
+    const Governor& governor;
     SegmentQueue& queue;
     AgentStatus& status;
-    const ActingRules& rules;
+    Thinning& thinning;
+    DecisionTimes& times;
     std::size_t longest = 0;  ///< Most steps of one segment.
     std::size_t reward_window = 0;
     Fallback fallback;
@@ -53,14 +55,28 @@ public:
     bool ended(std::uint64_t episode) const;
 
 private:
-    Action decide(const Observation& observation, ArrayView mask, SegmentBufferList& sealed);
-    Action fall_back(const Observation& observation);
-    std::string observe(const Observation& observation, ArrayView mask, SegmentBufferList& sealed);
-    void adopt(const SharedSnapshot& snapshot);
+    /// Decisions from `first`, up to but without `after`.
+    struct Gap {
+        std::int64_t first = 0;
+        std::int64_t after = 0;
+    };
+
+    Action act_by_plan(const Observation& observation, ArrayView mask);
+    Action act_by_fallback(const Observation& observation, ArrayView mask);
+    Decision decision_of_policy();
+    Action decide();
+    std::string observe(const Observation& observation, ArrayView mask);
+    void adopt(SharedPlan plan);
     void begin_buffer();
-    void finish(const Observation& final_observation, Ending ending, ArrayView mask, SegmentBufferList& sealed);
-    void seal_all(Ending ending, SegmentBufferList& sealed);
-    void seal(std::unique_ptr<SegmentBuffer> buffer, Ending ending, SegmentBufferList& sealed);
+    std::unique_ptr<SegmentBuffer> blank(bool recorded);
+    bool records();
+    bool is_another(const SegmentBuffer& buffer) const;
+    void leave_out();
+    void close(Ending ending);
+    void skip(std::int64_t first, std::int64_t after);
+    void finish(const Observation& final_observation, Ending ending, ArrayView mask);
+    void seal_due(std::int64_t decisions, SegmentBufferList& sealed);
+    void seal(std::unique_ptr<SegmentBuffer> buffer, SegmentBufferList& sealed);
     void without_last(const std::string& reason);
     void post(SegmentBufferList& sealed);
     Action acted(const Decision& decision);
@@ -71,12 +87,15 @@ private:
     mutable std::mutex mutex_;
     std::uint64_t episode_;
     bool ended_ = true;
-    std::int64_t decided_ = 0;     ///< Decisions in this episode.
-    std::int64_t unrecorded_ = 0;  ///< The first of them, chosen by the fallback.
+    std::int64_t decided_ = 0;  ///< Decisions in this episode.
+    std::vector<Gap> gaps_;     ///< The latest ranges of decisions that are not recorded.
+    bool is_thinned_ = false;
+    std::int64_t span_end_ = 0;  ///< The decision before which it is asked again whether to record.
     std::atomic<std::uint64_t> steps_ = 0;
 
     std::uint64_t generation_ = 0;
-    SharedSnapshot snapshot_;
+    SharedPlan plan_;
+    SharedSnapshot snapshot_;  ///< The policy that is loaded; null before the first one.
     std::optional<Policy> policy_;
     std::shared_ptr<const PolicySpec> policy_spec_;
     std::optional<KeyedNoise> noise_;
@@ -94,6 +113,7 @@ private:
     std::vector<float> most_;
     std::vector<std::int64_t> choices_;
     std::vector<float> numbers_;
+    std::optional<FallbackAction> fallback_action_;  ///< The latest action of the fallback.
 };
 
 }  // namespace rl4sys::client

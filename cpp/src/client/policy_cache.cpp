@@ -35,7 +35,7 @@ std::string bytes_of(const std::string& hex) {
     return bytes;
 }
 
-SharedSnapshot parsed(const std::string& contents) {
+SharedSnapshot parsed(const std::string& contents, ActingMode mode) {
     const std::size_t line = contents.find('\n');
     if (line == std::string::npos) {
         throw std::runtime_error("it has no second part");
@@ -47,6 +47,11 @@ SharedSnapshot parsed(const std::string& contents) {
     }
     auto snapshot = std::make_shared<Snapshot>();
     PolicySpec spec = policy_from_json(head.at("spec").get<std::string>());
+    // Files of earlier versions have no exploit policy and no lineage.
+    std::optional<PolicySpec> exploit;
+    if (const auto found = head.find("exploit"); found != head.end() && found->is_string()) {
+        exploit = policy_from_json(found->get<std::string>());
+    }
     const std::size_t size = Layout(spec.program.tensors).size();
     if (blob.size() != sizeof(float) * size) {
         throw std::runtime_error("its weights have another size than its policy");
@@ -54,47 +59,22 @@ SharedSnapshot parsed(const std::string& contents) {
     Weights weights(size);
     std::memcpy(weights.data(), blob.data(), blob.size());
     snapshot->weights = std::make_shared<const Weights>(std::move(weights));
-    const Policy trial(spec, snapshot->weights);
-    snapshot->form = std::make_shared<const wire::SegmentFormat>(wire::format_of(spec));
-    snapshot->spec = std::make_shared<const PolicySpec>(std::move(spec));
+    snapshot->interface = std::make_shared<const PolicyInterface>(std::move(spec), std::move(exploit), mode);
     snapshot->schema_hash = bytes_of(head.at("schema_hash").get<std::string>());
     if (snapshot->schema_hash.size() != std::tuple_size_v<Digest>) {
         throw std::runtime_error("its schema hash is missing");
     }
     snapshot->learner = head.at("learner").get<std::string>();
-    // Files of earlier versions have no lineage and no exploit policy.
     snapshot->lineage = head.value("lineage", std::string());
-    if (const auto exploit = head.find("exploit"); exploit != head.end() && exploit->is_string()) {
-        snapshot->exploit = std::make_shared<const PolicySpec>(policy_from_json(exploit->get<std::string>()));
-    }
     snapshot->version = head.at("version").get<std::uint64_t>();
     snapshot->max_steps = head.at("max_steps").get<std::size_t>();
     return snapshot;
 }
 
-/// Replace a file in one step: readers see either the old contents or the new ones.
-void replace_file(const std::filesystem::path& path, const std::string& contents) {
-    records::DiskFiles files;
-    files.make_directory(path.parent_path());
-    const std::filesystem::path aside = path.parent_path() / ("." + path.filename().string() + ".tmp");
-    try {
-        const auto file = files.create(aside);
-        file->write(0, contents);
-        file->sync();
-        files.rename(aside, path);
-    } catch (const records::FileError&) {
-        // A half-written file would only take space, which may be what is missing.
-        std::error_code ignored;
-        std::filesystem::remove(aside, ignored);
-        throw;
-    }
-    files.sync_directory(path.parent_path());
-}
-
 }  // namespace
 
-PolicyCache::PolicyCache(const std::filesystem::path& directory, const std::string& name, Clock clock)
-    : path_(directory / (name + ".policy")), clock_(std::move(clock)) {}
+PolicyCache::PolicyCache(const std::filesystem::path& directory, const std::string& name, Clock clock, ActingMode mode)
+    : path_(directory / (name + ".policy")), clock_(std::move(clock)), mode_(mode) {}
 
 SharedSnapshot PolicyCache::load() const {
     std::ifstream file(path_, std::ios::binary);
@@ -104,7 +84,7 @@ SharedSnapshot PolicyCache::load() const {
     std::ostringstream contents;
     contents << file.rdbuf();
     try {
-        return parsed(contents.str());
+        return parsed(contents.str(), mode_);
     } catch (const std::exception& error) {
         log(LogLevel::Warning, "The cached policy " + path_.string() + " cannot be used: " + error.what() +
                                    ". Delete it, or start while the server is reachable.");
@@ -133,20 +113,20 @@ void PolicyCache::save() {
     }
     const Weights& weights = *snapshot->weights;
     Json head{{"format", format},
-              {"spec", policy_to_json(*snapshot->spec)},
+              {"spec", policy_to_json(*snapshot->interface->explore)},
               {"schema_hash", hex_of(snapshot->schema_hash)},
               {"learner", snapshot->learner},
               {"lineage", snapshot->lineage},
               {"version", snapshot->version},
               {"max_steps", snapshot->max_steps},
               {"sha256", to_hex(sha256(weights))}};
-    if (snapshot->exploit) {
-        head["exploit"] = policy_to_json(*snapshot->exploit);
+    if (snapshot->interface->exploit) {
+        head["exploit"] = policy_to_json(*snapshot->interface->exploit);
     }
     std::string contents = head.dump() + "\n";
     contents.append(reinterpret_cast<const char*>(weights.data()), sizeof(float) * weights.size());
     try {
-        replace_file(path_, contents);
+        records::replace_file(path_, contents);
     } catch (const records::FileError& error) {
         log(LogLevel::Warning, "The policy cannot be cached in " + path_.string() + ": " + error.what() + ".");
     }

@@ -14,7 +14,8 @@ namespace rl4sys::client {
 /// One file per client and policy: a line of JSON, then the weights as on the wire. Python reads it too.
 class PolicyCache {
 public:
-    PolicyCache(const std::filesystem::path& directory, const std::string& name, Clock clock);
+    PolicyCache(const std::filesystem::path& directory, const std::string& name, Clock clock,
+                ActingMode mode = ActingMode::Explore);
 
     /// The cached policy; null if there is none or it is damaged.
     SharedSnapshot load() const;
@@ -26,6 +27,7 @@ public:
 private:
     std::filesystem::path path_;
     Clock clock_;
+    ActingMode mode_;
     std::mutex mutex_;
     std::optional<double> saved_at_;
     SharedSnapshot pending_;

@@ -44,8 +44,14 @@ std::size_t SegmentBuffer::cost() const {
     return sizeof(SegmentBuffer) + size_;
 }
 
-void SegmentBuffer::begin(SharedSnapshot with, std::uint64_t at, const std::vector<float>& carry) {
-    snapshot = std::move(with);
+void SegmentBuffer::adopt(const ActingPlan& plan) {
+    snapshot = plan.snapshot;
+    decided_by = plan.decided_by;
+}
+
+void SegmentBuffer::begin(const ActingPlan& plan, std::uint64_t at, const std::vector<float>& carry, bool is_recorded) {
+    adopt(plan);
+    recorded = is_recorded;
     start = at;
     count = 0;
     ending = Ending::Continues;
@@ -89,6 +95,7 @@ wire::SegmentView SegmentBuffer::view() const {
     view.start = start;
     view.policy_version = snapshot->version;
     view.ending = ending;
+    view.decided_by_fallback = decided_by == DecidedBy::Fallback;
     view.steps = static_cast<std::uint32_t>(count);
     for (const Column& column : observation_) {
         view.observation.push_back(bytes(column, count + 1));

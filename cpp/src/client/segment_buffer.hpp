@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "client/snapshot.hpp"
+#include "client/acting_plan.hpp"
 #include "rl4sys/ending.hpp"
 #include "wire/segments.hpp"
 
@@ -21,6 +21,8 @@ public:
     SegmentBuffer(std::shared_ptr<const wire::SegmentFormat> form, std::size_t length);
 
     SharedSnapshot snapshot;
+    DecidedBy decided_by = DecidedBy::Policy;
+    bool recorded = true;     ///< Whether a segment is made of it.
     std::uint64_t start = 0;  ///< Index within the episode of the first step.
     std::size_t count = 0;
     std::uint64_t lane = 0;
@@ -36,7 +38,9 @@ public:
     std::uint64_t end() const { return start + count; }
 
     /// Clear the buffer for a new segment of the same format. `carry` is the policy memory before the first step.
-    void begin(SharedSnapshot with, std::uint64_t at, const std::vector<float>& carry);
+    void begin(const ActingPlan& plan, std::uint64_t at, const std::vector<float>& carry, bool is_recorded);
+    /// Use an empty buffer, or one whose policy did not change, under another plan.
+    void adopt(const ActingPlan& plan);
     /// One row of the observation array at this place.
     std::byte* row(std::size_t place, std::size_t number) const;
     /// Record the decision for the present row.

@@ -164,6 +164,11 @@ void require_consistent(const ClientSettings& settings) {
     }
 }
 
+ActingMode mode_from(Section& section) {
+    const std::string word = section.choice("mode", {"explore", "exploit", "observe"}, "explore");
+    return word == "exploit" ? ActingMode::Exploit : word == "observe" ? ActingMode::Observe : ActingMode::Explore;
+}
+
 Overflow overflow_from(Section& section) {
     const std::string word = section.choice("overflow", {"block", "drop_oldest", "drop_newest"}, "drop_oldest");
     return word == "block" ? Overflow::Block : word == "drop_newest" ? Overflow::DropNewest : Overflow::DropOldest;
@@ -223,6 +228,9 @@ ClientSettings from_json(Json values, const path& directory) {
     settings.experiment = section.text("experiment");
     settings.outbox = path_from(section, "outbox", directory);
     settings.cache = path_from(section, "cache", directory);
+    settings.kill_file = path_from(section, "kill_file", directory);
+    settings.lease = section.number("lease", 0.1);
+    settings.mode = mode_from(section);
     read_limits(section, settings);
     section.finish();
     require_consistent(settings);

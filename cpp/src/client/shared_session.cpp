@@ -13,16 +13,10 @@ using wire::ContractViolation;
 
 constexpr std::size_t least_message = std::size_t{64} << 10;
 constexpr std::size_t largest_message = std::size_t{4} << 20;
-constexpr std::size_t most_taken_weights = std::size_t{1} << 27;
 // Bytes of a message beyond the values of a segment: names, numbers, and the slack of `Delivery`.
 constexpr std::size_t message_slack = std::size_t{8} << 10;
 constexpr std::size_t per_array = 16;
 constexpr std::size_t otherwise_steps = std::size_t{1} << 16;
-
-/// The share of episodes to record; 1 where the server sent none or nonsense.
-double share_of(double sent) {
-    return sent > 0.0 && sent < 1.0 ? sent : 1.0;
-}
 
 /// Most segments of one request, the only one outstanding at a time; a limit of 0 is not set.
 std::size_t most_segments(const wire::Limits& limits) {
@@ -57,25 +51,6 @@ std::vector<ArraySpec> without_mask(std::vector<ArraySpec> arrays) {
     return arrays;
 }
 
-bool is_same(const ActionSpec& one, const ActionSpec& other) {
-    if (one.index() != other.index()) {
-        return false;
-    }
-    if (const auto* discrete = std::get_if<DiscreteAction>(&one)) {
-        return discrete->n == std::get<DiscreteAction>(other).n &&
-               discrete->start == std::get<DiscreteAction>(other).start;
-    }
-    if (const auto* several = std::get_if<MultiDiscreteAction>(&one)) {
-        return several->sizes == std::get<MultiDiscreteAction>(other).sizes;
-    }
-    if (const auto* mixed = std::get_if<MixedAction>(&one)) {
-        const auto& others = std::get<MixedAction>(other);
-        return mixed->sizes == others.sizes && mixed->low == others.low && mixed->high == others.high;
-    }
-    return std::get<BoxAction>(one).low == std::get<BoxAction>(other).low &&
-           std::get<BoxAction>(one).high == std::get<BoxAction>(other).high;
-}
-
 wire::JoinRequest join_request(const ClientSettings& settings, std::uint64_t epoch) {
     wire::JoinRequest request;
     request.client = settings.client_id;
@@ -90,12 +65,13 @@ wire::JoinRequest join_request(const ClientSettings& settings, std::uint64_t epo
     request.heads = known_heads();
     request.software = "rl4sys-cpp/" RL4SYS_VERSION;
     request.epoch = epoch;
+    request.mode = settings.mode;
     return request;
 }
 
 }  // namespace
 
-OpenSession::OpenSession(wire::JoinReply reply) {
+OpenSession::OpenSession(wire::JoinReply reply, ActingMode mode) {
     if (reply.protocol != wire::protocol) {
         throw CallFailed(Code::FailedPrecondition,
                          "The server speaks protocol " + std::to_string(reply.protocol) + "; this client speaks " +
@@ -115,7 +91,9 @@ OpenSession::OpenSession(wire::JoinReply reply) {
     lineage = std::move(reply.lineage);
     replaced_lineages = std::move(reply.replaced_lineages);
     version = reply.version;
-    control = std::move(reply.control);
+    if (reply.control) {
+        order = ControlOrder::from_message(*reply.control);
+    }
     report_seconds = reply.report_seconds;
     record_share = share_of(reply.record_share);
     accepts_fallback = reply.accepts_fallback;
@@ -127,82 +105,75 @@ OpenSession::OpenSession(wire::JoinReply reply) {
             "The schema of learner '" + session.learner +
             "' is not that of its policy. Compare the versions of client and server, and report it.");
     }
-    try {
-        spec_text = policy_to_json(*reply.explore);
-        weight_count = Layout(reply.explore->program.tensors).size();
-        if (weight_count > most_taken_weights) {
-            throw LayoutMismatch("it has " + std::to_string(weight_count) + " weights; at most " +
-                                 std::to_string(most_taken_weights) + " can be sent.");
-        }
-        // A policy that cannot be run is refused here, once, and not in a decision.
-        const auto weights = std::make_shared<const Weights>(weight_count);
-        const Policy trial(*reply.explore, weights);
-        if (reply.exploit) {
-            const Policy other(*reply.exploit, weights);
-            if (!(reply.exploit->program.inputs == reply.explore->program.inputs) ||
-                !is_same(reply.exploit->action, reply.explore->action)) {
-                throw std::invalid_argument("its exploit policy has other observations or actions.");
-            }
-        }
-    } catch (const std::invalid_argument& error) {
-        throw ContractViolation(std::string("The server's policy cannot be run here: ") + error.what());
+    if (mode != ActingMode::Explore && !reply.exploit) {
+        throw CallFailed(Code::Unimplemented, std::string("The server sent no exploit policy, with which `mode: ") +
+                                                  name_of(mode) +
+                                                  "` acts. Upgrade the server, or use `mode: explore`.");
     }
-    spec = std::make_shared<const PolicySpec>(std::move(*reply.explore));
-    if (reply.exploit) {
-        exploit = std::make_shared<const PolicySpec>(std::move(*reply.exploit));
-    }
-    form = std::make_shared<const wire::SegmentFormat>(std::move(reply.schema));
+    interface = std::make_shared<const PolicyInterface>(std::move(*reply.explore), std::move(reply.exploit), mode);
 }
 
-bool OpenSession::follows(const Snapshot& snapshot) const {
-    const std::string& present = snapshot.lineage;
-    return present.empty() || lineage.empty() || present == lineage ||
-           std::find(replaced_lineages.begin(), replaced_lineages.end(), present) != replaced_lineages.end();
+bool OpenSession::continues(const Snapshot& snapshot) const {
+    const std::string& ours = snapshot.lineage;
+    return ours.empty() || lineage.empty() || ours == lineage ||
+           std::find(replaced_lineages.begin(), replaced_lineages.end(), ours) != replaced_lineages.end();
+}
+
+bool OpenSession::goes_back(std::uint64_t other, const Snapshot* snapshot) const {
+    return snapshot != nullptr && !lineage.empty() && snapshot->lineage == lineage && other <= snapshot->version;
 }
 
 bool OpenSession::fits(const Snapshot& snapshot) const {
     return snapshot.schema_hash == schema_hash &&
-           (snapshot.spec == spec || policy_to_json(*snapshot.spec) == spec_text);
+           (snapshot.interface == interface || snapshot.interface->text == interface->text);
+}
+
+double share_of(double record_share) {
+    return record_share > 0.0 && record_share < 1.0 ? record_share : 1.0;
+}
+
+bool is_wanted(const PolicySpec& spec, const ClientSettings& settings) {
+    const auto wanted = without_mask(settings.observation);
+    const bool sees = wanted.empty() || wanted == without_mask(spec.program.inputs);
+    return sees && (!settings.action || is_same(*settings.action, spec.action));
 }
 
 SharedSession::SharedSession(std::shared_ptr<wire::Transport> transport, const ClientSettings& settings,
-                             std::uint64_t epoch, const NewestSnapshot& newest, OnJoin on_join)
+                             std::uint64_t epoch, Known known, OnJoin on_join)
     : transport_(std::move(transport)),
+      settings_(settings),
       request_(join_request(settings, epoch)),
-      timeout_(settings.timeout),
-      newest_(newest),
+      known_(std::move(known)),
       on_join_(std::move(on_join)) {}
 
-std::shared_ptr<const OpenSession> SharedSession::open() {
-    const std::lock_guard lock(joining_);
-    if (!opened_) {
-        const SharedSnapshot present = newest_.get();
-        request_.lineage = present ? present->lineage : "";
-        request_.have = present ? std::optional(present->version) : std::nullopt;
-        auto opened = std::make_shared<OpenSession>(transport_->join(request_, timeout_));
-        require_wanted(*opened);
-        opened->keeps_other_lineage = present && !opened->follows(*present);
-        if (on_join_) {
-            on_join_(*opened);
-        }
-        opened_ = std::move(opened);
-    }
+std::shared_ptr<const OpenSession> SharedSession::opened() const {
+    const std::lock_guard lock(mutex_);
     return opened_;
 }
 
-/// Refuse a policy for other observations or actions, before it can act. A mask may always be left out.
-void SharedSession::require_wanted(const OpenSession& opened) const {
-    const auto wanted = without_mask(request_.observation);
-    const bool sees = wanted.empty() || wanted == without_mask(opened.spec->program.inputs);
-    if (!sees || (request_.action && !is_same(*request_.action, opened.spec->action))) {
-        throw ContractViolation("The learner '" + opened.session.learner +
+std::shared_ptr<const OpenSession> SharedSession::open() {
+    const std::lock_guard joining(joining_);
+    if (auto present = opened()) {
+        return present;
+    }
+    const SharedSnapshot known = known_();
+    request_.lineage = known ? known->lineage : "";
+    request_.have = known ? std::optional(known->version) : std::nullopt;
+    const auto joined =
+        std::make_shared<const OpenSession>(transport_->join(request_, settings_.timeout), settings_.mode);
+    if (!is_wanted(*joined->interface->explore, settings_)) {
+        throw ContractViolation("The learner '" + joined->session.learner +
                                 "' replied with a policy for other observations or actions than this client asked "
                                 "for. Compare the versions of client and server, and report it.");
     }
+    on_join_(*joined);
+    const std::lock_guard lock(mutex_);
+    opened_ = joined;
+    return joined;
 }
 
 void SharedSession::forget(const OpenSession& opened) {
-    const std::lock_guard lock(joining_);
+    const std::lock_guard lock(mutex_);
     if (opened_.get() == &opened) {
         opened_.reset();
     }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "client/control_order.hpp"
 #include "client/delivery.hpp"
 #include "client/snapshot.hpp"
 #include "rl4sys/settings.hpp"
@@ -18,43 +19,48 @@ namespace rl4sys::client {
 /// A validated reply to Join: the session, and the policy to act with.
 struct OpenSession {
     /// @throws CallFailed where the policy decides on the server, ContractViolation for one that cannot be run here.
-    explicit OpenSession(wire::JoinReply reply);
+    OpenSession(wire::JoinReply reply, ActingMode mode);
 
     DeliverySession session;
-    std::shared_ptr<const PolicySpec> spec;
-    std::shared_ptr<const PolicySpec> exploit;  ///< Null if the server did not send it.
-    std::string spec_text;                      ///< Canonical: equal policies have equal texts.
-    std::shared_ptr<const wire::SegmentFormat> form;
+    SharedInterface interface;
     std::string schema_hash;
     std::string lineage;
     std::vector<std::string> replaced_lineages;
     std::uint64_t version = 0;
     std::size_t max_steps = 0;
-    std::size_t weight_count = 0;
-    std::optional<wire::Control> control;
+    std::optional<ControlOrder> order;
     double report_seconds = 0.0;
     double record_share = 1.0;
     bool accepts_fallback = false;
-    /// Whether the client keeps a policy of another lineage, which no operator has replaced by this one.
-    bool keeps_other_lineage = false;
 
     /// Whether the weights of a snapshot belong to this policy.
     bool fits(const Snapshot& snapshot) const;
-    /// Whether both have the same lineage, in which versions only increase.
-    bool continues(const Snapshot& snapshot) const { return !lineage.empty() && snapshot.lineage == lineage; }
-    /// Whether a client that acts with this snapshot follows the versions of this session. Those of servers that know
-    /// no lineages are followed in any order.
-    bool follows(const Snapshot& snapshot) const;
+    /// Whether the learner has the history of a snapshot, or an operator replaced that by the learner's.
+    ///
+    /// Where one side knows no lineages, versions are followed in any order.
+    bool continues(const Snapshot& snapshot) const;
+    /// Whether a version is not newer than that of a snapshot, or null, of the same lineage.
+    bool goes_back(std::uint64_t other, const Snapshot* snapshot) const;
 };
+
+/// The share of episodes to record, from a message, in which 0 stands for all.
+double share_of(double record_share);
+
+/// Whether a policy observes and acts as the settings ask for. A mask may always be left out.
+bool is_wanted(const PolicySpec& spec, const ClientSettings& settings);
 
 /// Joins when there is no session. One thread joins at a time; the other waits and uses the same session.
 class SharedSession {
 public:
+    using Known = std::function<SharedSnapshot()>;
     using OnJoin = std::function<void(const OpenSession&)>;
 
-    /// `on_join` is called for each new session before anything uses it.
+    /// `known` gives the policy that the client has; `on_join` is called with each session that was opened.
     SharedSession(std::shared_ptr<wire::Transport> transport, const ClientSettings& settings, std::uint64_t epoch,
-                  const NewestSnapshot& newest, OnJoin on_join = nullptr);
+                  Known known, OnJoin on_join);
+
+    /// The session that was opened and not forgotten; null if there is none.
+    std::shared_ptr<const OpenSession> opened() const;
 
     /// The session; joins if there is none. @throws CallFailed, ContractViolation
     std::shared_ptr<const OpenSession> open();
@@ -62,14 +68,13 @@ public:
     void forget(const OpenSession& opened);
 
 private:
-    void require_wanted(const OpenSession& opened) const;
-
     std::shared_ptr<wire::Transport> transport_;
+    const ClientSettings& settings_;
     wire::JoinRequest request_;
-    double timeout_;
-    const NewestSnapshot& newest_;
+    Known known_;
     OnJoin on_join_;
-    std::mutex joining_;
+    std::mutex joining_;        ///< Held while a thread joins.
+    mutable std::mutex mutex_;  ///< Of `opened_`, held for a moment only.
     std::shared_ptr<const OpenSession> opened_;
 };
 

@@ -3,8 +3,6 @@
 #include <optional>
 #include <utility>
 
-#include "rl4sys/log.hpp"
-
 namespace rl4sys::client {
 namespace {
 
@@ -32,12 +30,12 @@ std::optional<std::string> unusable(const Work& work) {
 
 }  // namespace
 
-Watcher::Watcher(SharedSession& shared_session, std::shared_ptr<wire::Transport> transport, NewestSnapshot& newest,
+Watcher::Watcher(SharedSession& shared_session, std::shared_ptr<wire::Transport> transport, Governor& governor,
                  double timeout, RandomSource rng, Clock clock, AgentStatus& status, OnPublish on_publish,
                  double refused_seconds)
     : shared_session_(shared_session),
       transport_(std::move(transport)),
-      newest_(newest),
+      governor_(governor),
       timeout_(timeout),
       backoff_(std::move(rng)),
       clock_(std::move(clock)),
@@ -79,7 +77,7 @@ double Watcher::recover(const CallFailed& error, const SharedOpenSession& opened
     }
     if (is_refused) {
         status_.refused(Caller::Watcher, error.what());
-        newest_.wake();
+        governor_.wake();
         return refused_seconds_;
     }
     status_.failed(error.what());
@@ -99,11 +97,11 @@ void Watcher::stop() {
     }
 }
 
-void Watcher::rejoin() {
+void Watcher::renew() {
     std::shared_ptr<wire::Stream<wire::NewVersion>> watching;
     {
         const std::lock_guard lock(mutex_);
-        rejoining_ = true;
+        renewing_ = true;
         watching = watching_;
     }
     if (watching) {
@@ -116,9 +114,9 @@ bool Watcher::is_stopping() const {
     return stopping_;
 }
 
-bool Watcher::is_rejoining() const {
+bool Watcher::is_renewing() const {
     const std::lock_guard lock(mutex_);
-    return rejoining_;
+    return renewing_;
 }
 
 void Watcher::pause(double seconds) {
@@ -128,51 +126,45 @@ void Watcher::pause(double seconds) {
 
 void Watcher::catch_up(const SharedOpenSession& opened) {
     // After joining: pull if the present weights are old or belong to another learner.
-    const SharedSnapshot snapshot = newest_.get();
+    const SharedSnapshot known = governor_.known();
     if (std::exchange(joined_, opened) != opened) {
         status_.succeeded(Caller::Watcher);
-        if (snapshot && opened->keeps_other_lineage) {
-            keep_other_lineage(*opened, *snapshot);
-        }
     }
-    if (opened == caught_up_ && snapshot) {
+    if (governor_.keeps_version()) {
+        governor_.use_cached(clock_());
+    }
+    if (!governor_.lineage_problem().empty()) {
+        return;
+    }
+    if (opened == caught_up_ && known) {
         if (status_.connected()) {
             return;
         }
         // A silent watch does not show whether the server is back; this call does.
-        pull(*opened, snapshot);
-    } else if (snapshot && opened->keeps_other_lineage) {
-        // Another history: nothing of it is used.
-    } else if (snapshot && opened->continues(*snapshot) && snapshot->version >= opened->version) {
-        // The server has not caught up with what it had sent, or there is nothing new.
-    } else if (!snapshot || !opened->fits(*snapshot) || snapshot->version > opened->version) {
+        pull(*opened, known);
+    } else if (governor_.keeps_version()) {
+        // An operator froze the version.
+    } else if (!known || !opened->fits(*known)) {
         pull(*opened, nullptr);
-    } else if (snapshot->version < opened->version) {
-        pull(*opened, snapshot);
+    } else if (!opened->goes_back(opened->version, known.get()) && known->version != opened->version) {
+        pull(*opened, known->version < opened->version ? known : nullptr);
     }
+    governor_.use_cached(clock_());
     caught_up_ = opened;
-    has_caught_up_ = true;
-    newest_.wake();
     status_.succeeded(Caller::Watcher);
 }
 
-void Watcher::keep_other_lineage(const OpenSession& opened, const Snapshot& snapshot) {
-    const std::string message =
-        "The learner '" + opened.session.learner + "' has lineage " + opened.lineage + ", version " +
-        std::to_string(opened.version) + "; this client acts with version " + std::to_string(snapshot.version) +
-        " of lineage " + snapshot.lineage +
-        ", keeps it and records nothing. Restore the learner's data, or accept its new lineage on the server.";
-    status_.note(message);
-    log(LogLevel::Error, message);
-}
-
 void Watcher::watch(const OpenSession& opened) {
-    const SharedSnapshot snapshot = newest_.get();
+    const SharedSnapshot snapshot = governor_.snapshot();
     if (!snapshot) {
         return;
     }
-    const std::shared_ptr<wire::Stream<wire::NewVersion>> watching = transport_->watch(
-        {opened.session.id, snapshot->version, opened.keeps_other_lineage ? 0 : largest_pushed, true});
+    wire::WatchRequest request{opened.session.id, 0, 0, true};
+    if (governor_.lineage_problem().empty()) {
+        request.have = snapshot->version;
+        request.max_patch_bytes = largest_pushed;
+    }
+    const std::shared_ptr<wire::Stream<wire::NewVersion>> watching = transport_->watch(request);
     {
         const std::lock_guard lock(mutex_);
         if (stopping_) {
@@ -188,19 +180,19 @@ void Watcher::watch(const OpenSession& opened) {
             watcher.watching_.reset();
         }
     } const forget{*this};
-    while (!is_rejoining()) {
+    while (!is_renewing()) {
         auto news = watching->next();
         if (!news) {
             break;
         }
         receive(opened, std::move(*news));
     }
-    bool rejoins = false;
+    bool renews = false;
     {
         const std::lock_guard lock(mutex_);
-        rejoins = std::exchange(rejoining_, false);
+        renews = std::exchange(renewing_, false);
     }
-    if (rejoins) {
+    if (renews) {
         shared_session_.forget(opened);
         backoff_.succeeded();
     }
@@ -209,16 +201,30 @@ void Watcher::watch(const OpenSession& opened) {
 void Watcher::receive(const OpenSession& opened, wire::NewVersion news) {
     backoff_.succeeded();
     status_.succeeded(Caller::Watcher);
-    const SharedSnapshot snapshot = newest_.get();
-    if (!snapshot || opened.keeps_other_lineage || news.version == snapshot->version) {
+    const SharedSnapshot snapshot = governor_.snapshot();
+    if (news.control) {
+        const bool kept = governor_.keeps_version();
+        governor_.obey(ControlOrder::from_message(*news.control));
+        if (kept && !governor_.keeps_version()) {
+            pull(opened, snapshot);
+        }
         return;
     }
-    if (opened.continues(*snapshot) && news.version < snapshot->version) {
+    if (!snapshot || news.version == snapshot->version || governor_.keeps_version()) {
+        return;
+    }
+    if (opened.goes_back(news.version, snapshot.get())) {
+        ++status_.versions_not_taken;
         return;
     }
     if (news.version < snapshot->version || !news.patch) {
         // An older version: either a pull was faster, or the present version is unknown to this learner, and the
         // server then sends the newest in full.
+        pull(opened, snapshot);
+        return;
+    }
+    if (const auto& header = news.patch->header; header && header->base && *header->base != snapshot->version) {
+        // Versions between were not taken, because an operator had frozen this one.
         pull(opened, snapshot);
         return;
     }
@@ -258,12 +264,9 @@ void Watcher::pull(const OpenSession& opened, const SharedSnapshot& have) {
 
 void Watcher::apply(const OpenSession& opened, const SharedSnapshot& base, const wire::NextChunk& next,
                     std::optional<std::uint64_t> target) {
-    const SharedSnapshot present = newest_.get();
-    if (present && opened.keeps_other_lineage) {
-        return;
-    }
-    const bool same = present && opened.fits(*present);
-    const Patch patch = wire::decode_patch(next, opened.weight_count);
+    const SharedSnapshot known = governor_.known();
+    const std::size_t size = opened.interface->weight_count;
+    const Patch patch = wire::decode_patch(next, size);
     if (patch.base && (!base || *patch.base != base->version)) {
         throw PatchMismatch("The patch starts from version " + std::to_string(*patch.base) +
                             ", which this client does not have. Pull in full.");
@@ -272,26 +275,24 @@ void Watcher::apply(const OpenSession& opened, const SharedSnapshot& base, const
         throw PatchMismatch("The patch leads to version " + std::to_string(patch.target) + "; " +
                             std::to_string(*target) + " was announced. Pull in full.");
     }
-    if (present && opened.continues(*present) && patch.target <= present->version) {
-        // The server has not caught up with what it had sent.
-        return;
-    }
-    SharedWeights weights = apply_patch(base ? base->weights.get() : nullptr, patch, opened.weight_count);
+    SharedWeights weights = apply_patch(base ? base->weights.get() : nullptr, patch, size);
     if (!all_finite(*weights)) {
         throw ContractViolation("Version " + std::to_string(patch.target) +
                                 " has weights that are NaN or infinite. See the learner's log.");
     }
+    if (opened.goes_back(patch.target, known.get()) || governor_.keeps_version()) {
+        ++status_.versions_not_taken;
+        return;
+    }
     auto snapshot = std::make_shared<Snapshot>();
-    snapshot->spec = same ? present->spec : opened.spec;
-    snapshot->form = same ? present->form : opened.form;
+    snapshot->interface = known && opened.fits(*known) ? known->interface : opened.interface;
     snapshot->schema_hash = opened.schema_hash;
     snapshot->learner = opened.session.learner;
-    snapshot->exploit = same ? present->exploit : opened.exploit;
-    snapshot->lineage = opened.lineage;
     snapshot->version = patch.target;
     snapshot->weights = std::move(weights);
     snapshot->max_steps = opened.max_steps;
-    newest_.publish(snapshot, clock_());
+    snapshot->lineage = opened.lineage;
+    governor_.publish(snapshot, clock_());
     on_publish_(snapshot);
 }
 

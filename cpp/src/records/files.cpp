@@ -171,4 +171,22 @@ std::unique_ptr<Lock> DiskFiles::lock(const Path& path) {
     return std::make_unique<DiskLock>(path);
 }
 
+void replace_file(const Path& path, std::string_view contents) {
+    DiskFiles files;
+    files.make_directory(path.parent_path());
+    const Path aside = path.parent_path() / ("." + path.filename().string() + ".tmp");
+    try {
+        const auto file = files.create(aside);
+        file->write(0, contents);
+        file->sync();
+        files.rename(aside, path);
+    } catch (const FileError&) {
+        // A half-written file would only take space, which may be what is missing.
+        std::error_code ignored;
+        std::filesystem::remove(aside, ignored);
+        throw;
+    }
+    files.sync_directory(path.parent_path());
+}
+
 }  // namespace rl4sys::records

@@ -65,4 +65,7 @@ public:
     std::unique_ptr<Lock> lock(const Path& path) override;
 };
 
+/// Replace a file on the real disk in one step, durably: readers see either the old contents or the new ones.
+void replace_file(const Path& path, std::string_view contents);
+
 }  // namespace rl4sys::records

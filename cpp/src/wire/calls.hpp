@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "rl4sys/acting_mode.hpp"
 #include "rl4sys/arrays.hpp"
 #include "rl4sys/policy_spec.hpp"
 #include "rl4sys/weights.hpp"
@@ -48,15 +49,9 @@ public:
     Failure failure;
 };
 
-/// How a client acts. The numbers are those of the proto.
-enum class ActingMode : std::uint8_t { Explore = 1, Exploit = 2, Observe = 3 };
-
-/// What clients have to do, by order of an operator. The numbers are those of the proto.
-enum class ControlMode : std::uint8_t { Follow = 1, Frozen = 2, Off = 3 };
-
-/// An order of an operator; the one with the greatest sequence counts.
+/// An order of an operator.
 struct Control {
-    ControlMode mode = ControlMode::Follow;
+    int mode = 0;  ///< What clients have to do, by the numbers of the proto.
     std::uint64_t sequence = 0;
     std::string reason;
     std::string ordered_by;

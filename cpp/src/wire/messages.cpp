@@ -20,19 +20,8 @@ std::string reason_of(v1::RefusalReason reason) {
     }
 }
 
-/// An order; of an unknown mode, the safest: to keep acting with the present version.
 Control control_of(const v1::Control& message) {
-    Control control;
-    switch (message.mode()) {
-        case v1::CONTROL_MODE_UNSPECIFIED:
-        case v1::CONTROL_MODE_FOLLOW: control.mode = ControlMode::Follow; break;
-        case v1::CONTROL_MODE_OFF: control.mode = ControlMode::Off; break;
-        default: control.mode = ControlMode::Frozen; break;
-    }
-    control.sequence = message.sequence();
-    control.reason = message.reason();
-    control.ordered_by = message.ordered_by();
-    return control;
+    return {static_cast<int>(message.mode()), message.sequence(), message.reason(), message.ordered_by()};
 }
 
 PatchHeader header_of(const v1::PatchHeader& message) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "client/connection.hpp"
+#include "client/control_order.hpp"
 #include "rl4sys/weights.hpp"
 #include "wire/calls.hpp"
 
@@ -139,9 +140,9 @@ public:
     }
 
     /// Give an order, on the watch and in replies.
-    void order(wire::ControlMode mode, std::uint64_t sequence, const std::string& reason = "a test") {
+    void order(client::ControlMode mode, std::uint64_t sequence, const std::string& reason = "a test") {
         const std::lock_guard lock(mutex_);
-        control_ = wire::Control{mode, sequence, reason, "operator"};
+        control_ = wire::Control{static_cast<int>(mode), sequence, reason, "operator"};
         changed_.notify_all();
     }
 

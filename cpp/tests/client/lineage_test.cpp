@@ -58,7 +58,7 @@ TEST(Lineage, AnotherLineageIsNotFollowedAndNothingIsRecordedUntilAnOperatorDeci
     server->set_version(0, 0.1F);
     server->set_down(false);
     ASSERT_TRUE(server->wait_for_joins(2));
-    ASSERT_TRUE(eventually([&] { return agent.health().last_error.find("lineage b") != std::string::npos; }));
+    ASSERT_TRUE(eventually([&] { return agent.health().lineage_problem.find("lineage b") != std::string::npos; }));
     server->publish(0.2F);
     record_one(agent);
     EXPECT_EQ(agent.health().version, 9U);
@@ -104,7 +104,8 @@ TEST(Lineage, ACacheFileOfAnEarlierVersionIsRead) {
     const TemporaryDirectory directory;
     client::PolicyCache cache(directory.path(), "p", client::steady_seconds);
     auto snapshot = std::make_shared<client::Snapshot>();
-    snapshot->spec = std::make_shared<const PolicySpec>(small_policy());
+    snapshot->interface =
+        std::make_shared<const client::PolicyInterface>(small_policy(), std::nullopt, ActingMode::Explore);
     snapshot->schema_hash = std::string(32, '\x9f');
     snapshot->lineage = "a";
     snapshot->version = 4;

@@ -35,7 +35,8 @@ TEST(PolicyCache, ADamagedFileIsNotUsed) {
     client::PolicyCache cache(directory.path(), "p", client::steady_seconds);
     EXPECT_EQ(cache.load(), nullptr);
     auto snapshot = std::make_shared<client::Snapshot>();
-    snapshot->spec = std::make_shared<const PolicySpec>(small_policy());
+    snapshot->interface =
+        std::make_shared<const client::PolicyInterface>(small_policy(), std::nullopt, ActingMode::Explore);
     snapshot->schema_hash = std::string(32, '\x9f');
     snapshot->version = 4;
     snapshot->max_steps = 10;

@@ -1,0 +1,35 @@
+/// Who decides at present, and what is recorded: the plan that all acting threads read by reference.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "client/snapshot.hpp"
+
+namespace rl4sys::client {
+
+/// Who chose the actions of a segment.
+enum class DecidedBy : std::uint8_t { Policy, Fallback };
+
+/// How decisions are taken. Any change is another object, so that a decision compares one number.
+struct ActingPlan {
+    /// The policy; null before the first one arrives.
+    SharedSnapshot snapshot;
+    /// Why the policy does not decide: `control`, `kill_file`, `lease` or `no_policy`; empty if it does.
+    std::string_view off = "no_policy";
+    DecidedBy decided_by = DecidedBy::Fallback;
+    /// Whether decisions are recorded.
+    bool records = false;
+    /// Whether the policy decides beside the fallback, to be compared.
+    bool observes = false;
+
+    friend bool operator==(const ActingPlan& one, const ActingPlan& other) {
+        return one.snapshot == other.snapshot && one.off == other.off && one.decided_by == other.decided_by &&
+               one.records == other.records && one.observes == other.observes;
+    }
+};
+
+using SharedPlan = std::shared_ptr<const ActingPlan>;
+
+}  // namespace rl4sys::client
