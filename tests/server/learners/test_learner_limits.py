@@ -77,6 +77,13 @@ def test_a_learner_that_exists_is_kept_when_a_limit_is_lowered(serve: Serve) -> 
     assert ScriptedClient(transport, join_request("a")).push([4]).acknowledged
 
 
+def test_a_limit_that_is_reloaded_holds_for_the_next_learner(serve: Serve) -> None:
+    transport = serve()
+    ScriptedClient(transport, join_request("a"))
+    transport._service._learners.use(with_limits(per_learner=LearnerLimits(weights=10)))
+    assert "limits.per_learner.weights" in str(refusal(transport, PPO, "b"))
+
+
 def test_the_weights_of_all_learners_together_are_limited(serve: Serve) -> None:
     one = learner_cost(resolve(*PPO), LearnerSetup("a", *PPO, OBSERVATION, ACTION, 100)).weights
     transport = serve(with_limits(total=TotalLimits(weights=2 * one)))

@@ -33,6 +33,10 @@ class LearnerBudget:
         self._costs: dict[str, tuple[str, LearnerCost]] = {}
         """By learner, with its owner."""
 
+    def use(self, options: ServiceOptions) -> None:
+        """Compare with changed limits from now on."""
+        self._limits = options.limits
+
     def note(self, setup: LearnerSetup, cost: LearnerCost) -> None:
         """A learner exists, and takes this much."""
         with self._lock:

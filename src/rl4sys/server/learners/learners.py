@@ -102,6 +102,7 @@ class Learners:
     def use(self, options: ServiceOptions) -> None:
         """Use changed limits from now on, for learners that exist as well."""
         self._options = options
+        self._budget.use(options)
         for learner in self.all():
             learner.inbox.limits = options.limits
 
