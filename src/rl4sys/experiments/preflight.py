@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from rl4sys.alerts import require_notifications
 from rl4sys.algorithms import ALGORITHMS, Algorithm
 from rl4sys.config import ConfigError
 from rl4sys.environments import Grade
@@ -15,7 +16,6 @@ from rl4sys.environments.objects import PREFIX
 from rl4sys.experience import SegmentSchema
 from rl4sys.experiments.components import Components
 from rl4sys.experiments.config import ExperimentConfig
-from rl4sys.experiments.monitoring import require_notifications
 from rl4sys.learning import choose_device
 from rl4sys.replay import BUFFERS, AvailableSpace, OnceFresh, Ratio, UnsuitableBuffer, fit_replay, require_space
 

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from rl4sys.config import Config, ConfigError, packaged_configs, parse, read
 from rl4sys.records import Durability
+from rl4sys.server.alert_config import ServerAlertConfig, require_distinct, with_defaults
 from rl4sys.server.logs import LogFormat
 from rl4sys.server.options import DEFAULT_DATA, ServiceLimits, ServiceOptions
 from rl4sys.server.original_config import is_original_config, translate_config
@@ -62,6 +63,16 @@ class ServerConfig(Config):
     """Log debug messages as well."""
     limits: ServiceLimits = ServiceLimits()
     """Limits of queues, quotas and waiting times."""
+    alerts: tuple[ServerAlertConfig, ...] = ()
+    """Conditions to watch for, such as `{when: learner/mean_return < 100, for: 600}`, besides the built-in ones."""
+    default_alerts: bool = True
+    """Whether the built-in alerts are watched for, too."""
+
+    @field_validator("alerts")
+    @classmethod
+    def _have_names_of_their_own(cls, alerts: tuple[ServerAlertConfig, ...]) -> tuple[ServerAlertConfig, ...]:
+        require_distinct(alerts)
+        return alerts
 
 
 def load_config(path: Path | None, given: Mapping[str, Any]) -> ServerConfig:
@@ -99,6 +110,7 @@ def server_options(config: ServerConfig) -> ServerOptions:
             limits=config.limits,
             offers=offers,
             plugins=config.plugins,
+            alerts=with_defaults(config.alerts) if config.default_alerts else config.alerts,
         ),
     )
 

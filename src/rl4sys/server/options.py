@@ -9,6 +9,7 @@ from pydantic import Field
 
 from rl4sys.config import Config
 from rl4sys.records import Durability, Files
+from rl4sys.server.alert_config import DEFAULT_ALERTS, ServerAlertConfig
 from rl4sys.server.service.offered_experiments import OfferedExperiments
 from rl4sys.server.workers.learner_limits import LearnerLimits, TotalLimits
 from rl4sys.server.workers.worker import WorkerKind
@@ -106,6 +107,8 @@ class ServiceOptions:
     """Experiments by name; each is checked before the service starts."""
     plugins: tuple[str, ...] = ()
     """Python files, by absolute paths, and modules that workers load; checked before the service starts, too."""
+    alerts: tuple[ServerAlertConfig, ...] = DEFAULT_ALERTS
+    """What the server watches for, besides what its status always reports."""
     restart_seconds: float = 0.5
     """The delay before a failed worker is restarted; it doubles with each failure without progress."""
     files: Files | None = None

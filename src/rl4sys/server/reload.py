@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 from rl4sys.server.options import ServiceLimits, ServiceOptions
+from rl4sys.server.service.server_alerts import require_sound_alerts
 
 LIVE_LIMITS = frozenset(
     {
@@ -41,11 +42,14 @@ def fixed_changes(old: Any, new: Any) -> list[str]:
 
 
 def reloaded_options(old: ServiceOptions, new: ServiceOptions) -> tuple[ServiceOptions, Reloaded]:
-    """The options to use from now on, and what changed. Raises `ConfigError` for experiments that are not sound."""
+    """The options to use from now on, and what changed. Raises `ConfigError` for what is not sound."""
     limits, changes = reloaded_limits(old.limits, new.limits)
     applied = list(changes.applied)
     if new.offers != old.offers:
         new.offers.require_sound(old.workers, old.plugins)
         applied.append("experiments")
-    options = replace(old, limits=limits, offers=new.offers)
+    if new.alerts != old.alerts:
+        require_sound_alerts(new.alerts)
+        applied.append("alerts")
+    options = replace(old, limits=limits, offers=new.offers, alerts=new.alerts)
     return options, Reloaded(applied, [*fixed_changes(old, new), *changes.needs_restart])

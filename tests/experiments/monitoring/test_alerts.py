@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from experiments.runs import DQN, PPO, small
+from rl4sys.alerts import Notifications
 from rl4sys.config import ConfigError
 from rl4sys.experiments import MetricRecord, Run
 from rl4sys.experiments.monitoring import Alerts, Events, MachineMetrics
 from rl4sys.experiments.monitoring.alerts import KNOWN_METRICS
 from rl4sys.experiments.monitoring.config import AlertConfig
-from rl4sys.experiments.monitoring.notifications import Notifications
 
 
 def alerts(directory: Path, *configs: dict[str, Any]) -> Alerts:

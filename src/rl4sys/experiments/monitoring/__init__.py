@@ -3,7 +3,6 @@
 from rl4sys.experiments.monitoring.alerts import AlertDecision, Alerts
 from rl4sys.experiments.monitoring.events import Events
 from rl4sys.experiments.monitoring.machine_metrics import MachineMetrics
-from rl4sys.experiments.monitoring.notifications import NotificationsUnavailable, require_notifications
 from rl4sys.experiments.monitoring.recovery import Recovery
 
 __all__ = [
@@ -11,7 +10,5 @@ __all__ = [
     "Alerts",
     "Events",
     "MachineMetrics",
-    "NotificationsUnavailable",
     "Recovery",
-    "require_notifications",
 ]

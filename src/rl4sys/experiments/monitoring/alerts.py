@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
+from rl4sys.alerts import AlertWatch, Notifications
 from rl4sys.experiments.metrics import MetricRecord
-from rl4sys.experiments.monitoring.conditions import AlertCondition, MetricHistory
 from rl4sys.experiments.monitoring.config import AlertConfig
 from rl4sys.experiments.monitoring.events import Events
 from rl4sys.experiments.monitoring.machine_metrics import METRICS as MACHINE
 from rl4sys.experiments.monitoring.machine_metrics import PREFIX, MachineMetrics
-from rl4sys.experiments.monitoring.notifications import Notifications
 from rl4sys.state import State
 from rl4sys.suggestions import did_you_mean
 
@@ -29,8 +27,6 @@ KNOWN_METRICS = MACHINE | {
 _LEARNED, _BUFFER = "train/", "buffer/"
 _RECORDS_BEFORE_WARNING = 3
 """Records about what was learned. More than one: an algorithm need not report everything at every update."""
-_MOST_REMEMBERED = 10_000
-"""Values of one metric that are kept; older ones go first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +51,19 @@ class Alerts:
         events: Events,
         messages: Notifications | None = None,
     ) -> None:
-        self._watches = [_Watch(config) for config in configs]
+        self._alerts = [
+            _Watch(config, AlertWatch(config.when, config.over, config.lasting, config.quiet)) for config in configs
+        ]
         self._machine, self._events = machine, events
         self._messages = messages or Notifications()
-        self._asks_machine = any(name.startswith(PREFIX) for watch in self._watches for name in watch.condition.metrics)
-        self._missing_metrics = MissingMetrics((watch.config.title, watch.condition.metrics) for watch in self._watches)
+        asked = [(config.title, watch.condition.metrics) for config, watch in self._alerts]
+        self._asks_machine = any(name.startswith(PREFIX) for _, names in asked for name in names)
+        self._missing_metrics = MissingMetrics(asked)
         self._now: dict[str, float] = {}
 
     def note(self, record: MetricRecord) -> AlertDecision:
         """Look at one record; does what the alerts that fire ask for, but for what only the run itself can do."""
-        if not self._watches:
+        if not self._alerts:
             return AlertDecision()
         fresh = {"step": float(record.step), **record.metrics}
         if self._asks_machine:
@@ -72,14 +71,13 @@ class Alerts:
         self._now |= fresh
         self._missing_metrics.note(fresh, self._now)
         decision = AlertDecision()
-        for watch in self._watches:
-            since = watch.fires(record.step, fresh, self._now)
-            if since is not None:
-                decision = _joined(decision, self._act(watch, record.step, since))
+        for config, watch in self._alerts:
+            if watch.fires(record.step, fresh, self._now):
+                decision = _joined(decision, self._act(config, watch, record.step))
         return decision
 
-    def _act(self, watch: _Watch, step: int, since: int) -> AlertDecision:
-        config, values = watch.config, watch.values(self._now)
+    def _act(self, config: AlertConfig, watch: AlertWatch, step: int) -> AlertDecision:
+        values = watch.values(self._now)
         shown = ", ".join(f"{name} is {value:g}" for name, value in values.items())
         text = f"{config.title}: at step {step:,} {shown}" if shown else f"{config.title}: at step {step:,}"
         for action in config.do:
@@ -93,14 +91,14 @@ class Alerts:
         return AlertDecision(
             stop=text if "stop" in config.do else None,
             rollback=text if "rollback" in config.do else None,
-            since=since if "rollback" in config.do else 0,
+            since=int(watch.since or 0) if "rollback" in config.do else 0,
         )
 
     def state(self) -> State:
         """What later decisions depend on. Measures of the machine are left out: they belong to this process."""
         return {
             "now": {name: value for name, value in self._now.items() if not name.startswith(PREFIX)},
-            "watches": [watch.state() for watch in self._watches],
+            "watches": [alert.state() for alert in self._alerts],
         }
 
     def restore(self, state: State | None) -> None:
@@ -110,8 +108,8 @@ class Alerts:
         self._now = dict(state["now"])
         # Several alerts may have the same condition: each gets what was saved of the next one of them.
         saved = list(state["watches"])
-        for watch in self._watches:
-            found = next((each for each in saved if each["when"] == watch.config.when), None)
+        for _, watch in self._alerts:
+            found = next((each for each in saved if each["when"] == watch.condition.text), None)
             if found is not None:
                 saved.remove(found)
                 watch.restore(found)
@@ -121,57 +119,17 @@ class Alerts:
         self._messages.close()
 
 
-class _Watch:
-    """One alert: its condition, the past that it looks back on, and when it fired last."""
+class _Watch(NamedTuple):
+    """One alert of a run."""
 
-    def __init__(self, config: AlertConfig) -> None:
-        self.config = config
-        self.condition = AlertCondition(config.when)
-        self._past: dict[str, list[tuple[int, float]]] = {name: [] for name in self.condition.remembered}
-        self._since: int | None = None
-        self._fired: int | None = None
-
-    def fires(self, step: int, fresh: Mapping[str, float], now: Mapping[str, float]) -> int | None:
-        """The step since which the condition has held, if it is time to act; else None."""
-        for name, past in self._past.items():
-            if math.isfinite(fresh.get(name, math.nan)):
-                past.append((step, fresh[name]))
-                self._forget(past, step)
-        if not self.condition.holds(MetricHistory(now, self._past, self.config.over)):
-            self._since = None
-            return None
-        self._since = step if self._since is None else self._since
-        if step - self._since < self.config.lasting:
-            return None
-        if self._fired is not None and step - self._fired < self.config.quiet:
-            return None
-        self._fired = step
-        return self._since
-
-    def _forget(self, past: list[tuple[int, float]], step: int) -> None:
-        """Of what is older than the window only the best is needed, to know whether anything improved."""
-        old = [place for place, (when, _) in enumerate(past) if when <= step - self.config.over]
-        if len(old) > 1:
-            best = max(past[: len(old)], key=lambda pair: pair[1])
-            past[: len(old)] = [best]
-        del past[:-_MOST_REMEMBERED]
-
-    def values(self, now: Mapping[str, float]) -> dict[str, float]:
-        """The metrics that the condition reads, as they are now."""
-        return {name: now[name] for name in sorted(self.condition.metrics) if name in now}
+    config: AlertConfig
+    watch: AlertWatch
 
     def state(self) -> State:
-        """When it fired, since when it holds, and the past."""
-        past = {
-            name: [list(pair) for pair in pairs] for name, pairs in self._past.items() if not name.startswith(PREFIX)
-        }
-        return {"when": self.config.when, "since": self._since, "fired": self._fired, "past": past}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue there."""
-        self._since, self._fired = state["since"], state["fired"]
-        for name, pairs in state["past"].items():
-            self._past[name] = [(int(step), float(value)) for step, value in pairs]
+        """What it depends on, but for the machine."""
+        state = self.watch.state()
+        past = {name: pairs for name, pairs in state["past"].items() if not name.startswith(PREFIX)}
+        return {**state, "past": past}
 
 
 def _joined(one: AlertDecision, other: AlertDecision) -> AlertDecision:

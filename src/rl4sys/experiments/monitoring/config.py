@@ -6,8 +6,9 @@ from typing import Literal
 
 from pydantic import AliasChoices, Field, model_validator
 
+from rl4sys.alerts import AlertCondition
+from rl4sys.alerts.alert_watch import require_complete
 from rl4sys.config import Config
-from rl4sys.experiments.monitoring.conditions import AlertCondition
 from rl4sys.learning import MAX_SKIPPED_IN_ROW
 
 Action = Literal["log", "terminal", "notify", "stop", "rollback"]
@@ -18,11 +19,11 @@ class AlertConfig(Config):
 
     when: str = Field(min_length=1)
     """The condition: metrics, numbers, arithmetic, comparisons, `and`, `or`, `not`, and the functions `not_finite`,
-    `abs`, `mean`, `median`, `lowest`, `highest`, `stalled`."""
+    `abs`, `mean`, `median`, `lowest`, `highest`, `increase`, `stalled`."""
     name: str | None = Field(None, min_length=1, max_length=100)
     """Its name in messages; the condition itself if not given."""
     over: int = Field(50_000, ge=1)
-    """Steps that `mean`, `median`, `lowest`, `highest` and `stalled` look back on."""
+    """Steps that `mean`, `median`, `lowest`, `highest`, `increase` and `stalled` look back on."""
     lasting: int = Field(0, ge=0, validation_alias=AliasChoices("for", "lasting"))
     """Steps (`lasting` is the same key) for which the condition must hold without a break before anything is done."""
     quiet: int = Field(50_000, ge=1)
@@ -37,10 +38,7 @@ class AlertConfig(Config):
     @model_validator(mode="after")
     def _check(self) -> AlertConfig:
         AlertCondition(self.when)
-        if "notify" in self.do and not self.notify:
-            raise ValueError("do has 'notify', but notify has no address; add one, such as json://localhost:8080/hook")
-        if self.notify and "notify" not in self.do:
-            raise ValueError("notify has an address, but do does not have 'notify'; add it")
+        require_complete(self.do, self.notify)
         return self
 
     @property

@@ -16,7 +16,9 @@ from rl4sys.server.learners.learners import Learners, shared_policy
 from rl4sys.server.learners.operator_orders import ClientOrder
 from rl4sys.server.learners.stored_segments import ClientCounts
 from rl4sys.server.server_warnings import ServerWarnings
+from rl4sys.server.service.alert_metrics import CONNECTED_SECONDS
 from rl4sys.server.service.readiness import readiness
+from rl4sys.server.service.server_alerts import ServerAlerts
 from rl4sys.server.service.usage import RateMeter, UsageMeter
 from rl4sys.version import __version__
 from rl4sys.wire import PROTOCOL, Failure
@@ -24,7 +26,6 @@ from rl4sys.wire.calls import CallFailed, Code
 from rl4sys.wire.generated import status_pb2
 
 _SOFTWARE = f"rl4sys/{__version__}"
-_CONNECTED_SECONDS = 60.0
 _MOST_CLIENTS = 10_000
 """Clients in one reply."""
 _CLIENTS_BYTES = 3 << 20
@@ -51,9 +52,10 @@ class StatusReporter:
         durability: Durability,
         clock: Callable[[], float],
         warnings: ServerWarnings,
+        alerts: ServerAlerts,
     ) -> None:
         self._learners, self._sessions, self._durability, self._clock = learners, sessions, durability, clock
-        self._warnings = warnings
+        self._warnings, self._alerts = warnings, alerts
         self._began = clock()
         self._usage, self._rates = UsageMeter(clock), RateMeter(clock)
 
@@ -87,6 +89,9 @@ class StatusReporter:
         if caller.role is not Role.CLIENT:
             # They name files of the server.
             reply.server.warnings.extend(self._warnings.all())
+        for alert in self._alerts.firing():
+            if learner in ("", alert.learner) and self._may_see_alert(caller, alert.learner):
+                reply.server.alerts.add(**alert._asdict())
         for (method, code), count in sorted(calls.items()):
             reply.server.calls.add(method=method, code=code, count=count)
             if code != "OK":
@@ -94,6 +99,9 @@ class StatusReporter:
         for name, why in unopened.items():
             reply.learners.add(learner=name, state="LEARNER_STATE_FAILED", problem=why)
         return reply
+
+    def _may_see_alert(self, caller: Caller, learner: str) -> bool:
+        return may_see(caller, learner) if learner else caller.role is not Role.CLIENT
 
     def _server(self, is_draining: bool) -> status_pb2.ServerStatus:
         usage = self._usage.of(os.getpid())
@@ -193,7 +201,7 @@ class StatusReporter:
             software=activity.software,
             peer=activity.peer,
             silent_seconds=silent,
-            connected=activity.last_call is not None and silent <= _CONNECTED_SECONDS,
+            connected=activity.last_call is not None and silent <= CONNECTED_SECONDS,
             version=activity.version,
             stored_segments=counts.segments,
             stored_steps=counts.steps,

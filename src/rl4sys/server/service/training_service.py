@@ -19,12 +19,14 @@ from rl4sys.server.options import ServiceOptions
 from rl4sys.server.reload import Reloaded, reloaded_options
 from rl4sys.server.server_warnings import ServerWarnings
 from rl4sys.server.service.act import PolicyRuntimes
+from rl4sys.server.service.alert_metrics import AlertMetrics
 from rl4sys.server.service.housekeeping import Housekeeping
 from rl4sys.server.service.join import agreed_protocol, exploit_for_client, find_learner, policy_for_client
 from rl4sys.server.service.operations_service import OperationsService
 from rl4sys.server.service.push import Push, repair
 from rl4sys.server.service.readiness import Readiness, readiness
 from rl4sys.server.service.report import take_report
+from rl4sys.server.service.server_alerts import ServerAlerts, require_sound_alerts
 from rl4sys.server.service.status import StatusReporter
 from rl4sys.server.service.watch import VersionWatch, pull
 from rl4sys.wire import FailureReason
@@ -52,16 +54,20 @@ class TrainingService:
         self.warnings = warnings or ServerWarnings()
         self._limits = self.options.limits
         self.options.offers.require_sound(self.options.workers, self.options.plugins)
+        require_sound_alerts(self.options.alerts)
         self._clock = clock
         self._learners = Learners(data, self.options, clock)
         self._sessions = Sessions(self._limits.max_sessions, self._limits.max_sessions_per_token, clock)
         self._quotas = Quotas(self._limits, clock)
         self._runtimes = PolicyRuntimes(self._limits.max_act_rows)
-        self._reporter = StatusReporter(self._learners, self._sessions, self.options.durability, clock, self.warnings)
+        metrics = AlertMetrics(self._learners, self._sessions, self.warnings, self._failed_calls, clock)
+        self._alerts = ServerAlerts(metrics, self.options.alerts, self._limits, clock)
+        self._reporter = StatusReporter(
+            self._learners, self._sessions, self.options.durability, clock, self.warnings, self._alerts
+        )
         self.operations = OperationsService(self._learners, self._sessions, self._unrestricted_call)
         """The calls of operators."""
         self._lock = threading.Lock()
-        self._housekeeping = Housekeeping(self._learners.tidy, self._learners.check_storage)
         self._watchers: Counter[str] = Counter()
         """By token."""
         self._calls = 0
@@ -69,6 +75,7 @@ class TrainingService:
         self._draining = False
         self.calls: Counter[tuple[str, str]] = Counter()
         """Calls that ended, by method and the name of the code; a Watch counts when it starts."""
+        self._housekeeping = Housekeeping(self._learners.tidy, self._learners.check_storage, self._alerts.look)
 
     def join(
         self,
@@ -194,6 +201,7 @@ class TrainingService:
         self._sessions.most, self._sessions.most_of_a_token = limits.max_sessions, limits.max_sessions_per_token
         self._runtimes.max_rows = limits.max_act_rows
         self._learners.use(self.options)
+        self._alerts.use(self.options.alerts, limits)
         return changes
 
     def count(self, method: str, code: str) -> None:
@@ -214,6 +222,7 @@ class TrainingService:
             self._idle.wait_for(lambda: self._calls == 0, timeout / 2)
         self._housekeeping.close()
         self._learners.close(timeout / 2)
+        self._alerts.close()
 
     def __enter__(self) -> TrainingService:
         return self
@@ -248,6 +257,10 @@ class TrainingService:
         with self._idle:
             self._calls -= 1
             self._idle.notify_all()
+
+    def _failed_calls(self) -> int:
+        with self._lock:
+            return sum(count for (_, code), count in self.calls.items() if code != _OK)
 
     def _watcher_left(self, token: str) -> None:
         with self._lock:

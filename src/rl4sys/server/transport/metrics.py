@@ -101,6 +101,7 @@ class StatusCollector(Collector):
         yield from _server(reply.server)
         learners: dict[tuple[str, ...], bool] = {(each.learner,): bool(each.clients) for each in reply.learners}
         own = self._learners.choose(learners)
+        yield _alerts(reply.server.alerts, {name for (name,) in own})
         yield from _learners(
             [((each.learner,) if (each.learner,) in own else (OTHER,), each) for each in reply.learners]
         )
@@ -131,14 +132,19 @@ def _server(server: status_pb2.ServerStatus) -> Iterator[Metric]:
         failed.add_metric([code], count)
     warnings = GaugeMetricFamily("rl4sys_server_warnings", "Warnings in the status of the server.")
     warnings.add_metric([], len(server.warnings))
-    alerts = GaugeMetricFamily(
-        "rl4sys_alert_firing", "Alerts of the server's config that hold; 1 for each.", labels=["alert", "learner"]
-    )
-    for alert in server.alerts:
-        alerts.add_metric([alert.name, alert.learner], 1)
-    yield from (info, state, calls, failed, warnings, alerts)
+    yield from (info, state, calls, failed, warnings)
     yield from _of_each(GaugeMetricFamily, "server", _SERVER_GAUGES, [], [((), server)])
     yield from _of_each(CounterMetricFamily, "server", _SERVER_COUNTERS, [], [((), server)])
+
+
+def _alerts(firing: Iterable[status_pb2.FiringAlert], own: set[str]) -> Metric:
+    counts: dict[tuple[str, ...], float] = defaultdict(float)
+    for alert in firing:
+        counts[alert.name, alert.learner if not alert.learner or alert.learner in own else OTHER] += 1
+    return _family(
+        *(GaugeMetricFamily, "rl4sys_alert_firing", "Alerts of the server's config that hold; 1 for each."),
+        *(["alert", "learner"], counts),
+    )
 
 
 def _learners(rows: _Rows) -> Iterator[Metric]:

@@ -6,10 +6,13 @@ import math
 
 import pytest
 
-from rl4sys.experiments.monitoring.conditions import AlertCondition, BadCondition, MetricHistory
+from rl4sys.alerts import AlertCondition, BadCondition, MetricHistory
 
 NOW = {"train/loss": 3.0, "rollout/return": 10.0, "broken": math.nan, "step": 100.0}
-PAST = {"rollout/return": [(10, 5.0), (40, 12.0), (70, 11.0), (100, 10.0)]}
+PAST = {
+    "rollout/return": [(10, 5.0), (40, 12.0), (70, 11.0), (100, 10.0)],
+    "grown": [(60, 3.0), (80, 8.0), (90, 1.0), (95, 3.0)],
+}
 
 
 def holds(text: str, over: int = 50) -> bool:
@@ -32,6 +35,7 @@ def holds(text: str, over: int = 50) -> bool:
         "highest(rollout/return) == 11 and lowest(rollout/return) == 10",
         "median(rollout/return) < 11",
         "stalled(rollout/return)",
+        "increase(grown) == 7",
         "step >= 100",
         "True",
     ],

@@ -9,6 +9,7 @@ A name with slashes, written without spaces, is a metric; `a / b` with spaces di
 from __future__ import annotations
 
 import ast
+import itertools
 import math
 import operator
 import re
@@ -47,10 +48,10 @@ class MetricHistory:
     """The newest value of each metric, and its earlier values, for a condition to look at."""
 
     now: Mapping[str, float]
-    past: Mapping[str, Sequence[tuple[int, float]]]
-    """By metric: steps and values, oldest first, the newest included."""
-    over: int
-    """Steps that functions of the past look back on."""
+    past: Mapping[str, Sequence[tuple[float, float]]]
+    """By metric: times (steps of a run, or seconds) and values, oldest first, the newest included."""
+    over: float
+    """How far functions of the past look back."""
 
 
 class AlertCondition:
@@ -159,15 +160,21 @@ def _known(part: Callable[[MetricHistory], Value], history: MetricHistory) -> bo
         return False
 
 
-def _recent(past: Sequence[tuple[int, float]], over: int) -> list[float]:
-    """The values of the last `over` steps."""
+def _recent(past: Sequence[tuple[float, float]], over: float) -> list[float]:
+    """The values of the last `over` steps or seconds."""
     if not past:
         raise NotKnownYet
     newest = past[-1][0]
-    return [value for step, value in past if step > newest - over]
+    return [value for time, value in past if time > newest - over]
 
 
-def _stalled(past: Sequence[tuple[int, float]], over: int) -> bool:
+def _increase(past: Sequence[tuple[float, float]], over: float) -> float:
+    """How much a counter grew; where it was set back, it counts from there."""
+    recent = _recent(past, over)
+    return sum(max(0.0, after - before) for before, after in itertools.pairwise(recent))
+
+
+def _stalled(past: Sequence[tuple[float, float]], over: float) -> bool:
     """Whether nothing in the last `over` steps is better than the best before; not known until there is a before."""
     recent = _recent(past, over)
     before = [value for _, value in past[: len(past) - len(recent)]]
@@ -176,11 +183,12 @@ def _stalled(past: Sequence[tuple[int, float]], over: int) -> bool:
     return max(recent) <= max(before)
 
 
-_OF_PAST: Mapping[str, Callable[[Sequence[tuple[int, float]], int], Value]] = {
+_OF_PAST: Mapping[str, Callable[[Sequence[tuple[float, float]], float], Value]] = {
     "mean": lambda past, over: statistics.fmean(_recent(past, over)),
     "median": lambda past, over: statistics.median(_recent(past, over)),
     "lowest": lambda past, over: min(_recent(past, over)),
     "highest": lambda past, over: max(_recent(past, over)),
+    "increase": _increase,
     "stalled": _stalled,
 }
 _OF_NUMBER: Mapping[str, Callable[[float], Value]] = {
