@@ -14,6 +14,7 @@ from rl4sys.server.access.caller import ANYONE, Caller, Role
 from rl4sys.server.access.quotas import Quotas
 from rl4sys.server.access.sessions import Session, Sessions
 from rl4sys.server.call_errors import cancelled, draining, exhausted, unavailable
+from rl4sys.server.data_permissions import check_permissions
 from rl4sys.server.learners.learners import Learners, learner_name
 from rl4sys.server.options import ServiceOptions
 from rl4sys.server.reload import Reloaded, reloaded_options
@@ -75,7 +76,10 @@ class TrainingService:
         self._draining = False
         self.calls: Counter[tuple[str, str]] = Counter()
         """Calls that ended, by method and the name of the code; a Watch counts when it starts."""
-        self._housekeeping = Housekeeping(self._learners.tidy, self._learners.check_storage, self._alerts.look)
+        self._check_permissions()
+        self._housekeeping = Housekeeping(
+            self._learners.tidy, self._learners.check_storage, self._check_permissions, self._alerts.look
+        )
 
     def join(
         self,
@@ -257,6 +261,9 @@ class TrainingService:
         with self._idle:
             self._calls -= 1
             self._idle.notify_all()
+
+    def _check_permissions(self) -> None:
+        check_permissions(self._learners.data, self.warnings)
 
     def _failed_calls(self) -> int:
         with self._lock:

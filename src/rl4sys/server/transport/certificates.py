@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import ssl
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
@@ -12,10 +14,13 @@ import grpc
 
 from rl4sys.server.options import ImpossibleSetup
 from rl4sys.server.server_warnings import ServerWarnings
+from rl4sys.server.transport.certificate_expiry import expiry_of
 
 _log = logging.getLogger(__name__)
 
-_TOPIC = "certificate"
+_TOPIC, _EXPIRY = "certificate", "certificate expiry"
+_DAYS = 14.0
+"""How many days before its end a certificate causes a warning."""
 _Pem: TypeAlias = tuple[bytes, bytes, bytes | None]
 """Key, certificate and authority."""
 
@@ -23,14 +28,23 @@ _Pem: TypeAlias = tuple[bytes, bytes, bytes | None]
 class Certificates:
     """The files behind TLS. New connections use the newest sound files; open ones are not affected."""
 
-    def __init__(self, certificate: Path, key: Path, authority: Path | None, warnings: ServerWarnings) -> None:
+    def __init__(
+        self,
+        certificate: Path,
+        key: Path,
+        authority: Path | None,
+        warnings: ServerWarnings,
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
         """Raises `ImpossibleSetup` unless the files can be used."""
         self._certificate, self._key, self._authority, self._warnings = certificate, key, authority, warnings
+        self._wall_clock = wall_clock
         self._lock = threading.Lock()
         self._stamp = self._look()
         self._files, self._context = self._read()
         self._handed_over = self._files
         """What gRPC has."""
+        self._check_expiry()
 
     def credentials(self) -> grpc.ServerCredentials:
         """Credentials that look at the files before every handshake."""
@@ -47,6 +61,10 @@ class Certificates:
 
     def reload(self) -> None:
         """Read the files again if they changed. Those that are not sound are not used."""
+        self._read_if_changed()
+        self._check_expiry()
+
+    def _read_if_changed(self) -> None:
         with self._lock:
             stamp = self._look()
             if stamp == self._stamp:
@@ -59,6 +77,19 @@ class Certificates:
                 return
         self._warnings.clear(_TOPIC)
         _log.info("The certificate %s was read again.", self._certificate)
+
+    def _check_expiry(self) -> None:
+        """Warn in time: a certificate that has expired locks every client out."""
+        expiry = expiry_of(self._files[1])
+        days = (expiry.timestamp() - self._wall_clock()) / 86_400
+        if days >= _DAYS:
+            self._warnings.clear(_EXPIRY)
+            return
+        # The date and no number of days: a text that changes would be logged again each time.
+        text = f"expires on {expiry:%Y-%m-%d}" if days > 0 else f"expired on {expiry:%Y-%m-%d}: clients refuse it"
+        self._warnings.set(
+            _EXPIRY, f"The certificate {self._certificate} {text}. Replace the file; it is read without a restart."
+        )
 
     def _newest(self) -> grpc.ServerCertificateConfiguration | None:
         """For gRPC, before a handshake: None for what it has already."""
