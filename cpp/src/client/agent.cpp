@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "client/client_report.hpp"
 #include "client/forks.hpp"
 #include "records/disk_outbox.hpp"
 #include "rl4sys/log.hpp"
@@ -73,6 +74,7 @@ Core::Core(ClientSettings settings, std::shared_ptr<wire::Transport> transport, 
     : settings_(std::move(settings)),
       transport_(std::move(transport)),
       clock_(start.clock),
+      started_at_(clock_()),
       control_file_(control_file_for(settings_)),
       governor_(settings_.mode, control_file_ ? control_file_->load() : ControlOrder(),
                 [this](const ControlOrder& order) {
@@ -109,7 +111,11 @@ Core::Core(ClientSettings settings, std::shared_ptr<wire::Transport> transport, 
               }
           },
           start.refused_seconds),
-      encoder_(queue_, courier_, status_) {
+      encoder_(queue_, courier_, status_),
+      guard_(governor_, status_, clock_, settings_.kill_file, settings_.lease),
+      reporter_(
+          shared_session_, transport_, governor_, status_, clock_, settings_, start.epoch,
+          [this] { return client_report(health(), clock_() - started_at_); }, [this] { watcher_.renew(); }) {
     require_fallback(settings_, shared_.fallback);
     if (cache_) {
         governor_.set_cached(fitting(cache_->load(), settings_));
@@ -123,6 +129,10 @@ void Core::run() {
     start("encoder", [this] { encoder_.run(); });
     start("courier", [this] { courier_.run(); });
     start("watcher", [this] { watcher_.run(); });
+    start("reporter", [this] { reporter_.run(); });
+    if (guard_.is_needed()) {
+        start("guard", [this] { guard_.run(); });
+    }
 }
 
 std::pair<Lane*, std::uint64_t> Core::episode() {
@@ -201,6 +211,8 @@ void Core::close(double timeout) {
     }
     courier_.stop();
     watcher_.stop();
+    reporter_.stop();
+    guard_.stop();
     transport_->close();
     for (const auto& thread : threads_) {
         thread->join(std::max(least_join_seconds, deadline - clock_()));

@@ -12,6 +12,8 @@
 #include "client/courier.hpp"
 #include "client/decision_times.hpp"
 #include "client/governor.hpp"
+#include "client/guard.hpp"
+#include "client/health_reporter.hpp"
 #include "client/lane_allocator.hpp"
 #include "client/policy_cache.hpp"
 #include "client/segment_encoder.hpp"
@@ -60,6 +62,7 @@ private:
     ClientSettings settings_;
     std::shared_ptr<wire::Transport> transport_;
     Clock clock_;
+    double started_at_;
     AgentStatus status_;
     std::unique_ptr<ControlFile> control_file_;
     Governor governor_;
@@ -73,6 +76,8 @@ private:
     std::unique_ptr<PolicyCache> cache_;
     Watcher watcher_;
     SegmentEncoder encoder_;
+    Guard guard_;
+    HealthReporter reporter_;
     std::vector<std::unique_ptr<BackgroundThread>> threads_;
     std::atomic<bool> closed_ = false;
 };

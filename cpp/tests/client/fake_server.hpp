@@ -38,6 +38,13 @@ inline PolicySpec small_policy(bool masked = false) {
     return spec;
 }
 
+/// Over the same weights, the choice with the greatest sum.
+inline PolicySpec small_exploit_policy() {
+    PolicySpec spec = small_policy();
+    spec.head.kind = HeadKind::Deterministic;
+    return spec;
+}
+
 class FakeServer : public wire::Transport {
 public:
     explicit FakeServer(PolicySpec policy = small_policy()) : spec(std::move(policy)) {
@@ -77,6 +84,7 @@ public:
         require_session(request.session);
         ++pushes;
         wire::PushReply reply;
+        reply.record_share = record_share;
         for (const wire::PushedSegment& pushed : request.segments) {
             stored[{request.epoch, pushed.sequence}] = pushed.segment;
             reply.acknowledged.push_back({pushed.sequence, pushed.sequence});
@@ -107,6 +115,7 @@ public:
     wire::ReportReply report(const wire::ReportRequest& request, double) override {
         const std::lock_guard lock(mutex_);
         require_up();
+        ++report_calls;
         require_session(request.session);
         if (!takes_reports) {
             throw wire::CallFailed(wire::Code::Unimplemented, "unknown method Report");
@@ -144,6 +153,19 @@ public:
         const std::lock_guard lock(mutex_);
         control_ = wire::Control{static_cast<int>(mode), sequence, reason, "operator"};
         changed_.notify_all();
+    }
+
+    /// Change what later replies say, while clients are connected.
+    void change(const std::function<void()>& work) {
+        const std::lock_guard lock(mutex_);
+        work();
+        changed_.notify_all();
+    }
+
+    /// The latest report; an empty one before the first.
+    wire::ReportRequest last_report() {
+        const std::lock_guard lock(mutex_);
+        return reports.empty() ? wire::ReportRequest() : reports.back();
     }
 
     bool wait_for_reports(std::size_t count, double seconds = 10.0) {
@@ -201,6 +223,7 @@ public:
     int joins = 0;
     int pushes = 0;
     int pulls = 0;
+    int report_calls = 0;
 
 private:
     class Chunks : public wire::Stream<wire::PatchChunk> {
