@@ -78,6 +78,15 @@ class ServiceLimits(Config):
     """How long Join waits for a learner to be created or restored."""
     unclaimed_seconds: float = Field(60.0, gt=0)
     """How long a new learner is kept if the client that asked for it is gone before the answer."""
+    checkpoint_seconds: float = Field(60.0, gt=0)
+    """How long the progress of a learner may be without a checkpoint, besides its `checkpoint_frequency` in steps. A
+    higher number writes less, and takes longer to catch up after a crash."""
+    sleep_seconds: float | None = Field(900.0, gt=0)
+    """A learner that has learned everything, and that nothing arrives for during this time, is saved and its process
+    ends; the next push or command starts it again. Its versions are served meanwhile. Null for never."""
+    expire_seconds: float | None = Field(None, gt=0)
+    """A learner that no client has used for this long is moved to `deleted` in the data directory, as `rl4sys learners
+    delete` does; 2592000 is 30 days. Null for never."""
     commit_seconds: float = Field(30.0, gt=0)
     """How long Push waits for the disk."""
     report_seconds: float = Field(5.0, ge=0)

@@ -13,6 +13,7 @@ LIVE_LIMITS = frozenset(
         *("inbox_bytes", "inbox_segments", "client_bytes", "max_epochs"),
         *("max_learners", "max_learners_per_token", "max_sessions", "max_sessions_per_token"),
         *("max_watchers_per_token", "max_act_rows", "parameters_bytes", "unclaimed_seconds"),
+        *("sleep_seconds", "expire_seconds"),
         *("join_seconds", "commit_seconds", "retry_ms", "client_rates", "token_rates", "report_seconds"),
     }
 )

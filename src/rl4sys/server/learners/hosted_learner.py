@@ -36,6 +36,7 @@ from rl4sys.server.workers.events import (
     Resolved,
     Saved,
     Sized,
+    Stopped,
 )
 from rl4sys.server.workers.fork_server import ForkServer
 from rl4sys.server.workers.learner_limits import LearnerCost
@@ -47,6 +48,8 @@ _log = logging.getLogger(__name__)
 
 _CHECK_SECONDS = 30.0
 """How long a command waits for a worker that is starting."""
+_WORTHWHILE_BYTES = 1 << 20
+"""A log of this size is worth waking a learner, in order to make room on the disk."""
 _ARCHIVE_SECONDS = 2.0
 """How long closing waits for the last version to be archived."""
 
@@ -64,6 +67,7 @@ class HostedLearner:
         budget: LearnerBudget,
     ) -> None:
         """Serve from the archive of versions at once; the worker starts in its turn."""
+        self.directory = directory
         self.setup = LearnerSetup.read(directory)
         self.orders = OperatorOrders(directory)
         self.lineage = Lineage.read(directory)
@@ -85,7 +89,7 @@ class HostedLearner:
         self.policy: PolicySpec | None = None
         self.exploit: PolicySpec | None = None
         self.form: SegmentFormat | None = None
-        self._directory, self._options, self._clock = directory, options, clock
+        self._options, self._clock = options, clock
         self._budget, self._fork_server = budget, fork_server
         self._notice = ChangeNotice()
         self._reached: int | None = None
@@ -94,6 +98,8 @@ class HostedLearner:
         """Records below this were stored before the worker was ready."""
         self._mismatch = ""
         self._is_unreachable = False
+        self._active_at = clock()
+        """When something last arrived, or the worker was needed."""
         self.inbox = Inbox(directory, options.limits, options.durability, self._nudge, clock, options.files)
         try:
             self.versions = self._open_versions()
@@ -170,11 +176,14 @@ class HostedLearner:
         return self._notice.wait_for(lambda: self.newest is not None or self._has_ended(), timeout)
 
     def wait_until_running(self, timeout: float) -> bool:
-        """Wait until its worker is ready, or for a failure; false if neither came in time."""
+        """Wake its worker, and wait until it is ready, or for a failure; false if neither came in time."""
 
         def is_over() -> bool:
-            return self.condition is Condition.RUNNING or self._has_ended() or self.worker.is_backing_off
+            is_running = self.condition is Condition.RUNNING and not self.worker.is_asleep
+            return is_running or self._has_ended() or self.worker.is_backing_off
 
+        self._active_at = self._clock()
+        self.worker.wake()
         return self._notice.wait_for(is_over, timeout)
 
     def _has_ended(self) -> bool:
@@ -260,6 +269,18 @@ class HostedLearner:
         worker = self.worker.worker
         if worker is not None:
             worker.make_room()
+        elif self.inbox.log_bytes >= _WORTHWHILE_BYTES:
+            # It is asked again once it runs.
+            self.worker.wake()
+
+    def sleep_if_idle(self, seconds: float) -> None:
+        """Let the worker end if there is nothing to do and nothing has arrived for so long. A push wakes it."""
+
+        def is_idle() -> bool:
+            is_done = not self.inbox.unfolded and self.refolded_version is None
+            return is_done and self._clock() - self._active_at >= seconds
+
+        self.worker.sleep(is_idle)
 
     def note_lineage(self, client: str, lineage: str, version: int | None) -> None:
         """A client acts with this version of this lineage; one that this learner does not continue is reported."""
@@ -279,7 +300,7 @@ class HostedLearner:
             self.new_lineage(others)
         else:
             lineage = self.lineage.accepting(others)
-            lineage.write(self._directory)
+            lineage.write(self.directory)
             self.lineage = lineage
         self.other_lineages.clear()
         self.announce()
@@ -290,7 +311,7 @@ class HostedLearner:
         lineage = self.lineage.successor(others or ())
         self.worker.suspend(Condition.STARTING)
         self.versions.close(_ARCHIVE_SECONDS)
-        lineage.write(self._directory)
+        lineage.write(self.directory)
         self.lineage, self._is_unreachable, self._mismatch, self._reached = lineage, False, "", None
         self.versions = self._open_versions()
         self.worker.restart()
@@ -309,11 +330,11 @@ class HostedLearner:
 
     def _open_versions(self) -> PublishedVersions:
         archive = VersionArchive(
-            self._directory / "versions", self.lineage.id, self._options.durability, self.inbox.files
+            self.directory / "versions", self.lineage.id, self._options.durability, self.inbox.files
         )
         if archive.other_lineage and not self.lineage.id:
             raise SetupDamaged(
-                f"{self._directory} has versions of lineage {archive.other_lineage}, but its lineage.json is missing. "
+                f"{self.directory} has versions of lineage {archive.other_lineage}, but its lineage.json is missing. "
                 f"Restore that from a backup, or move {archive.directory} away to start over."
             )
         if archive.description is not None:
@@ -329,12 +350,15 @@ class HostedLearner:
     def _new_worker(self, listen: Callable[[Event], None]) -> Worker:
         options = self._budget.worker_options(self.setup)
         if self._options.workers == "threads":
-            return ThreadWorker(self._directory, self.inbox.files, listen, options)
-        return ProcessWorker(self._directory, self._fork_server, listen, options)
+            return ThreadWorker(self.directory, self.inbox.files, listen, options)
+        return ProcessWorker(self.directory, self._fork_server, listen, options)
 
     def _nudge(self) -> None:
-        worker = self.worker.worker
-        if worker is not None:
+        """There are new records. If the worker is about to end without them, `Stopped` finds them."""
+        self._active_at = self._clock()
+        if self.worker.is_asleep:
+            self.worker.wake()
+        elif (worker := self.worker.worker) is not None:
             worker.nudge()
 
     def _receive(self, event: Event) -> None:
@@ -368,6 +392,8 @@ class HostedLearner:
                 failpoint("after log prune")
             case Refused():
                 self.is_over_limit = event.is_limit
+            case Stopped() if self.inbox.unfolded:
+                self.worker.wake()
 
     def _note_ready(self, ready: Ready) -> None:
         description = PolicyDescription(ready.policy, ready.exploit, ready.config, ready.noise_seed, self.lineage.id)
@@ -382,6 +408,7 @@ class HostedLearner:
         # The version first: how many more may come is derived from the records that are not folded yet.
         self._take_version(ready.version, ready.blob)
         self._note_position(ready.position)
+        self._active_at = self._clock()
         _log.info(
             "Learner %s is ready at version %d, record %d, on %s.",
             *(self.name, ready.version, ready.position, ready.device),
@@ -414,7 +441,7 @@ class HostedLearner:
         problem = (
             f"Version {self.versions.highest} was published, but checkpoints and log of '{self.name}' end at version "
             f"{reached}: a part of the log is lost. Version {self.version} is served, experience is stored, and "
-            f"nothing is learned. Restore a backup of {self._directory}, or continue from version {reached} with: "
+            f"nothing is learned. Restore a backup of {self.directory}, or continue from version {reached} with: "
             f"rl4sys learners accept {self.name}"
         )
         # In another thread, since this one reads the worker's events.
@@ -430,5 +457,5 @@ class HostedLearner:
         return (
             f"Clients act with versions that learner '{self.name}' (lineage {self.lineage.id or 'unknown'}, version "
             f"{self.version}) does not continue: {held}. They keep them, and record nothing. Restore a backup of "
-            f"{self._directory}, or let them follow this learner with: rl4sys learners accept {self.name}"
+            f"{self.directory}, or let them follow this learner with: rl4sys learners accept {self.name}"
         )

@@ -57,7 +57,8 @@ class LearnerBudget:
         }
         for name in _NAMES:
             limits[name] = min(limits[name], *self._left(name, setup), key=lambda limit: limit.most)
-        return WorkerOptions(self._plugins, limits, limits["memory_bytes"] if self._has_processes else None)
+        memory = limits["memory_bytes"] if self._has_processes else None
+        return WorkerOptions(self._plugins, limits, memory, self._limits.checkpoint_seconds)
 
     def require_room(self, owner: str, processes: Sequence[tuple[str, int | None]], starting: int) -> None:
         """Raise RESOURCE_EXHAUSTED if memory or file descriptors do not suffice for another learner.

@@ -236,6 +236,13 @@ class Learners:
             _log.info("Learner %s is removed: no client waited for it.", name, extra={"learner": name})
             self._remove(name)
 
+    def let_sleep(self) -> None:
+        """End the workers of learners that are idle; called every second."""
+        seconds = self._options.limits.sleep_seconds
+        if seconds is not None:
+            for learner in self.all():
+                learner.sleep_if_idle(seconds)
+
     def check_storage(self) -> None:
         """Look at the disk; called every second."""
         self.storage.check(self.all())

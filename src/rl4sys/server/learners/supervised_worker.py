@@ -52,6 +52,10 @@ class SupervisedWorker:
         """Counts workers: events of an earlier one are ignored."""
         self._has_slot = False
         self._may_run = True
+        self._sleepy_run = -1
+        """The worker that was asked to end because there is nothing to do."""
+        self._is_woken = False
+        """Whether there is something to do after all, once that one has ended."""
         self._timer: threading.Timer | None = None
 
     @property
@@ -115,6 +119,33 @@ class SupervisedWorker:
                 self._may_run, self.condition = True, Condition.STARTING
             self.start()
         self._announce()
+
+    @property
+    def is_asleep(self) -> bool:
+        """Whether it sleeps, or is about to, so that new work has to `wake` it."""
+        return self.condition is Condition.SLEEPING or self._sleepy_run == self._run
+
+    def sleep(self, is_idle: Callable[[], bool]) -> None:
+        """Let it save and end if it runs and `is_idle`, which is called with a lock held. Does not wait for its end."""
+        with self._lock:
+            worker = self._worker
+            is_running = self.condition is Condition.RUNNING and self._sleepy_run != self._run
+            if worker is None or not is_running or self.is_closing or not is_idle():
+                return
+            self._sleepy_run, self._is_woken = self._run, False
+        worker.stop()
+
+    def wake(self) -> None:
+        """Start it again if it sleeps or is about to. Does not wait for its start."""
+        with self._lock:
+            if self._sleepy_run == self._run:
+                self._is_woken = True
+                return
+            if self.condition is not Condition.SLEEPING or self.is_closing:
+                return
+            self.condition = Condition.STARTING
+        # In another thread: this one may be about to acknowledge a push.
+        threading.Thread(target=self.start, name=f"wakes {self._learner}", daemon=True).start()
 
     def begin_closing(self) -> None:
         """Ask the worker to save and exit; no other is started."""
@@ -190,8 +221,10 @@ class SupervisedWorker:
             case Failed():
                 self._note_failure(event)
             case Stopped():
-                self._note(run, Condition.STOPPED)
+                self._note_stop(run)
         self._free_slot()
+        if isinstance(event, Stopped) and self._is_woken:
+            self.wake()
         self._announce()
 
     def _note(self, run: int, condition: Condition, problem: str | None = None) -> None:
@@ -201,8 +234,23 @@ class SupervisedWorker:
                 self.condition = condition
                 self.problem = self.problem if problem is None else problem
 
+    def _note_stop(self, run: int) -> None:
+        """It ended as it was asked to: for good, or to sleep unless there is work again."""
+        with self._lock:
+            if run != self._run:
+                return
+            if self._sleepy_run != run or self.is_closing:
+                self.condition = Condition.STOPPED
+                return
+            old, self._worker, self._sleepy_run = self._worker, None, -1
+            self.condition = Condition.SLEEPING
+        _log.info("Learner %s sleeps.", self._learner, extra={"learner": self._learner})
+        if old is not None:
+            old.end(_END_SECONDS)
+
     def _note_failure(self, failure: Failed) -> None:
         with self._lock:
+            self._sleepy_run = -1
             if self.is_closing:
                 self.condition = Condition.STOPPED
                 return

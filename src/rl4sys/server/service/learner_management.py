@@ -144,6 +144,12 @@ class LearnerManagement:
         aside = self._learners.discard(learner, is_purged=is_purged)
         return f"The learner '{learner.name}' is deleted.{_where(aside)}"
 
+    def expire(self, learner: HostedLearner) -> str:
+        """Remove a learner that no client uses."""
+        self._end_sessions(learner, "expired, since it was not used")
+        aside = self._learners.discard(learner, is_purged=False)
+        return f"The learner '{learner.name}' expired.{_where(aside)}"
+
     def _end_sessions(self, learner: HostedLearner, why: str) -> None:
         learner.leave(f"The learner '{learner.name}' {why}. Join again, then repeat.")
         self._sessions.forget_learner(learner)

@@ -33,6 +33,8 @@ _log = logging.getLogger(__name__)
 _LONGEST_REASON = 1_024
 _LONGEST_SOURCE = 256
 _INSTALLED = (operations_pb2.INSTALLED_KIND_POLICY, operations_pb2.INSTALLED_KIND_STATE)
+_SERVER = Caller(role=Role.OPERATOR, name="server")
+"""Who removes learners that expire."""
 _USUAL_ENTRIES = 100
 _MOST_ENTRIES = 1_000
 
@@ -131,6 +133,13 @@ class OperationsService:
                 take = self._management.install if name == "install" else self._management.warm_start
                 command.message = take(learner, data, request.source[:_LONGEST_SOURCE])
             return self._reply(command)
+
+    def expire(self, learner: HostedLearner, unused_seconds: float) -> None:
+        """Remove a learner that was not used for as long as the config of the server allows."""
+        arguments = {"unused_seconds": round(unused_seconds)}
+        command = _Command(_SERVER, "expire", learner.name, "limits.expire_seconds", arguments=arguments)
+        with self._begin("Expire"), self._audited(command), self._managing:
+            command.message = self._management.expire(learner)
 
     def _reply(self, command: _Command) -> operations_pb2.ManageReply:
         learner = self._learners.find(command.learner)

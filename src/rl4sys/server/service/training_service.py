@@ -23,6 +23,7 @@ from rl4sys.server.service.act import PolicyRuntimes
 from rl4sys.server.service.alert_metrics import AlertMetrics
 from rl4sys.server.service.housekeeping import Housekeeping
 from rl4sys.server.service.join import agreed_protocol, exploit_for_client, find_learner, policy_for_client
+from rl4sys.server.service.learner_expiry import LearnerExpiry
 from rl4sys.server.service.operations_service import OperationsService
 from rl4sys.server.service.push import Push, repair
 from rl4sys.server.service.readiness import Readiness, readiness
@@ -49,6 +50,7 @@ class TrainingService:
         options: ServiceOptions | None = None,
         clock: Callable[[], float] = time.monotonic,
         warnings: ServerWarnings | None = None,
+        wall_clock: Callable[[], float] = time.time,
     ) -> None:
         """Resume every learner in `data`; None uses a temporary directory that is removed with the service."""
         self.options = options or ServiceOptions()
@@ -57,7 +59,7 @@ class TrainingService:
         self.options.offers.require_sound(self.options.workers, self.options.plugins)
         require_sound_alerts(self.options.alerts)
         self._clock = clock
-        self._learners = Learners(data, self.options, clock)
+        self._learners = Learners(data, self.options, clock, wall_clock)
         self._sessions = Sessions(self._limits.max_sessions, self._limits.max_sessions_per_token, clock)
         self._quotas = Quotas(self._limits, clock)
         self._runtimes = PolicyRuntimes(self._limits.max_act_rows)
@@ -66,8 +68,9 @@ class TrainingService:
         self._reporter = StatusReporter(
             self._learners, self._sessions, self.options.durability, clock, self.warnings, self._alerts
         )
-        self.operations = OperationsService(self._learners, self._sessions, self._unrestricted_call)
+        self.operations = OperationsService(self._learners, self._sessions, self._unrestricted_call, wall_clock)
         """The calls of operators."""
+        self._expiry = LearnerExpiry(self._learners, self._sessions, self.operations.expire, clock, wall_clock)
         self._lock = threading.Lock()
         self._watchers: Counter[str] = Counter()
         """By token."""
@@ -78,7 +81,8 @@ class TrainingService:
         """Calls that ended, by method and the name of the code; a Watch counts when it starts."""
         self._check_permissions()
         self._housekeeping = Housekeeping(
-            self._learners.tidy, self._learners.check_storage, self._check_permissions, self._alerts.look
+            *(self._learners.tidy, self._learners.check_storage, self._learners.let_sleep, self.remove_expired),
+            *(self._check_permissions, self._alerts.look),
         )
 
     def join(
@@ -207,6 +211,10 @@ class TrainingService:
         self._learners.use(self.options)
         self._alerts.use(self.options.alerts, limits)
         return changes
+
+    def remove_expired(self) -> None:
+        """Remove learners that no client has used for as long as the config says; called every second."""
+        self._expiry.check(self._limits.expire_seconds)
 
     def count(self, method: str, code: str) -> None:
         """Count a call that ended; the transport counts those that it refused itself."""

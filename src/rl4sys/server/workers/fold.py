@@ -20,6 +20,7 @@ from rl4sys.seeding import Seeds
 from rl4sys.server.learners.held_data import require_whole
 from rl4sys.server.learners.learner_commands import CommandKind, LearnerCommand, decode_record
 from rl4sys.server.learners.learner_setup import LearnerSetup, is_learner
+from rl4sys.server.workers.checkpoint_timer import CheckpointTimer
 from rl4sys.server.workers.curves import Curves
 from rl4sys.server.workers.events import Commanded, Event, LearnerProgress, Published, Ready, Saved
 from rl4sys.server.workers.folded_commands import (
@@ -174,6 +175,11 @@ class Fold:
         failpoint("after save")
         self._saved_at = self.position
         self._send(Saved(self.position, self._checkpoints.steps()[0]))
+
+    def save_if_due(self, timer: CheckpointTimer, now: float) -> None:
+        """Write a checkpoint if there has been none for long enough."""
+        if timer.is_due(now, has_unsaved=self.position > (self._saved_at or 0)):
+            self._save_if_possible()
 
     def make_room(self) -> None:
         """Save a checkpoint, and tell the host that only the newest one is needed, if its bytes are sound."""

@@ -85,6 +85,8 @@ class WorkerOptions:
     """Limits by the names of `LearnerLimits`; what is missing is not limited."""
     memory: Limit | None = None
     """What the process may allocate."""
+    checkpoint_seconds: float | None = None
+    """How long progress may be without a checkpoint; None for any time."""
 
     def to_json(self) -> dict[str, Any]:
         """Values for `from_json`, in another process."""
@@ -95,7 +97,8 @@ class WorkerOptions:
         """Read back what `to_json` wrote."""
         limits = {name: Limit(*limit) for name, limit in values["limits"].items()}
         memory = values["memory"]
-        return cls(tuple(values["plugins"]), limits, None if memory is None else Limit(*memory))
+        memory_limit = None if memory is None else Limit(*memory)
+        return cls(tuple(values["plugins"]), limits, memory_limit, values["checkpoint_seconds"])
 
 
 NO_OPTIONS = WorkerOptions()

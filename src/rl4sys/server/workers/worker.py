@@ -117,7 +117,8 @@ class ThreadWorker:
     def end(self, timeout: float) -> None:
         """Wait for the thread; one that is stuck in an update is left behind as a daemon."""
         self._control.stop()
-        self._thread.join(timeout)
+        if self._thread is not threading.current_thread():
+            self._thread.join(timeout)
 
 
 class ProcessWorker:

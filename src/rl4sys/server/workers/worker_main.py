@@ -33,6 +33,7 @@ from rl4sys.server.learners.learner_commands import LearnerCommand
 from rl4sys.server.learners.learner_setup import LearnerSetup
 from rl4sys.server.learners.operator_orders import OperatorOrders
 from rl4sys.server.logs import send_logs_to_host, working_for
+from rl4sys.server.workers.checkpoint_timer import CheckpointTimer
 from rl4sys.server.workers.events import Event, Failed, Held, Refused, Resolved, Sized, Stopped, write_event
 from rl4sys.server.workers.fold import Fold
 from rl4sys.server.workers.folded_commands import REFUSALS, check
@@ -140,10 +141,11 @@ def work(
     control: WorkerControl,
     send: Callable[[Event], None],
     options: WorkerOptions = NO_OPTIONS,
+    clock: Callable[[], float] = time.monotonic,
 ) -> None:
     """Fold until asked to stop. The last event says how it ended, whatever went wrong."""
     with working_for(directory.name):
-        _work(directory, files, control, send, options)
+        _work(directory, files, control, send, options, clock)
 
 
 def _work(
@@ -152,8 +154,10 @@ def _work(
     control: WorkerControl,
     send: Callable[[Event], None],
     options: WorkerOptions,
+    clock: Callable[[], float],
 ) -> None:
     position, is_new = 0, False
+    timer = CheckpointTimer(options.checkpoint_seconds)
     try:
         with _alone(directory / "worker.lock", control):
             reader = RecordReader(directory / "log", files=files)
@@ -168,18 +172,20 @@ def _work(
                 records = deque(reader.read(_BATCH_BYTES))
                 send(fold.ready())
                 is_new = False
-                sent_at, is_sent = time.monotonic(), True
+                sent_at, is_sent = clock(), True
                 while not control.is_stopping():
                     is_idle = not records or control.is_paused
                     while records and not (control.is_stopping() or control.is_paused):
                         record = records.popleft()
                         position, is_sent = record.number, False
                         fold.take(record)
+                        fold.save_if_due(timer, clock())
+                    fold.save_if_due(timer, clock())
                     if control.takes_room_request():
                         fold.make_room()
-                    if not is_sent and time.monotonic() - sent_at >= _PROGRESS_SECONDS:
+                    if not is_sent and clock() - sent_at >= _PROGRESS_SECONDS:
                         send(fold.progress())
-                        sent_at, is_sent = time.monotonic(), True
+                        sent_at, is_sent = clock(), True
                     if is_idle and control.wait(_IDLE_SECONDS if is_sent else _PROGRESS_SECONDS):
                         # Every nudge is answered, since the host sends no second one before that.
                         is_sent = False
