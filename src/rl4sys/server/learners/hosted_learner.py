@@ -21,6 +21,7 @@ from rl4sys.server.learners.learner_commands import LearnerCommand
 from rl4sys.server.learners.learner_setup import LearnerSetup, SetupDamaged
 from rl4sys.server.learners.lineage import Lineage, OtherLineages
 from rl4sys.server.learners.operator_orders import ClientOrder, OperatorOrders
+from rl4sys.server.learners.pacing import Pacing, fresh_batch
 from rl4sys.server.learners.published_versions import PublishedVersions
 from rl4sys.server.learners.supervised_worker import SupervisedWorker
 from rl4sys.server.learners.version_archive import PolicyDescription, VersionArchive
@@ -101,6 +102,7 @@ class HostedLearner:
         self._active_at = clock()
         """When something last arrived, or the worker was needed."""
         self.inbox = Inbox(directory, options.limits, options.durability, self._nudge, clock, options.files)
+        self._pacing = Pacing(self.inbox, clock)
         try:
             self.versions = self._open_versions()
         except BaseException:
@@ -155,6 +157,16 @@ class HostedLearner:
     def known_version(self) -> int:
         """The greatest version that a client can have, as far as is known: unfolded records may repeat old ones."""
         return max(self.versions.highest, 0) + self.inbox.unfolded
+
+    @property
+    def record_share(self) -> float:
+        """The share of episodes that its clients are asked to record, by its present load."""
+        progress = self.progress
+        is_following = progress is not None and progress.position >= self._refold_end
+        if not is_following or self.condition is not Condition.RUNNING:
+            # What was learned before and is folded again says nothing about its clients.
+            return self._pacing.value
+        return self._pacing.update(fresh_batch(self.config), self.version)
 
     @property
     def refolded_version(self) -> int | None:
@@ -382,6 +394,7 @@ class HostedLearner:
                 # Clients do not need it, and waking hundreds of watchers costs more than the push that caused it.
                 self.progress = event
                 self._note_position(event.position)
+                self._pacing.note_progress(event)
                 if event.position < self.inbox.stored.position and not self.orders.is_paused:
                     # A nudge for records that came meanwhile was held back while another was on its way.
                     self._nudge()
@@ -409,6 +422,9 @@ class HostedLearner:
         self._take_version(ready.version, ready.blob)
         self._note_position(ready.position)
         self._active_at = self._clock()
+        self._pacing.restart()
+        if ready.progress is not None:
+            self._pacing.note_progress(ready.progress)
         _log.info(
             "Learner %s is ready at version %d, record %d, on %s.",
             *(self.name, ready.version, ready.position, ready.device),

@@ -56,10 +56,20 @@ class Offered:
     waiting: list[Future[range]] = field(default_factory=list)
 
 
+class InboxLoad(NamedTuple):
+    """How much was stored since the inbox was opened, and how much of it waits."""
+
+    stored_steps: int
+    waiting_steps: int
+    filled: float
+    """The part of the inbox that is full."""
+
+
 class _Queued(NamedTuple):
     number: int
     client: str
     length: int
+    steps: int
 
 
 class Inbox:
@@ -86,6 +96,7 @@ class Inbox:
         self._reserved: Counter[str] = Counter()
         """Bytes by client that are being written to the log, or in it and not folded."""
         self._folded = 0
+        self._stored_steps = self._waiting_steps = 0
         self._failure = ""
         """Why the last segments could not be stored."""
         self._suspended = ""
@@ -199,6 +210,7 @@ class Inbox:
             while self._queue and self._queue[0].number < position:
                 queued = self._queue.popleft()
                 self._reserve(queued.client, -queued.length)
+                self._waiting_steps -= queued.steps
 
     def prune(self, before: int) -> None:
         """Remove old log files, after the identities of their segments are on the disk. Pushes continue meanwhile."""
@@ -231,6 +243,12 @@ class Inbox:
         """How many segments are stored and not folded, and their bytes."""
         with self._lock:
             return len(self._queue), sum(queued.length for queued in self._queue)
+
+    def load(self) -> InboxLoad:
+        """How much there is to learn; cheap enough for every push."""
+        with self._lock:
+            segments, length = len(self._queue) / self.limits.inbox_segments, self._reserved.total()
+            return InboxLoad(self._stored_steps, self._waiting_steps, max(segments, length / self.limits.inbox_bytes))
 
     @property
     def unfolded(self) -> int:
@@ -307,8 +325,10 @@ class Inbox:
     def _note(self, number: int, entry: StoredSegment) -> None:
         length = len(entry.segment)
         self.stored.note(number, entry.client, entry.epoch, entry.sequence, entry.steps, length)
+        self._stored_steps += entry.steps
         if number >= self._folded:
-            self._queue.append(_Queued(number, entry.client, length))
+            self._queue.append(_Queued(number, entry.client, length, entry.steps))
+            self._waiting_steps += entry.steps
         else:
             self._reserve(entry.client, -length)
 
@@ -365,7 +385,7 @@ class Inbox:
                             continue
                         length = len(entry.segment)
                         stored.note(record.number, entry.client, entry.epoch, entry.sequence, entry.steps, length)
-                        queue.append(_Queued(record.number, entry.client, length))
+                        queue.append(_Queued(record.number, entry.client, length, entry.steps))
             finally:
                 reader.close()
         except BaseException:
@@ -377,6 +397,8 @@ class Inbox:
             self.stored = stored
             self._queue = deque(queued for queued in queue if queued.number >= self._folded)
             self._reserved = Counter()
+            self._waiting_steps = sum(queued.steps for queued in self._queue)
+            self._stored_steps = max(self._stored_steps, self._waiting_steps)
             for queued in self._queue:
                 self._reserve(queued.client, queued.length)
 

@@ -55,6 +55,10 @@ class RecordShare:
         self._enough = 1.0
         """The share that was last measured to be as much as the learner can use."""
 
+    def restart(self) -> None:
+        """Keep the share, and begin the next measurement with the next load."""
+        self._begin, self._settled = None, 0
+
     def note(self, load: LearnerLoad, now: float) -> float:
         """Take the present load into account; returns the share."""
         if self._begin is None or load.folded < self._begin[0].folded:

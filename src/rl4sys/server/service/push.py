@@ -81,6 +81,7 @@ class Push:
             repeated_segments=repeated,
             retry_after_ms=limits.retry_ms if offered.full is not None else 0,
             version=self._session.learner.version,
+            record_share=self._session.learner.record_share,
         )
 
     def _require_stored(self) -> None:
@@ -151,7 +152,7 @@ def _validated(session: Session, pushed: training_pb2.PushedSegment, limits: Ser
             RefusalReason.UNKNOWN_VERSION,
             f"Segment {pushed.sequence} claims policy version {segment.policy_version}; the newest is {newest}.",
         )
-    bounds = bounds_of(learner.config)
+    bounds = bounds_of(learner.commands.settings or learner.config)
     if bounds is not None:
         bounds.require(segment.reward, int(pushed.sequence))
     return segment.steps

@@ -24,6 +24,7 @@ def take_report(session: Session, request: training_pb2.ReportRequest, now: floa
     return training_pb2.ReportReply(
         version=session.learner.version,
         control=session.learner.orders.message(),
+        record_share=session.learner.record_share,
         warning=activity.programs.warning(now),
     )
 

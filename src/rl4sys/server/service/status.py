@@ -173,6 +173,7 @@ class StatusReporter:
             control_reason=order.reason,
             obeying_clients=_obeying(learner, order, called),
             lineage=learner.lineage.id,
+            record_share=learner.record_share,
             refolded_version=learner.refolded_version,
             weights=learner.newest.blob.size if learner.newest is not None else 0,
             other_lineages=[

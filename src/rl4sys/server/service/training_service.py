@@ -127,6 +127,7 @@ class TrainingService:
                 limits=self._limits_message(),
                 control=learner.orders.message(),
                 report_seconds=self._limits.report_seconds,
+                record_share=learner.record_share,
             )
 
     def push(self, request: training_pb2.PushRequest, caller: Caller = ANYONE) -> training_pb2.PushReply:
