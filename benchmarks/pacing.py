@@ -1,9 +1,9 @@
 """How much of the experience that fast clients send is used by a PPO learner, with and without pacing.
 
-Run `python benchmarks/pacing.py`. A real server, and 1 or 8 client processes that share one policy and decide as fast as
-they can, without an environment: 8 observations, 4 actions, PPO with its default settings, all on this machine. Episodes
-have 20 steps, 200, or 20,000 (which are thinned by spans). "All" is a client that ignores the share of episodes that
-the server asks for, and records everything.
+Run `python benchmarks/pacing.py`. A real server, and 1 or 8 client processes that share one policy and decide as fast
+as they can, without an environment: 8 observations, 4 actions, PPO with its default settings, all on this machine.
+Episodes have 20 steps, 200, or 20,000 (which are thinned by spans). "All" is a client that ignores the share of
+episodes that the server asks for, and records everything.
 
 - used: the share of acknowledged steps that the learner used, of the whole run and of its second half;
 - updates: how many the learner made: pacing must not starve it;

@@ -19,6 +19,7 @@ class Simulation:
         self._rate, self._batch, self._update_seconds, self._lag = rate, batch, update_seconds, lag
         self.share = RecordShare()
         self.used = self.unused = 0
+        self._asked = 1.0
         self._now = self._recorded = self._busy = 0.0
         self._version = self._held = self._stored = 0
         self._seen = deque([(0.0, 0, 1.0)])
@@ -27,19 +28,24 @@ class Simulation:
 
     def run(self, seconds: float) -> float:
         """The fraction of the steps learned meanwhile that was not too old."""
-        used, unused, end = self.used, self.unused, self._now + seconds
+        used, unused = self.used, self.unused
+        self.run_until(self._now + seconds)
+        used, unused = self.used - used, self.unused - unused
+        return used / (used + unused)
+
+    def run_until(self, end: float) -> None:
         while self._now < end:
             self._now += _TICK
             self._act()
             self._learn()
             folded = self.used + self.unused
             waiting = len(self._queue) * _EPISODE / self._batch
-            self.share.note(LearnerLoad(self._stored, folded, self.unused, self._version, waiting), self._now)
-        used, unused = self.used - used, self.unused - unused
-        return used / (used + unused)
+            self._asked = self.share.note(
+                LearnerLoad(self._stored, folded, self.unused, self._version, waiting), self._now
+            )
 
     def _act(self) -> None:
-        self._seen.append((self._now + self._lag, self._version, self.share.value))
+        self._seen.append((self._now + self._lag, self._version, self._asked))
         while self._seen[0][0] < self._now:
             self._seen.popleft()
         _, version, share = self._seen[0]
@@ -106,12 +112,26 @@ def test_a_worker_that_folds_its_log_again_changes_nothing() -> None:
     assert share.value == 1.0
 
 
-def test_a_load_without_experience_changes_nothing() -> None:
+def test_the_share_grows_again_while_nothing_arrives() -> None:
     share = RecordShare()
-    share.value = 0.5
-    for second in range(100):
+    share.value = 0.01
+    for second in range(0, 100, 5):
         share.note(LearnerLoad(), float(second))
-    assert share.value == 0.5
+    assert share.value == 1.0
+
+
+def test_clients_of_a_learner_that_is_paused_record_next_to_nothing_when_enough_waits() -> None:
+    simulation = Simulation(20_000, 2_048, 0.3)
+    simulation._busy = 1e9
+    simulation.run_until(60.0)
+    assert len(simulation._queue) * _EPISODE < 3 * 2_048
+
+
+def test_a_learner_that_learns_again_after_a_pause_asks_for_everything_again() -> None:
+    simulation = Simulation(1_000, 2_048, 0.3)
+    simulation._busy = 60.0
+    simulation.run_until(150.0)
+    assert simulation.share.value == 1.0
 
 
 class _Everything(RecordShare):

@@ -26,7 +26,7 @@ class Pacing:
 
     @property
     def value(self) -> float:
-        """The present share."""
+        """The share that was found last, without regard to what waits at present."""
         return self._share.value
 
     def restart(self) -> None:

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-_SECONDS = 0.5
+_SECONDS, _MOST_SECONDS = 0.5, 10.0
 _VERSIONS = 3
-"""A measurement takes at least this long: the number of versions evens out that a learner works in batches."""
+"""A measurement takes this long: the number of versions evens out that a learner works in batches."""
 _USED = 0.97
 """The share may grow while at least this fraction of steps is used."""
-_MAX_WAITING = 2.0
+_MAX_WAITING, _MAX_WAITING_AT_FIRST = 2.0, 1.0
 """Batches that may wait: one arrives while the learner is busy with another, and clients lag behind."""
-_FEW_WAITING = 0.75
-_FAST_GROWTH, _SLOW_GROWTH = 1.2, 1.02
-_NEAR = 0.7
+_MUCH_WAITING = 0.75
+_WANTED_WAITING = 0.9
+"""What arrives during an update, in batches, is the part of the time that the learner works: it shall wait little."""
+_FAST_GROWTH, _SLOW_GROWTH = 1.5, 1.02
+_IDLE_GROWTH = 1.05
+"""While nothing arrives and nothing waits: clients may have left, become slow, or be in long episodes."""
+_LARGEST_GROWTH = 2.0
 _HEADROOM = 0.93
 """The share aims at this part of what the learner can use."""
 _LARGEST_CUT = 0.1
@@ -46,14 +50,16 @@ class RecordShare:
 
     def __init__(self) -> None:
         self.value = 1.0
-        """Above 0 and up to 1."""
+        """Above 0 and up to 1, without regard to what waits at present."""
         self._begin: tuple[LearnerLoad, float] | None = None
         """When the present measurement began."""
         self._settled = 0
         """Steps that were stored before the last change say nothing about the present share."""
         self._changed_at = float("-inf")
-        self._enough = 1.0
-        """The share that was last measured to be as much as the learner can use."""
+        self._first_version = 0
+        """The version when the first measurement began."""
+        self._peak = 0.0
+        """The most that waited during the present measurement."""
 
     def restart(self) -> None:
         """Keep the share, and begin the next measurement with the next load."""
@@ -61,33 +67,54 @@ class RecordShare:
 
     def note(self, load: LearnerLoad, now: float) -> float:
         """Take the present load into account; returns the share."""
+        self._peak = max(self._peak, load.waiting)
+        if self._begin is None:
+            self._first_version = load.version
         if self._begin is None or load.folded < self._begin[0].folded:
             # The first one, or that of a worker that folds its log again.
-            self._begin = (load, now)
-        elif load.folded < self._settled or now - self._changed_at < _GRACE_SECONDS:
-            self._begin = (load, now)
-        elif load.waiting > 2 * _MAX_WAITING:
+            self._measure_from(load, now)
+        elif now - self._changed_at < _GRACE_SECONDS:
+            self._measure_from(load, now)
+        elif load.folded < self._settled:
+            self._measure_from(load, now)
+        elif load.waiting > self._may_wait(load):
             # Not waiting for the end of a measurement: what comes now is too old already.
-            self._change(_MAX_WAITING / load.waiting, load, now)
+            self._cut(self._part_used(load), load, now)
         else:
             self._measure(*self._begin, load, now)
-        return self.value
+        # What waits comes first: meanwhile clients record next to nothing, and then the share again.
+        return _LEAST if load.waiting > self._may_wait(load) else self.value
+
+    def _may_wait(self, load: LearnerLoad) -> float:
+        """How much may wait at any moment: less while it is not known how fast the learner is."""
+        return _MAX_WAITING if load.version > self._first_version else _MAX_WAITING_AT_FIRST
+
+    def _part_used(self, load: LearnerLoad) -> float:
+        """The part of what arrived during the present measurement that was used meanwhile."""
+        begin = self._begin[0] if self._begin is not None else load
+        arrived, used = load.stored - begin.stored, (load.folded - begin.folded) - (load.unused - begin.unused)
+        return _HEADROOM * used / max(arrived, used) if arrived > 0 else 1.0
 
     def _measure(self, begin: LearnerLoad, since: float, load: LearnerLoad, now: float) -> None:
         folded, unused = load.folded - begin.folded, load.unused - begin.unused
-        is_busy = load.waiting > _FEW_WAITING or unused
-        if now - since < _SECONDS or (is_busy and load.version - begin.version < _VERSIONS):
+        is_busy = load.waiting > _MUCH_WAITING or unused
+        is_long = load.version - begin.version >= _VERSIONS or now - since >= _MOST_SECONDS
+        if now - since < _SECONDS or (is_busy and not is_long):
             return
-        arrived, used = load.stored - begin.stored, folded - unused
-        if load.waiting > _MAX_WAITING or used < _USED * folded:
-            self._change(_HEADROOM * used / max(arrived, used, 1), load, now)
-            self._enough = self.value
+        if folded - unused < _USED * folded:
+            self._cut(self._part_used(load), load, now)
+            return
+        if folded:
+            growth = min(_FAST_GROWTH, max(_SLOW_GROWTH, _WANTED_WAITING / max(self._peak, _LEAST)))
         else:
-            growth = _SLOW_GROWTH if is_busy or self.value > _NEAR * self._enough else _FAST_GROWTH
-            self.value = min(1.0, self.value * (growth if folded else 1.0))
-            self._begin = (load, now)
+            growth = 1.0 if load.waiting else min(_LARGEST_GROWTH, _IDLE_GROWTH ** ((now - since) / _SECONDS))
+        self.value = min(1.0, self.value * growth)
+        self._measure_from(load, now)
 
-    def _change(self, factor: float, load: LearnerLoad, now: float) -> None:
+    def _cut(self, factor: float, load: LearnerLoad, now: float) -> None:
         self.value = max(_LEAST, self.value * min(_HEADROOM, max(_LARGEST_CUT, factor)))
         self._settled, self._changed_at = load.stored, now
-        self._begin = (load, now)
+        self._measure_from(load, now)
+
+    def _measure_from(self, load: LearnerLoad, now: float) -> None:
+        self._begin, self._peak = (load, now), load.waiting

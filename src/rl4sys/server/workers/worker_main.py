@@ -180,6 +180,9 @@ def _work(
                         position, is_sent = record.number, False
                         fold.take(record)
                         fold.save_if_due(timer, clock())
+                        if clock() - sent_at >= _PROGRESS_SECONDS:
+                            # The host paces the clients by what waits, so it has to know that early.
+                            break
                     fold.save_if_due(timer, clock())
                     if control.takes_room_request():
                         fold.make_room()
