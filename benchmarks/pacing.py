@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import time
@@ -30,6 +31,8 @@ from serving import Serving, serving
 POLICY = "fast"
 EPISODES = (20, 200, 20_000)
 ROWS = 1_024
+NICENESS = 10
+"""Of the clients, which have machines of their own where they are used: the learner must not wait for the processor."""
 
 
 class Recording(GrpcTransport):
@@ -67,6 +70,7 @@ def act(address: str, name: str, steps: int, seconds: float, *, is_paced: bool) 
     transport = (GrpcTransport if is_paced else Recording)(settings)
     rows = np.random.default_rng(0).normal(size=(ROWS, 8)).astype(np.float32)
     best = rows[:, :4].argmax(1)
+    os.nice(NICENESS)
     with rl4sys.connect(settings, transport=transport) as agent:
         decisions, end = 0, time.monotonic() + seconds
         while time.monotonic() < end:

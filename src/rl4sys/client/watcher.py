@@ -13,7 +13,7 @@ from rl4sys.client.control_order import ControlOrder
 from rl4sys.client.governor import Governor
 from rl4sys.client.policy_cache import MakeInterface
 from rl4sys.client.retries import REFUSED_SECONDS, Backoff, Remedy, asked_pause, remedy
-from rl4sys.client.shared_session import OpenSession, SharedSession
+from rl4sys.client.shared_session import OpenSession, SharedSession, share_of
 from rl4sys.client.snapshot import Snapshot
 from rl4sys.policy import layout_of
 from rl4sys.weights import LayoutMismatch, PatchMismatch, apply_patch
@@ -161,6 +161,8 @@ class Watcher:
             if kept and not governor.keeps_version:
                 self._pull(opened, snapshot)
             return
+        if news.record_share:
+            governor.ask_share(share_of(news.record_share))
         if snapshot is None or news.version == snapshot.version or governor.keeps_version:
             return
         if opened.goes_back(news.version, snapshot):

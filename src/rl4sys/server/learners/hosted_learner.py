@@ -169,6 +169,11 @@ class HostedLearner:
         return self._pacing.update(fresh_batch(self.config), self.version)
 
     @property
+    def share_for_version(self) -> float:
+        """The same, when a version was just published: what it was learned from waits no longer."""
+        return self._pacing.after_batch(fresh_batch(self.config), self.version)
+
+    @property
     def refolded_version(self) -> int | None:
         """The version that the worker has reached while it folds its log again; None when it has caught up."""
         reached = self._reached

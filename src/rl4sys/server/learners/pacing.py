@@ -42,11 +42,20 @@ class Pacing:
 
     def update(self, batch_steps: int | None, version: int) -> float:
         """The share by the present load, for a learner with batches of fresh experience, or one that replays (None)."""
+        load = self._load(batch_steps, version)
+        with self._lock:
+            return self._share.note(load, self._clock())
+
+    def after_batch(self, batch_steps: int | None, version: int) -> float:
+        """The share when a batch was just learned from and still counts as waiting."""
+        load = self._load(batch_steps, version)
+        with self._lock:
+            return self._share.given(load._replace(waiting=load.waiting - 1.0))
+
+    def _load(self, batch_steps: int | None, version: int) -> LearnerLoad:
         load = self._inbox.load()
         waiting = _INBOX_PARTS * load.filled if batch_steps is None else load.waiting_steps / batch_steps
-        with self._lock:
-            now = LearnerLoad(load.stored_steps, self._folded, self._unused, version, waiting)
-            return self._share.note(now, self._clock())
+        return LearnerLoad(load.stored_steps, self._folded, self._unused, version, waiting)
 
 
 @lru_cache(maxsize=1_024)

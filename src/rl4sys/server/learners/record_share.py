@@ -24,7 +24,7 @@ _IDLE_GROWTH = 1.05
 _LARGEST_GROWTH = 2.0
 _HEADROOM = 0.93
 """The share aims at this part of what the learner can use."""
-_LARGEST_CUT = 0.1
+_LARGEST_CUT = 0.25
 _GRACE_SECONDS = 1.0
 """After a lower share: clients hear of it a little later, and some of what they recorded before is on its way."""
 _LEAST = 1e-4
@@ -82,7 +82,10 @@ class RecordShare:
             self._cut(self._part_used(load), load, now)
         else:
             self._measure(*self._begin, load, now)
-        # What waits comes first: meanwhile clients record next to nothing, and then the share again.
+        return self.given(load)
+
+    def given(self, load: LearnerLoad) -> float:
+        """The share by what is known. If too much waits, that comes first: clients record next to nothing meanwhile."""
         return _LEAST if load.waiting > self._may_wait(load) else self.value
 
     def _may_wait(self, load: LearnerLoad) -> float:
@@ -107,8 +110,8 @@ class RecordShare:
         if folded:
             growth = min(_FAST_GROWTH, max(_SLOW_GROWTH, _WANTED_WAITING / max(self._peak, _LEAST)))
         else:
-            growth = 1.0 if load.waiting else min(_LARGEST_GROWTH, _IDLE_GROWTH ** ((now - since) / _SECONDS))
-        self.value = min(1.0, self.value * growth)
+            growth = 1.0 if load.waiting else _IDLE_GROWTH
+        self.value = min(1.0, self.value * min(_LARGEST_GROWTH, growth ** ((now - since) / _SECONDS)))
         self._measure_from(load, now)
 
     def _cut(self, factor: float, load: LearnerLoad, now: float) -> None:

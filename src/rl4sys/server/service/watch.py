@@ -94,10 +94,10 @@ class VersionWatch:
         learner = self._session.learner
         if not self._max_patch_bytes:
             self._sent = learner.version
-            return training_pb2.NewVersion(version=self._sent)
+            return training_pb2.NewVersion(version=self._sent, record_share=learner.share_for_version)
         patch = learner.patch(self._have, None)
         self._sent = patch.target
-        news = training_pb2.NewVersion(version=patch.target)
+        news = training_pb2.NewVersion(version=patch.target, record_share=learner.share_for_version)
         if len(patch.payload) <= self._max_patch_bytes:
             news.patch.CopyFrom(next(encode_patch(patch, max(1, len(patch.payload)))))
             self._have = self._session.activity.version = patch.target

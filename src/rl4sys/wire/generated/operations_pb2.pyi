@@ -16,9 +16,11 @@ class InstalledKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     INSTALLED_KIND_UNSPECIFIED: _ClassVar[InstalledKind]
     INSTALLED_KIND_POLICY: _ClassVar[InstalledKind]
     INSTALLED_KIND_STATE: _ClassVar[InstalledKind]
+    INSTALLED_KIND_EXPERIENCE: _ClassVar[InstalledKind]
 INSTALLED_KIND_UNSPECIFIED: InstalledKind
 INSTALLED_KIND_POLICY: InstalledKind
 INSTALLED_KIND_STATE: InstalledKind
+INSTALLED_KIND_EXPERIENCE: InstalledKind
 
 class ControlRequest(_message.Message):
     __slots__ = ("learner", "mode", "reason", "operator_name")
@@ -159,6 +161,24 @@ class FileChunk(_message.Message):
     data: bytes
     sha256: bytes
     def __init__(self, data: _Optional[bytes] = ..., sha256: _Optional[bytes] = ...) -> None: ...
+
+class RecordedExperience(_message.Message):
+    __slots__ = ("segments",)
+    SEGMENTS_FIELD_NUMBER: _ClassVar[int]
+    segments: _containers.RepeatedCompositeFieldContainer[RecordedSegment]
+    def __init__(self, segments: _Optional[_Iterable[_Union[RecordedSegment, _Mapping]]] = ...) -> None: ...
+
+class RecordedSegment(_message.Message):
+    __slots__ = ("origin", "epoch", "sequence", "segment")
+    ORIGIN_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    SEGMENT_FIELD_NUMBER: _ClassVar[int]
+    origin: str
+    epoch: int
+    sequence: int
+    segment: bytes
+    def __init__(self, origin: _Optional[str] = ..., epoch: _Optional[int] = ..., sequence: _Optional[int] = ..., segment: _Optional[bytes] = ...) -> None: ...
 
 class InstallRequest(_message.Message):
     __slots__ = ("learner", "reason", "operator_name", "kind", "source", "sha256", "data")

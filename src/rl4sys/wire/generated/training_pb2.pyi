@@ -270,14 +270,16 @@ class WatchRequest(_message.Message):
     def __init__(self, session: _Optional[str] = ..., have: _Optional[int] = ..., max_patch_bytes: _Optional[int] = ..., control: bool = ...) -> None: ...
 
 class NewVersion(_message.Message):
-    __slots__ = ("version", "patch", "control")
+    __slots__ = ("version", "patch", "control", "record_share")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     PATCH_FIELD_NUMBER: _ClassVar[int]
     CONTROL_FIELD_NUMBER: _ClassVar[int]
+    RECORD_SHARE_FIELD_NUMBER: _ClassVar[int]
     version: int
     patch: _weights_pb2.PatchChunk
     control: Control
-    def __init__(self, version: _Optional[int] = ..., patch: _Optional[_Union[_weights_pb2.PatchChunk, _Mapping]] = ..., control: _Optional[_Union[Control, _Mapping]] = ...) -> None: ...
+    record_share: float
+    def __init__(self, version: _Optional[int] = ..., patch: _Optional[_Union[_weights_pb2.PatchChunk, _Mapping]] = ..., control: _Optional[_Union[Control, _Mapping]] = ..., record_share: _Optional[float] = ...) -> None: ...
 
 class ReportRequest(_message.Message):
     __slots__ = ("session", "epoch", "report")
