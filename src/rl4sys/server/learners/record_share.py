@@ -73,9 +73,7 @@ class RecordShare:
         if self._begin is None or load.folded < self._begin[0].folded:
             # The first one, or that of a worker that folds its log again.
             self._measure_from(load, now)
-        elif now - self._changed_at < _GRACE_SECONDS:
-            self._measure_from(load, now)
-        elif load.folded < self._settled:
+        elif now - self._changed_at < _GRACE_SECONDS or load.folded < self._settled:
             self._measure_from(load, now)
         elif load.waiting > self._may_wait(load):
             # Not waiting for the end of a measurement: what comes now is too old already.
