@@ -159,6 +159,11 @@ class HostedLearner:
         return max(self.versions.highest, 0) + self.inbox.unfolded
 
     @property
+    def replays(self) -> bool:
+        """Whether decisions of a fallback, or of another policy, are of use to it, as far as is known."""
+        return bool(self.config) and fresh_batch(self.config) is None
+
+    @property
     def record_share(self) -> float:
         """The share of episodes that its clients are asked to record, by its present load."""
         progress = self.progress

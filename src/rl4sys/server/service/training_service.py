@@ -128,6 +128,7 @@ class TrainingService:
                 control=learner.orders.message(),
                 report_seconds=self._limits.report_seconds,
                 record_share=learner.record_share,
+                accepts_fallback=learner.replays,
             )
 
     def push(self, request: training_pb2.PushRequest, caller: Caller = ANYONE) -> training_pb2.PushReply:

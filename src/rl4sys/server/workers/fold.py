@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rl4sys.checkpoints import Checkpoints, NoCheckpoint, ReplayRows
 from rl4sys.engine.earlier_states import is_earlier
-from rl4sys.experience import Ending, Segment, StreamKey
+from rl4sys.experience import DecidedBy, Ending, Segment, StreamKey
 from rl4sys.failpoints import failpoint
 from rl4sys.learning import choose_device
 from rl4sys.records import Record
@@ -122,7 +122,10 @@ class Fold:
             self._unknown_version += segment.steps
         elif self._is_frozen:
             self._unused["frozen"] += segment.steps
-            self._episodes.note(segment)
+            self._note_episode(segment)
+        elif segment.decided_by is DecidedBy.FALLBACK and self._replay() is None:
+            # Gradients of a policy need decisions of that policy.
+            self._unused["fallback"] += segment.steps
         else:
             self._learn(segment)
         self.position = record.number + 1
@@ -233,10 +236,15 @@ class Fold:
         failpoint("before learn")
         metrics = self.learner.learn([segment])
         failpoint("after learn")
-        self._episodes.note(segment)
+        self._note_episode(segment)
         if metrics:
             self._metrics = {name: float(value) for name, value in metrics.items() if math.isfinite(value)}
         self._send_newer_than(version)
+
+    def _note_episode(self, segment: Segment) -> None:
+        """Add a segment to the returns of the policy, unless something else decided."""
+        if segment.decided_by is DecidedBy.POLICY:
+            self._episodes.note(segment)
 
     def _send_newer_than(self, version: int) -> None:
         newest = self.learner.store.newest
