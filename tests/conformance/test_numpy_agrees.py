@@ -47,6 +47,25 @@ def test_a_decision_does_not_depend_on_the_rows_beside_it(name: str) -> None:
     assert_agrees(decide(HEADS[name], slice(60, 67)), HEADS[name], slice(60, 67))
 
 
+@pytest.mark.parametrize("count", [2, 7, 64])
+@pytest.mark.parametrize("name", [*HEADS, *OPS])
+def test_many_rows_at_once_have_the_bits_of_single_rows(name: str, count: int) -> None:
+    case = (HEADS | OPS)[name]
+    policy = NumpyPolicy(case.spec, case.arrays["weights"])
+    count = min(count, len(case.arrays["noise"]))
+    observation, carry = ({n: a[:count] for n, a in case.group(g).items()} for g in ("observation", "carry"))
+    noise = case.arrays["noise"][:count]
+    together, finite = policy.act_on_rows(observation, noise, carry or None)
+    assert finite.all()
+    for row in range(count):
+        held = {n: a[row : row + 1] for n, a in carry.items()}
+        alone = policy.act_on_row(observation, row, noise[row : row + 1], held or None)
+        pairs = [(together.action, alone.action)]
+        pairs += [(together.extras[n], a) for n, a in alone.extras.items()]
+        pairs += [(together.carry[n], a) for n, a in alone.carry.items()]
+        assert all(one[row].tobytes() == other[0].tobytes() for one, other in pairs)
+
+
 @pytest.mark.parametrize("answer", NOISE["philox"])
 def test_philox_gives_its_published_answers(answer: dict[str, list[int]]) -> None:
     words = philox(np.array(answer["counter"], np.uint64), np.array(answer["key"], np.uint64))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
+from functools import reduce
 
 import numpy as np
 
@@ -12,8 +13,12 @@ from rl4sys.experience import Array, Arrays
 from rl4sys.policy.policy_spec import BoxAction, DiscreteAction, MixedAction, MultiDiscreteAction, PolicySpec
 from rl4sys.policy.vector_heads import Decide, compile_vector_head, deterministic, gaussian, vector_noise_size
 
+_exp, _log = math.exp, math.log
 _FEW = 32
 """Up to this many choices, plain Python decides for one row faster than numpy does."""
+
+Choose = Callable[[Array, Array | None], Decide]
+"""Compiles one choice for scores [N, choices] and a mask of the same shape."""
 
 
 class NoAllowedAction(ValueError):
@@ -42,16 +47,19 @@ def head_outputs(spec: PolicySpec, rows: int) -> dict[str, Array]:
     return {name: np.zeros((rows, *shapes[name]), np.float32) for name in spec.head.outputs}
 
 
-def compile_head(spec: PolicySpec, registers: Mapping[str, Array], tensors: Arrays) -> Decide:
-    """The function that turns noise into decisions over these registers."""
+def compile_head(
+    spec: PolicySpec, registers: Mapping[str, Array], tensors: Arrays, categorical: Choose | None = None
+) -> Decide:
+    """The function that turns noise into decisions over these registers. `categorical`: another way to sample."""
+    sample = categorical or _categorical
     head, action = spec.head, spec.action
     inputs = [registers[name] for name in head.inputs]
     mask = _mask(spec, registers)
     match head.kind, action:
         case "categorical", DiscreteAction():
-            return _categorical(inputs[0], mask)
+            return sample(inputs[0], mask)
         case "categorical", MultiDiscreteAction(sizes=sizes):
-            return _several(_split(inputs[0], sizes), _split(mask, sizes), _categorical)
+            return _several(_split(inputs[0], sizes), _split(mask, sizes), sample)
         case "epsilon_greedy", DiscreteAction():
             return _epsilon_greedy(inputs[0], mask, tensors[head.tensors[0]])
         case "deterministic", DiscreteAction():
@@ -59,9 +67,9 @@ def compile_head(spec: PolicySpec, registers: Mapping[str, Array], tensors: Arra
         case "deterministic", MultiDiscreteAction(sizes=sizes):
             return _several(_split(inputs[0], sizes), _split(mask, sizes), _greedy)
         case "mixed", MixedAction() as mixed:
-            return _mixed(inputs[0], mask, mixed, tensors[head.tensors[0]])
+            return _mixed(inputs[0], mask, mixed, tensors[head.tensors[0]], sample)
         case "deterministic", MixedAction() as mixed:
-            return _mixed(inputs[0], mask, mixed, None)
+            return _mixed(inputs[0], mask, mixed, None, _greedy)
         case _, BoxAction() as box:
             decide = compile_vector_head(head, box, registers, tensors)
             if decide is not None:
@@ -138,7 +146,6 @@ def _categorical(logits: Array, mask: Array | None) -> Decide:
 def _categorical_for_one(logits: Array, mask: Array | None) -> Decide:
     """The same for a single row, which is faster in plain Python."""
     row, allowed = logits[0], None if mask is None else mask[0]
-    exp, log = math.exp, math.log
     chosen, noted = np.zeros(1, np.int64), np.zeros(1, np.float32)
     notes: Arrays = {"log_prob": noted}
 
@@ -148,16 +155,36 @@ def _categorical_for_one(logits: Array, mask: Array | None) -> Decide:
             if not allowed.any():
                 raise _nothing_allowed()
             scores = [score if ok else -math.inf for score, ok in zip(scores, allowed.tolist(), strict=True)]
-        peak = max(scores)
-        total, cumulative = 0.0, []
-        for score in scores:
-            total += exp(score - peak)
-            cumulative.append(total)
-        # Weights or observations that overflow give NaN, which compares as false: the first choice, as in a batch.
-        action = bisect_right(cumulative, total * noise.item()) if total == total else 0
-        chosen[0] = action
-        noted[0] = scores[action] - peak - log(total)
+        chosen[0], noted[0] = _sample(scores, noise.item())
         return chosen, notes
+
+    return decide
+
+
+def _sample(scores: list[float], uniform: float) -> tuple[int, float]:
+    """A choice and its log-probability."""
+    peak = max(scores)
+    total, cumulative = 0.0, []
+    for score in scores:
+        total += _exp(score - peak)
+        cumulative.append(total)
+    # Weights or observations that overflow give NaN, which compares as false: the first choice, as in a batch.
+    action = bisect_right(cumulative, total * uniform) if total == total else 0
+    return action, scores[action] - peak - _log(total)
+
+
+def categorical_by_row(logits: Array, mask: Array | None) -> Decide:
+    """The choices of `act_on_row` for many rows: numpy rounds exp and log differently from plain Python."""
+    count, choices = logits.shape
+    if choices > _FEW:
+        return _categorical(logits, mask)
+    masked = np.empty_like(logits)
+
+    def decide(noise: Array) -> tuple[Array, Arrays]:
+        scores = _allowed(logits, mask, masked).tolist()
+        sampled = list(map(_sample, scores, noise[:, 0].tolist()))
+        action = np.fromiter((action for action, _ in sampled), np.int64, count)
+        return action, {"log_prob": np.fromiter((noted for _, noted in sampled), np.float32, count)}
 
     return decide
 
@@ -188,7 +215,7 @@ def _epsilon_greedy(scores: Array, mask: Array | None, epsilon: Array) -> Decide
     return decide
 
 
-def _several(scores: list[Array], masks: list[Array], one: Callable[[Array, Array | None], Decide]) -> Decide:
+def _several(scores: list[Array], masks: list[Array], one: Choose) -> Decide:
     """Independent choices side by side; their log-probabilities add up."""
     decide_each = [one(part, masks[index] if masks else None) for index, part in enumerate(scores)]
 
@@ -196,17 +223,16 @@ def _several(scores: list[Array], masks: list[Array], one: Callable[[Array, Arra
         decisions = [decide_one(noise[:, index : index + 1]) for index, decide_one in enumerate(decide_each)]
         action = np.stack([action for action, _ in decisions], axis=1)
         notes = [note["log_prob"] for _, note in decisions if note]
-        return action, {"log_prob": np.add.reduce(notes)} if notes else {}
+        # In this order for any number of rows: `np.add.reduce` has another one for a single row.
+        return action, {"log_prob": reduce(np.add, notes)} if notes else {}
 
     return decide
 
 
-def _mixed(output: Array, mask: Array | None, action: MixedAction, log_std: Array | None) -> Decide:
+def _mixed(output: Array, mask: Array | None, action: MixedAction, log_std: Array | None, choose_one: Choose) -> Decide:
     """Choices and a vector side by side; without log_std the best ones. Log-probabilities add up."""
     sizes, choices, parts = action.sizes, action.choices, len(action.sizes)
-    choose = _several(
-        _split(output[:, :choices], sizes), _split(mask, sizes), _greedy if log_std is None else _categorical
-    )
+    choose = _several(_split(output[:, :choices], sizes), _split(mask, sizes), choose_one)
     vector = deterministic(output[:, choices:]) if log_std is None else gaussian(output[:, choices:], log_std)
 
     def decide(noise: Array) -> tuple[Array, Arrays]:

@@ -73,15 +73,15 @@ class KeyedNoise:
 class StreamNoise:
     """The noise of one stream, the same numbers as from `KeyedNoise`, for very many streams that live briefly.
 
-    It begins with one step and draws more ahead as long as steps follow each other.
+    It begins with one step, of which it keeps nothing, and draws more ahead as long as steps follow each other.
     """
 
-    __slots__ = ("_ahead", "_block", "_first", "_key", "_size")
+    __slots__ = ("_ahead", "_block", "_drawn", "_first", "_key", "_size")
 
     def __init__(self, seed: int, stream: StreamKey, size: int = 0) -> None:
         self._key = stream_key(seed, stream)
         self._size = size
-        self._first = self._ahead = 0
+        self._first = self._ahead = self._drawn = 0
         self._block: Array = _NOTHING
 
     def resize(self, size: int) -> None:
@@ -94,8 +94,7 @@ class StreamNoise:
         """The noise [1, size] of one step, read-only. Steps may be read in any order, repeatedly."""
         index = step - self._first
         if not 0 <= index < self._ahead:
-            self._draw(step, min(_AHEAD, 2 * self._ahead) if index == self._ahead > 0 else 1)
-            index = 0
+            return self._draw(step, min(_AHEAD, 2 * self._drawn) if index == self._ahead and self._drawn else 1)
         return self._block[index]  # type: ignore[no-any-return]  # indexing an array of known rank
 
     def trim(self) -> None:
@@ -104,9 +103,17 @@ class StreamNoise:
             self._forget()
 
     def _forget(self) -> None:
-        self._ahead, self._block = 0, _NOTHING
+        self._ahead = self._drawn = 0
+        self._block = _NOTHING
 
-    def _draw(self, first: int, steps: int) -> None:
+    def _draw(self, first: int, steps: int) -> Array:
+        """Draw the noise of so many steps; returns that of the first one."""
+        self._drawn = steps
+        if steps == 1:
+            row = np.array([_uniform(self._key, first, self._size)], np.float32)
+            row.flags.writeable = False
+            self._first, self._ahead, self._block = first + 1, 0, _NOTHING
+            return row
         if steps < _FEW:
             rows = [_uniform(self._key, step, self._size) for step in range(first, first + steps)]
             block = np.array(rows, np.float32).reshape(steps, 1, self._size)
@@ -115,6 +122,7 @@ class StreamNoise:
             block = _draw(keys, first, steps, 1, self._size)
         block.flags.writeable = False
         self._first, self._ahead, self._block = first, steps, block
+        return block[0]  # type: ignore[no-any-return]  # indexing an array of known rank
 
 
 def _draw(keys: Array, first: int, ahead: int, lanes: int, size: int) -> Array:

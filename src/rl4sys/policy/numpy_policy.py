@@ -8,9 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from rl4sys.experience import Array, Arrays, ArraySpec
-from rl4sys.policy.heads import compile_head, head_outputs, noise_size
+from rl4sys.policy.heads import categorical_by_row, compile_head, head_outputs, noise_size
 from rl4sys.policy.ops import COMPILERS, Thunk, buffer
 from rl4sys.policy.policy_spec import BoxAction, PolicySpec, Program
+from rl4sys.policy.row_ops import compile_for_rows
 from rl4sys.policy.vector_heads import Decide, compile_chance
 from rl4sys.weights import Layout
 
@@ -55,6 +56,7 @@ class NumpyPolicy:
         self._weights = np.zeros(layout.size, np.float32)
         self._tensors = layout.views(self._weights)
         self._plans: dict[tuple[int, ...], _Plan] = {}
+        self._row_plans: dict[int, _Plan] = {}
         self._single: _Plan | None = None
         self.is_finite = _finite_check(self)
         """Whether a decision for one row is free of NaN and infinity; valid until the next decision."""
@@ -89,6 +91,25 @@ class NumpyPolicy:
             plan = self._single = self._compile((1, self.noise_size))
         return plan.run_row(columns, row, noise, carry)
 
+    def act_on_rows(self, observation: Arrays, noise: Array, carry: Arrays | None = None) -> tuple[Decision, Array]:
+        """Choose an action for every row of [N, …], with the same bits as `act_on_row` for each of them.
+
+        The decision has N rows or more, of which the first N count. Also returns which of these are finite.
+        """
+        count = len(noise)
+        rows = 1 << (count - 1).bit_length()
+        plan = self._row_plans.get(rows)
+        if plan is None:
+            if self._single is None:
+                self._single = self._compile((1, self.noise_size))
+            plan = self._row_plans[rows] = _Plan(self.spec, self._tensors, rows, self._single.registers)
+        if rows > count:
+            # Few sizes are compiled: the last row fills the others.
+            observation, noise = {n: _filled(array, rows) for n, array in observation.items()}, _filled(noise, rows)
+            carry = None if carry is None else {name: _filled(array, rows) for name, array in carry.items()}
+        decision = plan.run(observation, noise, carry)
+        return decision, _finite_rows(self.spec, decision, plan.scores)[:count]
+
     def scores(self, rows: int) -> list[Array]:
         """The registers that the head read for the last decision of so many rows."""
         plan = self._single if rows == 1 else self._plans.get((rows, self.noise_size))
@@ -110,7 +131,10 @@ class NumpyPolicy:
 class _Plan:
     """The program compiled for one number of rows: buffers allocated once, calls in order."""
 
-    def __init__(self, spec: PolicySpec, tensors: Mapping[str, Array], rows: int) -> None:
+    def __init__(
+        self, spec: PolicySpec, tensors: Mapping[str, Array], rows: int, single: Mapping[str, Array] | None = None
+    ) -> None:
+        """`single`: the registers of the program for one row, if every row is to have the same bits as there."""
         program = spec.program
         inputs = {array.name: _input(array, rows) for array in program.inputs}
         memory = {m.name: np.zeros((rows, *m.shape), np.float32) for m in program.carry}
@@ -120,14 +144,19 @@ class _Plan:
         self._calls: list[Thunk] = []
         for op in program.ops:
             arrays = [registers[name] for name in op.inputs]
-            compiled = COMPILERS[op.kind](op, arrays, [tensors[name] for name in op.tensors])
+            weights = [tensors[name] for name in op.tensors]
+            if single is None:
+                compiled = COMPILERS[op.kind](op, arrays, weights)
+            else:
+                compiled = compile_for_rows(op, arrays, weights, [single[name] for name in op.inputs])
             registers |= zip(op.outputs, compiled.outputs, strict=True)
             self._calls += compiled.calls
         registers |= head_outputs(spec, rows)
+        self.registers = registers
         self.scores = [registers[name] for name in spec.head.inputs]
         self._next = {memory.name: registers[memory.next] for memory in program.carry}
         self._fill_noise = compile_chance(spec.head, registers)
-        self._decide: Decide = compile_head(spec, registers, tensors)
+        self._decide: Decide = compile_head(spec, registers, tensors, None if single is None else categorical_by_row)
         # Reading the shape of an array in every decision would be slow.
         self._inputs = [(name, buffer, buffer.shape) for name, buffer in inputs.items()]
         self._memory = [(name, buffer, buffer.shape) for name, buffer in memory.items()]
@@ -171,6 +200,25 @@ def _finite_check(policy: NumpyPolicy) -> Callable[[Decision], bool]:
         # The log-probability is NaN if any logit is NaN or infinite.
         return lambda decision: (value := decision.extras["log_prob"].item()) - value == 0.0
     return lambda decision: all(_all_finite(scores) for scores in policy.scores(1))
+
+
+def _finite_rows(spec: PolicySpec, decision: Decision, scores: list[Array]) -> Array:
+    """Which rows of a decision are free of NaN and infinity."""
+    if isinstance(spec.action, BoxAction):
+        scores = [decision.action]
+    elif spec.head.kind == "categorical":
+        scores = [decision.extras["log_prob"][:, None]]
+    finite = np.ones(len(decision.action), np.bool_)
+    for score in scores:
+        finite &= np.isfinite(score).all(axis=1)
+    return finite
+
+
+def _filled(array: Array, rows: int) -> Array:
+    """So many rows, of which the last ones repeat the last row."""
+    filled = np.empty((rows, *array.shape[1:]), array.dtype)
+    filled[: len(array)], filled[len(array) :] = array, array[-1]
+    return filled
 
 
 def _all_finite(array: Array) -> bool:

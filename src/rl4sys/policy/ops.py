@@ -26,11 +26,12 @@ class Compiled:
     calls: tuple[Thunk, ...]
 
 
+Product = Callable[[Array, Array], Array]
 Compiler = Callable[[Op, list[Array], list[Array]], Compiled]
 
 
 def buffer(shape: tuple[int, ...]) -> Array:
-    """An uninitialised float32 array. A single row is followed by a one in memory: see `_with_bias`."""
+    """An uninitialised float32 array. A single row is followed by a one in memory: see `with_bias`."""
     if len(shape) == 2 and shape[0] == 1:
         # Empty, not ones: the system does not allocate pages that are never written, however many a policy declares.
         row = np.empty(shape[1] + 1, np.float32)
@@ -49,7 +50,7 @@ def _linear(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
         multiply = partial(x.dot, weight, out)
         return Compiled((out,), (multiply, *(partial(np.add, out, bias[None], out) for bias in tensors[1:])))
     # A single observation: as vectors, and by the method, which skips the dispatch of np.dot, a third of its time.
-    extended = _with_bias(x, *tensors) if len(tensors) > 1 else None
+    extended = with_bias(x, *tensors) if len(tensors) > 1 else None
     if extended is not None:
         row, matrix = extended
         return Compiled((out,), (partial(row.dot, matrix, out[0]),))
@@ -57,7 +58,7 @@ def _linear(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
     return Compiled((out,), (multiply, *(partial(np.add, out[0], bias, out[0]) for bias in tensors[1:])))
 
 
-def _with_bias(x: Array, weight: Array, bias: Array) -> tuple[Array, Array] | None:
+def with_bias(x: Array, weight: Array, bias: Array) -> tuple[Array, Array] | None:
     """(x, 1) and the bias as one more row of the weights, so that one product does both; None if they are not adjacent.
 
     They are where the row came from `buffer` and the bias follows the weights, as in a policy's flat weights.
@@ -157,7 +158,9 @@ def _rms_norm(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
     return Compiled((out,), (run,))
 
 
-def _conv2d(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
+def conv2d(
+    op: Op, inputs: list[Array], tensors: list[Array], multiply: Callable[[Array, Array, Array], object] = np.dot
+) -> Compiled:
     """Cross-correlation over [N, C, H, W], as one matrix product over unfolded windows."""
     (x,), (kernel, bias) = inputs, tensors
     stride, padding = int(_number(op, "stride")), int(_number(op, "padding"))
@@ -177,7 +180,7 @@ def _conv2d(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
     def run() -> None:
         np.copyto(inner, x)
         np.copyto(unfolded.reshape(windows.shape), windows)
-        np.dot(unfolded, flat_kernel, product)
+        multiply(unfolded, flat_kernel, product)
         np.add(product, bias, product)
         np.copyto(out, product.reshape(count, rows, columns, filters).transpose(0, 3, 1, 2))
 
@@ -214,15 +217,15 @@ def _scale(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
     return Compiled((out,), (multiply, partial(np.add, out, offset, out)) if offset else (multiply,))
 
 
-def _gru(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
+def gru(op: Op, inputs: list[Array], tensors: list[Array], product: Product = np.dot) -> Compiled:
     """One step; gates in the order reset, update, new."""
     (x, hidden), (input_weight, hidden_weight, input_bias, hidden_bias) = inputs, tensors
     size = hidden.shape[1]
     out, gates = np.empty(hidden.shape, np.float32), np.empty((len(x), 2 * size), np.float32)
 
     def run() -> None:
-        from_input = np.dot(x, input_weight) + input_bias
-        from_hidden = np.dot(hidden, hidden_weight) + hidden_bias
+        from_input = product(x, input_weight) + input_bias
+        from_hidden = product(hidden, hidden_weight) + hidden_bias
         sigmoid(from_input[:, : 2 * size] + from_hidden[:, : 2 * size], gates)
         reset, update = gates[:, :size], gates[:, size:]
         new = np.tanh(from_input[:, 2 * size :] + reset * from_hidden[:, 2 * size :])
@@ -231,7 +234,7 @@ def _gru(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
     return Compiled((out,), (run,))
 
 
-def _lstm(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
+def lstm(op: Op, inputs: list[Array], tensors: list[Array], product: Product = np.dot) -> Compiled:
     """One step; gates in the order input, forget, cell, output."""
     (x, hidden, cell), (input_weight, hidden_weight, input_bias, hidden_bias) = inputs, tensors
     size = hidden.shape[1]
@@ -239,7 +242,7 @@ def _lstm(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
     gate = np.empty((3, *hidden.shape), np.float32)
 
     def run() -> None:
-        total = np.dot(x, input_weight) + input_bias + np.dot(hidden, hidden_weight) + hidden_bias
+        total = product(x, input_weight) + input_bias + product(hidden, hidden_weight) + hidden_bias
         sigmoid(total[:, :size], gate[0])
         sigmoid(total[:, size : 2 * size], gate[1])
         sigmoid(total[:, 3 * size :], gate[2])
@@ -274,13 +277,13 @@ COMPILERS: dict[str, Compiler] = {
     "layer_norm": _layer_norm,
     "rms_norm": _rms_norm,
     "channels_first": _channels_first,
-    "conv2d": _conv2d,
+    "conv2d": conv2d,
     "flatten": _flatten,
     "concat": _concat,
     "add": _add,
     "scale": _scale,
-    "gru": _gru,
-    "lstm": _lstm,
+    "gru": gru,
+    "lstm": lstm,
     "embed": _embed,
 }
 """Every op that this runtime knows, by name. A client lists these when it joins."""
