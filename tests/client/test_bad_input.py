@@ -159,8 +159,8 @@ def test_many_bad_inputs_do_not_make_an_episode_grow() -> None:
         for step in range(200):
             episode.act(seen(step) if step % 2 else np.full(8, np.nan))
             episode.reward(1.0)
-        assert len(episode._gaps or ()) <= 16
-        assert len(episode._held or ()) <= 16
+        assert len(episode.record._gaps or ()) <= 16
+        assert len(episode.record._held or ()) <= 16
         episode.end(seen(200))
         assert agent.health().bad_inputs == 100
     assert sum(segment.steps for segment in server.segments()) == 100

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -19,9 +19,10 @@ from rl4sys.client.bad_input import BadInputChoice
 from rl4sys.client.client_report import client_report
 from rl4sys.client.control_order import ControlFile
 from rl4sys.client.courier import Courier
+from rl4sys.client.decision_batch import act_many
 from rl4sys.client.decision_times import DecisionTimes
 from rl4sys.client.delivery import AnyOutbox, Delivery, Pace
-from rl4sys.client.episode import Episode, SharedState
+from rl4sys.client.episode import Episode
 from rl4sys.client.fallback import Fallback, FallbackDecider
 from rl4sys.client.forks import fork_error, forks
 from rl4sys.client.governor import Governor
@@ -39,6 +40,7 @@ from rl4sys.client.segment_encoder import SegmentEncoder
 from rl4sys.client.segment_queue import SegmentQueue
 from rl4sys.client.settings import ClientSettings
 from rl4sys.client.shared_session import SharedSession, join_request, unwanted
+from rl4sys.client.shared_state import SharedState
 from rl4sys.client.snapshot import Snapshot, ThreadPolicies
 from rl4sys.client.thinning import Thinning
 from rl4sys.client.watcher import Watcher
@@ -185,6 +187,17 @@ class Agent:
         episode = Episode(self._shared, lane)
         self._episodes[lane.stream.lane] = episode
         return episode
+
+    def act_many(self, episodes: Sequence[Episode], observations: Any, masks: Any = None) -> list[Any]:
+        """Choose an action for each of several open episodes of this agent, with one run of the policy.
+
+        `observations` and `masks` have one row for each episode: a sequence, an array [N, …], or named arrays [N, …].
+        The choices, and what is recorded, are those of `episode.act` for each. An observation that the policy cannot
+        use goes to the fallback alone; where it is to raise, nothing is decided for any episode.
+        """
+        if not self.is_ours:
+            raise fork_error()
+        return act_many(self._shared, episodes, observations, masks)
 
     def health(self) -> Health:
         """The present state of this agent."""

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import enum
 
+from rl4sys.client.observation_reader import BadObservation
+from rl4sys.policy import NoAllowedAction
+
+BAD_INPUT = (BadObservation, NoAllowedAction)
+"""The errors of an observation, or of a decision for it, that cannot be used."""
+
 
 class BadInputChoice(enum.StrEnum):
     """The setting `on_bad_input`."""

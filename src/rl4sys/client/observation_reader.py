@@ -18,6 +18,13 @@ class BadObservation(ValueError):
     """An observation does not fit the policy. Nothing of it was recorded."""
 
 
+def not_finite() -> BadObservation:
+    """The error of an observation whose values are numbers, but for which the policy's decision is not."""
+    return BadObservation(
+        "The policy's decision for this observation is NaN or infinite: its values are too large. Scale or clip them."
+    )
+
+
 class _OnlyArray:
     """The only array that a policy observes, with precomputed properties for the check in every decision."""
 

@@ -14,6 +14,8 @@ from rl4sys.policy.policy_spec import BoxAction, DiscreteAction, MixedAction, Mu
 from rl4sys.policy.vector_heads import Decide, compile_vector_head, deterministic, gaussian, vector_noise_size
 
 _exp, _log = math.exp, math.log
+_ROUNDING = 1e-12
+"""More than sums of so few weights in float64 can differ between two ways to round exp and log."""
 _FEW = 32
 """Up to this many choices, plain Python decides for one row faster than numpy does."""
 
@@ -174,17 +176,36 @@ def _sample(scores: list[float], uniform: float) -> tuple[int, float]:
 
 
 def categorical_by_row(logits: Array, mask: Array | None) -> Decide:
-    """The choices of `act_on_row` for many rows: numpy rounds exp and log differently from plain Python."""
+    """The choices of `act_on_row` for many rows.
+
+    numpy rounds exp and log differently from plain Python. Rows in which that could matter, which are very few, are
+    decided in plain Python again.
+    """
     count, choices = logits.shape
     if choices > _FEW:
         return _categorical(logits, mask)
     masked = np.empty_like(logits)
+    shifted, cumulative, gap = (np.empty((count, choices), np.float64) for _ in range(3))
+    offset, total = np.arange(count) * choices, cumulative[:, -1:]
 
     def decide(noise: Array) -> tuple[Array, Arrays]:
-        scores = _allowed(logits, mask, masked).tolist()
-        sampled = list(map(_sample, scores, noise[:, 0].tolist()))
-        action = np.fromiter((action for action, _ in sampled), np.int64, count)
-        return action, {"log_prob": np.fromiter((noted for _, noted in sampled), np.float32, count)}
+        scores = _allowed(logits, mask, masked)
+        np.subtract(scores, np.maximum.reduce(scores, 1, keepdims=True), shifted, dtype=np.float64)
+        np.exp(shifted, cumulative)
+        np.add.accumulate(cumulative, 1, out=cumulative)
+        np.subtract(cumulative, total * noise, gap)
+        action = np.add.reduce(gap <= 0.0, 1, np.int64)
+        # A choice in every row, also where NaN prevents one.
+        np.minimum(action, choices - 1, out=action)
+        exact = shifted.take(action + offset) - np.log(total[:, 0])
+        log_prob = exact.astype(np.float32)
+        np.abs(gap, gap)
+        is_clear = (np.minimum.reduce(gap, 1) > _ROUNDING * total[:, 0]) & (
+            (exact - _ROUNDING).astype(np.float32) == (exact + _ROUNDING).astype(np.float32)
+        )
+        for row in np.flatnonzero(~is_clear).tolist():
+            action[row], log_prob[row] = _sample(scores[row].tolist(), noise[row].item())
+        return action, {"log_prob": log_prob}
 
     return decide
 

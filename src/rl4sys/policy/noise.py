@@ -79,7 +79,9 @@ class StreamNoise:
     __slots__ = ("_ahead", "_block", "_drawn", "_first", "_key", "_size")
 
     def __init__(self, seed: int, stream: StreamKey, size: int = 0) -> None:
-        self._key = stream_key(seed, stream)
+        first, second = stream_key(seed, stream)
+        self._key = first << 32 | second
+        """Both words as one number, which is smaller."""
         self._size = size
         self._first = self._ahead = self._drawn = 0
         self._block: Array = _NOTHING
@@ -118,7 +120,7 @@ class StreamNoise:
             rows = [_uniform(self._key, step, self._size) for step in range(first, first + steps)]
             block = np.array(rows, np.float32).reshape(steps, 1, self._size)
         else:
-            keys = np.array(self._key, np.uint64).reshape(2, 1, 1, 1)
+            keys = np.array(divmod(self._key, 1 << 32), np.uint64).reshape(2, 1, 1, 1)
             block = _draw(keys, first, steps, 1, self._size)
         block.flags.writeable = False
         self._first, self._ahead, self._block = first, steps, block
@@ -139,12 +141,12 @@ def _draw(keys: Array, first: int, ahead: int, lanes: int, size: int) -> Array:
     return np.ascontiguousarray(uniform.reshape(ahead, lanes, 4 * blocks)[..., :size])
 
 
-def _uniform(key: tuple[int, int], step: int, size: int) -> list[float]:
+def _uniform(key: int, step: int, size: int) -> list[float]:
     """The uniform numbers of one step, in plain Python."""
     numbers: list[float] = []
     for block in range(-(-size // 4)):
         c0, c1, c2, c3 = step & 0xFFFFFFFF, step >> 32, block, 0
-        k0, k1 = key
+        k0, k1 = key >> 32, key & 0xFFFFFFFF
         for _ in range(_ROUNDS):
             product0, product1 = c0 * 0xD2511F53, c2 * 0xCD9E8D57
             c0, c2 = (product1 >> 32) ^ c1 ^ k0, (product0 >> 32) ^ c3 ^ k1

@@ -1,0 +1,176 @@
+"""Decides for many episodes at once: one run of the policy, with the choices and the record of single decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from operator import attrgetter
+from time import perf_counter_ns
+from typing import Any
+
+import numpy as np
+
+from rl4sys.client.acting_plan import ActingPlan
+from rl4sys.client.bad_input import BAD_INPUT, BadInputChoice
+from rl4sys.client.episode import Episode, EpisodeEnded
+from rl4sys.client.episode_record import Sealed
+from rl4sys.client.observation_reader import not_finite
+from rl4sys.client.segment_buffer import SegmentBuffer
+from rl4sys.client.shared_state import SharedState
+from rl4sys.client.snapshot import Snapshot
+from rl4sys.experience import Array, Arrays, DecidedBy
+from rl4sys.policy import Decision, NoAllowedAction, NumpyPolicy
+
+_by_lane = attrgetter("lane.stream.lane")
+
+Problems = dict[int, Exception]
+"""Why there is no decision for a row, by its index."""
+
+
+def act_many(shared: SharedState, episodes: Sequence[Episode], observations: Any, masks: Any) -> list[Any]:
+    """The action for each episode. If a bad observation is to raise, nothing is decided for any of them."""
+    rows = _rows(observations, len(episodes), "observations")
+    allowed = [None] * len(episodes) if masks is None else _rows(masks, len(episodes), "masks")
+    if len(set(episodes)) < len(episodes):
+        raise ValueError("An episode appears twice; each takes one decision at a time.")
+    plan = shared.governor.plan
+    if len(episodes) < 2 or plan.decided_by is DecidedBy.FALLBACK or plan.snapshot is None:
+        return [episode.act(row, mask) for episode, row, mask in zip(episodes, rows, allowed, strict=True)]
+    batch = DecisionBatch(shared, plan, plan.snapshot, episodes)
+    began = perf_counter_ns()
+    try:
+        with _locked(episodes, shared):
+            problems = batch.decide(rows, allowed)
+    finally:
+        # Outside the locks: with `overflow: block` posting may wait, and rewards must not.
+        for segment, origin in batch.sealed:
+            shared.post(segment, origin)
+    shared.times.add((perf_counter_ns() - began) // len(episodes))
+    for index, problem in problems.items():
+        batch.actions[index] = episodes[index].act_slowly(rows[index], allowed[index], problem)
+    return batch.actions
+
+
+@contextmanager
+def _locked(episodes: Sequence[Episode], shared: SharedState) -> Iterator[None]:
+    """Hold the locks of open episodes of one agent."""
+    held = []
+    try:
+        # Always in the same order, so that two threads never wait for each other.
+        for episode in sorted(episodes, key=_by_lane):
+            episode.lock.acquire()
+            held.append(episode)
+            if episode.ended or episode.shared is not shared:
+                raise EpisodeEnded(
+                    "Got an episode that has ended or belongs to another agent; start one with episode()."
+                )
+        yield
+    finally:
+        for episode in held:
+            episode.lock.release()
+
+
+class DecisionBatch:
+    """One decision for each of several episodes, whose locks are held meanwhile."""
+
+    def __init__(self, shared: SharedState, plan: ActingPlan, snapshot: Snapshot, episodes: Sequence[Episode]) -> None:
+        self._shared, self._plan, self._snapshot, self._episodes = shared, plan, snapshot, episodes
+        self.actions: list[Any] = [None] * len(episodes)
+        self.sealed: Sealed = []
+
+    def decide(self, rows: Sequence[Any], masks: Sequence[Any]) -> Problems:
+        """Decide and record, or raise before anything is recorded; returns the problems of rows that are left over."""
+        buffers, problems = self._observe(rows, masks)
+        policy = self._shared.policies.at(self._snapshot)
+        if policy.spec.head.mask is not None:
+            problems |= self._forbidden(policy, policy.spec.head.mask, buffers)
+        decision: Decision | None = None
+        if buffers:
+            decision, finite = policy.act_on_rows(*self._inputs(buffers))
+            if not finite.all():
+                problems |= {index: not_finite() for index, ok in zip(buffers, finite.tolist(), strict=True) if not ok}
+        if problems:
+            self._require_deciders(problems)
+        if decision is not None:
+            self._record(buffers, decision, problems)
+        return problems
+
+    def _observe(self, rows: Sequence[Any], masks: Sequence[Any]) -> tuple[dict[int, SegmentBuffer], Problems]:
+        """The buffers with the observations in their present rows, by index, and the problems of the others."""
+        plan, snapshot = self._plan, self._snapshot
+        buffers: dict[int, SegmentBuffer] = {}
+        problems: Problems = {}
+        for index, (episode, row, mask) in enumerate(zip(self._episodes, rows, masks, strict=True)):
+            record = episode.record
+            buffer = record.buffer
+            try:
+                if buffer is not None and buffer.acting is plan and record.decisions < record.slow_at:
+                    buffer.write(buffer.observation, buffer.count, row, mask)
+                else:
+                    record.slow_at = 0
+                    buffer = record.observe(plan, snapshot, row, mask)
+                buffers[index] = buffer
+            except BAD_INPUT as error:
+                problems[index] = error
+        return buffers, problems
+
+    def _forbidden(self, policy: NumpyPolicy, mask: str, buffers: dict[int, SegmentBuffer]) -> Problems:
+        """Take rows whose mask allows nothing out of the buffers."""
+        problems: Problems = {}
+        for index, buffer in list(buffers.items()):
+            if not buffer.observation[mask][buffer.count].all():
+                lane, carry = self._episodes[index].lane, self._episodes[index].record.carry
+                try:
+                    policy.act_on_row(buffer.observation, buffer.count, lane.noise.at(lane.decisions), carry or None)
+                except NoAllowedAction as error:
+                    problems[index] = error
+                    del buffers[index]
+        return problems
+
+    def _inputs(self, buffers: Mapping[int, SegmentBuffer]) -> tuple[Arrays, Array, Arrays | None]:
+        """Observations, noise and memory, with a row for each buffer."""
+        columns = [(buffer.observation, buffer.count) for buffer in buffers.values()]
+        observation = {name: np.array([arrays[name][row] for arrays, row in columns]) for name in columns[0][0]}
+        episodes = [self._episodes[index] for index in buffers]
+        noise = np.concatenate([lane.noise.at(lane.decisions) for lane in [episode.lane for episode in episodes]])
+        names = episodes[0].record.carry
+        carry = {name: np.concatenate([episode.record.carry[name] for episode in episodes]) for name in names}
+        return observation, noise, carry or None
+
+    def _require_deciders(self, problems: Problems) -> None:
+        """Raise the first problem for which neither a fallback nor an earlier action can stand in."""
+        shared = self._shared
+        for index, problem in problems.items():
+            holds = shared.on_bad_input is BadInputChoice.HOLD and self._episodes[index].previous_action() is not None
+            falls_back = shared.on_bad_input is not BadInputChoice.RAISE and shared.fallback is not None
+            if not holds and not falls_back:
+                shared.status.bad_input(problem)
+                raise problem
+
+    def _record(self, buffers: Mapping[int, SegmentBuffer], decision: Decision, problems: Problems) -> None:
+        action = decision.action
+        for row, (index, buffer) in enumerate(buffers.items()):
+            if index in problems:
+                continue
+            episode = self._episodes[index]
+            record = episode.record
+            before = record.decisions
+            buffer.record(decision, row)
+            episode.lane.decisions += 1
+            record.decisions = before + 1
+            for name, memory in record.carry.items():
+                memory[0] = decision.carry[name][row]
+            if before >= record.slow_at:
+                record.seal_due(before, self.sealed)
+                record.slow_at = record.next_slow()
+            self.actions[index] = buffer.finish(action[row : row + 1])
+
+
+def _rows(values: Any, count: int, what: str) -> Sequence[Any]:
+    """One value for each episode, from a sequence, an array [N, …], or named arrays [N, …]."""
+    if isinstance(values, Mapping):
+        named = {name: _rows(array, count, f"{what}['{name}']") for name, array in values.items()}
+        return [{name: array[row] for name, array in named.items()} for row in range(count)]
+    if len(values) != count:
+        raise ValueError(f"Got {len(values)} {what} for {count} episodes; pass one for each, in the same order.")
+    return values  # type: ignore[no-any-return]  # anything with a length and rows
