@@ -187,6 +187,28 @@ int run_agent(const Arguments& arguments) {
     return flushed ? 0 : 2;
 }
 
+/// CONFIG SECONDS: act with a fallback, and print a line whenever something else decides than before.
+int run_controlled(const Arguments& arguments) {
+    rl4sys::Agent agent =
+        rl4sys::connect(std::filesystem::path(arguments.at(0)), [](const rl4sys::Observation&) { return 1; });
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(std::stoi(arguments.at(1)));
+    rl4sys::Episode episode = agent.episode();
+    std::string before = "nothing";
+    while (std::chrono::steady_clock::now() < deadline) {
+        const rl4sys::Action action = episode.act(std::vector<float>{0.5F, 0.5F});
+        const rl4sys::Health health = agent.health();
+        const std::string now = action.is_fallback() ? health.off : "";
+        if (now != before && (now.empty() == !action.is_fallback())) {
+            std::cout << json{{"off", now}, {"control", health.control}, {"version", health.version.value_or(0)}}
+                      << std::endl;
+            before = now;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    agent.close(0.2);
+    return 0;
+}
+
 /// CONFIG EPISODES: the same with the original API.
 int run_original(const Arguments& arguments) {
     rl4sys::RL4SysAgent agent(arguments.at(0), true);
@@ -221,9 +243,9 @@ int run_original(const Arguments& arguments) {
 
 int main(int count, char** words) {
     const std::map<std::string, std::function<int(const Arguments&)>> commands{
-        {"fill-outbox", fill_outbox},     {"list-outbox", list_outbox},     {"encode-segment", encode_segment},
-        {"decode-policy", decode_policy}, {"show-settings", show_settings}, {"run", run_agent},
-        {"run-original", run_original},
+        {"fill-outbox", fill_outbox},     {"list-outbox", list_outbox},       {"encode-segment", encode_segment},
+        {"decode-policy", decode_policy}, {"show-settings", show_settings},   {"run", run_agent},
+        {"run-original", run_original},   {"run-controlled", run_controlled},
     };
     const Arguments arguments(words + 1, words + count);
     const auto command = commands.find(arguments.empty() ? "" : arguments[0]);
