@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -212,9 +213,28 @@ class Inbox:
                 self._reserve(queued.client, -queued.length)
                 self._waiting_steps -= queued.steps
 
+    @contextmanager
+    def keeping_records(self) -> Iterator[None]:
+        """Remove nothing from the log meanwhile, because it is copied. Pushes continue."""
+        with self._pruning:
+            yield
+
+    @property
+    def first_record(self) -> int:
+        """The number of the oldest record in the log: 0 if nothing was removed."""
+        return self._records.first if self._records is not None else 0
+
+    def identities(self) -> bytes:
+        """The identities of all stored segments, as their file has them."""
+        with self._lock:
+            return self.stored.encode()
+
     def prune(self, before: int) -> None:
         """Remove old log files, after the identities of their segments are on the disk. Pushes continue meanwhile."""
-        with self._pruning:
+        if not self._pruning.acquire(blocking=False):
+            # The log is being copied, or pruned already. The next checkpoint tries again.
+            return
+        try:
             with self._lock:
                 encoded, position, log = self.stored.encode(), self.stored.position, self._log
             if log is None:
@@ -228,6 +248,8 @@ class Inbox:
             except (OSError, LogFull, LogBroken, LogClosed) as error:
                 # Old files only take space; the next checkpoint tries again.
                 _log.warning("Old records in %s could not be removed: %s", self.directory, error)
+        finally:
+            self._pruning.release()
 
     def _write_identities(self, encoded: bytes, position: int) -> None:
         try:

@@ -137,12 +137,7 @@ class Learners:
                     retry_after_ms=_REMOVAL_RETRY_MS,
                 )
             self._require_quota(setup.owner)
-            if self.storage.problem:
-                raise unavailable(
-                    f"The learner '{setup.learner}' cannot be stored: {self.storage.problem}",
-                    FailureReason.STORAGE,
-                    _STORAGE_RETRY_MS,
-                )
+            self._require_storage(setup.learner)
             try:
                 learner = self._host(self._create(setup))
                 self._claims.made(setup.learner)
@@ -204,7 +199,10 @@ class Learners:
             self._resume(self._directory / name)
 
     def add(self, setup: LearnerSetup, fill: Callable[[Path], None]) -> HostedLearner:
-        """Host another learner; `fill` writes everything but its setup into a directory."""
+        """Host another learner; `fill` writes everything but its setup and its lineage into a directory.
+
+        It has to be claimed, as one that is made for a join.
+        """
         name = setup.learner
         place = successor_place(self.data, name)
         try:
@@ -212,12 +210,17 @@ class Learners:
                 if name in self._learners or name in self.problems or name in self._removing:
                     raise CallFailed(Code.FAILED_PRECONDITION, f"There is a learner '{name}' already. Choose another.")
                 self._require_quota(setup.owner)
+                self._require_storage(name)
+            mark_unclaimed(place)
             fill(place)
+            Lineage.fresh().write(place)
             setup.write(place)
             with self._lock:
                 if (self._directory / name).exists():
                     raise CallFailed(Code.FAILED_PRECONDITION, f"There is a learner '{name}' already. Choose another.")
-                return self._host(take_place(self.data, place))
+                learner = self._host(take_place(self.data, place))
+                self._claims.made(name)
+                return learner
         finally:
             shutil.rmtree(place, ignore_errors=True)
 
@@ -312,6 +315,14 @@ class Learners:
             [(learner.setup.owner, learner.process) for learner in self._learners.values()],
             sum(learner.condition is Condition.STARTING for learner in self._learners.values()),
         )
+
+    def _require_storage(self, name: str) -> None:
+        if self.storage.problem:
+            raise unavailable(
+                f"The learner '{name}' cannot be stored: {self.storage.problem}",
+                FailureReason.STORAGE,
+                _STORAGE_RETRY_MS,
+            )
 
     def _create(self, setup: LearnerSetup) -> Path:
         directory = self._directory / setup.learner

@@ -14,6 +14,7 @@ from rl4sys.server.learners.hosted_learner import HostedLearner
 from rl4sys.server.learners.inbox import StorageFailed
 from rl4sys.server.learners.learner_commands import CommandKind, LearnerCommand
 from rl4sys.server.learners.learners import Learners
+from rl4sys.server.service.learner_fork import fork_learner, require_fits
 from rl4sys.wire import FailureReason
 from rl4sys.wire.generated import operations_pb2
 
@@ -55,6 +56,15 @@ class LearnerManagement:
                 return self._accept(learner)
             case other:
                 raise invalid(f"This server does not know the command '{other}'. Upgrade it.")
+
+    def fork(self, source: HostedLearner, request: operations_pb2.Fork, owner: str) -> str:
+        """Copy a learner under another name; `owner` is the token that does so. If it is refused, nothing is left."""
+        changes = changes_of(request.changes, may_be_empty=True)
+        with self._learners.joining(request.name) as underway:
+            copy = fork_learner(self._learners, source, request.name, owner, changes, is_refolded=request.refold)
+            underway.claim()
+        how = "learns again from the whole log" if request.refold else "continues from its present state"
+        return f"The learner '{copy.name}' is a copy of '{source.name}' and {how}, with lineage {copy.lineage.id}."
 
     def carry_out_unopened(self, name: str, request: operations_pb2.ManageRequest) -> str:
         """The same for a learner that could not be opened: it can be opened again, or deleted."""
@@ -107,7 +117,7 @@ class LearnerManagement:
                 FailureReason.LEARNER_FAILED, f"The learner '{learner.name}' is HELD: {learner.inbox.held}"
             )
         if command.kind not in (CommandKind.FREEZE, CommandKind.UNFREEZE):
-            self.check(learner, command)
+            require_fits(learner, command)
         try:
             numbers = learner.inbox.append_command(command).result()
         except (StorageFailed, OSError, RuntimeError) as error:
@@ -118,18 +128,6 @@ class LearnerManagement:
         if outcome.problem:
             raise precondition(FailureReason.UNSPECIFIED, outcome.problem)
         return f"The learner '{learner.name}' {done}."
-
-    def check(self, learner: HostedLearner, command: LearnerCommand) -> None:
-        """Ask the worker whether a command fits, before anything is stored."""
-        try:
-            checked = learner.check(command)
-        except RuntimeError as error:
-            raise unavailable(
-                f"The command could not be checked: {error} If the learner FAILED, restart it first: rl4sys learners "
-                f"restart {learner.name}"
-            ) from error
-        if checked.problem:
-            raise precondition(FailureReason.UNSPECIFIED, checked.problem)
 
     def _reset(self, learner: HostedLearner) -> str:
         self._end_sessions(learner, "was reset by an operator")

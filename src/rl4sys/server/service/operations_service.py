@@ -97,13 +97,17 @@ class OperationsService:
                 raise invalid("The request has no command.")
             with self._managing:
                 command.message = self._carry_out(request, caller)
-            return self._reply(command)
+            return self._reply(command, request.fork.name)
 
     def _carry_out(self, request: operations_pb2.ManageRequest, caller: Caller) -> str:
         if request.learner in self._learners.problems and may_see(caller, request.learner):
             return self._management.carry_out_unopened(request.learner, request)
         learner = self._find(request.learner, caller)
-        return self._management.carry_out(learner, request)
+        if request.WhichOneof("command") != "fork":
+            return self._management.carry_out(learner, request)
+        if not may_see(caller, request.fork.name):
+            raise CallFailed(Code.PERMISSION_DENIED, f"This token may not use a learner '{request.fork.name[:128]}'.")
+        return self._management.fork(learner, request.fork, caller.token)
 
     def export(self, request: operations_pb2.ExportRequest, caller: Caller = ANYONE) -> bytes:
         """The newest policy of a learner as a portable policy file."""
@@ -141,8 +145,8 @@ class OperationsService:
         with self._begin("Expire"), self._audited(command), self._managing:
             command.message = self._management.expire(learner)
 
-    def _reply(self, command: _Command) -> operations_pb2.ManageReply:
-        learner = self._learners.find(command.learner)
+    def _reply(self, command: _Command, copy: str = "") -> operations_pb2.ManageReply:
+        learner = self._learners.find(copy or command.learner)
         if learner is None:
             return operations_pb2.ManageReply(message=command.message)
         return operations_pb2.ManageReply(message=command.message, version=learner.version, lineage=learner.lineage.id)

@@ -28,6 +28,7 @@ from rl4sys.file_lock import FileLock
 from rl4sys.networks import is_out_of_memory
 from rl4sys.records import Files, RecordReader, RecordsDamaged, RecordsGone
 from rl4sys.replay import UnsuitableBuffer
+from rl4sys.server.learners.claims import is_unclaimed
 from rl4sys.server.learners.held_data import DataHeld, ways_out
 from rl4sys.server.learners.learner_commands import LearnerCommand
 from rl4sys.server.learners.learner_setup import LearnerSetup
@@ -162,7 +163,8 @@ def _work(
         with _alone(directory / "worker.lock", control):
             reader = RecordReader(directory / "log", files=files)
             try:
-                is_new = not reader.committed()
+                # A fork has records, and is new nevertheless.
+                is_new = not reader.committed() or is_unclaimed(directory)
                 _require_limits(directory, options, send, is_new=is_new)
                 fold = Fold(directory, reader.committed(), send, before_save=reader.sync)
                 reader.position = position = fold.position
