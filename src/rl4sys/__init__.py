@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rl4sys.client import RL4SysAgent as RL4SysAgent
     from rl4sys.client import RL4SysTrajectory as RL4SysTrajectory
     from rl4sys.client import connect as connect
+    from rl4sys.client import connect_async as connect_async
     from rl4sys.client import run_environment as run_environment
     from rl4sys.environments import register_environment as register_environment
     from rl4sys.experience import Ending as Ending
@@ -27,6 +28,7 @@ __path__.append(str(Path(__file__).with_name("original")))
 
 _HOMES = {
     "connect": "rl4sys.client",
+    "connect_async": "rl4sys.client",
     "run_environment": "rl4sys.client",
     "RL4SysAgent": "rl4sys.client",
     "RL4SysTrajectory": "rl4sys.client",

@@ -1,6 +1,7 @@
 """The light client: acts inside a live system with a policy that a training server improves. Imports no torch."""
 
 from rl4sys.client.agent import Agent
+from rl4sys.client.async_connection import connect_async
 from rl4sys.client.connection import ConnectError, connect, publish_in_process, withdraw_in_process
 from rl4sys.client.environment_loop import run_environment
 from rl4sys.client.episode import Episode, EpisodeEnded
@@ -33,6 +34,7 @@ __all__ = [
     "SettingsError",
     "Tls",
     "connect",
+    "connect_async",
     "load_settings",
     "publish_in_process",
     "run_environment",

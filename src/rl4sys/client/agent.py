@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import random
 import threading
@@ -176,6 +177,15 @@ class Agent:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # In another thread: closing sends the backlog, which may take seconds.
+        await asyncio.to_thread(self.close)
 
     def episode(self) -> Episode:
         """Start an episode. Use it in a `with` statement, or call its `end`."""

@@ -63,6 +63,14 @@ class Episode:
     ) -> None:
         self.end(ending=Ending.TRUNCATED)
 
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.end(ending=Ending.TRUNCATED)
+
     @property
     def decision(self) -> int:
         """The id of the latest decision, for late rewards; -1 before the first."""
