@@ -21,6 +21,7 @@ BENCHMARKS = {
     "records.py": "Cost of an acknowledgement: appending and syncing records",
     "live.py": "Cost of learning for a live system: the Python client, compared with the loop without it",
     "episodes.py": "Many episodes at once: batched decisions, and an episode for each request",
+    "control.py": "The kill switch with 200 clients",
     "ingest.py": "Cost and capacity of a server",
     "laboratory.py": "Cost of the run index",
     "sweep.py": "Two parallel jobs of a sweep, compared with one",
