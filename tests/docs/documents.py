@@ -17,11 +17,16 @@ PAGES = sorted(
     )
     for page in place
 )
-GUIDES = [ROOT / "README.md", ROOT / "docs" / "quickstart.md", ROOT / "docs" / "own_algorithm.md"]
+GUIDES = [
+    ROOT / "README.md",
+    *(ROOT / "docs" / f"{name}.md" for name in ("quickstart", "own_algorithm", "runbook", "deployment")),
+]
 """Pages whose commands readers type."""
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)\s]+)\)|(?:src|href)=\"([^\"]+)\"")
+_OTHER_PROGRAMS = {"pip", "systemctl", "journalctl", "docker", "useradd", "install"}
+"""Programs that may have the name as an argument."""
 _ENDS_A_COMMAND = {"|", ">", "&&", "&", ";", "#"}
 
 
@@ -49,7 +54,7 @@ def commands(page: Path) -> Iterator[list[str]]:
     for block in blocks(page, "sh"):
         for line in block.replace("\\\n", " ").splitlines():
             words = shlex.split(line, comments=True)
-            if "rl4sys" in words and words[0] != "pip":
+            if "rl4sys" in words and words[0] not in _OTHER_PROGRAMS:
                 rest = words[words.index("rl4sys") + 1 :]
                 stop = next((place for place, word in enumerate(rest) if word in _ENDS_A_COMMAND), len(rest))
                 yield rest[:stop]

@@ -43,7 +43,20 @@ ALLOWED = {
 }
 """(file, phrase) that may stay, such as a name in a stored format, with the reason."""
 
-PLACES = ("src", "tests", "docs", "cpp", "examples", "benchmarks", "conformance", "proto", "configs", ".github", ".ci")
+PLACES = (
+    "src",
+    "tests",
+    "docs",
+    "cpp",
+    "examples",
+    "benchmarks",
+    "conformance",
+    "proto",
+    "configs",
+    "deploy",
+    ".github",
+    ".ci",
+)
 KINDS = {".py", ".pyi", ".md", ".cpp", ".hpp", ".h", ".c", ".inc", ".proto", ".yaml", ".yml", ".txt", ".cmake", ".sh"}
 SKIPPED = ("src/rl4sys/wire/generated/", "cpp/build/", "tests/docs/test_english.py", "benchmarks/.venv")
 

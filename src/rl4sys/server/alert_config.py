@@ -71,7 +71,7 @@ class ServerAlertConfig(Config):
     """Its name in the status, the log, metrics and messages; the condition itself if not given. A name of a built-in
     alert replaces that."""
     learners: tuple[str, ...] = ("*",)
-    """Patterns of the names of learners that it is about, such as `policy:fleet`; only for metrics of learners."""
+    """Patterns of the names of learners that it is about, such as `shared~fleet`; only for metrics of learners."""
     over: float = Field(600.0, gt=0)
     """Seconds that `mean`, `median`, `lowest`, `highest`, `increase` and `stalled` look back on."""
     lasting: float = Field(0.0, ge=0, validation_alias=AliasChoices("for", "lasting"))

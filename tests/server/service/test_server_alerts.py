@@ -82,8 +82,8 @@ def test_an_alert_over_the_server_is_evaluated_once() -> None:
 
 def test_an_alert_may_be_about_some_learners_only() -> None:
     measures = Measures()
-    watched = alerts(measures, alert(name="low", when="learner/mean_return < 5", learners=["policy:*"]))
-    assert look_at(watched, measures, 1.0, **{"a": 1.0, "policy:b": 1.0}) == [("low", "policy:b")]
+    watched = alerts(measures, alert(name="low", when="learner/mean_return < 5", learners=["shared~*"]))
+    assert look_at(watched, measures, 1.0, **{"a": 1.0, "shared~b": 1.0}) == [("low", "shared~b")]
 
 
 def test_the_growth_of_a_counter_over_some_seconds_fires() -> None:
