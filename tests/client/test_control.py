@@ -116,6 +116,13 @@ def test_an_order_survives_a_killed_client(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["a.control"]
 
 
+def test_an_earlier_order_that_is_written_late_does_not_replace_a_later_one(tmp_path: Path) -> None:
+    file = ControlFile(tmp_path, "a")
+    file.save(ControlOrder(ControlMode.OFF, 8))
+    file.save(ControlOrder(ControlMode.FOLLOW, 7))
+    assert file.load().sequence == 8
+
+
 def test_an_order_that_cannot_be_read_counts_as_off(tmp_path: Path) -> None:
     (tmp_path / "a.control").write_text("{")
     order = ControlFile(tmp_path, "a").load()

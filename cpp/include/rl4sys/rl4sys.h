@@ -75,6 +75,8 @@ typedef struct rl4sys_action {
     int is_fallback;        /**< Whether the fallback chose it. */
 } rl4sys_action;
 
+enum { RL4SYS_TIME_BUCKETS = 24 };
+
 /** The state of an agent at one point in time; see health.hpp. */
 typedef struct rl4sys_health {
     int connected;
@@ -89,7 +91,21 @@ typedef struct rl4sys_health {
     uint64_t drops; /**< Of all reasons together; `rl4sys_drops` has each. */
     uint64_t late_rewards;
     uint64_t damaged_patches;
-    int stopped; /**< Whether nothing is sent or received at present: refused, or a thread died. */
+    int stopped;   /**< Whether nothing is sent or received at present: refused, or a thread died. */
+    char mode[16]; /**< "explore", "exploit" or "observe". */
+    char off[16];  /**< Why the policy does not decide: "control", "kill_file", "lease", "no_policy"; "" if it does. */
+    char control[256]; /**< The latest order of an operator, with its author and reason. Long texts are cut. */
+    uint64_t control_sequence;
+    double record_share; /**< The share of episodes that the server asked to record. */
+    uint64_t observed_decisions;
+    uint64_t agreed_decisions;
+    uint64_t decision_time[RL4SYS_TIME_BUCKETS]; /**< A sample: bucket i counts less than 2^i microseconds. */
+    uint64_t versions_not_taken;
+    uint64_t thinned_episodes;
+    uint64_t unrecorded_decisions;
+    char lineage[64];
+    char lineage_problem[512]; /**< Why the versions of the server are not followed; "" if they are. */
+    char warning[512];         /**< What the server says is wrong with this client; "" if nothing is. */
 } rl4sys_health;
 
 /** Chooses an action while there is no policy yet. */

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <exception>
 #include <memory>
@@ -49,6 +50,12 @@ rl4sys_status guarded(const Work& work) noexcept {
 
 rl4sys_status missing() {
     return failed(RL4SYS_BAD_ARGUMENT, "A pointer that must not be NULL is.");
+}
+
+/// Copy as much of a text as fits.
+template <size_t Size>
+void fill(char (&target)[Size], const std::string& text) {
+    target[text.copy(target, Size - 1)] = '\0';
 }
 
 rl4sys::ArrayView view_of(const rl4sys_array& array) {
@@ -192,6 +199,21 @@ rl4sys_status rl4sys_get_health(const rl4sys_agent* agent, rl4sys_health* health
         health->late_rewards = now.late_rewards;
         health->damaged_patches = now.damaged_patches;
         health->stopped = now.stopped.empty() ? 0 : 1;
+        fill(health->mode, now.mode);
+        fill(health->off, now.off);
+        fill(health->control, now.control);
+        health->control_sequence = now.control_sequence;
+        health->record_share = now.record_share;
+        health->observed_decisions = now.observed_decisions;
+        health->agreed_decisions = now.agreed_decisions;
+        std::copy_n(now.decision_time.begin(), std::min<size_t>(now.decision_time.size(), RL4SYS_TIME_BUCKETS),
+                    health->decision_time);
+        health->versions_not_taken = now.versions_not_taken;
+        health->thinned_episodes = now.thinned_episodes;
+        health->unrecorded_decisions = now.unrecorded_decisions;
+        fill(health->lineage, now.lineage);
+        fill(health->lineage_problem, now.lineage_problem);
+        fill(health->warning, now.warning);
         return RL4SYS_OK;
     });
 }

@@ -210,6 +210,9 @@ void Watcher::receive(const OpenSession& opened, wire::NewVersion news) {
         }
         return;
     }
+    if (news.record_share != 0.0) {
+        governor_.ask_share(share_of(news.record_share));
+    }
     if (!snapshot || news.version == snapshot->version || governor_.keeps_version()) {
         return;
     }

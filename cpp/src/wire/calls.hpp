@@ -170,6 +170,7 @@ struct NewVersion {
     std::uint64_t version = 0;
     std::optional<PatchChunk> patch;
     std::optional<Control> control;  ///< If there is one, the message is about nothing else.
+    double record_share = 0.0;       ///< 0 for no change.
 };
 
 /// The health of a client, as it is reported. Counters start with the client's process.

@@ -208,6 +208,7 @@ NewVersion from_message(v1::NewVersion&& message) {
     if (message.has_control()) {
         news.control = control_of(message.control());
     }
+    news.record_share = message.record_share();
     return news;
 }
 

@@ -46,6 +46,9 @@ int main(void) {
     expect(rl4sys_act(episode, seen, 2, NULL, 0, &action) == RL4SYS_ENDED, "and is over");
     expect(rl4sys_get_health(agent, &health) == RL4SYS_OK, "health is available");
     expect(health.version == -1 && health.fallback_decisions == 2 && !health.connected, "and true");
+    expect(strcmp(health.off, "no_policy") == 0 && strcmp(health.mode, "explore") == 0,
+           "it says why the policy is off");
+    expect(health.decision_time[RL4SYS_TIME_BUCKETS - 1] == 0 && health.record_share == 1.0, "decisions are timed");
     expect(rl4sys_drops(agent, "overflow_oldest") == 0, "nothing was dropped");
     expect(rl4sys_flush(agent, 1.0) == RL4SYS_OK, "nothing is left to be sent");
     rl4sys_close(agent, 0.5);

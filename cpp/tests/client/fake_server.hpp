@@ -261,10 +261,10 @@ private:
             }
             if (has_order()) {
                 ordered_ = server_.control_->sequence;
-                return wire::NewVersion{have_, std::nullopt, server_.control_};
+                return wire::NewVersion{have_, std::nullopt, server_.control_, 0.0};
             }
             have_ = server_.version_;
-            wire::NewVersion news{have_, server_.patch(), std::nullopt};
+            wire::NewVersion news{have_, server_.patch(), std::nullopt, server_.record_share};
             if (std::exchange(server_.exaggerate_next, false)) {
                 news.version = news.patch->header->target = std::uint64_t{1} << 60;
             }

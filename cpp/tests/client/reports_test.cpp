@@ -149,6 +149,14 @@ TEST(Reports, TheShareInAReplyToPushCounts) {
     EXPECT_EQ(agent.health().record_share, 1.0);
 }
 
+TEST(Reports, TheShareThatComesWithAVersionCounts) {
+    const auto server = asking_for(0.5);
+    const Agent agent = connect_to(server);
+    server->change([&] { server->record_share = 0.125; });
+    server->publish(0.5F);
+    EXPECT_TRUE(eventually([&] { return agent.health().record_share == 0.125; }));
+}
+
 TEST(Reports, AnEndlessEpisodeIsThinnedBySpans) {
     const auto server = asking_for(0.5);
     Agent agent = connect_to(server);

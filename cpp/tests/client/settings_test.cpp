@@ -55,8 +55,12 @@ TEST(Settings, ThePresentConfigIsRead) {
         "client_id": "cache-1", "server": "127.0.0.1:7", "algorithm": {"name": "ppo", "lr": 0.01},
         "network": {"actor": {"type": "mlp"}}, "observation": {"queue": 8, "image": {"dtype": "uint8", "shape": [4, 4]}},
         "action": {"low": [-1, -2], "high": [1, 2]}, "outbox": "box", "overflow": "block", "seed": 5,
-        "max_segment_length": 10, "reward_window": 0, "send_interval": 0})",
+        "max_segment_length": 10, "reward_window": 0, "send_interval": 0, "mode": "exploit", "kill_file": "kill",
+        "lease": 2.5})",
                                                    "/base");
+    EXPECT_EQ(settings.mode, ActingMode::Exploit);
+    EXPECT_EQ(settings.kill_file, "/base/kill");
+    EXPECT_EQ(settings.lease, 2.5);
     EXPECT_EQ(settings.client_id, "cache-1");
     EXPECT_EQ(settings.algorithm, "ppo");
     EXPECT_EQ(json::parse(settings.parameters_json),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import json
 import logging
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,14 +59,19 @@ class ControlFile:
 
     def __init__(self, directory: Path, name: str) -> None:
         self._path = directory / f"{name}.control"
+        self._saving = threading.Lock()
+        self._saved = 0
+        """The sequence of the order in the file."""
 
     def load(self) -> ControlOrder:
         """The latest order; without one, clients follow. A file that cannot be read counts as `off`."""
         try:
             raw = json.loads(self._path.read_bytes())
-            return ControlOrder(
+            order = ControlOrder(
                 ControlMode(raw["mode"]), int(raw["sequence"]), str(raw["reason"]), str(raw["ordered_by"])
             )
+            self._saved = order.sequence
+            return order
         except FileNotFoundError:
             return ControlOrder()
         except (OSError, KeyError, TypeError, ValueError) as error:
@@ -77,7 +83,7 @@ class ControlFile:
             return ControlOrder(ControlMode.OFF, 0, f"{self._path} cannot be read")
 
     def save(self, order: ControlOrder) -> None:
-        """Write the order durably. A failing disk is logged; the order is obeyed in any case."""
+        """Write the order durably, unless a later one was written. A failing disk is logged; it is obeyed anyway."""
         text = json.dumps(
             {
                 "mode": order.mode,
@@ -86,8 +92,13 @@ class ControlFile:
                 "ordered_by": order.ordered_by,
             }
         )
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(self._path, text.encode())
-        except OSError as error:
-            _log.warning("The operator's order cannot be kept in %s: %s.", self._path, error)
+        # Two threads may obey two orders at once.
+        with self._saving:
+            if order.sequence <= self._saved:
+                return
+            try:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                replace_file(self._path, text.encode())
+                self._saved = order.sequence
+            except OSError as error:
+                _log.warning("The operator's order cannot be kept in %s: %s.", self._path, error)
