@@ -13,7 +13,6 @@ SHARED = ("client", "policy", "records", "weights", "wire")
 """Packages that exist in both languages."""
 
 ONLY_IN_CPP = {
-    "client/background_thread": "Python's threading is enough.",
     "client/c_api": "The C interface.",
     "client/clock": "Python has time.monotonic.",
     "client/json": "Python has json.",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import random
 import threading
 from collections.abc import Callable, Sequence
@@ -14,17 +13,17 @@ from types import TracebackType
 from typing import Any, Self
 
 from rl4sys.client import exit_hook
-from rl4sys.client.acting_mode import ActingMode
+from rl4sys.client.agent_parts import bad_input_choice, decider_for, fitting_policy, outbox_for
 from rl4sys.client.agent_status import AgentStatus
-from rl4sys.client.bad_input import BadInputChoice
+from rl4sys.client.background_thread import start_thread
 from rl4sys.client.client_report import client_report
 from rl4sys.client.control_order import ControlFile
 from rl4sys.client.courier import Courier
 from rl4sys.client.decision_batch import act_many
 from rl4sys.client.decision_times import DecisionTimes
-from rl4sys.client.delivery import AnyOutbox, Delivery, Pace
+from rl4sys.client.delivery import Delivery, Pace
 from rl4sys.client.episode import Episode
-from rl4sys.client.fallback import Fallback, FallbackDecider
+from rl4sys.client.fallback import Fallback
 from rl4sys.client.forks import fork_error, forks
 from rl4sys.client.governor import Governor
 from rl4sys.client.guard import Guard
@@ -35,21 +34,18 @@ from rl4sys.client.lane_allocator import LaneAllocator
 from rl4sys.client.policy_cache import PolicyCache
 from rl4sys.client.policy_interface import PolicyInterface
 from rl4sys.client.retries import Backoff
-from rl4sys.client.section import SettingsError
 from rl4sys.client.segment_buffer import SegmentBufferPool
 from rl4sys.client.segment_encoder import SegmentEncoder
 from rl4sys.client.segment_queue import SegmentQueue
 from rl4sys.client.settings import ClientSettings
-from rl4sys.client.shared_session import SharedSession, join_request, unwanted
+from rl4sys.client.shared_session import SharedSession, join_request
 from rl4sys.client.shared_state import SharedState
 from rl4sys.client.snapshot import Snapshot, ThreadPolicies
 from rl4sys.client.thinning import Thinning
 from rl4sys.client.watcher import Watcher
-from rl4sys.records import DiskOutbox, Outbox, OutboxLimits
 from rl4sys.version import __version__
 from rl4sys.wire.calls import Transport
 
-_log = logging.getLogger(__name__)
 _LONGEST_LINGER = 0.05
 """Seconds that a sealed segment may wait before it is in the outbox: the most that a killed client loses."""
 _EAGER_BYTES = 32 << 10
@@ -95,7 +91,7 @@ class Agent:
         self._queue = SegmentQueue(
             settings.outbox_bytes // 4, settings.overflow, self._status, min(settings.send_interval, _LONGEST_LINGER)
         )
-        self._outbox = _outbox(settings, start.epoch)
+        self._outbox = outbox_for(settings, start.epoch)
         rng = random.Random(start.epoch)
         pace = Pace(settings.send_interval, settings.send_frequency, min(_EAGER_BYTES, settings.outbox_bytes // 2))
         interface = partial(
@@ -112,7 +108,7 @@ class Agent:
         self._governor = (
             Governor(settings.mode) if control is None else Governor(settings.mode, control.load(), control.save)
         )
-        self._governor.cached = None if self._cache is None else _fitting(self._cache.load(), settings)
+        self._governor.cached = None if self._cache is None else fitting_policy(self._cache.load(), settings)
         request = join_request(settings, f"rl4sys-python/{__version__}", start.epoch)
         shared_session = SharedSession(
             transport, settings, request, lambda: self._governor.known, self._governor.joined
@@ -146,8 +142,8 @@ class Agent:
             longest=settings.max_segment_length,
             reward_window=settings.reward_window,
             clock=start.clock,
-            fallback=_decider(settings, fallback),
-            on_bad_input=_on_bad_input(settings, fallback),
+            fallback=decider_for(settings, fallback),
+            on_bad_input=bad_input_choice(settings, fallback),
             forks=forks(),
         )
         self._episodes: dict[int, Episode] = {}
@@ -167,7 +163,7 @@ class Agent:
         work["reporter"] = self._reporter.run
         if self._guard.is_needed:
             work["guard"] = self._guard.run
-        self._threads = [_start_thread(name, run, self._status) for name, run in work.items()]
+        self._threads = [start_thread(name, run, self._status) for name, run in work.items()]
         exit_hook.remember(self)
 
     def __enter__(self) -> Self:
@@ -331,60 +327,5 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module("rl4sys.client.original_agent"), name)
 
 
-def _outbox(settings: ClientSettings, epoch: int) -> AnyOutbox:
-    limits = OutboxLimits(settings.outbox_bytes, settings.overflow)
-    if settings.outbox is None:
-        return Outbox(epoch, limits)
-    try:
-        return DiskOutbox(settings.outbox, epoch, limits)
-    except OSError as error:
-        raise SettingsError(f"outbox: {settings.outbox} cannot be used: {error.strerror or error}.") from error
-
-
-def _decider(settings: ClientSettings, fallback: Fallback | None) -> FallbackDecider | None:
-    if fallback is None:
-        return None
-    return FallbackDecider(fallback, settings.action, settings.action_structure)
-
-
-def _on_bad_input(settings: ClientSettings, fallback: Fallback | None) -> BadInputChoice:
-    choice = settings.on_bad_input
-    if choice is BadInputChoice.FALLBACK and fallback is None:
-        raise SettingsError("on_bad_input: got fallback, but there is none. Pass `fallback=` to connect.")
-    if settings.mode is ActingMode.OBSERVE and fallback is None:
-        raise SettingsError(
-            "mode: got observe, in which the fallback acts, but there is none. Pass `fallback=` to connect."
-        )
-    return choice or (BadInputChoice.RAISE if fallback is None else BadInputChoice.FALLBACK)
-
-
-def _fitting(snapshot: Snapshot | None, settings: ClientSettings) -> Snapshot | None:
-    """A cached policy, if it observes and acts as the settings ask for."""
-    if snapshot is None:
-        return None
-    spec = snapshot.interface.explore
-    problem = unwanted(spec, settings)
-    if problem:
-        _log.warning("The cached policy of '%s' is not used: %s", snapshot.learner, problem)
-        return None
-    return snapshot
-
-
 def _forget(snapshot: Snapshot) -> None:
     """Do nothing: there is no cache."""
-
-
-def _start_thread(name: str, work: Callable[[], None], status: AgentStatus) -> threading.Thread:
-    """Run `work` in a daemon thread. An error ends the thread and is reported by `agent.health()`, nothing more."""
-
-    def guarded() -> None:
-        try:
-            work()
-        # Nothing above could handle it, and the live system must keep running.
-        except Exception as error:
-            status.died(name, error)
-            _log.exception("The background thread %s died; decisions continue without it.", name)
-
-    thread = threading.Thread(target=guarded, name=f"rl4sys-{name}", daemon=True)
-    thread.start()
-    return thread
