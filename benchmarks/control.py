@@ -6,6 +6,7 @@ allows, while the orders `off` and `follow` alternate.
 
 - obeyed: milliseconds from before the operator's call until the first decision of each client that obeys it, so the
   pause between two decisions counts, too;
+- stored: milliseconds of the operator's call, in which the server stores the order on disk before it sends it;
 - pause: milliseconds between two decisions of a client, which a loaded machine makes longer;
 - decision: microseconds of `episode.act` meanwhile, wall-clock: where processes outnumber cores, that includes the time
   in which another process runs.
@@ -107,7 +108,7 @@ def measure(clients: int, orders: int) -> None:
         (learner,) = {json.loads(process.stdout.readline()) for process in processes}  # type: ignore[union-attr]
         transport = GrpcTransport(load_settings({"client_id": "operator", "server": server.address}))
         operations = OperationsCalls(transport)
-        ordered = []
+        ordered, stored = [], []
         for number in range(orders):
             time.sleep(2.0)
             mode = "CONTROL_MODE_FOLLOW" if number % 2 else "CONTROL_MODE_OFF"
@@ -118,10 +119,12 @@ def measure(clients: int, orders: int) -> None:
                 ),
                 10.0,
             )
+            stored.append(1000 * (time.monotonic() - ordered[-1]))
         time.sleep(2.0)
         transport.close()
         found = [json.loads(process.communicate(timeout=120.0)[0]) for process in processes]
     report(found, ordered)
+    print(f"stored: {', '.join(f'{value:.0f}' for value in stored)} ms")
 
 
 def report(found: list[dict[str, Any]], ordered: list[float]) -> None:
