@@ -22,59 +22,60 @@ def translated(name: str, **parameters: Any) -> dict[str, Any]:
     return chosen
 
 
-@pytest.mark.parametrize(
-    ("name", "given", "expected"),
-    [
-        ("PPO", {"ent_coef": 0.01, "vf_coef": 0.4}, {"entropy_coef": 0.01, "value_coef": 0.4}),
-        ("PPO", {"clip_coef": 0.3, "update_epochs": 4}, {"clip_ratio": 0.3, "epochs": 4}),
-        ("PPO", {"max_grad_norm": 0}, {"max_grad_norm": None}),
-        ("PPO", {"clip_vloss": True, "clip_ratio": 0.1}, {"clip_ratio": 0.1, "clip_value": 0.1}),
-        ("PPO", {"clip_vloss": False, "norm_adv": False}, {"clip_value": None, "normalize_advantage": False}),
-        ("PPO", {"num_steps": 2048, "num_minibatches": 32}, {"minibatch_size": 64}),
-        (
-            "DQN",
-            {"start_e": 1.0, "end_e": 0.1, "tau": 0.001},
-            {"epsilon_start": 1.0, "epsilon_end": 0.1, "polyak": 0.001},
-        ),
-        (
-            "DQN",
-            {"exploration_fraction": 0.5, "total_timesteps": 1000},
-            {"exploration_fraction": 0.5, "exploration_steps": 500},
-        ),
-        ("DQN", {"train_iters": 2, "train_frequency": 10}, {"gradient_steps": 2, "train_frequency": 10}),
-        (
-            "DQN",
-            {"epsilon": 1.0, "epsilon_min": 0.5, "epsilon_decay": 0.01},
-            {"epsilon_start": 1.0, "epsilon_end": 0.5, "exploration_steps": 50},
-        ),
-        ("DQN", {"epsilon_min": 0.25, "epsilon_decay": 0.99}, {"epsilon_end": 0.25, "exploration_steps": 138}),
-        (
-            "DQN",
-            {"target_network_frequency": 5, "max_grad_norm": 0.0},
-            {"target_update_interval": 5, "max_grad_norm": None},
-        ),
-        (
-            "SAC",
-            {"polyak": 0.995, "alpha": 0.2, "adaptive_alpha": False},
-            {"polyak": pytest.approx(0.005), "temperature": 0.2},
-        ),
-        (
-            "SAC",
-            {"alpha": 0.2, "adaptive_alpha": True, "clip_grad_norm": 1},
-            {"initial_temperature": 0.2, "max_grad_norm": 1},
-        ),
-        ("SAC", {"train_iters": 50, "train_update_freq": 100}, {"train_frequency": 100, "updates_per_step": 0.5}),
-        ("SAC", {"log_std_min": -20, "log_std_max": 2, "traj_per_epoch": 128}, {}),
-        (
-            "DDPG",
-            {"tau": 0.01, "noise_scale": 0.001, "policy_frequency": 1},
-            {"polyak": 0.01, "exploration_std": 0.001},
-        ),
-        ("DDPG", {"train_iters": 10, "learning_rate": 0.003}, {"updates_per_step": 1.0, "lr": 0.003}),
-        ("TD3", {"policy_noise": 0.2, "noise_clip": 0.5}, {"target_noise": 0.2, "target_noise_clip": 0.5}),
-        ("TD3", {"exploration_noise": 0.1, "policy_frequency": 2}, {"exploration_std": 0.1, "policy_delay": 2}),
-    ],
-)
+CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("PPO", {"ent_coef": 0.01, "vf_coef": 0.4}, {"entropy_coef": 0.01, "value_coef": 0.4}),
+    ("PPO", {"clip_coef": 0.3, "update_epochs": 4}, {"clip_ratio": 0.3, "epochs": 4}),
+    ("PPO", {"max_grad_norm": 0}, {"max_grad_norm": None}),
+    ("PPO", {"clip_vloss": True, "clip_ratio": 0.1}, {"clip_ratio": 0.1, "clip_value": 0.1}),
+    ("PPO", {"clip_vloss": False, "norm_adv": False}, {"clip_value": None, "normalize_advantage": False}),
+    ("PPO", {"num_steps": 2048, "num_minibatches": 32}, {"minibatch_size": 64}),
+    (
+        "DQN",
+        {"start_e": 1.0, "end_e": 0.1, "tau": 0.001},
+        {"epsilon_start": 1.0, "epsilon_end": 0.1, "polyak": 0.001},
+    ),
+    (
+        "DQN",
+        {"exploration_fraction": 0.5, "total_timesteps": 1000},
+        {"exploration_fraction": 0.5, "exploration_steps": 500},
+    ),
+    ("DQN", {"train_iters": 2, "train_frequency": 10}, {"gradient_steps": 2, "train_frequency": 10}),
+    (
+        "DQN",
+        {"epsilon": 1.0, "epsilon_min": 0.5, "epsilon_decay": 0.01},
+        {"epsilon_start": 1.0, "epsilon_end": 0.5, "exploration_steps": 50},
+    ),
+    ("DQN", {"epsilon_min": 0.25, "epsilon_decay": 0.99}, {"epsilon_end": 0.25, "exploration_steps": 138}),
+    (
+        "DQN",
+        {"target_network_frequency": 5, "max_grad_norm": 0.0},
+        {"target_update_interval": 5, "max_grad_norm": None},
+    ),
+    (
+        "SAC",
+        {"polyak": 0.995, "alpha": 0.2, "adaptive_alpha": False},
+        {"polyak": pytest.approx(0.005), "temperature": 0.2},
+    ),
+    (
+        "SAC",
+        {"alpha": 0.2, "adaptive_alpha": True, "clip_grad_norm": 1},
+        {"initial_temperature": 0.2, "max_grad_norm": 1},
+    ),
+    ("SAC", {"train_iters": 50, "train_update_freq": 100}, {"train_frequency": 100, "updates_per_step": 0.5}),
+    ("SAC", {"log_std_min": -20, "log_std_max": 2, "traj_per_epoch": 128}, {}),
+    (
+        "DDPG",
+        {"tau": 0.01, "noise_scale": 0.001, "policy_frequency": 1},
+        {"polyak": 0.01, "exploration_std": 0.001},
+    ),
+    ("DDPG", {"train_iters": 10, "learning_rate": 0.003}, {"updates_per_step": 1.0, "lr": 0.003}),
+    ("TD3", {"policy_noise": 0.2, "noise_clip": 0.5}, {"target_noise": 0.2, "target_noise_clip": 0.5}),
+    ("TD3", {"exploration_noise": 0.1, "policy_frequency": 2}, {"exploration_std": 0.1, "policy_delay": 2}),
+]
+"""Original parameters of an algorithm, and what they become."""
+
+
+@pytest.mark.parametrize(("name", "given", "expected"), CASES)
 def test_an_original_name_keeps_its_meaning(name: str, given: dict[str, Any], expected: dict[str, Any]) -> None:
     assert translated(name, **given) == expected
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.cpp.programs import ROOT, needs_cpp, tool
+from tests.client.test_original_parameters import CASES, config
+from tests.cpp.programs import ROOT, attempt, needs_cpp, tool
 
-from rl4sys.client import ClientSettings, load_settings
+from rl4sys.client import ClientSettings, SettingsError, load_settings
 from rl4sys.experience import Array, ArraySpec, Ending, Segment, StreamKey
 from rl4sys.policy import ActionSpec, BoxAction, DiscreteAction, Head, MultiDiscreteAction, PolicySpec, ProgramBuilder
 from rl4sys.wire import SegmentFormat, encode_policy, encode_segment
@@ -159,6 +160,34 @@ def test_both_clients_read_a_config_equally(values: dict[str, Any], tmp_path: Pa
     path = tmp_path / "agent.json"
     path.write_text(json.dumps(values))
     assert json.loads(tool("show-settings", path)) == plain(load_settings(path))
+
+
+@pytest.mark.parametrize(("name", "given", "expected"), CASES)
+def test_both_clients_translate_original_parameters_equally(
+    name: str, given: dict[str, Any], expected: dict[str, Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "agent.json"
+    path.write_text(json.dumps(config(name, **given)))
+    read = json.loads(tool("show-settings", path))
+    assert read == plain(load_settings(path))
+    assert read["parameters"].get("algorithm", {}) == expected
+
+
+def test_both_clients_read_the_settings_of_original_clients_equally(tmp_path: Path) -> None:
+    path = tmp_path / "agent.json"
+    values = config("PPO_Continuous", act_dim=2, input_size=8, hidden_size=64, traj_per_epoch=4)
+    more = {"enable_compression": True, "connection_timeout_seconds": 7, "log_level": "INFO", "debug": False}
+    path.write_text(json.dumps(values | more))
+    assert json.loads(tool("show-settings", path)) == plain(load_settings(path))
+
+
+@pytest.mark.parametrize("values", [config("TRPO"), config("PPPO"), config("PPO", lr_pi=1)])
+def test_both_clients_refuse_an_original_config_with_the_same_words(values: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "agent.json"
+    path.write_text(json.dumps(values))
+    with pytest.raises(SettingsError) as refused:
+        load_settings(path)
+    assert attempt("show-settings", path).stderr.strip() == str(refused.value)
 
 
 def test_both_clients_read_the_example_config_equally() -> None:
