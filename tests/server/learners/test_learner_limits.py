@@ -167,3 +167,13 @@ def test_a_worker_process_that_exceeds_its_memory_names_the_limit(tmp_path: Path
         client = ScriptedClient(InProcessTransport(service), join_request("a", ("DQN", hungry)))
         client.push([0])
         eventually(lambda: "limits.per_learner.memory_bytes" in service.current_status().learners[0].problem)
+
+
+@pytest.mark.slow
+def test_a_learner_opens_no_more_files_than_are_reserved_for_it(serve: Serve) -> None:
+    transport = serve(ServiceOptions("processes"))
+    ScriptedClient(transport, join_request("a")).push(range(4))
+    before = len(os.listdir("/proc/self/fd"))
+    for name in "bcd":
+        ScriptedClient(transport, join_request(name)).push(range(4))
+    assert len(os.listdir("/proc/self/fd")) - before <= 3 * learner_budget.DESCRIPTORS

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +18,8 @@ from rl4sys import failpoints
 from rl4sys.server import InProcessTransport, ServiceLimits, ServiceOptions, TrainingService
 from rl4sys.server.learners.condition import Condition
 from rl4sys.server.learners.hosted_learner import HostedLearner
+from rl4sys.server.learners.learner_budget import DESCRIPTORS
+from rl4sys.wire.calls import CallFailed
 from rl4sys.wire.generated import status_pb2, training_pb2
 
 SLEEP_SECONDS = ServiceLimits().sleep_seconds or 0.0
@@ -160,3 +164,11 @@ def test_the_process_of_a_sleeping_learner_is_gone(tmp_path: Path) -> None:
         require_learned(server, 8)
     finally:
         server.service.drain()
+
+
+def test_file_descriptors_of_sleeping_learners_stay_reserved(idle: IdleServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    idle.fall_asleep()
+    used = len(os.listdir("/proc/self/fd"))
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (used + 64 + 2 * DESCRIPTORS - 1, 1 << 20))
+    with pytest.raises(CallFailed, match="LimitNOFILE"):
+        idle.client.transport.join(join_request("b"), 60.0)

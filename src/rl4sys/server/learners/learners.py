@@ -313,7 +313,8 @@ class Learners:
         self._budget.require_room(
             owner,
             [(learner.setup.owner, learner.process) for learner in self._learners.values()],
-            sum(learner.condition is Condition.STARTING for learner in self._learners.values()),
+            # A push may wake those that sleep at any time.
+            sum(each.condition in (Condition.STARTING, Condition.SLEEPING) for each in self._learners.values()),
         )
 
     def _require_storage(self, name: str) -> None:
