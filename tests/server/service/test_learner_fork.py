@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tests.server.workers.test_fold import wait_for_version
 
 from rl4sys.server import InProcessTransport, ServiceLimits, ServiceOptions
 from rl4sys.server.access.caller import Caller, Role
+from rl4sys.server.learners.forked_data import copy_present_state
 from rl4sys.server.learners.hosted_learner import HostedLearner
 from rl4sys.server.learners.learner_setup import LearnerSetup
 from rl4sys.wire.calls import CallFailed, Code
@@ -193,3 +195,15 @@ def test_a_fork_is_consistent_while_its_source_learns_and_saves(serve: Serve) ->
         copy.push(range(120))
         wait_for_version(copy, learn(source, range(119, 120)))
         np.testing.assert_array_equal(copy.weights(), source.weights())
+
+
+def test_a_fork_that_a_crash_interrupts_is_gone_after_the_restart(serve: Serve, tmp_path: Path) -> None:
+    transport = serve()
+    learn(joined(transport, "x"), range(4))
+    source = hosted(transport, "x")
+    copy = replace(source.setup, learner="shared~y")
+    # As in a fork, but without the claim that ends it.
+    transport._service._learners.add(copy, lambda place: copy_present_state(source.inbox, place, {}))
+    assert learners(transport) == ["shared~x", "shared~y"]
+    assert learners(serve()) == ["shared~x"]
+    assert not (tmp_path / "data" / "learners" / "shared~y").exists()
