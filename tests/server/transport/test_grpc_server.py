@@ -1,20 +1,25 @@
 from __future__ import annotations
 
+import dataclasses
 import shutil
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import grpc
 import numpy as np
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue, UInt32Value
+from tests.records.failpoint_files import FailpointFiles
+from tests.records.test_group_commit import Gate, hold
 from tests.server.clients import PPO, ScriptedClient, acknowledged, eventually, join_request
 from tests.server.loopback import StubTransport
 from tests.server.workers.test_fold import local_learner, wait_for_version
 
+from rl4sys.records import DiskFiles
 from rl4sys.server import GrpcServer, ImpossibleSetup, ServerOptions, ServiceOptions, TrainingService
 from rl4sys.server.service.readiness import Readiness
 from rl4sys.server.transport import grpc_server, grpc_servicer, health
@@ -132,6 +137,24 @@ def test_a_draining_server_ends_its_watches_and_saves(tmp_path: Path) -> None:
         list(watching)
     assert failed.value.code is Code.UNAVAILABLE
     assert len(list((tmp_path / "learners" / "a" / "checkpoints").glob("0*"))) == 1
+
+
+def test_a_push_that_waits_for_the_disk_is_answered_by_a_draining_server(tmp_path: Path) -> None:
+    gate = Gate()
+    service = dataclasses.replace(THREADS, files=FailpointFiles(DiskFiles(), gate))
+    server = GrpcServer(ServerOptions("127.0.0.1:0", tmp_path, service=service))
+    client = ScriptedClient(StubTransport(server.port), join_request("a"))
+    hold(gate)
+    with ThreadPoolExecutor(2) as threads:
+        waiting = threads.submit(client.push, [0])
+        assert gate.reached.wait(30)
+        draining = threads.submit(server.drain)
+        eventually(lambda: not server.service.readiness().is_ready)
+        with pytest.raises(CallFailed, match="shutting down"):
+            client.push([1])
+        gate.open.set()
+        assert acknowledged(waiting.result(30)) == [0]
+        draining.result(30)
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="makes its certificate with openssl")
