@@ -18,6 +18,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,6 +47,20 @@ class Recording(GrpcTransport):
 
     def report(self, request: Any, timeout: float) -> Any:
         return _without_share(super().report(request, timeout))
+
+    def watch(self, request: Any) -> Any:
+        return _Watching(super().watch(request))
+
+
+class _Watching:
+    def __init__(self, watching: Any) -> None:
+        self._watching = watching
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(_without_share, self._watching)
+
+    def cancel(self) -> None:
+        self._watching.cancel()
 
 
 def _without_share(reply: Any) -> Any:

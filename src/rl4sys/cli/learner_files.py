@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from rl4sys.wire.generated import operations_pb2
 
 _TIMEOUT = 300.0
+_PART_BYTES = 1 << 20
+_FULL_SECONDS = 1.0
+"""Between two attempts while the inbox of the learner is full."""
 
 Learner = Annotated[str, typer.Argument(metavar="LEARNER", help="Its name, as `rl4sys learners list` shows it.")]
 Reason = Annotated[str, typer.Option(help="Why; the audit log keeps it.")]
@@ -93,21 +97,46 @@ def install(
 def warm_start(
     server: ServerConnection,
     learner: Learner,
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run, a checkpoint or a learner directory.")],
+    run: Annotated[
+        str | None,
+        typer.Argument(metavar="RUN", show_default=False, help="A run, a checkpoint or a learner directory."),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="A learner directory, of a server or a backup, whose log has the experience to start from."),
+    ] = None,
     best: Best = True,
     reason: Reason = "",
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Let a learner continue from the state of a laboratory run: all networks, targets, optimizers and statistics.
+    """Let a learner continue from the state of a laboratory run, or learn from recorded experience.
 
-    Algorithm and shapes must be equal. If they are not, only the policy is installed, as `install` does.
-    To start from the experience of another learner, use `rl4sys learners fork`.
+    From a run: all networks, targets, optimizers and statistics. Algorithm and shapes must be equal. If they are not,
+    only the policy is installed, as `install` does.
+
+    From recorded experience (--data): what the log of another learner still has becomes part of the log of this one, as
+    decisions of something else than its policy, each segment once. For algorithms with replay, such as DQN and SAC.
+    Observations and actions must be equal; the algorithm that recorded it may be any. To copy a learner with its log,
+    use `rl4sys learners fork`.
 
     [bold]Examples[/]
 
       rl4sys learners warm-start shared~lander runs/sac-LunarLander-seed0-20260101-120000
+
+      rl4sys learners warm-start shared~lander --data /backups/learners/shared~lander-ppo
     """
+    if (run is None) == (data is None):
+        raise ServerRefused("Name either a RUN or --data PATH.")
+    if data is not None:
+        _send_experience(server, learner, reason, data, json=json)
+    else:
+        _report(_send_state(server, learner, reason, str(run), best=best), json=json)
+
+
+def _send_state(
+    server: ServerConnection, learner: str, reason: str, run: str, *, best: bool
+) -> operations_pb2.ManageReply:
     from rl4sys.checkpoints import encode_state
     from rl4sys.cli.output import report
     from rl4sys.experiments.policies.trained_policy import find_policy
@@ -118,13 +147,64 @@ def warm_start(
         raise ServerRefused(f"{run} is a policy alone. Use: rl4sys learners install {learner} {run}")
     data = encode_state(trained.training.learner_state())
     try:
-        reply = _send(server, learner, reason, run, "INSTALLED_KIND_STATE", data)
+        return _send(server, learner, reason, run, "INSTALLED_KIND_STATE", data)
     except CallFailed as error:
         if error.code is not Code.FAILED_PRECONDITION:
             raise
         report(f"The whole state does not fit, so only the policy is installed: {error}")
-        reply = _send(server, learner, reason, run, "INSTALLED_KIND_POLICY", _policy_bytes(run, best=best))
-    _report(reply, json=json)
+        return _send(server, learner, reason, run, "INSTALLED_KIND_POLICY", _policy_bytes(run, best=best))
+
+
+def _send_experience(server: ServerConnection, learner: str, reason: str, directory: Path, *, json: bool) -> None:
+    """Send the log of a learner in parts. A part that does not fit yet is sent again: what is known is ignored."""
+    from rl4sys.cli.output import print_json, show
+    from rl4sys.policy import PortablePolicy
+    from rl4sys.records import RecordsDamaged, RecordsGone
+    from rl4sys.server.learners.learner_setup import SetupDamaged
+    from rl4sys.server.learners.recorded_experience import RecordedLog, UnusableExperience
+    from rl4sys.wire.generated import operations_pb2
+
+    request = operations_pb2.ExportRequest(learner=learner, operator_name=server.operator_name)
+    exported = b"".join(chunk.data for chunk in server.operations.export(request, _TIMEOUT))
+    policy = PortablePolicy.from_bytes(exported, Path(learner)).explore
+    count = 0
+    try:
+        part = operations_pb2.RecordedExperience()
+        size = 0
+        for segment in RecordedLog.open(directory).segments(policy):
+            part.segments.append(segment)
+            count, size = count + 1, size + len(segment.segment)
+            if size >= _PART_BYTES:
+                _send_part(server, learner, reason, directory, part)
+                part, size = operations_pb2.RecordedExperience(), 0
+        if part.segments:
+            _send_part(server, learner, reason, directory, part)
+    except (UnusableExperience, SetupDamaged, RecordsDamaged, RecordsGone) as error:
+        raise ServerRefused(str(error)) from error
+    if json:
+        print_json({"segments": count})
+    else:
+        show(f"{learner} has {count} segments of {directory} in its log, and learns from them.")
+
+
+def _send_part(
+    server: ServerConnection,
+    learner: str,
+    reason: str,
+    directory: Path,
+    part: operations_pb2.RecordedExperience,
+    pause: Callable[[float], None] = time.sleep,
+) -> None:
+    from rl4sys.wire.calls import CallFailed, Code
+
+    while True:
+        try:
+            _send(server, learner, reason, str(directory), "INSTALLED_KIND_EXPERIENCE", part.SerializeToString())
+            return
+        except CallFailed as error:
+            if error.code is not Code.RESOURCE_EXHAUSTED:
+                raise
+            pause(_FULL_SECONDS)
 
 
 def _policy_bytes(source: str, *, best: bool) -> bytes:

@@ -30,7 +30,7 @@ def status_of(transport: InProcessTransport) -> status_pb2.LearnerStatus:
 def test_clients_of_a_learner_for_which_much_waits_are_asked_to_record_next_to_nothing(serve: Serve) -> None:
     client = paused(serve())
     assert client.joined.record_share == 1.0
-    assert client.push(range(16)).record_share < 0.01
+    assert client.push(range(70)).record_share < 0.01
     assert ScriptedClient(client.transport, join_request("a")).joined.record_share < 0.01
     report = client.transport.report(training_pb2.ReportRequest(session=client.joined.session), 5.0)
     assert report.record_share < 0.01
@@ -39,14 +39,14 @@ def test_clients_of_a_learner_for_which_much_waits_are_asked_to_record_next_to_n
 
 def test_they_record_again_when_the_learner_has_caught_up(serve: Serve) -> None:
     client = paused(serve())
-    client.push(range(16))
+    client.push(range(70))
     Operator(client.transport).manage("a", "resume")
     eventually(lambda: status_of(client.transport).record_share > 0.1)
 
 
 def test_nothing_becomes_too_old_for_a_learner_that_replays(serve: Serve) -> None:
     client = paused(serve(), DQN)
-    assert client.push(range(16)).record_share == 1.0
+    assert client.push(range(70)).record_share == 1.0
 
 
 def test_a_share_that_was_lowered_is_sent_with_the_next_version(serve: Serve) -> None:
@@ -58,7 +58,7 @@ def test_a_share_that_was_lowered_is_sent_with_the_next_version(serve: Serve) ->
 
 def test_an_agent_leaves_out_episodes_and_reports_how_many(serve: Serve) -> None:
     transport = serve()
-    paused(transport).push(range(16))
+    paused(transport).push(range(70))
     with agent_on(transport, client_id="a", observation={"queue": 3}, action=2) as agent:
         for _ in range(20):
             with agent.episode() as episode:

@@ -14,6 +14,9 @@ from rl4sys.server.workers.events import LearnerProgress
 _INBOX_PARTS = 4
 """A learner that can use all experience wants less of it only when several of these parts of its inbox are full."""
 
+_LEAST_STEPS = 256
+"""What waits is measured in batches of at least so many steps: clients cannot be paced more finely."""
+
 
 class Pacing:
     """Keeps the share of episodes that clients are asked to record. Any thread may call any method."""
@@ -54,7 +57,9 @@ class Pacing:
 
     def _load(self, batch_steps: int | None, version: int) -> LearnerLoad:
         load = self._inbox.load()
-        waiting = _INBOX_PARTS * load.filled if batch_steps is None else load.waiting_steps / batch_steps
+        waiting = (
+            _INBOX_PARTS * load.filled if batch_steps is None else load.waiting_steps / max(batch_steps, _LEAST_STEPS)
+        )
         return LearnerLoad(load.stored_steps, self._folded, self._unused, version, waiting)
 
 

@@ -15,6 +15,7 @@ from rl4sys.server.learners.inbox import StorageFailed
 from rl4sys.server.learners.learner_commands import CommandKind, LearnerCommand
 from rl4sys.server.learners.learners import Learners
 from rl4sys.server.service.learner_fork import fork_learner, require_fits
+from rl4sys.server.service.store_experience import store_experience
 from rl4sys.wire import FailureReason
 from rl4sys.wire.generated import operations_pb2
 
@@ -91,6 +92,16 @@ class LearnerManagement:
             raise precondition(FailureReason.UNSPECIFIED, f"The learner '{learner.name}' has no policy yet. Try again.")
         steps = learner.progress.steps if learner.progress is not None else 0
         return PortablePolicy(explore, learner.exploit or explore, newest.blob, newest.number, steps).to_bytes()
+
+    def take(self, learner: HostedLearner, kind: operations_pb2.InstalledKind, data: bytes, source: str) -> str:
+        """Let a learner continue from a file of this kind."""
+        match kind:
+            case operations_pb2.INSTALLED_KIND_POLICY:
+                return self.install(learner, data, source)
+            case operations_pb2.INSTALLED_KIND_STATE:
+                return self.warm_start(learner, data, source)
+            case _:
+                return store_experience(learner, data, source)
 
     def install(self, learner: HostedLearner, data: bytes, source: str) -> str:
         """Make a portable policy the next version."""

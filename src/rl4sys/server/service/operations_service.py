@@ -32,7 +32,12 @@ _log = logging.getLogger(__name__)
 
 _LONGEST_REASON = 1_024
 _LONGEST_SOURCE = 256
-_INSTALLED = (operations_pb2.INSTALLED_KIND_POLICY, operations_pb2.INSTALLED_KIND_STATE)
+_INSTALLED = {
+    operations_pb2.INSTALLED_KIND_POLICY: "install",
+    operations_pb2.INSTALLED_KIND_STATE: "warm-start",
+    operations_pb2.INSTALLED_KIND_EXPERIENCE: "warm-start",
+}
+"""The names of the commands."""
 _SERVER = Caller(role=Role.OPERATOR, name="server")
 """Who removes learners that expire."""
 _USUAL_ENTRIES = 100
@@ -121,21 +126,20 @@ class OperationsService:
     def install(
         self, request: operations_pb2.InstallRequest, data: bytes, caller: Caller = ANYONE
     ) -> operations_pb2.ManageReply:
-        """Let a learner continue from a policy, or from the state of an algorithm."""
+        """Let a learner continue from a policy, the state of an algorithm, or recorded experience."""
         kind = operations_pb2.InstalledKind.Name(request.kind) if request.kind in _INSTALLED else ""
         digest = hashlib.sha256(data).hexdigest()
         arguments = {"kind": kind, "source": request.source[:_LONGEST_SOURCE], "bytes": len(data), "sha256": digest}
-        name = "warm-start" if request.kind == operations_pb2.INSTALLED_KIND_STATE else "install"
+        name = _INSTALLED.get(request.kind, "install")
         command = _Command(caller, name, request.learner, request.reason, request.operator_name, arguments)
         with self._begin("Install"), self._audited(command):
             if not kind:
-                raise invalid("The request does not say what the file is: a policy or a state.")
+                raise invalid("The request does not say what the file is: a policy, a state or experience.")
             if request.sha256.hex() != digest:
                 raise invalid("The file was damaged on its way: its SHA-256 is another. Send it again.")
             with self._managing:
                 learner = self._find(request.learner, caller)
-                take = self._management.install if name == "install" else self._management.warm_start
-                command.message = take(learner, data, request.source[:_LONGEST_SOURCE])
+                command.message = self._management.take(learner, request.kind, data, request.source[:_LONGEST_SOURCE])
             return self._reply(command)
 
     def expire(self, learner: HostedLearner, unused_seconds: float) -> None:
