@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.server.clients import ScriptedClient, join_request
+from tests.server.clients import DQN, ScriptedClient, join_request
+from tests.server.learners.test_reward_bounds import push_absurd
+from tests.server.workers.test_fold import wait_for_version
 
 from rl4sys.server import GrpcServer, InProcessTransport, ServerOptions, ServiceOptions
 
@@ -106,3 +108,39 @@ def test_a_server_that_is_away_is_named(rl4sys: Here) -> None:
     assert code == 2
     assert "127.0.0.1:1" in err
     assert "Is it running?" in err
+
+
+def test_a_learner_starts_from_the_log_of_another_one(
+    rl4sys: Here, server: GrpcServer, client: ScriptedClient, address: tuple[str, str], tmp_path: Path
+) -> None:
+    client.push(range(20))
+    target = ScriptedClient(InProcessTransport(server.service), join_request("b", DQN))
+    source = tmp_path / "data" / "learners" / "a"
+    code, out, _ = rl4sys("learners", "warm-start", "b", "--data", str(source), *address)
+    assert (code, out) == (0, f"b has 20 segments of {source} in its log, and learns from them.\n")
+    wait_for_version(target, 1)
+    (entry,) = json.loads(rl4sys("learners", "audit", "b", "--json", *address).out)[1:]
+    assert (entry["command"], entry["result"]) == ("warm-start", "OK")
+    code, _, err = rl4sys("learners", "warm-start", "a", "--data", str(source), *address)
+    assert code == 2
+    assert "fresh decisions of its own policy" in err
+
+
+def test_a_warm_start_needs_one_source(rl4sys: Here, client: ScriptedClient, address: tuple[str, str]) -> None:
+    code, _, err = rl4sys("learners", "warm-start", "a", *address)
+    assert code == 2
+    assert "Name either a RUN or --data PATH." in err
+
+
+def test_the_status_names_the_client_whose_absurd_rewards_are_refused(
+    rl4sys: Here, server: GrpcServer, address: tuple[str, str]
+) -> None:
+    transport = InProcessTransport(server.service)
+    good, bad = (ScriptedClient(transport, join_request(name, policy_id="fleet")) for name in ("good", "bad"))
+    good.push(range(3))
+    push_absurd(bad, 0, 1e30)
+    push_absurd(bad, 1, -1e30)
+    clients = json.loads(rl4sys("status", "--json", address[1]).out)["clients"]
+    refused = {client["client"]: client["refused_segments"] for client in clients}
+    assert refused == {"good": {}, "bad": {"REWARD_BOUNDS": 2}}
+    assert "2 reward_bounds" in " ".join(rl4sys("status", address[1]).out.split())

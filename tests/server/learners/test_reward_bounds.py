@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.server.clients import PPO, ScriptedClient, acknowledged, eventually, join_request, synthetic_segment
+from tests.server.operators import Operator
 
 from rl4sys.server import InProcessTransport
 from rl4sys.server.learners.reward_bounds import RewardBounds, bounds_of
@@ -41,6 +42,15 @@ def test_a_segment_outside_the_bounds_is_refused_and_counted_for_its_client(serv
     assert "a reward of 5.5; this learner accepts -10 to 5 (reward_bounds)" in reply.refused[0].message
     (status,) = client.transport.status(status_pb2.StatusRequest(), 5.0).clients
     assert dict(status.refused_segments) == {"REWARD_BOUNDS": 1}
+
+
+def test_an_operator_can_change_the_bounds_of_a_running_learner(serve: Serve) -> None:
+    client = joined(serve(), "a")
+    assert acknowledged(push_absurd(client, 0, 100.0)) == [0]
+    Operator(client.transport).manage("shared~fleet", "set", changes={"reward_bounds": "[-10, 10]"})
+    assert "accepts -10 to 10" in push_absurd(client, 1, 100.0).refused[0].message
+    Operator(client.transport).manage("shared~fleet", "set", changes={"reward_bounds": "[-1000, 1000]"})
+    assert acknowledged(push_absurd(client, 1, 100.0)) == [1]
 
 
 def test_absurd_rewards_of_one_client_change_nothing_that_others_teach(serve: Serve) -> None:
