@@ -22,6 +22,7 @@ BENCHMARKS = {
     "live.py": "Cost of learning for a live system: the Python client, compared with the loop without it",
     "episodes.py": "Many episodes at once: batched decisions, and an episode for each request",
     "control.py": "The kill switch with 200 clients",
+    "pacing.py": "Share of the experience of fast clients that a PPO learner uses",
     "ingest.py": "Cost and capacity of a server",
     "laboratory.py": "Cost of the run index",
     "sweep.py": "Two parallel jobs of a sweep, compared with one",
