@@ -33,6 +33,7 @@ COMMANDS = {
     "status": "status.status",
     "learners": "learners.learners",
     "control": "control.control",
+    "data": "data.data",
     "token": "token.token",
     "replay-update": "replay_update.replay_update",
     "doctor": "doctor.doctor",

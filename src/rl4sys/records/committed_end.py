@@ -36,7 +36,7 @@ class CommittedEnd:
 
     def publish(self, ends: Ends) -> None:
         """Write the numbers. Never before the records themselves are as safe as they should be."""
-        self._file.write(0, _encode(ends))
+        self._file.write(0, encode_ends(ends))
 
     def sync(self) -> None:
         """Wait until the numbers are on the disk. Only at rotation and closing: frames contain `durable` as well."""
@@ -70,7 +70,7 @@ def create(directory: Path, files: Files, ends: Ends) -> CommittedEnd:
     aside = directory / f"{NAME}.tmp"
     file = files.create(aside)
     try:
-        file.write(0, _encode(ends))
+        file.write(0, encode_ends(ends))
         file.sync()
         files.rename(aside, directory / NAME)
         files.sync_directory(directory)
@@ -80,6 +80,7 @@ def create(directory: Path, files: Files, ends: Ends) -> CommittedEnd:
     return CommittedEnd(file)
 
 
-def _encode(ends: Ends) -> bytes:
+def encode_ends(ends: Ends) -> bytes:
+    """The contents of the file."""
     body = _BODY.pack(_MAGIC, *ends)
     return body + _CRC.pack(crc32(body))

@@ -19,6 +19,7 @@ from rl4sys.server.learners.claims import Claims, is_unclaimed, mark_unclaimed
 from rl4sys.server.learners.condition import Condition
 from rl4sys.server.learners.deleted_learners import finish_interrupted, purge, set_aside, successor_place, take_place
 from rl4sys.server.learners.hosted_learner import HostedLearner
+from rl4sys.server.learners.interrupted_restore import require_no_restore
 from rl4sys.server.learners.learner_budget import LearnerBudget
 from rl4sys.server.learners.learner_setup import LearnerSetup, SetupDamaged, is_learner
 from rl4sys.server.learners.lineage import Lineage
@@ -75,8 +76,8 @@ class Learners:
         self._directory = data / "learners"
         # Observations of live systems may be confidential.
         make_directory(data, mode=0o700)
-        make_directory(self._directory)
         self._lock_file = _hold(data / "lock")
+        make_directory(self._directory)
         self.storage = StorageWatch(data, options.limits.disk_reserve_bytes, clock)
         self._lock = threading.Lock()
         self._ordering = threading.Lock()
@@ -380,4 +381,9 @@ def _hold(path: Path) -> FileLock:
     lock = FileLock.try_acquire(path, create=0o600)
     if lock is None:
         raise ImpossibleSetup(f"{path.parent} is served by another process. End that one, or choose another --data.")
+    try:
+        require_no_restore(path.parent)
+    except ImpossibleSetup:
+        lock.release()
+        raise
     return lock

@@ -105,17 +105,23 @@ class StoredSegments:
         failpoint("after stored names")
 
     @classmethod
+    def decode(cls, encoded: bytes) -> StoredSegments:
+        """Read back what `encode` wrote; ValueError, KeyError or TypeError if it is not that."""
+        contents = json.loads(encoded)
+        body = contents["body"]
+        if contents["sha256"] != _digest(body) or body["format"] != _FILE_FORMAT:
+            raise ValueError("its SHA-256 or its format is another")
+        stored = cls(body["position"])
+        stored.deduplication.restore(body["deduplication"])
+        stored.clients = {name: ClientCounts(*counts) for name, counts in body["clients"].items()}
+        return stored
+
+    @classmethod
     def read(cls, directory: Path, first: int) -> StoredSegments:
         """Read the file; it is required if the log begins with the record `first` instead of 0."""
         path = directory / _FILE
         try:
-            contents = json.loads(path.read_bytes())
-            body = contents["body"]
-            if contents["sha256"] != _digest(body) or body["format"] != _FILE_FORMAT:
-                raise ValueError("its SHA-256 or its format is another")
-            stored = cls(body["position"])
-            stored.deduplication.restore(body["deduplication"])
-            stored.clients = {name: ClientCounts(*counts) for name, counts in body["clients"].items()}
+            stored = cls.decode(path.read_bytes())
         except (OSError, ValueError, KeyError, TypeError) as error:
             if first == 0:
                 # The log still has everything that the file would say.

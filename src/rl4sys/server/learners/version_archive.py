@@ -46,8 +46,8 @@ class PolicyDescription:
 
 
 @dataclass(slots=True)
-class _Contents:
-    """What could be read of one file."""
+class ArchiveFile:
+    """What could be read of one file of an archive."""
 
     description: PolicyDescription | None = None
     versions: list[Version] = field(default_factory=list)
@@ -57,6 +57,8 @@ class _Contents:
     """Length of the frames that could be read."""
     highest: int = -1
     """The greatest version number of any sound frame, also behind damaged ones."""
+    fault: str = ""
+    """What is wrong with it; empty if nothing is."""
 
 
 class VersionArchive:
@@ -171,13 +173,15 @@ class VersionArchive:
                 *(self.directory, self.highest, self.versions[-1].number if self.versions else "none"),
             )
 
-    def _contents(self, path: Path) -> _Contents:
+    def _contents(self, path: Path) -> ArchiveFile:
         file = self._files.open_to_read(path)
         try:
-            data = file.read(0, file.size())
+            contents = parse_archive(file.read(0, file.size()))
         finally:
             file.close()
-        return _parse(data, path)
+        if contents.fault:
+            _log.error("%s: %s.", path, contents.fault)
+        return contents
 
     def _numbers(self) -> list[int]:
         stems = [name.removesuffix(_SUFFIX) for name in self._files.names(self.directory) if name.endswith(_SUFFIX)]
@@ -197,11 +201,12 @@ def _decode(number: int, payload: bytes) -> Patch:
     return Patch(base if base >= 0 else None, number, Encoding(encoding), payload[_HEAD.size :], sha256, size)
 
 
-def _parse(data: bytes, path: Path) -> _Contents:
-    contents = _Contents()
+def parse_archive(data: bytes) -> ArchiveFile:
+    """The contents of one file."""
+    contents = ArchiveFile()
     frame = decode_frame(data, 0)
     if frame is None:
-        _log.error("%s is damaged and ignored: it does not begin with a description.", path)
+        contents.fault = "it is damaged and ignored: it does not begin with a description"
         return contents
     try:
         raw = json.loads(data[frame.begin : frame.end])
@@ -209,7 +214,7 @@ def _parse(data: bytes, path: Path) -> _Contents:
             raise ValueError("it was written by a later version of rl4sys")
         contents.description = PolicyDescription(**raw)
     except (ValueError, KeyError, TypeError) as error:
-        _log.error("%s is ignored: %s", path, error)
+        contents.fault = f"it is ignored: {error}"
         return contents
     flat: Flat | None = None
     end = frame.end
@@ -218,7 +223,7 @@ def _parse(data: bytes, path: Path) -> _Contents:
         try:
             flat = apply_patch(flat if patch.base is not None else None, patch, patch.size)
         except PatchMismatch as error:
-            _log.error("%s is damaged: %s", path, error)
+            contents.fault = f"it is damaged: {error}"
             break
         contents.versions.append(Version(frame.number, flat))
         end = frame.end
