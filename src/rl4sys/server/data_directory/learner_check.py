@@ -67,7 +67,7 @@ def check_learner(directory: Path, *, is_live: bool) -> LearnerCheck:
         _check_log(check, check.log)
     elif records := max([check.stored or 0, *check.sound]):
         _hold(check, f"{records} records were stored, and there is no log.", directory / "log")
-    _judge_checkpoints(check)
+    _note_damaged_checkpoints(check)
     return check
 
 
@@ -198,7 +198,7 @@ def _check_log(check: LearnerCheck, log: LogScan) -> None:
         check.add(text, check.directory / "stored.json", matters=False)
 
 
-def _judge_checkpoints(check: LearnerCheck) -> None:
+def _note_damaged_checkpoints(check: LearnerCheck) -> None:
     """A damaged checkpoint does not matter if the learner can begin from another one, or from the whole log."""
     can_begin = bool(check.sound) or (check.log is not None and check.log.first == 0)
     for step, fault in check.damaged.items():
