@@ -32,7 +32,7 @@ def data(tmp_path: Path) -> Path:
 
 def test_a_sound_directory_is_fine(here: Here, data: Path) -> None:
     done = here("data", "check", str(data))
-    assert (done.code, done.out) == (0, f"Nothing is wrong with {data} (1 learners).\n")
+    assert (done.code, done.out) == (0, f"Nothing is wrong with {data} (1 learner).\n")
 
 
 def test_a_check_of_a_directory_in_use_says_so(here: Here, data: Path) -> None:

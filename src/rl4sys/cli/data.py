@@ -62,7 +62,7 @@ def check(directory: Directory, learner: Learner = None, json: Json = False, deb
     elif found.findings:
         _show_findings(found.findings)
     else:
-        show(f"Nothing is wrong with {directory} ({len(found.learners)} learners).")
+        show(f"Nothing is wrong with {directory} ({_learners(len(found.learners))}).")
     if found.problems:
         raise typer.Exit(NO)
 
@@ -206,7 +206,7 @@ def restore(
     if json:
         print_json({"directory": str(directory), "replaced": str(replaced or "")} | _summary(manifest))
         return
-    show(f"{len(manifest.learners)} learners, {manifest.total_bytes:,} bytes are restored to {directory}")
+    show(f"{_learners(len(manifest.learners))}, {manifest.total_bytes:,} bytes: restored to {directory}")
     if replaced is not None:
         show(f"What was there before is in {replaced}")
     show(f"Serve it with: rl4sys serve --data {directory}")
@@ -243,6 +243,11 @@ def _show_repairs(repairs: list[Repair], directory: Path) -> None:
         report(f"There is nothing to repair in {directory} without a decision.")
     for each in repairs:
         show(f"{each.learner or directory}: {each.what}")
+
+
+def _learners(count: int) -> str:
+    """`1 learner`, `2 learners`."""
+    return f"{count} learner{'s' * (count != 1)}"
 
 
 def _summary(manifest: BackupManifest) -> dict[str, Any]:
