@@ -98,7 +98,9 @@ def one_step(agent: Agent) -> None:
     ratio = np.median([first / second for first, second in times])
     print(f"one step: {many:.0f} µs with {OPEN} open, {single:.0f} µs one after the other, ratio {ratio:.2f}")
     health = agent.health()
-    print(f"drops: {dict(health.drops)}; acknowledged segments: {health.acknowledged}")
+    print(
+        f"segments: {health.acknowledged} acknowledged, {health.thinned_episodes} thinned, drops {dict(health.drops)}"
+    )
 
 
 def main() -> None:

@@ -81,6 +81,21 @@ def test_masks_and_memory_are_those_of_single_decisions(options: dict[str, Any])
     assert recorded(server_of(spec), together) == recorded(server_of(spec), one_by_one)
 
 
+@pytest.mark.parametrize("count", [2, 20])
+def test_the_rows_of_one_array_are_those_of_single_decisions(count: int) -> None:
+    found = []
+    for act in (together, one_by_one):
+        server, rng = FakeServer(), np.random.default_rng(0)
+        with agent_on(server) as agent:
+            episodes = [agent.episode() for _ in range(count)]
+            for _ in range(5):
+                act(agent, episodes, rng.standard_normal((count, 8)).astype(np.float32), None)
+            for episode in episodes:
+                episode.end()
+        found.append(sorted(segment_bytes(server, segment) for segment in server.segments()))
+    assert found[0] == found[1]
+
+
 def test_observations_may_be_an_array_or_named_arrays_with_masks() -> None:
     server = FakeServer(small_policy(masked=True))
     with agent_on(server, action_mask=True) as agent:

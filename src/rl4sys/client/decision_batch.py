@@ -30,12 +30,13 @@ Problems = dict[int, Exception]
 def act_many(shared: SharedState, episodes: Sequence[Episode], observations: Any, masks: Any) -> list[Any]:
     """The action for each episode. If a bad observation is to raise, nothing is decided for any of them."""
     rows = _rows(observations, len(episodes), "observations")
-    allowed = [None] * len(episodes) if masks is None else _rows(masks, len(episodes), "masks")
+    allowed = None if masks is None else _rows(masks, len(episodes), "masks")
+    each = [None] * len(episodes) if allowed is None else allowed
     if len(set(episodes)) < len(episodes):
         raise ValueError("An episode appears twice; each takes one decision at a time.")
     plan = shared.governor.plan
     if len(episodes) < 2 or plan.decided_by is DecidedBy.FALLBACK or plan.snapshot is None:
-        return [episode.act(row, mask) for episode, row, mask in zip(episodes, rows, allowed, strict=True)]
+        return [episode.act(row, mask) for episode, row, mask in zip(episodes, rows, each, strict=True)]
     batch = DecisionBatch(shared, plan, plan.snapshot, episodes)
     began = perf_counter_ns()
     try:
@@ -47,7 +48,7 @@ def act_many(shared: SharedState, episodes: Sequence[Episode], observations: Any
             shared.post(segment, origin)
     shared.times.add((perf_counter_ns() - began) // len(episodes))
     for index, problem in problems.items():
-        batch.actions[index] = episodes[index].act_slowly(rows[index], allowed[index], problem)
+        batch.actions[index] = episodes[index].act_slowly(rows[index], each[index], problem)
     return batch.actions
 
 
@@ -78,15 +79,19 @@ class DecisionBatch:
         self.actions: list[Any] = [None] * len(episodes)
         self.sealed: Sealed = []
 
-    def decide(self, rows: Sequence[Any], masks: Sequence[Any]) -> Problems:
+    def decide(self, rows: Sequence[Any], masks: Sequence[Any] | None) -> Problems:
         """Decide and record, or raise before anything is recorded; returns the problems of rows that are left over."""
-        buffers, problems = self._observe(rows, masks)
+        # Rows of one array are checked together and copied as they are.
+        plain = self._snapshot.interface.reader.plain_rows(rows) if masks is None else None
+        buffers, problems = self._observe(rows, [None] * len(rows) if masks is None else masks, plain)
         policy = self._shared.policies.at(self._snapshot)
         if policy.spec.head.mask is not None:
             problems |= self._forbidden(policy, policy.spec.head.mask, buffers)
         decision: Decision | None = None
         if buffers:
-            decision, finite = policy.act_on_rows(*self._inputs(buffers))
+            is_whole = len(buffers) == len(rows)
+            observation = {plain: np.asarray(rows)} if plain and is_whole else self._stacked(buffers)
+            decision, finite = policy.act_on_rows(observation, *self._chances(buffers))
             if not finite.all():
                 problems |= {index: not_finite() for index, ok in zip(buffers, finite.tolist(), strict=True) if not ok}
         if problems:
@@ -95,7 +100,9 @@ class DecisionBatch:
             self._record(buffers, decision, problems)
         return problems
 
-    def _observe(self, rows: Sequence[Any], masks: Sequence[Any]) -> tuple[dict[int, SegmentBuffer], Problems]:
+    def _observe(
+        self, rows: Sequence[Any], masks: Sequence[Any], plain: str | None
+    ) -> tuple[dict[int, SegmentBuffer], Problems]:
         """The buffers with the observations in their present rows, by index, and the problems of the others."""
         plan, snapshot = self._plan, self._snapshot
         buffers: dict[int, SegmentBuffer] = {}
@@ -104,11 +111,13 @@ class DecisionBatch:
             record = episode.record
             buffer = record.buffer
             try:
-                if buffer is not None and buffer.acting is plan and record.decisions < record.slow_at:
-                    buffer.write(buffer.observation, buffer.count, row, mask)
-                else:
+                if buffer is None or buffer.acting is not plan or record.decisions >= record.slow_at:
                     record.slow_at = 0
                     buffer = record.observe(plan, snapshot, row, mask)
+                elif plain is not None:
+                    buffer.observation[plain][buffer.count] = row
+                else:
+                    buffer.write(buffer.observation, buffer.count, row, mask)
                 buffers[index] = buffer
             except BAD_INPUT as error:
                 problems[index] = error
@@ -127,15 +136,17 @@ class DecisionBatch:
                     del buffers[index]
         return problems
 
-    def _inputs(self, buffers: Mapping[int, SegmentBuffer]) -> tuple[Arrays, Array, Arrays | None]:
-        """Observations, noise and memory, with a row for each buffer."""
+    def _stacked(self, buffers: Mapping[int, SegmentBuffer]) -> Arrays:
         columns = [(buffer.observation, buffer.count) for buffer in buffers.values()]
-        observation = {name: np.array([arrays[name][row] for arrays, row in columns]) for name in columns[0][0]}
+        return {name: np.array([arrays[name][row] for arrays, row in columns]) for name in columns[0][0]}
+
+    def _chances(self, buffers: Mapping[int, SegmentBuffer]) -> tuple[Array, Arrays | None]:
+        """Noise and memory, with a row for each buffer."""
         episodes = [self._episodes[index] for index in buffers]
         noise = np.concatenate([lane.noise.at(lane.decisions) for lane in [episode.lane for episode in episodes]])
         names = episodes[0].record.carry
         carry = {name: np.concatenate([episode.record.carry[name] for episode in episodes]) for name in names}
-        return observation, noise, carry or None
+        return noise, carry or None
 
     def _require_deciders(self, problems: Problems) -> None:
         """Raise the first problem for which neither a fallback nor an earlier action can stand in."""
@@ -148,14 +159,15 @@ class DecisionBatch:
                 raise problem
 
     def _record(self, buffers: Mapping[int, SegmentBuffer], decision: Decision, problems: Problems) -> None:
-        action = decision.action
+        # Elements of lists are assigned faster than those of arrays.
+        action, extras = _listed(decision.action), {name: _listed(array) for name, array in decision.extras.items()}
         for row, (index, buffer) in enumerate(buffers.items()):
             if index in problems:
                 continue
             episode = self._episodes[index]
             record = episode.record
             before = record.decisions
-            buffer.record(decision, row)
+            buffer.record(action, extras, row)
             episode.lane.decisions += 1
             record.decisions = before + 1
             for name, memory in record.carry.items():
@@ -163,7 +175,11 @@ class DecisionBatch:
             if before >= record.slow_at:
                 record.seal_due(before, self.sealed)
                 record.slow_at = record.next_slow()
-            self.actions[index] = buffer.finish(action[row : row + 1])
+            self.actions[index] = buffer.finish(decision.action[row : row + 1])
+
+
+def _listed(array: Array) -> Any:
+    return array.tolist() if array.ndim == 1 else array
 
 
 def _rows(values: Any, count: int, what: str) -> Sequence[Any]:

@@ -137,7 +137,7 @@ class Episode:
         decision = policy.act_on_row(buffer.observation, buffer.count, lane.noise.at(lane.decisions), carry or None)
         if not policy.is_finite(decision):
             raise not_finite()
-        buffer.record(decision)
+        buffer.record(decision.action, decision.extras)
         lane.decisions += 1
         record.decisions += 1
         if carry:

@@ -92,6 +92,15 @@ class ObservationReader:
         if is_defaulted:
             self._on_default()
 
+    def plain_rows(self, rows: Any) -> str | None:
+        """The array whose rows these are, ready to be copied: one array [N, …] of its dtype, finite. None otherwise."""
+        usual = self._usual
+        if usual is None or self._mask is not None or type(rows) is not np.ndarray:
+            return None
+        if rows.dtype is not usual.dtype or rows.shape[1:] != usual.shape or not usual.is_vector:
+            return None
+        return usual.name if _is_finite(rows) else None
+
     def _write_named(
         self, columns: Mapping[str, Array], row: int, observation: Mapping[str, Any], mask: Any
     ) -> tuple[Any, bool]:

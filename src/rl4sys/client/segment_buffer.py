@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,6 @@ import numpy as np
 from rl4sys.client.acting_plan import ActingPlan
 from rl4sys.client.snapshot import Snapshot
 from rl4sys.experience import Array, Arrays, DecidedBy, Ending, Segment, StreamKey
-from rl4sys.policy import Decision
 
 _GROWTH = 4
 _MOST_SPARE = 32
@@ -100,12 +99,12 @@ class SegmentBuffer:
         self.reward, self._action = _longer(self.reward, rows), _longer(self._action, rows)
         self._extras = tuple((name, _longer(column, rows)) for name, column in self._extras)
 
-    def record(self, decision: Decision, of: int = 0) -> None:
-        """Record row `of` of the decision for the present row."""
+    def record(self, action: Any, extras: Mapping[str, Any], of: int = 0) -> None:
+        """Record row `of` of a decision for the present row."""
         row = self.count
-        self._action[row] = decision.action[of]
+        self._action[row] = action[of]
         for name, column in self._extras:
-            column[row] = decision.extras[name][of]
+            column[row] = extras[name][of]
         self.count = row + 1
 
     def record_fallback(self, action: Array) -> None:
