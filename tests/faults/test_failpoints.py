@@ -17,8 +17,9 @@ from rl4sys import failpoints
 
 Ask = Callable[..., dict[str, Any]]
 POINTS = (*FAILPOINTS, *failpoints.FAILPOINTS)
-LIVES = ("outbox", "PPO", "DQN", "reset")
+LIVES = ("outbox", "PPO", "DQN", "reset", "life cycle")
 RESET = [name for name in POINTS if "successor" in name]
+SLEEP_AND_FORK = [*RESET, "before learn", "before save", "after save", "before restore", "after restore"]
 OUTBOX = [name for name in POINTS if name.split()[1] in ("parcel", "settlement", "parcels", "outbox")]
 
 
@@ -52,7 +53,7 @@ def test_every_failpoint_is_listed_and_reached(ask: Ask) -> None:
 def test_a_kill_at_any_failpoint_loses_repeats_and_changes_nothing(
     ask: Ask, life: str, tally: Callable[[str, int], None]
 ) -> None:
-    own = {"outbox": OUTBOX, "reset": RESET}.get(life)
+    own = {"outbox": OUTBOX, "reset": RESET, "life cycle": SLEEP_AND_FORK}.get(life)
     names = own or [name for name in POINTS if name in ask(life=life)["reached"]]
     # By default each point is tried with one of the two algorithms; storms try both.
     turns = scaled(1, 50)

@@ -19,12 +19,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from tests.faults import outbox_scenario, reset_scenario, service_scenario
+from tests.faults import life_cycle_scenario, outbox_scenario, reset_scenario, service_scenario
 
 from rl4sys import failpoints
 
 LIVES: dict[str, tuple[Callable[[Path], None], Callable[[Path], None]]] = {
     "outbox": (outbox_scenario.live, outbox_scenario.recover),
+    "life cycle": (life_cycle_scenario.live, life_cycle_scenario.recover),
     "reset": (reset_scenario.live, reset_scenario.recover),
     **{
         method: (
