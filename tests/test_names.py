@@ -35,7 +35,6 @@ ONLY_IN_CPP = {
 
 ELSEWHERE_IN_CPP = {
     "AnyOutbox": "A protocol where it is used in Python, an abstract class beside its subclasses in C++.",
-    "SharedState": "Python's Episode is a handle of Lane in C++, so lanes share it there.",
 }
 """Classes whose files have different names, with the reason."""
 

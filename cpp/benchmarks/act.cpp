@@ -65,12 +65,14 @@ class System {
 public:
     explicit System(rl4sys::Agent& agent) : agent_(agent), episode_(agent.episode()) {}
 
-    /// A burst: many episodes at once, each with one decision.
+    /// A burst: many episodes at once, each with a full segment.
     void rush() {
         std::vector<rl4sys::Episode> episodes;
         for (int number = 0; number < 32; ++number) {
             episodes.push_back(agent_.episode());
-            static_cast<void>(episodes.back().act(seen_));
+            for (std::size_t step = 0; step < agent_.settings().max_segment_length; ++step) {
+                static_cast<void>(episodes.back().act(seen_));
+            }
         }
         for (rl4sys::Episode& episode : episodes) {
             episode.end(seen_, rl4sys::Ending::Truncated);

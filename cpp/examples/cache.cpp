@@ -130,7 +130,7 @@ class Eviction {
 public:
     explicit Eviction(rl4sys::Agent& agent)
         : episode_(agent.episode()),
-          window_(static_cast<std::int64_t>(agent.settings().reward_window)),
+          window_(static_cast<std::int64_t>(agent.settings().reward_window.decisions)),
           evicted_by_(keys, -1) {}
 
     std::size_t evict(const std::vector<Item>& items, std::uint64_t now) {

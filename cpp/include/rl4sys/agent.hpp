@@ -14,13 +14,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "rl4sys/action_structure.hpp"
 #include "rl4sys/ending.hpp"
+#include "rl4sys/fallback.hpp"
 #include "rl4sys/health.hpp"
 #include "rl4sys/observation.hpp"
 #include "rl4sys/settings.hpp"
@@ -51,7 +53,9 @@ enum class Problem : std::uint8_t {
     Forked,
     /// The policy may not decide at present, and there is no fallback.
     PolicyOff,
-    /// Anything else, such as lack of memory or a fallback that threw.
+    /// The fallback threw, or returned something that is not an action.
+    FallbackFailed,
+    /// Anything else, such as lack of memory.
     Failed,
 };
 
@@ -61,6 +65,18 @@ public:
     NoAction(Problem cause, const std::string& message) : std::runtime_error(message), problem(cause) {}
 
     Problem problem;
+};
+
+/// A part of an action: choices or numbers. They belong to the episode and are valid until its next decision.
+struct ActionValue {
+    const std::int64_t* choices = nullptr;  ///< Null where the part is numbers.
+    const float* numbers = nullptr;         ///< Null where the part is choices.
+    std::size_t size = 0;
+
+    /// Its only choice, or the first of several.
+    std::int64_t choice() const { return choices == nullptr ? 0 : choices[0]; }
+    /// Its only number, or the first of several.
+    float number() const { return numbers == nullptr ? 0.0F : numbers[0]; }
 };
 
 /// An action. Its choices or numbers belong to the episode and are valid until its next decision.
@@ -75,22 +91,37 @@ public:
     /// One choice, numbered as in the system.
     std::int64_t choice() const {
         require();
-        return choices_ == nullptr ? 0 : choices_[0];
+        return choice_count_ == 0 ? 0 : choices_[0];
     }
-    /// `size()` choices; null where actions are numbers.
+    /// `choice_count()` choices; null where actions are numbers only.
     const std::int64_t* choices() const {
         require();
-        return choices_;
+        return choice_count_ == 0 ? nullptr : choices_;
     }
-    /// `size()` numbers within their bounds; null where actions are choices.
+    /// `number_count()` numbers within their bounds; null where actions are choices only.
     const float* numbers() const {
         require();
-        return numbers_;
+        return number_count_ == 0 ? nullptr : numbers_;
     }
-    std::size_t size() const noexcept { return size_; }
+    std::size_t choice_count() const noexcept { return choice_count_; }
+    std::size_t number_count() const noexcept { return number_count_; }
+    /// Choices and numbers together.
+    std::size_t size() const noexcept { return choice_count_ + number_count_; }
+    /// The part of a structured action: `part("server").choice()`, `part("rate").numbers`.
+    /// @throws std::invalid_argument if the settings describe no such part.
+    ActionValue part(std::string_view path) const {
+        require();
+        const ActionPart* found = structure_ == nullptr ? nullptr : structure_->find(path);
+        if (found == nullptr) {
+            throw std::invalid_argument("The action has no part '" + std::string(path) +
+                                        "'. Name it as in the setting `action`.");
+        }
+        return found->is_choice ? ActionValue{choices_ + found->at, nullptr, found->size}
+                                : ActionValue{nullptr, numbers_ + found->at, found->size};
+    }
     /// The id of this decision within its episode, for late rewards.
     std::int64_t decision() const noexcept { return decision_; }
-    /// Whether the fallback chose this action, which is then not recorded.
+    /// Whether the fallback chose this action.
     bool is_fallback() const noexcept { return is_fallback_; }
 
 private:
@@ -106,23 +137,12 @@ private:
     bool is_fallback_ = false;
     const std::int64_t* choices_ = nullptr;
     const float* numbers_ = nullptr;
-    std::size_t size_ = 0;
+    std::size_t choice_count_ = 0;
+    std::size_t number_count_ = 0;
+    const ActionStructure* structure_ = nullptr;
     std::int64_t decision_ = -1;
     std::string message_;
 };
-
-/// The action of a fallback: choices, or numbers.
-struct FallbackAction {
-    FallbackAction(std::int64_t choice) : choices{choice} {}  // NOLINT(google-explicit-constructor)
-    FallbackAction(std::vector<std::int64_t> several) : choices(std::move(several)) {}  // NOLINT
-    FallbackAction(std::vector<float> values) : numbers(std::move(values)) {}           // NOLINT
-
-    std::vector<std::int64_t> choices;
-    std::vector<float> numbers;
-};
-
-/// Chooses an action for an observation, as the system passed it, while there is no policy yet.
-using Fallback = std::function<FallbackAction(const Observation& observation)>;
 
 /// One episode: act, reward, end. Rewards may come from another thread than decisions.
 ///
@@ -140,6 +160,9 @@ public:
     /// `block`. After the first few segments it allocates nothing.
     /// @param observation one array, or several by name: `{{"queue", queue}, {"load", load}}`.
     /// @param mask which choices are allowed (not 0); all where it is absent.
+    ///
+    /// An observation that cannot be used (NaN, infinity, a missing array, a wrong shape), or for which the policy's
+    /// decision is not finite, is left to the setting `on_bad_input`. Only that decision is left out of the record.
     Action act(const Observation& observation, ArrayView mask = {}) noexcept;
 
     /// Add to the reward of the latest decision. @throws std::invalid_argument if it is not finite or there is none.
@@ -151,8 +174,8 @@ public:
     ///
     /// After a truncation, learning needs the final observation to bootstrap from. Without one the last decision is not
     /// sent, since its outcome is unknown, and counted under `no_final_observation`.
-    /// @throws std::invalid_argument for an observation that does not fit the policy, or an ending that
-    ///         continues.
+    /// @throws std::invalid_argument for an ending that continues, and with `on_bad_input: raise` for an observation
+    ///         that does not fit the policy; otherwise such an observation counts as unknown.
     void end(const Observation& final_observation = {}, Ending ending = Ending::Terminated, ArrayView mask = {});
 
     /// The id of the latest decision; -1 before the first.

@@ -61,6 +61,10 @@ struct Health {
     std::string lineage_problem;
     /// Versions that were not taken, because they were older than the present one or an operator froze it.
     std::uint64_t versions_not_taken = 0;
+    /// Observations that could not be used: NaN, infinity, a missing array, a wrong shape, or a decision like that.
+    std::uint64_t bad_inputs = 0;
+    /// Observations in which a default stood for an array that was left out or for a feature that was NaN.
+    std::uint64_t defaulted_inputs = 0;
     /// Episodes, or spans of long ones, that were not recorded because the learner cannot use all of them in time.
     std::uint64_t thinned_episodes = 0;
     /// Actions that were not recorded.

@@ -37,7 +37,9 @@ typedef enum rl4sys_status {
     /** Any other error. */
     RL4SYS_FAILED = 8,
     /** The policy may not decide at present, and there is no fallback. */
-    RL4SYS_POLICY_OFF = 9
+    RL4SYS_POLICY_OFF = 9,
+    /** The fallback failed, or returned something that is not an action. */
+    RL4SYS_FALLBACK_FAILED = 10
 } rl4sys_status;
 
 typedef enum rl4sys_ending { RL4SYS_TERMINATED = 1, RL4SYS_TRUNCATED = 2 } rl4sys_ending;
@@ -68,12 +70,21 @@ typedef struct rl4sys_array {
 /** A decision. */
 typedef struct rl4sys_action {
     int64_t choice;         /**< The first of `choices`. */
-    const int64_t* choices; /**< NULL where actions are numbers. Valid until the episode's next decision. */
-    const float* numbers;   /**< NULL where actions are choices. Valid until the episode's next decision. */
-    size_t size;            /**< Choices or numbers. */
+    const int64_t* choices; /**< NULL where actions are numbers only. Valid until the episode's next decision. */
+    const float* numbers;   /**< NULL where actions are choices only. Valid until the episode's next decision. */
+    size_t size;            /**< Choices and numbers together. */
     int64_t decision;       /**< The id of this decision, for late rewards. */
     int is_fallback;        /**< Whether the fallback chose it. */
+    size_t choice_count;
+    size_t number_count;
 } rl4sys_action;
+
+/** A part of a structured action: choices or numbers. */
+typedef struct rl4sys_part {
+    const int64_t* choices; /**< NULL where the part is numbers. Valid until the episode's next decision. */
+    const float* numbers;   /**< NULL where the part is choices. Valid until the episode's next decision. */
+    size_t size;
+} rl4sys_part;
 
 enum { RL4SYS_TIME_BUCKETS = 24 };
 
@@ -106,10 +117,26 @@ typedef struct rl4sys_health {
     char lineage[64];
     char lineage_problem[512]; /**< Why the versions of the server are not followed; "" if they are. */
     char warning[512];         /**< What the server says is wrong with this client; "" if nothing is. */
+    uint64_t bad_inputs;
+    uint64_t defaulted_inputs;
 } rl4sys_health;
 
-/** Chooses an action while there is no policy yet. */
+/** Chooses an action where the policy may not or cannot decide; for actions of one choice. */
 typedef int64_t (*rl4sys_fallback)(const rl4sys_array* observation, size_t arrays, void* context);
+
+/** The action of a fallback: choices, numbers, or for mixed actions both; those of a structured action in the order of
+ *  its parts. The arrays are read as soon as the fallback has returned. */
+typedef struct rl4sys_fallback_action {
+    const int64_t* choices;
+    size_t choice_count;
+    const float* numbers;
+    size_t number_count;
+} rl4sys_fallback_action;
+
+/** Chooses an action of any kind where the policy may not or cannot decide. Returns 0, or anything else if it failed.
+ */
+typedef int (*rl4sys_action_fallback)(const rl4sys_array* observation, size_t arrays, rl4sys_fallback_action* action,
+                                      void* context);
 
 /** The error of this thread's last call that did not return RL4SYS_OK. Valid until its next such call. */
 const char* rl4sys_last_error(void);
@@ -118,6 +145,11 @@ const char* rl4sys_last_error(void);
 rl4sys_status rl4sys_connect(const char* config_path, rl4sys_fallback fallback, void* context, rl4sys_agent** agent);
 /** Connect with settings in JSON; paths are relative to the working directory. */
 rl4sys_status rl4sys_connect_json(const char* settings, rl4sys_fallback fallback, void* context, rl4sys_agent** agent);
+/** The same two, with a fallback for actions of any kind. */
+rl4sys_status rl4sys_connect_action(const char* config_path, rl4sys_action_fallback fallback, void* context,
+                                    rl4sys_agent** agent);
+rl4sys_status rl4sys_connect_action_json(const char* settings, rl4sys_action_fallback fallback, void* context,
+                                         rl4sys_agent** agent);
 /** Send all sealed segments and wait until the server acknowledged them. */
 rl4sys_status rl4sys_flush(rl4sys_agent* agent, double timeout);
 rl4sys_status rl4sys_get_health(const rl4sys_agent* agent, rl4sys_health* health);
@@ -137,6 +169,9 @@ rl4sys_status rl4sys_act(rl4sys_episode* episode, const float* observation, size
 /** Choose the action for arrays by name; a mask is the array "action_mask". */
 rl4sys_status rl4sys_act_arrays(rl4sys_episode* episode, const rl4sys_array* observation, size_t arrays,
                                 rl4sys_action* action);
+/** A part of a structured action, by its path in the setting `action`, such as "server" or "route.0". */
+rl4sys_status rl4sys_action_part(const rl4sys_agent* agent, const rl4sys_action* action, const char* path,
+                                 rl4sys_part* part);
 /** Add to the reward of the latest decision. */
 rl4sys_status rl4sys_reward(rl4sys_episode* episode, double value);
 /** Add to the reward of the decision with this id. */

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -12,10 +14,16 @@
 #include <vector>
 
 #include "rl4sys/acting_mode.hpp"
+#include "rl4sys/action_structure.hpp"
 #include "rl4sys/arrays.hpp"
+#include "rl4sys/bad_input.hpp"
 #include "rl4sys/policy_spec.hpp"
+#include "rl4sys/reward_window.hpp"
 
 namespace rl4sys {
+
+/// By array: one number for all its values, or as many as it has, NaN for those without a default.
+using FeatureDefaults = std::map<std::string, std::vector<double>>;
 
 /// The settings of a client are invalid; the message says which, and what was expected.
 class SettingsError : public std::invalid_argument {
@@ -66,6 +74,8 @@ struct ClientSettings {
     std::string experiment;
     std::vector<ArraySpec> observation;
     std::optional<ActionSpec> action;
+    /// The named or nested parts of the action, which `Action::part` then gives; null if it has none.
+    std::shared_ptr<const ActionStructure> action_structure;
     /// Seconds that `connect` waits for the server, and that each call may take.
     double timeout = 10.0;
     /// Directory for unsent experience, so that it survives a killed client; absent to keep it in memory.
@@ -78,8 +88,8 @@ struct ClientSettings {
     std::optional<std::filesystem::path> cache;
     /// Most steps of one segment. More means fewer, later and larger segments.
     std::size_t max_segment_length = 256;
-    /// Newest decisions of an episode that can still receive rewards. More delays sending.
-    std::size_t reward_window = 16;
+    /// Newest decisions of an episode that can still receive rewards, or a time such as `30s`. More delays sending.
+    RewardWindow reward_window;
     /// Most seconds that experience waits before it is sent. More makes fewer, larger messages.
     double send_interval = 0.2;
     /// Send sooner, after this many ended episodes.
@@ -91,6 +101,11 @@ struct ClientSettings {
     /// `explore` (act, record and learn), `exploit` (act with the best guess and record nothing) or `observe` (the
     /// fallback acts, and the policy is compared with it).
     ActingMode mode = ActingMode::Explore;
+    /// What `act` does with an observation that has NaN, infinity, a missing array or a wrong shape, or for which the
+    /// policy's decision is not finite. Absent: the fallback if there is one, else raise.
+    std::optional<BadInputChoice> on_bad_input;
+    /// Values of arrays that an observation leaves out and of features that are NaN, by array.
+    FeatureDefaults defaults;
     /// Seed of the exploration noise and of the learner. Absent: another noise at every start.
     std::optional<std::uint64_t> seed;
 };

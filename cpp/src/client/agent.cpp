@@ -35,7 +35,8 @@ const std::string& policy_name(const ClientSettings& settings) {
 }
 
 std::unique_ptr<PolicyCache> cache_for(const ClientSettings& settings, const Clock& clock) {
-    return settings.cache ? std::make_unique<PolicyCache>(*settings.cache, policy_name(settings), clock, settings.mode)
+    return settings.cache ? std::make_unique<PolicyCache>(*settings.cache, policy_name(settings), clock,
+                                                          InterfaceSettings(settings))
                           : nullptr;
 }
 
@@ -53,8 +54,22 @@ SharedSnapshot fitting(SharedSnapshot snapshot, const ClientSettings& settings) 
     return snapshot;
 }
 
-void require_fallback(const ClientSettings& settings, const Fallback& fallback) {
-    if (settings.mode == ActingMode::Observe && !fallback) {
+std::optional<FallbackDecider> decider_for(const ClientSettings& settings, Fallback fallback) {
+    if (!fallback) {
+        return std::nullopt;
+    }
+    return FallbackDecider(std::move(fallback), settings.action, settings.action_structure);
+}
+
+BadInputChoice on_bad_input(const ClientSettings& settings, bool has_fallback) {
+    if (settings.on_bad_input == BadInputChoice::FallBack && !has_fallback) {
+        throw SettingsError("on_bad_input: got fallback, but there is none. Pass a fallback to connect.");
+    }
+    return settings.on_bad_input.value_or(has_fallback ? BadInputChoice::FallBack : BadInputChoice::Raise);
+}
+
+void require_fallback(const ClientSettings& settings, bool has_fallback) {
+    if (settings.mode == ActingMode::Observe && !has_fallback) {
         throw SettingsError(
             "mode: got observe, in which the fallback acts, but there is none. Pass a fallback to connect.");
     }
@@ -70,7 +85,8 @@ Start fresh_start(const ClientSettings& settings) {
     return {epoch, static_cast<std::uint64_t>(first), settings.seed.value_or(epoch), steady_seconds};
 }
 
-Core::Core(ClientSettings settings, std::shared_ptr<wire::Transport> transport, const Start& start, Fallback fallback)
+Core::Core(ClientSettings settings, std::shared_ptr<wire::Transport> transport, const Start& start,
+           const Fallback& fallback)
     : settings_(std::move(settings)),
       transport_(std::move(transport)),
       clock_(start.clock),
@@ -91,10 +107,14 @@ Core::Core(ClientSettings settings, std::shared_ptr<wire::Transport> transport, 
               times_,
               settings_.max_segment_length,
               settings_.reward_window,
-              std::move(fallback),
+              clock_,
+              decider_for(settings_, fallback),
+              on_bad_input(settings_, fallback != nullptr),
+              settings_.action_structure,
+              settings_.client_id,
               start.seed,
               forks()},
-      lanes_(shared_, settings_.client_id, start.first_episode),
+      lanes_(shared_, start.first_episode),
       shared_session_(
           transport_, settings_, start.epoch, [this] { return governor_.known(); },
           [this](const OpenSession& opened) { governor_.joined(opened); }),
@@ -116,7 +136,7 @@ Core::Core(ClientSettings settings, std::shared_ptr<wire::Transport> transport, 
       reporter_(
           shared_session_, transport_, governor_, status_, clock_, settings_, start.epoch,
           [this] { return client_report(health(), clock_() - started_at_); }, [this] { watcher_.renew(); }) {
-    require_fallback(settings_, shared_.fallback);
+    require_fallback(settings_, shared_.fallback.has_value());
     if (cache_) {
         governor_.set_cached(fitting(cache_->load(), settings_));
     }
@@ -187,6 +207,8 @@ Health Core::health() const {
     }
     health.late_rewards = status_.late_rewards;
     health.damaged_patches = status_.damaged_patches;
+    health.bad_inputs = status_.bad_inputs;
+    health.defaulted_inputs = status_.defaulted_inputs;
     health.last_error = status_.last_error();
     health.stopped = status_.stopped().value_or("");
     return health;

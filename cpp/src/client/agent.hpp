@@ -40,7 +40,8 @@ Start fresh_start(const ClientSettings& settings);
 /// The parts of an agent, wired together. Threads share it, so that it outlives a hanging call.
 class Core : public std::enable_shared_from_this<Core> {
 public:
-    Core(ClientSettings settings, std::shared_ptr<wire::Transport> transport, const Start& start, Fallback fallback);
+    Core(ClientSettings settings, std::shared_ptr<wire::Transport> transport, const Start& start,
+         const Fallback& fallback);
 
     /// Start the threads. Call it once.
     void run();

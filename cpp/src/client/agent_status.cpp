@@ -7,6 +7,13 @@
 
 namespace rl4sys::client {
 
+void AgentStatus::bad_input(const std::string& problem) {
+    if (bad_inputs.fetch_add(1, std::memory_order_relaxed) == 0) {
+        log(LogLevel::Warning,
+            "An observation cannot be used: " + problem + " Later ones are only counted: see health().");
+    }
+}
+
 bool AgentStatus::drop(const std::string& reason, std::uint64_t count) {
     const std::lock_guard lock(mutex_);
     const bool first = drops_.find(reason) == drops_.end();

@@ -19,6 +19,8 @@ public:
     std::atomic<std::uint64_t> late_rewards = 0;
     std::atomic<std::uint64_t> fallback_decisions = 0;
     std::atomic<std::uint64_t> damaged_patches = 0;
+    std::atomic<std::uint64_t> bad_inputs = 0;
+    std::atomic<std::uint64_t> defaulted_inputs = 0;
     std::atomic<std::uint64_t> versions_not_taken = 0;
     std::atomic<std::uint64_t> thinned_episodes = 0;
     std::atomic<std::uint64_t> unrecorded_decisions = 0;
@@ -27,6 +29,8 @@ public:
     /// How often the server replied; a change shows that it was heard of.
     std::atomic<std::uint64_t> heard = 0;
 
+    /// Count an observation or decision that cannot be used, and log the first one.
+    void bad_input(const std::string& problem);
     /// Count segments that will never be sent; true the first time, when it deserves a log line.
     bool drop(const std::string& reason, std::uint64_t count = 1);
     std::map<std::string, std::uint64_t> drops() const;

@@ -92,20 +92,48 @@ private:
     std::vector<rl4sys::NamedArray> many_;
 };
 
+/// An observation as arrays of C.
+class PlainArrays {
+public:
+    explicit PlainArrays(const Observation& observation) {
+        names_.reserve(observation.size());
+        for (const rl4sys::NamedArray& part : observation) {
+            names_.emplace_back(part.name);
+            arrays_.push_back({names_.back().empty() ? nullptr : names_.back().c_str(), part.array.data(),
+                               part.array.size(), static_cast<rl4sys_type>(part.array.type())});
+        }
+    }
+
+    const rl4sys_array* data() const { return arrays_.data(); }
+    size_t size() const { return arrays_.size(); }
+
+private:
+    std::vector<std::string> names_;
+    std::vector<rl4sys_array> arrays_;
+};
+
 rl4sys::Fallback fallback_of(rl4sys_fallback fallback, void* context) {
     if (fallback == nullptr) {
         return nullptr;
     }
     return [fallback, context](const Observation& observation) {
-        std::vector<rl4sys_array> arrays;
-        std::vector<std::string> names;
-        names.reserve(observation.size());
-        for (const rl4sys::NamedArray& part : observation) {
-            names.emplace_back(part.name);
-            arrays.push_back({names.back().empty() ? nullptr : names.back().c_str(), part.array.data(),
-                              part.array.size(), static_cast<rl4sys_type>(part.array.type())});
-        }
+        const PlainArrays arrays(observation);
         return rl4sys::FallbackAction(fallback(arrays.data(), arrays.size(), context));
+    };
+}
+
+rl4sys::Fallback fallback_of(rl4sys_action_fallback fallback, void* context) {
+    if (fallback == nullptr) {
+        return nullptr;
+    }
+    return [fallback, context](const Observation& observation) {
+        const PlainArrays arrays(observation);
+        rl4sys_fallback_action action{};
+        if (const int code = fallback(arrays.data(), arrays.size(), &action, context); code != 0) {
+            throw std::runtime_error("it returned " + std::to_string(code));
+        }
+        return rl4sys::FallbackAction(std::vector<int64_t>(action.choices, action.choices + action.choice_count),
+                                      std::vector<float>(action.numbers, action.numbers + action.number_count));
     };
 }
 
@@ -117,6 +145,7 @@ rl4sys_status status_of(const rl4sys::Action& action) {
         case rl4sys::Problem::EpisodeEnded: return failed(RL4SYS_ENDED, action.message().c_str());
         case rl4sys::Problem::Forked: return failed(RL4SYS_FORKED, action.message().c_str());
         case rl4sys::Problem::PolicyOff: return failed(RL4SYS_POLICY_OFF, action.message().c_str());
+        case rl4sys::Problem::FallbackFailed: return failed(RL4SYS_FALLBACK_FAILED, action.message().c_str());
         case rl4sys::Problem::Failed: break;
     }
     return failed(RL4SYS_FAILED, action.message().c_str());
@@ -126,8 +155,9 @@ rl4sys_status answer(const rl4sys::Action& decided, rl4sys_action* action) {
     if (!decided) {
         return status_of(decided);
     }
-    *action = {decided.choice(), decided.choices(),  decided.numbers(),
-               decided.size(),   decided.decision(), decided.is_fallback() ? 1 : 0};
+    *action = {decided.choice(),       decided.choices(),     decided.numbers(),
+               decided.size(),         decided.decision(),    decided.is_fallback() ? 1 : 0,
+               decided.choice_count(), decided.number_count()};
     return RL4SYS_OK;
 }
 
@@ -142,6 +172,26 @@ rl4sys_status connected(rl4sys::Agent agent, rl4sys_agent** result) {
     return RL4SYS_OK;
 }
 
+template <typename AnyFallback>
+rl4sys_status connect_file(const char* path, AnyFallback fallback, void* context, rl4sys_agent** agent) {
+    return guarded([&] {
+        if (path == nullptr || agent == nullptr) {
+            return missing();
+        }
+        return connected(rl4sys::connect(std::filesystem::path(path), fallback_of(fallback, context)), agent);
+    });
+}
+
+template <typename AnyFallback>
+rl4sys_status connect_text(const char* settings, AnyFallback fallback, void* context, rl4sys_agent** agent) {
+    return guarded([&] {
+        if (settings == nullptr || agent == nullptr) {
+            return missing();
+        }
+        return connected(rl4sys::connect(rl4sys::parse_settings(settings), fallback_of(fallback, context)), agent);
+    });
+}
+
 }  // namespace
 
 const char* rl4sys_last_error(void) {
@@ -149,21 +199,21 @@ const char* rl4sys_last_error(void) {
 }
 
 rl4sys_status rl4sys_connect(const char* config_path, rl4sys_fallback fallback, void* context, rl4sys_agent** agent) {
-    return guarded([&] {
-        if (config_path == nullptr || agent == nullptr) {
-            return missing();
-        }
-        return connected(rl4sys::connect(std::filesystem::path(config_path), fallback_of(fallback, context)), agent);
-    });
+    return connect_file(config_path, fallback, context, agent);
 }
 
 rl4sys_status rl4sys_connect_json(const char* settings, rl4sys_fallback fallback, void* context, rl4sys_agent** agent) {
-    return guarded([&] {
-        if (settings == nullptr || agent == nullptr) {
-            return missing();
-        }
-        return connected(rl4sys::connect(rl4sys::parse_settings(settings), fallback_of(fallback, context)), agent);
-    });
+    return connect_text(settings, fallback, context, agent);
+}
+
+rl4sys_status rl4sys_connect_action(const char* config_path, rl4sys_action_fallback fallback, void* context,
+                                    rl4sys_agent** agent) {
+    return connect_file(config_path, fallback, context, agent);
+}
+
+rl4sys_status rl4sys_connect_action_json(const char* settings, rl4sys_action_fallback fallback, void* context,
+                                         rl4sys_agent** agent) {
+    return connect_text(settings, fallback, context, agent);
 }
 
 rl4sys_status rl4sys_flush(rl4sys_agent* agent, double timeout) {
@@ -198,6 +248,8 @@ rl4sys_status rl4sys_get_health(const rl4sys_agent* agent, rl4sys_health* health
         }
         health->late_rewards = now.late_rewards;
         health->damaged_patches = now.damaged_patches;
+        health->bad_inputs = now.bad_inputs;
+        health->defaulted_inputs = now.defaulted_inputs;
         health->stopped = now.stopped.empty() ? 0 : 1;
         fill(health->mode, now.mode);
         fill(health->off, now.off);
@@ -272,6 +324,23 @@ rl4sys_status rl4sys_act_arrays(rl4sys_episode* episode, const rl4sys_array* obs
         }
         NamedArrays named(observation, arrays);
         return answer(episode->episode.act(named.observation()), action);
+    });
+}
+
+rl4sys_status rl4sys_action_part(const rl4sys_agent* agent, const rl4sys_action* action, const char* path,
+                                 rl4sys_part* part) {
+    return guarded([&] {
+        if (agent == nullptr || action == nullptr || path == nullptr || part == nullptr) {
+            return missing();
+        }
+        const auto& structure = agent->agent.settings().action_structure;
+        const rl4sys::ActionPart* found = structure ? structure->find(path) : nullptr;
+        if (found == nullptr) {
+            return failed(RL4SYS_BAD_ARGUMENT, "The action has no such part. Name it as in the setting `action`.");
+        }
+        *part = {found->is_choice ? action->choices + found->at : nullptr,
+                 found->is_choice ? nullptr : action->numbers + found->at, found->size};
+        return RL4SYS_OK;
     });
 }
 

@@ -1,5 +1,8 @@
 #include "client/lane_allocator.hpp"
 
+#include <algorithm>
+#include <functional>
+
 namespace rl4sys::client {
 
 std::uint64_t LaneAllocator::decisions() const {
@@ -14,9 +17,9 @@ std::uint64_t LaneAllocator::decisions() const {
 std::vector<std::pair<Lane*, std::uint64_t>> LaneAllocator::open() {
     const std::lock_guard lock(mutex_);
     std::vector<std::pair<Lane*, std::uint64_t>> found;
-    for (std::size_t index = 0; index < lanes_.size(); ++index) {
-        if (free_.count(index) == 0) {
-            found.emplace_back(&lanes_[index], episodes_[index]);
+    for (Lane& lane : lanes_) {
+        if (const auto episode = lane.open_episode()) {
+            found.emplace_back(&lane, *episode);
         }
     }
     return found;
@@ -30,19 +33,23 @@ std::size_t LaneAllocator::open_count() const {
 std::pair<Lane*, std::uint64_t> LaneAllocator::take() {
     const std::lock_guard lock(mutex_);
     if (free_.empty()) {
-        free_.insert(lanes_.size());
-        lanes_.emplace_back(shared_, StreamKey{client_, "agent", lanes_.size()}, first_episode_);
-        episodes_.push_back(0);
+        // Room for all lanes, so that releasing one allocates nothing.
+        if (free_.capacity() <= lanes_.size()) {
+            free_.reserve(2 * lanes_.size() + 1);
+        }
+        lanes_.emplace_back(shared_, lanes_.size(), first_episode_);
+        free_.push_back(lanes_.size() - 1);
     }
-    Lane& lane = lanes_[*free_.begin()];
-    free_.erase(free_.begin());
-    episodes_[lane.index()] = lane.begin();
-    return {&lane, episodes_[lane.index()]};
+    std::pop_heap(free_.begin(), free_.end(), std::greater<>());
+    Lane& lane = lanes_[free_.back()];
+    free_.pop_back();
+    return {&lane, lane.begin()};
 }
 
 void LaneAllocator::release(const Lane& lane) {
     const std::lock_guard lock(mutex_);
-    free_.insert(lane.index());
+    free_.push_back(lane.index());
+    std::push_heap(free_.begin(), free_.end(), std::greater<>());
 }
 
 }  // namespace rl4sys::client

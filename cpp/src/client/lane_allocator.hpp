@@ -4,8 +4,6 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
-#include <set>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -16,8 +14,8 @@ namespace rl4sys::client {
 /// Hands out the free lane with the lowest number, or a new lane when all are taken.
 class LaneAllocator {
 public:
-    LaneAllocator(const SharedState& shared, std::string client, std::uint64_t first_episode)
-        : shared_(shared), client_(std::move(client)), first_episode_(first_episode) {}
+    LaneAllocator(const SharedState& shared, std::uint64_t first_episode)
+        : shared_(shared), first_episode_(first_episode) {}
 
     /// Decisions taken in all lanes together.
     std::uint64_t decisions() const;
@@ -31,12 +29,10 @@ public:
 
 private:
     const SharedState& shared_;
-    std::string client_;
     std::uint64_t first_episode_;
     mutable std::mutex mutex_;
     std::deque<Lane> lanes_;
-    std::vector<std::uint64_t> episodes_;
-    std::set<std::uint64_t> free_;
+    std::vector<std::uint64_t> free_;  ///< A heap: the lowest number first.
 };
 
 }  // namespace rl4sys::client

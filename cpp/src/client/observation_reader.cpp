@@ -6,7 +6,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "rl4sys/settings.hpp"
+#include "client/feature_defaults.hpp"
+#include "client/segment_buffer.hpp"
 
 namespace rl4sys::client {
 namespace {
@@ -98,11 +99,38 @@ std::string explain(const ArraySpec& spec, const ArrayView& array, Copied result
     switch (result) {
         case Copied::Fully: return "";
         case Copied::NotFinite:
-            return "'" + spec.name + "' contains NaN or infinity; leave such values out or replace them.";
+            return "'" + spec.name +
+                   "' contains NaN or infinity; leave such values out or replace them, or name values for NaN in "
+                   "`defaults`.";
         default:
             return "Got '" + spec.name + "' as " + std::string(element_name(array.type())) +
                    ", which does not fit into " + to_string(spec) + ".";
     }
+}
+
+/// Replace NaN by the default of each feature; true if all values are finite then.
+template <typename Float>
+bool settle(std::byte* row, const std::vector<std::byte>& defaults) {
+    const std::size_t count = defaults.size() / sizeof(Float);
+    for (std::size_t index = 0; index < count; ++index) {
+        if (std::isnan(value_at<Float>(row, index))) {
+            std::memcpy(row + index * sizeof(Float), defaults.data() + index * sizeof(Float), sizeof(Float));
+        }
+    }
+    return count > 0 && require_finite<Float>(row, count) == Copied::Fully;
+}
+
+/// A default in the type of its array.
+std::vector<std::byte> row_of(const ArraySpec& spec, const std::vector<double>& values) {
+    const std::vector<double> numbers = default_row(spec, values);
+    std::vector<std::byte> row(spec.bytes());
+    with_type(spec.type, [&](auto kind) {
+        for (std::size_t index = 0; index < numbers.size(); ++index) {
+            const auto value = static_cast<decltype(kind)>(numbers[index]);
+            std::memcpy(row.data() + index * sizeof value, &value, sizeof value);
+        }
+    });
+    return row;
 }
 
 std::string wrong_size(const ArraySpec& spec, std::size_t got) {
@@ -112,64 +140,83 @@ std::string wrong_size(const ArraySpec& spec, std::size_t got) {
 
 }  // namespace
 
-ObservationReader::ObservationReader(const std::vector<ArraySpec>& specs) {
+ObservationReader::ObservationReader(const std::vector<ArraySpec>& specs, const FeatureDefaults& defaults) {
     for (std::size_t place = 0; place < specs.size(); ++place) {
-        (specs[place].name == mask_name ? mask_ : seen_).push_back({place, specs[place], specs[place].values()});
+        const ArraySpec& spec = specs[place];
+        Seen seen{place, spec, spec.values(), {}};
+        if (const auto found = defaults.find(spec.name); found != defaults.end()) {
+            seen.defaults = row_of(spec, found->second);
+        }
+        (spec.name == mask_name ? mask_ : seen_).push_back(std::move(seen));
     }
 }
 
-std::string ObservationReader::write(const SegmentBuffer& buffer, std::size_t row, const Observation& observation,
-                                     ArrayView mask) const {
+ObservationReader::Written ObservationReader::write(const SegmentBuffer& buffer, std::size_t row,
+                                                    const Observation& observation, ArrayView mask) const {
+    Written written;
     if (observation.is_named()) {
-        if (std::string problem = write_named(buffer, row, observation, mask); !problem.empty()) {
-            return problem;
-        }
+        written = write_named(buffer, row, observation, mask);
     } else if (seen_.size() != 1) {
-        return "Got one array; this policy observes " + expected() + ". Pass them by name.";
+        written.problem = "Got one array; this policy observes " + expected() + ". Pass them by name.";
     } else {
         const Seen& only = seen_.front();
-        const ArrayView& array = observation[0].array;
-        if (array.size() != only.values) {
-            return wrong_size(only.spec, array.size());
-        }
-        const Copied result = copy(only.spec, only.values, buffer.row(only.place, row), array);
-        if (result != Copied::Fully) {
-            return explain(only.spec, array, result);
-        }
+        written = write_array(only, buffer.row(only.place, row), observation[0].array);
     }
-    return write_mask(buffer, row, mask);
+    if (written.problem.empty()) {
+        written.problem = write_mask(buffer, row, mask);
+    }
+    return written;
 }
 
-std::string ObservationReader::write_named(const SegmentBuffer& buffer, std::size_t row, const Observation& observation,
-                                           ArrayView& mask) const {
+ObservationReader::Written ObservationReader::write_named(const SegmentBuffer& buffer, std::size_t row,
+                                                          const Observation& observation, ArrayView& mask) const {
     std::size_t arrays = 0;
     for (const NamedArray& given : observation) {
         if (given.name != mask_name) {
-            ++arrays;
+            arrays += given.array.given() ? 1 : 0;
         } else if (mask.given()) {
-            return "Got a mask twice: as an argument and as '" + std::string(mask_name) + "'. Keep one.";
+            return {"Got a mask twice: as an argument and as '" + std::string(mask_name) + "'. Keep one."};
         } else {
             mask = given.array;
         }
     }
+    Written written;
+    std::size_t read = 0;
     for (const Seen& seen : seen_) {
         const NamedArray* found = nullptr;
         for (const NamedArray& given : observation) {
-            found = given.name == seen.spec.name ? &given : found;
+            found = given.name == seen.spec.name && given.array.given() ? &given : found;
         }
-        if (found == nullptr || arrays != seen_.size()) {
-            return "Got " + std::to_string(arrays) + " arrays; this policy observes " + expected() +
-                   ". Pass each once, by its name.";
+        read += found == nullptr ? 0 : 1;
+        std::byte* target = buffer.row(seen.place, row);
+        if (found == nullptr && seen.defaults.empty()) {
+            return {"Got no '" + seen.spec.name + "'; this policy observes " + expected() +
+                    ". Add what is missing, or name a value for it in `defaults`."};
         }
-        if (found->array.size() != seen.values) {
-            return wrong_size(seen.spec, found->array.size());
+        const ArrayView otherwise(seen.defaults.data(), seen.values, seen.spec.type);
+        const Written one = write_array(seen, target, found == nullptr ? otherwise : found->array);
+        if (!one.problem.empty()) {
+            return one;
         }
-        const Copied result = copy(seen.spec, seen.values, buffer.row(seen.place, row), found->array);
-        if (result != Copied::Fully) {
-            return explain(seen.spec, found->array, result);
-        }
+        written.is_defaulted = written.is_defaulted || one.is_defaulted || found == nullptr;
     }
-    return "";
+    if (read != arrays) {
+        return {"Got " + std::to_string(arrays) + " arrays; this policy observes " + expected() +
+                ". Pass each once, by its name."};
+    }
+    return written;
+}
+
+ObservationReader::Written ObservationReader::write_array(const Seen& seen, std::byte* row, const ArrayView& array) {
+    if (array.size() != seen.values) {
+        return {wrong_size(seen.spec, array.size())};
+    }
+    const Copied result = copy(seen.spec, seen.values, row, array);
+    if (result == Copied::NotFinite && (seen.spec.type == ElementType::Float32 ? settle<float>(row, seen.defaults)
+                                                                               : settle<double>(row, seen.defaults))) {
+        return {"", true};
+    }
+    return {explain(seen.spec, array, result)};
 }
 
 std::string ObservationReader::write_mask(const SegmentBuffer& buffer, std::size_t row, ArrayView mask) const {

@@ -4,30 +4,41 @@
 #include <string>
 #include <vector>
 
-#include "client/segment_buffer.hpp"
 #include "rl4sys/observation.hpp"
+#include "rl4sys/settings.hpp"
 
 namespace rl4sys::client {
+
+class SegmentBuffer;
 
 /// Copies an observation into one row of each array that a policy observes.
 class ObservationReader {
 public:
     ObservationReader() = default;
-    explicit ObservationReader(const std::vector<ArraySpec>& specs);
+    /// `defaults`: what stands for arrays that an observation leaves out, and for features that are NaN.
+    /// @throws SettingsError for one that does not fit its array.
+    explicit ObservationReader(const std::vector<ArraySpec>& specs, const FeatureDefaults& defaults = {});
 
-    /// Copy into row `row`; without a mask every action is allowed. Returns what is wrong, or an empty string.
-    std::string write(const SegmentBuffer& buffer, std::size_t row, const Observation& observation,
-                      ArrayView mask) const;
+    /// What is wrong with an observation, or nothing, and whether a default was needed.
+    struct Written {
+        std::string problem;
+        bool is_defaulted = false;
+    };
+
+    /// Copy into row `row`; without a mask every action is allowed.
+    Written write(const SegmentBuffer& buffer, std::size_t row, const Observation& observation, ArrayView mask) const;
 
 private:
     struct Seen {
         std::size_t place = 0;
         ArraySpec spec;
         std::size_t values = 0;
+        std::vector<std::byte> defaults;  ///< A row with NaN where there is none; empty if there are no defaults.
     };
 
-    std::string write_named(const SegmentBuffer& buffer, std::size_t row, const Observation& observation,
-                            ArrayView& mask) const;
+    Written write_named(const SegmentBuffer& buffer, std::size_t row, const Observation& observation,
+                        ArrayView& mask) const;
+    static Written write_array(const Seen& seen, std::byte* row, const ArrayView& array);
     std::string write_mask(const SegmentBuffer& buffer, std::size_t row, ArrayView mask) const;
     std::string expected() const;
 

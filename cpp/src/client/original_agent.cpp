@@ -29,12 +29,10 @@ ClientSettings with_observation(ClientSettings settings, std::size_t size) {
 
 RL4SysAction::RL4SysAction(std::shared_ptr<RL4SysTrajectory> trajectory, const Action& action)
     : trajectory_(std::move(trajectory)), decision_(action.decision()) {
-    if (const float* numbers = action.numbers()) {
-        values_.assign(numbers, numbers + action.size());
-    } else {
-        choice_ = action.choice();
-        values_.assign(action.choices(), action.choices() + action.size());
-    }
+    // Those of a mixed action begin with its choices.
+    choice_ = action.choice();
+    values_.assign(action.choices(), action.choices() + action.choice_count());
+    values_.insert(values_.end(), action.numbers(), action.numbers() + action.number_count());
 }
 
 void RL4SysAction::updateReward(double reward) {

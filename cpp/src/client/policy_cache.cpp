@@ -35,7 +35,7 @@ std::string bytes_of(const std::string& hex) {
     return bytes;
 }
 
-SharedSnapshot parsed(const std::string& contents, ActingMode mode) {
+SharedSnapshot parsed(const std::string& contents, const InterfaceSettings& settings) {
     const std::size_t line = contents.find('\n');
     if (line == std::string::npos) {
         throw std::runtime_error("it has no second part");
@@ -59,7 +59,7 @@ SharedSnapshot parsed(const std::string& contents, ActingMode mode) {
     Weights weights(size);
     std::memcpy(weights.data(), blob.data(), blob.size());
     snapshot->weights = std::make_shared<const Weights>(std::move(weights));
-    snapshot->interface = std::make_shared<const PolicyInterface>(std::move(spec), std::move(exploit), mode);
+    snapshot->interface = std::make_shared<const PolicyInterface>(std::move(spec), std::move(exploit), settings);
     snapshot->schema_hash = bytes_of(head.at("schema_hash").get<std::string>());
     if (snapshot->schema_hash.size() != std::tuple_size_v<Digest>) {
         throw std::runtime_error("its schema hash is missing");
@@ -73,8 +73,9 @@ SharedSnapshot parsed(const std::string& contents, ActingMode mode) {
 
 }  // namespace
 
-PolicyCache::PolicyCache(const std::filesystem::path& directory, const std::string& name, Clock clock, ActingMode mode)
-    : path_(directory / (name + ".policy")), clock_(std::move(clock)), mode_(mode) {}
+PolicyCache::PolicyCache(const std::filesystem::path& directory, const std::string& name, Clock clock,
+                         InterfaceSettings settings)
+    : path_(directory / (name + ".policy")), clock_(std::move(clock)), settings_(std::move(settings)) {}
 
 SharedSnapshot PolicyCache::load() const {
     std::ifstream file(path_, std::ios::binary);
@@ -84,7 +85,7 @@ SharedSnapshot PolicyCache::load() const {
     std::ostringstream contents;
     contents << file.rdbuf();
     try {
-        return parsed(contents.str(), mode_);
+        return parsed(contents.str(), settings_);
     } catch (const std::exception& error) {
         log(LogLevel::Warning, "The cached policy " + path_.string() + " cannot be used: " + error.what() +
                                    ". Delete it, or start while the server is reachable.");

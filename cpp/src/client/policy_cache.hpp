@@ -15,7 +15,7 @@ namespace rl4sys::client {
 class PolicyCache {
 public:
     PolicyCache(const std::filesystem::path& directory, const std::string& name, Clock clock,
-                ActingMode mode = ActingMode::Explore);
+                InterfaceSettings settings = ActingMode::Explore);
 
     /// The cached policy; null if there is none or it is damaged.
     SharedSnapshot load() const;
@@ -27,7 +27,7 @@ public:
 private:
     std::filesystem::path path_;
     Clock clock_;
-    ActingMode mode_;
+    InterfaceSettings settings_;
     std::mutex mutex_;
     std::optional<double> saved_at_;
     SharedSnapshot pending_;

@@ -27,9 +27,18 @@ void require_runs(const PolicySpec& explore, const std::optional<PolicySpec>& ex
     }
 }
 
+/// The parts of the action, unless the policy has another action; then it is refused later.
+std::shared_ptr<const ActionStructure> fitting(const std::shared_ptr<const ActionStructure>& structure,
+                                               const ActionSpec& action) {
+    return structure && is_same(structure->spec(), action) ? structure : nullptr;
+}
+
 }  // namespace
 
-PolicyInterface::PolicyInterface(PolicySpec explore_policy, std::optional<PolicySpec> exploit_policy, ActingMode mode) {
+PolicyInterface::PolicyInterface(PolicySpec explore_policy, std::optional<PolicySpec> exploit_policy,
+                                 const InterfaceSettings& settings)
+    : actions(explore_policy.action, fitting(settings.structure, explore_policy.action)) {
+    const ActingMode mode = settings.mode;
     if (mode != ActingMode::Explore && !exploit_policy) {
         throw ContractViolation(std::string("The server sent no exploit policy, which `mode: ") + name_of(mode) +
                                 "` acts with. Upgrade the server, or choose `mode: explore`.");
@@ -47,6 +56,15 @@ PolicyInterface::PolicyInterface(PolicySpec explore_policy, std::optional<Policy
     }
     acting = mode == ActingMode::Explore ? explore : exploit;
     form = std::make_shared<const wire::SegmentFormat>(wire::format_of(*acting));
+    noise_size = rl4sys::noise_size(*acting);
+    for (const ArraySpec& memory : form->carry) {
+        carry_size += memory.values();
+    }
+    try {
+        reader = ObservationReader(form->observation, settings.defaults);
+    } catch (const SettingsError& error) {
+        throw ContractViolation(error.what());
+    }
 }
 
 bool is_same(const ActionSpec& one, const ActionSpec& other) {

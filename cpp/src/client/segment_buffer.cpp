@@ -1,5 +1,6 @@
 #include "client/segment_buffer.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -7,41 +8,69 @@
 namespace rl4sys::client {
 namespace {
 
-constexpr std::size_t alignment = 64;
+constexpr std::size_t alignment = 16;
+constexpr std::size_t growth = 4;
 
 }  // namespace
 
 SegmentBuffer::SegmentBuffer(std::shared_ptr<const wire::SegmentFormat> form, std::size_t length)
     : form_(std::move(form)), length_(length) {
-    const auto place = [this](std::size_t row_bytes, std::size_t rows) {
-        const Column column{size_, row_bytes};
+    columns_.resize(form_->observation.size() + 2 + form_->extras.size() + form_->carry.size());
+    block_ = placed();
+}
+
+SegmentBuffer::Block SegmentBuffer::placed() {
+    size_ = 0;
+    auto column = columns_.begin();
+    const auto place = [&](std::size_t row_bytes, std::size_t rows) {
+        *column++ = {size_, row_bytes};
         size_ += (row_bytes * rows + alignment - 1) / alignment * alignment;
-        return column;
     };
     for (const ArraySpec& spec : form_->observation) {
-        observation_.push_back(place(spec.bytes(), length + 1));
+        place(spec.bytes(), rows_ + 1);
     }
-    action_ = place(form_->action.bytes(), length);
-    reward_ = place(sizeof(float), length);
+    place(form_->action.bytes(), rows_);
+    place(sizeof(float), rows_);
     for (const ArraySpec& spec : form_->extras) {
-        extras_.push_back(place(spec.bytes(), length));
+        place(spec.bytes(), rows_);
     }
     for (const ArraySpec& spec : form_->carry) {
         // The carry is contiguous, as in the policy.
-        carry_.push_back({carry_.empty() ? size_ : carry_.back().offset + carry_.back().row_bytes, spec.bytes()});
+        *column++ = {size_, spec.bytes()};
+        size_ += spec.bytes();
     }
-    if (!carry_.empty()) {
-        size_ = carry_.back().offset + carry_.back().row_bytes;
-    }
-    // Pages that are never written cost nothing: episodes may be far shorter than the buffer.
-    block_.reset(static_cast<std::byte*>(std::calloc(size_, 1)));
-    if (!block_) {
+    Block block(static_cast<std::byte*>(std::calloc(size_, 1)));
+    if (!block) {
         throw std::bad_alloc();
+    }
+    return block;
+}
+
+void SegmentBuffer::grow() {
+    const std::vector<Column> earlier = columns_;
+    rows_ = std::min(length_, growth * rows_);
+    const Block old = std::exchange(block_, placed());
+    const std::size_t carry = columns_.size() - form_->carry.size();
+    for (std::size_t place = 0; place < columns_.size(); ++place) {
+        const std::size_t rows = place < carry ? count : 1;
+        std::memcpy(block_.get() + columns_[place].offset, old.get() + earlier[place].offset,
+                    rows * columns_[place].row_bytes);
     }
 }
 
 std::size_t SegmentBuffer::cost() const {
-    return sizeof(SegmentBuffer) + size_;
+    return sizeof(SegmentBuffer) + columns_.size() * sizeof(Column) + size_;
+}
+
+void SegmentBuffer::begin(const ActingPlan& plan, std::uint64_t at, const std::vector<float>& carry) {
+    adopt(plan);
+    recorded = true;
+    start = at;
+    count = 0;
+    ending = Ending::Continues;
+    if (!carry.empty()) {
+        std::memcpy(block_.get() + carry_columns()->offset, carry.data(), carry.size() * sizeof(float));
+    }
 }
 
 void SegmentBuffer::adopt(const ActingPlan& plan) {
@@ -49,41 +78,39 @@ void SegmentBuffer::adopt(const ActingPlan& plan) {
     decided_by = plan.decided_by;
 }
 
-void SegmentBuffer::begin(const ActingPlan& plan, std::uint64_t at, const std::vector<float>& carry, bool is_recorded) {
-    adopt(plan);
-    recorded = is_recorded;
-    start = at;
-    count = 0;
-    ending = Ending::Continues;
-    if (!carry_.empty()) {
-        std::memcpy(block_.get() + carry_.front().offset, carry.data(), carry.size() * sizeof(float));
-    }
-}
-
 std::byte* SegmentBuffer::row(std::size_t place, std::size_t number) const {
-    const Column& column = observation_[place];
+    const Column& column = columns_[place];
     return block_.get() + column.offset + number * column.row_bytes;
 }
 
 void SegmentBuffer::record(const Decision& decision) {
-    const void* chosen = decision.choices != nullptr ? static_cast<const void*>(decision.choices) : decision.numbers;
-    std::memcpy(block_.get() + action_.offset + count * action_.row_bytes, chosen, action_.row_bytes);
-    for (const Column& column : extras_) {
-        std::memcpy(block_.get() + column.offset + count * sizeof(float), &decision.log_prob, sizeof(float));
+    record(decision.choices != nullptr ? static_cast<const void*>(decision.choices) : decision.numbers,
+           decision.log_prob);
+}
+
+void SegmentBuffer::record_fallback(const ActionValues& row) {
+    record(row.choices.empty() ? static_cast<const void*>(row.numbers.data()) : row.choices.data(), 0.0F);
+}
+
+void SegmentBuffer::record(const void* action, float log_prob) {
+    const Column& column = action_column();
+    std::memcpy(block_.get() + column.offset + count * column.row_bytes, action, column.row_bytes);
+    for (std::size_t place = 0; place < form_->extras.size(); ++place) {
+        std::memcpy(block_.get() + extras_columns()[place].offset + count * sizeof(float), &log_prob, sizeof(float));
     }
     reward()[count] = 0.0F;
     ++count;
 }
 
 void SegmentBuffer::continue_from(const SegmentBuffer& earlier) {
-    for (std::size_t place = 0; place < observation_.size(); ++place) {
-        std::memcpy(row(place, 0), earlier.row(place, earlier.count), observation_[place].row_bytes);
+    for (std::size_t place = 0; place < form_->observation.size(); ++place) {
+        std::memcpy(row(place, 0), earlier.row(place, earlier.count), columns_[place].row_bytes);
     }
 }
 
 void SegmentBuffer::repeat_last() {
-    for (std::size_t place = 0; place < observation_.size() && count > 0; ++place) {
-        std::memcpy(row(place, count), row(place, count - 1), observation_[place].row_bytes);
+    for (std::size_t place = 0; place < form_->observation.size() && count > 0; ++place) {
+        std::memcpy(row(place, count), row(place, count - 1), columns_[place].row_bytes);
     }
 }
 
@@ -95,18 +122,18 @@ wire::SegmentView SegmentBuffer::view() const {
     view.start = start;
     view.policy_version = snapshot->version;
     view.ending = ending;
-    view.decided_by_fallback = decided_by == DecidedBy::Fallback;
     view.steps = static_cast<std::uint32_t>(count);
-    for (const Column& column : observation_) {
-        view.observation.push_back(bytes(column, count + 1));
+    view.decided_by_fallback = decided_by == DecidedBy::Fallback;
+    for (std::size_t place = 0; place < form_->observation.size(); ++place) {
+        view.observation.push_back(bytes(columns_[place], count + 1));
     }
-    view.action = bytes(action_, count);
-    view.reward = bytes(reward_, count);
-    for (const Column& column : extras_) {
-        view.extras.push_back(bytes(column, count));
+    view.action = bytes(action_column(), count);
+    view.reward = bytes(reward_column(), count);
+    for (std::size_t place = 0; place < form_->extras.size(); ++place) {
+        view.extras.push_back(bytes(extras_columns()[place], count));
     }
-    for (const Column& column : carry_) {
-        view.carry.push_back(bytes(column, 1));
+    for (std::size_t place = 0; place < form_->carry.size(); ++place) {
+        view.carry.push_back(bytes(carry_columns()[place], 1));
     }
     return view;
 }

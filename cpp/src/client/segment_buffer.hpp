@@ -8,12 +8,14 @@
 #include <vector>
 
 #include "client/acting_plan.hpp"
+#include "client/action_adapter.hpp"
+#include "client/snapshot.hpp"
 #include "rl4sys/ending.hpp"
 #include "wire/segments.hpp"
 
 namespace rl4sys::client {
 
-/// Columns for up to `length` steps of one policy version, allocated once and reused.
+/// Columns for up to `length` steps of one policy version. They begin with one row, grow and are reused.
 ///
 /// Row `count` of the observations is the present observation, or the final one after the last step.
 class SegmentBuffer {
@@ -23,6 +25,7 @@ public:
     SharedSnapshot snapshot;
     DecidedBy decided_by = DecidedBy::Policy;
     bool recorded = true;     ///< Whether a segment is made of it.
+    double closed_at = 0.0;   ///< When the last step was taken, if rewards are accepted by time.
     std::uint64_t start = 0;  ///< Index within the episode of the first step.
     std::size_t count = 0;
     std::uint64_t lane = 0;
@@ -32,19 +35,25 @@ public:
 
     const std::shared_ptr<const wire::SegmentFormat>& form() const { return form_; }
     std::size_t length() const { return length_; }
+    /// Whether more steps fit only after `grow`.
+    bool needs_to_grow() const { return count == rows_ && rows_ < length_; }
+    /// Make room for more steps.
+    void grow();
     /// The approximate size in memory, in bytes.
     std::size_t cost() const;
     /// Index within the episode of the step after the last one.
     std::uint64_t end() const { return start + count; }
 
     /// Clear the buffer for a new segment of the same format. `carry` is the policy memory before the first step.
-    void begin(const ActingPlan& plan, std::uint64_t at, const std::vector<float>& carry, bool is_recorded);
+    void begin(const ActingPlan& plan, std::uint64_t at, const std::vector<float>& carry);
     /// Use an empty buffer, or one whose policy did not change, under another plan.
     void adopt(const ActingPlan& plan);
     /// One row of the observation array at this place.
     std::byte* row(std::size_t place, std::size_t number) const;
     /// Record the decision for the present row.
     void record(const Decision& decision);
+    /// Record an action of the fallback for the present row, as `ActionAdapter::row` makes it.
+    void record_fallback(const ActionValues& row);
     void add_reward(std::size_t step, float value) { reward()[step] += value; }
     /// Begin with the observation that followed the last step of an earlier buffer.
     void continue_from(const SegmentBuffer& earlier);
@@ -62,18 +71,25 @@ private:
         void operator()(std::byte* block) const { std::free(block); }
     };
 
-    float* reward() const { return reinterpret_cast<float*>(block_.get() + reward_.offset); }
+    using Block = std::unique_ptr<std::byte, Free>;
+
+    /// The columns are those of the observations, action, reward, extras and carry, in this order.
+    const Column& action_column() const { return columns_[form_->observation.size()]; }
+    const Column& reward_column() const { return columns_[form_->observation.size() + 1]; }
+    const Column* extras_columns() const { return columns_.data() + form_->observation.size() + 2; }
+    const Column* carry_columns() const { return extras_columns() + form_->extras.size(); }
+    float* reward() const { return reinterpret_cast<float*>(block_.get() + reward_column().offset); }
     std::string_view bytes(const Column& column, std::size_t rows) const;
+    /// Place the columns for `rows_` steps, and allocate them.
+    Block placed();
+    void record(const void* action, float log_prob);
 
     std::shared_ptr<const wire::SegmentFormat> form_;
     std::size_t length_;
-    std::vector<Column> observation_;
-    Column action_;
-    Column reward_;
-    std::vector<Column> extras_;
-    std::vector<Column> carry_;
+    std::size_t rows_ = 1;  ///< Steps that fit at present.
+    std::vector<Column> columns_;
     std::size_t size_ = 0;
-    std::unique_ptr<std::byte, Free> block_;
+    Block block_;
 };
 
 /// A linked list of buffers. Adding and removing allocates nothing.
@@ -86,7 +102,9 @@ public:
 
     bool empty() const { return first_ == nullptr; }
     std::size_t size() const { return size_; }
-    const SegmentBuffer& front() const { return *first_; }
+    /// The first buffer, of which `next` leads to the others; null if there is none.
+    SegmentBuffer* front() const { return first_.get(); }
+    SegmentBuffer* back() const { return last_; }
     void push_back(std::unique_ptr<SegmentBuffer> buffer);
     void push_front(std::unique_ptr<SegmentBuffer> buffer);
     /// The first buffer; there must be one.

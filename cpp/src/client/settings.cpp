@@ -10,7 +10,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "client/feature_defaults.hpp"
 #include "client/original_settings.hpp"
+#include "client/reward_window.hpp"
 #include "client/section.hpp"
 #include "client/spaces.hpp"
 
@@ -174,6 +176,14 @@ Overflow overflow_from(Section& section) {
     return word == "block" ? Overflow::Block : word == "drop_newest" ? Overflow::DropNewest : Overflow::DropOldest;
 }
 
+std::optional<BadInputChoice> on_bad_input_from(Section& section) {
+    const std::string word = section.choice("on_bad_input", {"raise", "fallback", "hold"}, "");
+    return word.empty()      ? std::nullopt
+           : word == "raise" ? std::optional(BadInputChoice::Raise)
+           : word == "hold"  ? std::optional(BadInputChoice::Hold)
+                             : std::optional(BadInputChoice::FallBack);
+}
+
 template <typename Number>
 Number unsigned_from(Section& section, const std::string& name, Number otherwise, std::int64_t least) {
     const auto value = section.whole(name, least);
@@ -185,7 +195,9 @@ void read_limits(Section& section, ClientSettings& settings) {
     settings.outbox_bytes = unsigned_from(section, "outbox_bytes", settings.outbox_bytes, 1024);
     settings.overflow = overflow_from(section);
     settings.max_segment_length = unsigned_from(section, "max_segment_length", settings.max_segment_length, 1);
-    settings.reward_window = unsigned_from(section, "reward_window", settings.reward_window, 0);
+    if (const Json window = section.raw("reward_window"); !window.is_null()) {
+        settings.reward_window = client::reward_window_from_settings(window);
+    }
     settings.send_interval = section.number("send_interval").value_or(settings.send_interval);
     settings.send_frequency = section.whole("send_frequency", 1);
     settings.seed = section.whole("seed");
@@ -202,6 +214,7 @@ ClientSettings from_json(Json values, const path& directory) {
     settings.parameters_json = parameters.empty() ? "" : parameters.dump();
     if (const Json action = section.raw("action"); !action.is_null()) {
         settings.action = client::action_from_settings(action);
+        settings.action_structure = client::action_structure_from_settings(action);
     }
     if (const Json observation = section.raw("observation"); !observation.is_null()) {
         settings.observation = client::observation_from_settings(observation);
@@ -210,6 +223,9 @@ ClientSettings from_json(Json values, const path& directory) {
         const auto mask = mask_for(*settings.action);
         settings.observation.insert(settings.observation.end(), mask.begin(), mask.end());
     }
+    settings.defaults =
+        client::feature_defaults(section.raw("defaults"), section.raw("observation"), settings.observation);
+    settings.on_bad_input = on_bad_input_from(section);
     const std::string client_id = section.text("client_id");
     settings.client_id = require_name("client_id", client_id.empty() ? host() : client_id);
     if (const std::string server = section.text("server"); !server.empty()) {

@@ -71,7 +71,7 @@ wire::JoinRequest join_request(const ClientSettings& settings, std::uint64_t epo
 
 }  // namespace
 
-OpenSession::OpenSession(wire::JoinReply reply, ActingMode mode) {
+OpenSession::OpenSession(wire::JoinReply reply, const InterfaceSettings& settings) {
     if (reply.protocol != wire::protocol) {
         throw CallFailed(Code::FailedPrecondition,
                          "The server speaks protocol " + std::to_string(reply.protocol) + "; this client speaks " +
@@ -105,12 +105,12 @@ OpenSession::OpenSession(wire::JoinReply reply, ActingMode mode) {
             "The schema of learner '" + session.learner +
             "' is not that of its policy. Compare the versions of client and server, and report it.");
     }
-    if (mode != ActingMode::Explore && !reply.exploit) {
+    if (settings.mode != ActingMode::Explore && !reply.exploit) {
         throw CallFailed(Code::Unimplemented, std::string("The server sent no exploit policy, with which `mode: ") +
-                                                  name_of(mode) +
+                                                  name_of(settings.mode) +
                                                   "` acts. Upgrade the server, or use `mode: explore`.");
     }
-    interface = std::make_shared<const PolicyInterface>(std::move(*reply.explore), std::move(reply.exploit), mode);
+    interface = std::make_shared<const PolicyInterface>(std::move(*reply.explore), std::move(reply.exploit), settings);
 }
 
 bool OpenSession::continues(const Snapshot& snapshot) const {
@@ -159,8 +159,8 @@ std::shared_ptr<const OpenSession> SharedSession::open() {
     const SharedSnapshot known = known_();
     request_.lineage = known ? known->lineage : "";
     request_.have = known ? std::optional(known->version) : std::nullopt;
-    const auto joined =
-        std::make_shared<const OpenSession>(transport_->join(request_, settings_.timeout), settings_.mode);
+    const auto joined = std::make_shared<const OpenSession>(transport_->join(request_, settings_.timeout),
+                                                            InterfaceSettings(settings_));
     if (!is_wanted(*joined->interface->explore, settings_)) {
         throw ContractViolation("The learner '" + joined->session.learner +
                                 "' replied with a policy for other observations or actions than this client asked "

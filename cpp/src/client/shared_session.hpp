@@ -19,7 +19,7 @@ namespace rl4sys::client {
 /// A validated reply to Join: the session, and the policy to act with.
 struct OpenSession {
     /// @throws CallFailed where the policy decides on the server, ContractViolation for one that cannot be run here.
-    OpenSession(wire::JoinReply reply, ActingMode mode);
+    OpenSession(wire::JoinReply reply, const InterfaceSettings& settings);
 
     DeliverySession session;
     SharedInterface interface;

@@ -1,9 +1,10 @@
-/// Immutable snapshots of a policy.
+/// Immutable snapshots of a policy, and the runtime that each acting thread has for them.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "client/policy_interface.hpp"
 
@@ -24,5 +25,19 @@ struct Snapshot {
 };
 
 using SharedSnapshot = std::shared_ptr<const Snapshot>;
+
+/// A policy of one acting thread, since a policy serves one thread at a time, and what a decision writes.
+struct ThreadPolicy {
+    explicit ThreadPolicy(const Snapshot& snapshot);
+
+    std::weak_ptr<const PolicyInterface> interface;
+    Policy policy;
+    std::vector<float> noise;
+    std::vector<const void*> rows;  ///< One of each observation.
+};
+
+/// The policy of this thread, with the weights of the snapshot. It is kept until the thread ends, or until the thread
+/// needs another one and the agent is gone.
+ThreadPolicy& thread_policy(const Snapshot& snapshot);
 
 }  // namespace rl4sys::client

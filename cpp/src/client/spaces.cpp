@@ -47,6 +47,7 @@ ArraySpec array_from(const std::string& name, const Json& value, const std::stri
     Section section(value.is_object() ? value : Json{{"shape", value}}, where);
     const std::string dtype = section.text("dtype");
     const Json shape = section.raw("shape");
+    section.raw("default");
     section.finish();
     try {
         const std::string otherwise = name == mask_name ? "bool" : "float32";
@@ -58,43 +59,43 @@ ArraySpec array_from(const std::string& name, const Json& value, const std::stri
     }
 }
 
-std::vector<double> bounds_from(const Json& value, const Json& low, const Json& high) {
+std::vector<double> bounds_from(const Json& value, const Json& low, const Json& high, const std::string& where) {
     std::vector<double> bounds;
     for (const Json& bound : value.is_array() ? value : Json::array()) {
         if (!bound.is_number()) {
-            throw SettingsError("action: got bounds " + shown(low) + " and " + shown(high) + "; expected two lists.");
+            throw SettingsError(where + ": got bounds " + shown(low) + " and " + shown(high) + "; expected two lists.");
         }
         bounds.push_back(bound.get<double>());
     }
     return bounds;
 }
 
-ActionSpec box_from(const Json& low, const Json& high) {
-    const BoxAction box{bounds_from(low, low, high), bounds_from(high, low, high)};
+ActionSpec box_from(const Json& low, const Json& high, const std::string& where) {
+    const BoxAction box{bounds_from(low, low, high, where), bounds_from(high, low, high, where)};
     if (box.low.empty() || box.low.size() != box.high.size() ||
         !std::equal(box.low.begin(), box.low.end(), box.high.begin(), [](double a, double b) { return a <= b; })) {
-        throw SettingsError("action: got bounds " + shown(low) + " to " + shown(high) +
+        throw SettingsError(where + ": got bounds " + shown(low) + " to " + shown(high) +
                             "; expected one low and one high bound for each number, low at most high.");
     }
     return box;
 }
 
-ActionSpec several_from(const Json& sizes) {
+ActionSpec several_from(const Json& sizes, const std::string& where) {
     MultiDiscreteAction several;
     for (const Json& size : sizes) {
         if (!size.is_number_integer() || size.get<std::int64_t>() < 1) {
-            throw SettingsError("action.sizes: got " + shown(sizes) + "; expected whole numbers, at least 1.");
+            throw SettingsError(where + ".sizes: got " + shown(sizes) + "; expected whole numbers, at least 1.");
         }
         several.sizes.push_back(size.get<std::int64_t>());
     }
     if (!sizes.is_array() || several.sizes.empty()) {
-        throw SettingsError("action.sizes: got " + shown(sizes) + "; expected a list of whole numbers.");
+        throw SettingsError(where + ".sizes: got " + shown(sizes) + "; expected a list of whole numbers.");
     }
     return several;
 }
 
-ActionSpec one_action(const Json& value) {
-    Section section(value.is_number_integer() ? Json{{"n", value}} : value, "action");
+ActionSpec one_action(const Json& value, const std::string& where) {
+    Section section(value.is_number_integer() ? Json{{"n", value}} : value, where);
     std::vector<std::string> given;
     for (const auto& [name, kind] : {std::pair("n", "discrete"), {"sizes", "multi_discrete"}, {"low", "box"}}) {
         if (section.contains(name)) {
@@ -102,17 +103,18 @@ ActionSpec one_action(const Json& value) {
         }
     }
     if (given.size() != 1 || section.choice("kind", {"discrete", "multi_discrete", "box"}, given[0]) != given[0]) {
-        throw SettingsError("action: got " + shown(value) + "; expected one of n, sizes, or low with high.");
+        throw SettingsError(where + ": got " + shown(value) +
+                            "; expected one of n, sizes, or low with high, or named parts with one of these each.");
     }
     ActionSpec action;
     if (given[0] == "discrete") {
         const std::int64_t n = section.whole("n", 1).value_or(1);
         action = DiscreteAction{n, section.whole("start", std::numeric_limits<std::int64_t>::min()).value_or(0)};
     } else if (given[0] == "multi_discrete") {
-        action = several_from(section.raw("sizes"));
+        action = several_from(section.raw("sizes"), where);
     } else {
         const Json low = section.raw("low");
-        action = box_from(low, section.raw("high"));
+        action = box_from(low, section.raw("high"), where);
     }
     section.finish();
     return action;
@@ -124,36 +126,23 @@ bool has_parts(const Json& value) {
     return !value.empty() && (value.is_array() || (value.is_object() && !has_kind));
 }
 
-/// Add a part, and the parts within it, to the choices and numbers of an action.
-void add_parts(const Json& value, MixedAction& sum) {
-    if (has_parts(value)) {
-        for (const auto& part : value) {
-            add_parts(part, sum);
-        }
+/// Add the parts within a value, with their paths.
+void add_parts(const Json& value, const std::string& path, std::vector<std::pair<std::string, ActionSpec>>& parts) {
+    if (!has_parts(value)) {
+        parts.emplace_back(path, one_action(value, "action." + path));
         return;
     }
-    const ActionSpec part = one_action(value);
-    if (const auto* discrete = std::get_if<DiscreteAction>(&part)) {
-        sum.sizes.push_back(discrete->n);
-    } else if (const auto* several = std::get_if<MultiDiscreteAction>(&part)) {
-        sum.sizes.insert(sum.sizes.end(), several->sizes.begin(), several->sizes.end());
-    } else if (const auto* box = std::get_if<BoxAction>(&part)) {
-        sum.low.insert(sum.low.end(), box->low.begin(), box->low.end());
-        sum.high.insert(sum.high.end(), box->high.begin(), box->high.end());
+    std::size_t position = 0;
+    for (const auto& [name, part] : value.items()) {
+        const std::string word = value.is_array() ? std::to_string(position++) : name;
+        add_parts(part, path.empty() ? word : path + "." + word, parts);
     }
 }
 
 }  // namespace
 
 std::vector<ArraySpec> observation_from_settings(const Json& value) {
-    bool is_one = !value.is_object();
-    if (value.is_object()) {
-        is_one = true;
-        for (const auto& [name, part] : value.items()) {
-            is_one = is_one && (name == "dtype" || name == "shape");
-        }
-    }
-    if (is_one) {
+    if (is_one_array(value)) {
         return {array_from(std::string(observation_name), value, "observation")};
     }
     std::vector<ArraySpec> arrays;
@@ -163,16 +152,32 @@ std::vector<ArraySpec> observation_from_settings(const Json& value) {
     return arrays;
 }
 
+bool is_one_array(const Json& value) {
+    if (!value.is_object()) {
+        return true;
+    }
+    const auto items = value.items();
+    return std::all_of(items.begin(), items.end(), [](const auto& item) {
+        return item.key() == "dtype" || item.key() == "shape" || item.key() == "default";
+    });
+}
+
 ActionSpec action_from_settings(const Json& value) {
+    const auto structure = action_structure_from_settings(value);
+    return structure ? structure->spec() : one_action(value, "action");
+}
+
+std::shared_ptr<const ActionStructure> action_structure_from_settings(const Json& value) {
     if (!has_parts(value)) {
-        return one_action(value);
+        return nullptr;
     }
-    MixedAction sum;
-    add_parts(value, sum);
-    if (sum.low.empty()) {
-        return MultiDiscreteAction{sum.sizes};
+    std::vector<std::pair<std::string, ActionSpec>> parts;
+    add_parts(value, "", parts);
+    try {
+        return std::make_shared<const ActionStructure>(parts);
+    } catch (const std::invalid_argument& error) {
+        throw SettingsError(std::string("action: ") + error.what());
     }
-    return sum.sizes.empty() ? ActionSpec(BoxAction{sum.low, sum.high}) : ActionSpec(sum);
 }
 
 bool has_mask(const std::vector<ArraySpec>& observation) {

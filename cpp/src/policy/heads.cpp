@@ -48,7 +48,7 @@ Outcome best(const float* scores, Mask mask, std::size_t choices, std::int64_t& 
     float highest = 0.0F;
     for (std::size_t i = 0; i < choices; ++i) {
         if (!allowed(mask, i)) continue;
-        if (std::isnan(scores[i])) return Outcome::NotFinite;
+        if (!std::isfinite(scores[i])) return Outcome::NotFinite;
         if (any && scores[i] <= highest) continue;
         any = true;
         highest = scores[i];

@@ -23,13 +23,16 @@ TEST(Allocation, ActingRecordingAndRewardingAllocateNothingInSteadyState) {
         }
     };
     {
-        // Warm up until there are as many buffers as the largest burst needs.
+        // Warm up until there are as many buffers of full length as the largest burst needs.
         std::vector<Episode> busy;
         for (int number = 0; number < 20; ++number) {
             busy.push_back(agent.episode());
-            ASSERT_TRUE(busy.back().act(seen, mask));
+            for (std::size_t step = 0; step < settings.max_segment_length; ++step) {
+                ASSERT_TRUE(busy.back().act(seen, mask));
+            }
         }
     }
+    ASSERT_TRUE(agent.flush());
     act(50);
     for (int round = 0; round < 20; ++round) {
         ASSERT_TRUE(agent.flush());
@@ -38,7 +41,7 @@ TEST(Allocation, ActingRecordingAndRewardingAllocateNothingInSteadyState) {
         count_allocations(false);
         EXPECT_EQ(counted_allocations(), 0U);
     }
-    EXPECT_EQ(agent.health().decisions, 20U + 21 * 100);
+    EXPECT_EQ(agent.health().decisions, 20U * 16 + 21 * 100);
 }
 
 }  // namespace

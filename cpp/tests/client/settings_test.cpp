@@ -70,7 +70,7 @@ TEST(Settings, ThePresentConfigIsRead) {
     EXPECT_EQ(settings.outbox, "/base/box");
     EXPECT_EQ(settings.overflow, Overflow::Block);
     EXPECT_EQ(settings.max_segment_length, 10U);
-    EXPECT_EQ(settings.reward_window, 0U);
+    EXPECT_EQ(settings.reward_window.decisions, 0U);
     EXPECT_EQ(settings.send_interval, 0.0);
 }
 

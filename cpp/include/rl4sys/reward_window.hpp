@@ -1,0 +1,26 @@
+/// @file
+/// How long a decision can receive rewards: for a number of later decisions, or for a time.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+namespace rl4sys {
+
+/// The setting `reward_window`. The latest decisions, and those of the latest seconds if these are given.
+struct RewardWindow {
+    constexpr RewardWindow(std::size_t latest = 16) : decisions(latest) {}  // NOLINT(google-explicit-constructor)
+    /// The decisions of the latest seconds, but no more than `most_decisions`, so that memory is bounded.
+    static constexpr RewardWindow of_seconds(double time) {
+        RewardWindow window(most_decisions);
+        window.seconds = time;
+        return window;
+    }
+
+    static constexpr std::size_t most_decisions = std::size_t{1} << 16;
+
+    std::size_t decisions;
+    std::optional<double> seconds;
+};
+
+}  // namespace rl4sys

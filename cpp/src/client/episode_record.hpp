@@ -1,0 +1,66 @@
+/// What an episode has recorded and not sent yet: its present segment, and those that wait for rewards.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/acting_plan.hpp"
+#include "client/segment_buffer.hpp"
+#include "client/shared_state.hpp"
+
+namespace rl4sys::client {
+
+/// The decisions of one episode after another. Not thread-safe: the lock of the lane protects it.
+///
+/// A segment is cut when it is full, when new weights arrive, when something else decides and when the episode ends. It
+/// is sealed once all its decisions have left the reward window.
+class EpisodeRecord {
+public:
+    explicit EpisodeRecord(const SharedState& shared) : shared_(shared) {}
+
+    /// Start the next episode.
+    void begin();
+    /// Decisions taken in this episode.
+    std::int64_t decisions() const { return decisions_; }
+    /// Write the observation into the present row of `buffer()`; a segment that is complete is held back for rewards.
+    /// Returns what is wrong, or an empty string. `carry` is the policy memory before the decision.
+    std::string observe(const ActingPlan& plan, const Observation& observation, ArrayView mask,
+                        const std::vector<float>& carry);
+    /// The buffer with the observation; there must be one.
+    SegmentBuffer& buffer() { return *buffer_; }
+    /// Note that the decision for the present row was recorded in the buffer.
+    void took() { ++decisions_; }
+    /// Take a decision that is not recorded; what was recorded before it ends here.
+    void leave_out();
+    /// Add to the reward of a decision of this episode; rewards that are too late are counted.
+    void reward(std::int64_t decision, float value);
+    /// Complete the last segment. Returns what is wrong with the final observation, or an empty string; then it is
+    /// treated as unknown if `despite` holds, and otherwise nothing happens.
+    std::string finish(const Observation& final_observation, Ending ending, ArrayView mask, bool despite);
+    /// Move the segments that have left the reward window after so many decisions to `sealed`; at the end, all.
+    void seal_due(std::int64_t decisions, SegmentBufferList& sealed);
+    void seal_all(SegmentBufferList& sealed);
+
+private:
+    bool records(const ActingPlan& plan);
+    bool is_another(const ActingPlan& plan) const;
+    bool is_due(const SegmentBuffer& buffer, std::int64_t decisions) const;
+    std::unique_ptr<SegmentBuffer> taken(const ActingPlan& plan, const std::vector<float>& carry);
+    void close(Ending ending);
+    void skip(std::int64_t first, std::int64_t after);
+    void without_last(const char* reason);
+
+    const SharedState& shared_;
+    std::int64_t decisions_ = 0;
+    std::int64_t span_end_ = 0;  ///< The decision before which it is asked again whether to record.
+    bool is_thinned_ = false;
+    std::unique_ptr<SegmentBuffer> buffer_;
+    SegmentBufferList held_;  ///< Complete, and still open for rewards; oldest first.
+    /// The latest ranges of decisions that are not recorded, to tell their rewards from late ones.
+    std::vector<std::pair<std::int64_t, std::int64_t>> gaps_;
+};
+
+}  // namespace rl4sys::client
