@@ -139,3 +139,9 @@ class _Everything(RecordShare):
 
     def note(self, load: LearnerLoad, now: float) -> float:
         return 1.0
+
+
+def test_a_learner_that_was_idle_for_months_has_a_share() -> None:
+    share = RecordShare()
+    share.note(LearnerLoad(), 0.0)
+    assert share.note(LearnerLoad(stored=64, folded=32, version=1, waiting=0.125), 1e7) == 1.0

@@ -22,6 +22,8 @@ _FAST_GROWTH, _SLOW_GROWTH = 1.5, 1.02
 _IDLE_GROWTH = 1.05
 """While nothing arrives and nothing waits: clients may have left, become slow, or be in long episodes."""
 _LARGEST_GROWTH = 2.0
+_MOST_PERIODS = 64.0
+"""Enough for the largest growth; a learner may be idle for months, and the power would overflow."""
 _HEADROOM = 0.93
 """The share aims at this part of what the learner can use."""
 _LARGEST_CUT = 0.25
@@ -109,7 +111,8 @@ class RecordShare:
             growth = min(_FAST_GROWTH, max(_SLOW_GROWTH, _WANTED_WAITING / max(self._peak, _LEAST)))
         else:
             growth = 1.0 if load.waiting else _IDLE_GROWTH
-        self.value = min(1.0, self.value * min(_LARGEST_GROWTH, growth ** ((now - since) / _SECONDS)))
+        periods = min(_MOST_PERIODS, (now - since) / _SECONDS)
+        self.value = min(1.0, self.value * min(_LARGEST_GROWTH, growth**periods))
         self._measure_from(load, now)
 
     def _cut(self, factor: float, load: LearnerLoad, now: float) -> None:
