@@ -98,11 +98,12 @@ def test_a_backup_without_a_damaged_learner_is_exit_code_1(here: Here, data: Pat
     assert (done.code, json.loads(done.out)["left_out"]) == (1, {"a": "Its setup.json is missing."})
 
 
-@pytest.mark.parametrize("command", ["check", "backup", "restore"])
+@pytest.mark.parametrize("command", ["check", "repair", "backup", "restore"])
 def test_no_command_needs_torch(here: Here, data: Path, tmp_path: Path, command: str) -> None:
     here("data", "backup", str(data), str(tmp_path / "first"))
     arguments = {
         "check": [str(data)],
+        "repair": [str(data), "--dry-run", "--json"],
         "backup": [str(data), str(tmp_path / "second")],
         "restore": [str(tmp_path / "first"), str(tmp_path / "new")],
     }

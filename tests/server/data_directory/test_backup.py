@@ -14,6 +14,7 @@ from rl4sys import failpoints
 from rl4sys.server import InProcessTransport
 from rl4sys.server.data_directory.backup import BackupRefused, back_up
 from rl4sys.server.data_directory.backup_manifest import BackupDamaged
+from rl4sys.server.data_directory.directory_check import check_directory
 from rl4sys.server.data_directory.restore import restore
 from rl4sys.server.learners.lineage import Lineage
 
@@ -93,6 +94,7 @@ def test_backups_under_load_have_everything_acknowledged_before_and_equal_bits(s
         eventually(lambda n=number: pushed[0] >= 40 * (n + 1) or not thread.is_alive())
         began.append(pushed[0])
         back_up(tmp_path / "data", tmp_path / f"backup {number}", 0.0)
+        assert check_directory(tmp_path / "data").findings == []
     is_over.set()
     thread.join()
     client.transport._service.drain()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import resource
 import shutil
 from collections.abc import Callable
@@ -82,12 +84,11 @@ def _fill(aside: Path, data: Path, now: float, progress: Callable[[int], None]) 
 def data_bytes(data: Path) -> int:
     """About how many bytes a backup takes."""
     total = 0
-    for path in (data / "learners").glob("*/*/**/*"):
-        try:
-            total += path.stat().st_size if path.is_file() and "scratch" not in path.parts else 0
-        except FileNotFoundError:
-            # The server has removed it meanwhile.
-            continue
+    for place, _, names in os.walk(data / "learners"):
+        for name in names if Path(place).name != "scratch" else ():
+            # The server may have removed it meanwhile.
+            with contextlib.suppress(FileNotFoundError):
+                total += (Path(place) / name).stat().st_size
     return total
 
 

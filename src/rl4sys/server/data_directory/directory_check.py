@@ -137,7 +137,9 @@ def _check_permissions(check: DirectoryCheck) -> None:
                 advice=f"chmod 700 {check.data}",
             )
         )
-    unreadable = [path for path in check.data.rglob("*") if not path.is_symlink() and not os.access(path, os.R_OK)]
+    paths = (Path(place) / name for place, names, files in os.walk(check.data) for name in (*names, *files))
+    # What a server has removed meanwhile cannot be read either.
+    unreadable = [path for path in paths if not os.access(path, os.R_OK) and path.exists()]
     if unreadable:
         check.findings.append(
             DataFinding(

@@ -15,6 +15,8 @@ from rl4sys.server.learners.operator_orders import OperatorOrders
 from rl4sys.server.learners.stored_segments import StoredSegments
 from rl4sys.server.learners.version_archive import parse_archive
 
+_KEPT = 2
+"""How many checkpoints a server keeps."""
 _NOTHING = "Nothing: the server copes with it."
 
 
@@ -59,7 +61,7 @@ def check_learner(directory: Path, *, is_live: bool) -> LearnerCheck:
     """Read everything. The order matters while a server is writing: what must not be ahead of the log is read first."""
     check = LearnerCheck(directory)
     _check_setup(check)
-    _check_checkpoints(check)
+    _check_checkpoints(check, is_live=is_live)
     _check_stored(check)
     _check_versions(check)
     check.log = scan(directory / "log", is_live=is_live)
@@ -102,14 +104,14 @@ def _check_setup(check: LearnerCheck) -> None:
         check.add(str(error), directory / "orders.json", "Restore the file from a backup, or remove it.")
 
 
-def _check_checkpoints(check: LearnerCheck) -> None:
+def _check_checkpoints(check: LearnerCheck, *, is_live: bool) -> None:
     checkpoints = Checkpoints(check.directory / "checkpoints", keep=0)
     for step in checkpoints.steps():
         fault = checkpoints.fault(step)
         if fault is None:
             check.sound.append(step)
-        elif step in checkpoints.steps():
-            # One that a server has removed meanwhile is no damage.
+        elif step in checkpoints.steps()[-_KEPT if is_live else None :]:
+            # One that a server is removing meanwhile is no damage.
             check.damaged[step] = fault
 
 
