@@ -1,12 +1,14 @@
 """Many episodes at once: batched decisions, and an episode for each request.
 
 Run `python benchmarks/episodes.py`. A client in this process, a real server in another, PPO with its default settings
-(64×64); 8 numbers are observed, 4 choices. All comparisons alternate within this run.
+(64×64); 8 numbers are observed, 4 choices. All comparisons alternate within this run. Times are CPU time, so that other
+processes of a loaded machine disturb them less.
 
-- batch: microseconds of a decision by `agent.act_many`, as a share of `episode.act` for the same episodes one by one;
+- batch: microseconds of a decision by `agent.act_many`, in the thread that acts, as a share of `episode.act` for the
+  same episodes one by one;
 - memory: resident bytes of a one-step episode that has acted and is open, with 10,000 of them open;
-- one step: microseconds of an episode with one step (open, act, reward, end) with 10,000 of them open at once, as a
-  share of those that are opened and ended one after the other.
+- one step: microseconds of an episode with one step (open, act, reward, end), with encoding and sending, with 10,000 of
+  them open at once, as a share of those that are opened and ended one after the other.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import gc
 import re
 from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter
+from time import process_time, thread_time
 
 import numpy as np
 
@@ -29,10 +31,10 @@ SETTINGS = {"client_id": "episodes", "algorithm": "PPO", "observation": 8, "acti
 ROW = np.zeros(8, np.float32)
 
 
-def seconds(work: Callable[[], object]) -> float:
-    begin = perf_counter()
+def seconds(work: Callable[[], object], clock: Callable[[], float]) -> float:
+    begin = clock()
     work()
-    return perf_counter() - begin
+    return clock() - begin
 
 
 def resident() -> int:
@@ -57,7 +59,9 @@ def batch(agent: Agent, count: int) -> None:
 
     together()
     apart()
-    times = np.array([(seconds(together), seconds(apart)) for _ in range(ROUNDS)]) / (repeats * count)
+    times = np.array([(seconds(together, thread_time), seconds(apart, thread_time)) for _ in range(ROUNDS)]) / (
+        repeats * count
+    )
     many, single = np.median(times, axis=0) * 1e6
     ratio = np.median(times[:, 0] / times[:, 1])
     print(f"batch of {count:4d}: {many:6.2f} µs a decision, one by one {single:6.2f} µs, ratio {ratio:.2f}")
@@ -78,12 +82,18 @@ def all_open(agent: Agent) -> int:
     return taken
 
 
-def one_after_the_other(agent: Agent) -> None:
+def one_by_one(agent: Agent) -> None:
     for _ in range(OPEN):
         episode = agent.episode()
         episode.act(ROW)
         episode.reward(1.0)
         episode.end(ROW)
+
+
+def sent(agent: Agent, run: Callable[[Agent], object]) -> None:
+    """Run it and send what it recorded."""
+    run(agent)
+    agent.flush(60.0)
 
 
 def one_step(agent: Agent) -> None:
@@ -92,8 +102,12 @@ def one_step(agent: Agent) -> None:
     times = []
     for _ in range(ROUNDS):
         gc.collect()
-        times.append((seconds(lambda: all_open(agent)), seconds(lambda: one_after_the_other(agent))))
-        agent.flush(60.0)
+        times.append(
+            (
+                seconds(lambda: sent(agent, all_open), process_time),
+                seconds(lambda: sent(agent, one_by_one), process_time),
+            )
+        )
     many, single = np.median(times, axis=0) / OPEN * 1e6
     ratio = np.median([first / second for first, second in times])
     print(f"one step: {many:.0f} µs with {OPEN} open, {single:.0f} µs one after the other, ratio {ratio:.2f}")
