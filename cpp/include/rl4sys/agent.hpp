@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -123,6 +124,10 @@ public:
     std::int64_t decision() const noexcept { return decision_; }
     /// Whether the fallback chose this action.
     bool is_fallback() const noexcept { return is_fallback_; }
+    /// The version of the policy that decided; nothing if something else did.
+    std::optional<std::uint64_t> version() const noexcept { return version_; }
+    /// The logarithm of the probability of this action, for policies that draw it and are recorded with it.
+    std::optional<float> log_prob() const noexcept { return log_prob_; }
 
 private:
     friend class client::Lane;
@@ -141,6 +146,8 @@ private:
     std::size_t number_count_ = 0;
     const ActionStructure* structure_ = nullptr;
     std::int64_t decision_ = -1;
+    std::optional<std::uint64_t> version_;
+    std::optional<float> log_prob_;
     std::string message_;
 };
 
@@ -184,6 +191,9 @@ public:
 
 private:
     friend class Agent;
+    friend class RL4SysTrajectory;
+    /// Take the latest decision out of the record, if it is this one.
+    void withdraw(std::int64_t decision);
     Episode(std::shared_ptr<client::Core> core, client::Lane& lane, std::uint64_t number);
 
     std::shared_ptr<client::Core> core_;

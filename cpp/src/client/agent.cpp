@@ -297,6 +297,10 @@ void Episode::end(const Observation& final_observation, Ending ending, ArrayView
     core_->end(*lane_, number_, final_observation, ending, mask);
 }
 
+void Episode::withdraw(std::int64_t decision) {
+    lane_->withdraw(number_, decision);
+}
+
 std::int64_t Episode::decision() const noexcept {
     return lane_->decision(number_);
 }

@@ -66,6 +66,20 @@ void EpisodeRecord::leave_out() {
     ++decisions_;
 }
 
+void EpisodeRecord::withdraw(std::int64_t decision) {
+    const bool is_latest = decision == decisions_ - 1 && buffer_ && buffer_->count > 0;
+    if (!is_latest || !buffer_->recorded) {
+        return;
+    }
+    // Its observation shows what the step before led to.
+    --buffer_->count;
+    close(Ending::Truncated);
+    if (!held_.empty() && held_.back()->ending == Ending::Continues) {
+        held_.back()->ending = Ending::Truncated;
+    }
+    skip(decision, decision + 1);
+}
+
 void EpisodeRecord::reward(std::int64_t decision, float value) {
     if (add_reward(buffer_.get(), decision, value)) {
         return;

@@ -35,6 +35,8 @@ public:
     void took() { ++decisions_; }
     /// Take a decision that is not recorded; what was recorded before it ends here.
     void leave_out();
+    /// Take the latest decision out of the record, for a program that chooses later what is recorded.
+    void withdraw(std::int64_t decision);
     /// Add to the reward of a decision of this episode; rewards that are too late are counted.
     void reward(std::int64_t decision, float value);
     /// Complete the last segment. Returns what is wrong with the final observation, or an empty string; then it is

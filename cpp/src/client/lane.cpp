@@ -87,6 +87,13 @@ void Lane::reward(std::uint64_t episode, double value, std::optional<std::int64_
     record_.reward(index, static_cast<float>(value));
 }
 
+void Lane::withdraw(std::uint64_t episode, std::int64_t decision) {
+    const std::lock_guard lock(mutex_);
+    if (!ended_ && episode == episode_) {
+        record_.withdraw(decision);
+    }
+}
+
 bool Lane::end(std::uint64_t episode, const Observation& final_observation, Ending ending, ArrayView mask) {
     if (ending == Ending::Continues) {
         throw std::invalid_argument("An episode ends as Terminated or Truncated; one that continues needs no end.");
@@ -154,7 +161,13 @@ Action Lane::act_by_plan(const Observation& observation, ArrayView mask) {
     } else {
         bad = decide();
     }
-    return bad.problem == Problem::None ? present_action() : act_despite(std::move(bad), observation);
+    if (bad.problem != Problem::None) {
+        return act_despite(std::move(bad), observation);
+    }
+    Action action = present_action();
+    action.version_ = plan_->snapshot->version;
+    action.log_prob_ = log_prob_;
+    return action;
 }
 
 /// Let the policy choose an action for the present row of the buffer, and record it there.
@@ -172,6 +185,7 @@ Lane::BadInput Lane::decide() {
         case Outcome::IndexOutOfRange: return {Problem::BadObservation, describe(decision.outcome)};
     }
     buffer.record(decision);
+    log_prob_ = buffer.form()->extras.empty() ? std::nullopt : std::optional(decision.log_prob);
     record_.took();
     remember(decision);
     buffer.snapshot->interface->actions.finish(decision, action_);

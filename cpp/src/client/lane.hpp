@@ -31,6 +31,8 @@ public:
     std::uint64_t begin();
     Action act(std::uint64_t episode, const Observation& observation, ArrayView mask) noexcept;
     void reward(std::uint64_t episode, double value, std::optional<std::int64_t> decision);
+    /// Take the latest decision out of the record, for a program that chooses later what is recorded.
+    void withdraw(std::uint64_t episode, std::int64_t decision);
     /// True if this ended the episode; false if it had already ended.
     bool end(std::uint64_t episode, const Observation& final_observation, Ending ending, ArrayView mask);
     std::int64_t decision(std::uint64_t episode) const;
@@ -70,6 +72,7 @@ private:
     std::optional<KeyedNoise> noise_;
     std::vector<float> carry_;
     ActionValues action_;
+    std::optional<float> log_prob_;  ///< Of the latest decision of the policy, if it is recorded with one.
     EpisodeRecord record_;
 };
 

@@ -62,6 +62,26 @@ TEST(ActingMode, ACachedPolicyCanExploitWithoutAServer) {
     EXPECT_EQ(agent.episode().act(seen).choice(), 0);
 }
 
+TEST(ActingMode, ObserveComparesThePolicyWithTheFallbackAndRecordsNothing) {
+    const auto server = exploiting();
+    int asked = 0;
+    const auto zero_of_four = [&asked](const Observation&) { return ++asked % 4 == 0 ? 1 : 0; };
+    Agent agent = connect_to(server, in_mode(ActingMode::Observe), zero_of_four);
+    Episode episode = agent.episode();
+    for (int step = 0; step < 8; ++step) {
+        EXPECT_TRUE(episode.act(seen).is_fallback());
+        episode.reward(1.0);
+    }
+    episode.end(seen);
+    ASSERT_TRUE(agent.flush());
+    EXPECT_TRUE(server->segments().empty());
+    const Health health = agent.health();
+    EXPECT_EQ(health.fallback_decisions, 8U);
+    EXPECT_EQ(health.observed_decisions, 8U);
+    EXPECT_EQ(health.agreed_decisions, 6U);
+    EXPECT_EQ(health.unrecorded_decisions, 8U);
+}
+
 TEST(ActingMode, ObserveNeedsAFallback) {
     EXPECT_THROW(connect_to(exploiting(), in_mode(ActingMode::Observe)), SettingsError);
 }
