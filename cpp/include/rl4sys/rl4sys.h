@@ -169,6 +169,11 @@ rl4sys_status rl4sys_act(rl4sys_episode* episode, const float* observation, size
 /** Choose the action for arrays by name; a mask is the array "action_mask". */
 rl4sys_status rl4sys_act_arrays(rl4sys_episode* episode, const rl4sys_array* observation, size_t arrays,
                                 rl4sys_action* action);
+/** Choose an action for each of `count` episodes of one agent, as `rl4sys_act` does: `observations` has `count` rows of
+ *  `size` values, `masks` (may be NULL) as many rows of `mask_size`. `statuses` (may be NULL) has the result of each;
+ * the function returns the first that is not RL4SYS_OK. */
+rl4sys_status rl4sys_act_many(rl4sys_episode* const* episodes, size_t count, const float* observations, size_t size,
+                              const uint8_t* masks, size_t mask_size, rl4sys_action* actions, rl4sys_status* statuses);
 /** A part of a structured action, by its path in the setting `action`, such as "server" or "route.0". */
 rl4sys_status rl4sys_action_part(const rl4sys_agent* agent, const rl4sys_action* action, const char* path,
                                  rl4sys_part* part);

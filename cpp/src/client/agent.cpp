@@ -326,6 +326,27 @@ Episode Agent::episode() {
     return {core_, *lane, number};
 }
 
+std::vector<Action> Agent::act_many(const std::vector<Episode*>& episodes, const std::vector<Observation>& observations,
+                                    const std::vector<ArrayView>& masks) {
+    const std::size_t count = episodes.size();
+    if (observations.size() != count || (!masks.empty() && masks.size() != count)) {
+        throw std::invalid_argument("Got " + std::to_string(observations.size()) + " observations and " +
+                                    std::to_string(masks.size()) + " masks for " + std::to_string(count) +
+                                    " episodes; expected one for each.");
+    }
+    for (const Episode* episode : episodes) {
+        if (episode == nullptr || episode->core_ != core_) {
+            throw std::invalid_argument("One of the episodes belongs to another agent; pass those of this one.");
+        }
+    }
+    std::vector<Action> actions;
+    actions.reserve(count);
+    for (std::size_t row = 0; row < count; ++row) {
+        actions.push_back(episodes[row]->act(observations[row], masks.empty() ? ArrayView() : masks[row]));
+    }
+    return actions;
+}
+
 Health Agent::health() const {
     return core_->health();
 }

@@ -327,6 +327,28 @@ rl4sys_status rl4sys_act_arrays(rl4sys_episode* episode, const rl4sys_array* obs
     });
 }
 
+rl4sys_status rl4sys_act_many(rl4sys_episode* const* episodes, size_t count, const float* observations, size_t size,
+                              const uint8_t* masks, size_t mask_size, rl4sys_action* actions, rl4sys_status* statuses) {
+    if (count > 0 && (episodes == nullptr || observations == nullptr || actions == nullptr)) {
+        return missing();
+    }
+    rl4sys_status first = RL4SYS_OK;
+    std::string message;
+    for (size_t row = 0; row < count; ++row) {
+        const uint8_t* mask = masks == nullptr ? nullptr : masks + row * mask_size;
+        const rl4sys_status status =
+            rl4sys_act(episodes[row], observations + row * size, size, mask, mask_size, &actions[row]);
+        if (statuses != nullptr) {
+            statuses[row] = status;
+        }
+        if (status != RL4SYS_OK && first == RL4SYS_OK) {
+            first = status;
+            message = last_error;
+        }
+    }
+    return first == RL4SYS_OK ? first : failed(first, message.c_str());
+}
+
 rl4sys_status rl4sys_action_part(const rl4sys_agent* agent, const rl4sys_action* action, const char* path,
                                  rl4sys_part* part) {
     return guarded([&] {

@@ -259,7 +259,8 @@ ClientSettings parse_settings(std::string_view json, const path& directory) {
     Json values;
     try {
         values = Json::parse(json);
-    } catch (const Json::parse_error& error) {
+    } catch (const Json::exception& error) {
+        // Also a number such as 1e999, which no double holds.
         throw SettingsError(std::string("the file is not valid JSON: ") + error.what() + ". Correct it.");
     }
     return from_json(std::move(values), directory);

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "client/action_adapter.hpp"
 #include "client/fake_server.hpp"
 

@@ -56,5 +56,65 @@ TEST(Rewards, RewardsThatAddUpToInfinityAreDroppedAndCounted) {
     EXPECT_TRUE(server->segments().empty());
 }
 
+/// An agent with segments of two steps, whose clock shows the time that it is set to.
+Agent agent_at(const std::shared_ptr<double>& now, const RewardWindow& window) {
+    ClientSettings settings = quick_settings();
+    settings.max_segment_length = 2;
+    settings.reward_window = window;
+    client::Start start = client::fresh_start(settings);
+    start.clock = [now] { return *now; };
+    return client::connect_over(settings, std::make_shared<FakeServer>(), nullptr, start);
+}
+
+void decide(Episode& episode, int times) {
+    for (int time = 0; time < times; ++time) {
+        ASSERT_TRUE(episode.act(std::vector<float>{1, 2}));
+    }
+}
+
+TEST(Rewards, AWindowInSecondsTakesRewardsHoweverManyDecisionsFollow) {
+    const auto now = std::make_shared<double>(100.0);
+    Agent agent = agent_at(now, RewardWindow::of_seconds(30.0));
+    Episode episode = agent.episode();
+    decide(episode, 100);
+    *now += 29.0;
+    decide(episode, 100);
+    episode.reward(7.0, 0);
+    EXPECT_EQ(agent.health().late_rewards, 0U);
+}
+
+TEST(Rewards, RewardsAfterTheWindowInSecondsAreLate) {
+    const auto now = std::make_shared<double>(100.0);
+    Agent agent = agent_at(now, RewardWindow::of_seconds(30.0));
+    Episode episode = agent.episode();
+    decide(episode, 3);
+    *now += 30.0;
+    decide(episode, 1);
+    episode.reward(7.0, 1);
+    EXPECT_EQ(agent.health().late_rewards, 1U);
+}
+
+TEST(Rewards, TimeAloneMakesNoRewardLateInAWindowOfDecisions) {
+    const auto now = std::make_shared<double>(100.0);
+    Agent agent = agent_at(now, 4);
+    Episode episode = agent.episode();
+    decide(episode, 3);
+    *now += 3600.0;
+    decide(episode, 1);
+    episode.reward(7.0, 0);
+    EXPECT_EQ(agent.health().late_rewards, 0U);
+}
+
+TEST(Rewards, AWindowIsANumberOfDecisionsOrATime) {
+    const auto window = [](const std::string& value) {
+        return parse_settings(R"({"client_id": "a", "reward_window": )" + value + "}").reward_window;
+    };
+    EXPECT_EQ(window("4").decisions, 4U);
+    EXPECT_EQ(window("\"1.5s\"").seconds, 1.5);
+    for (const std::string value : {"\"30\"", "\"30 minutes\"", "\"-1s\"", "-1", "true", "1.5"}) {
+        EXPECT_THROW(window(value), SettingsError) << value;
+    }
+}
+
 }  // namespace
 }  // namespace rl4sys::testing
