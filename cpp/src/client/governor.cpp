@@ -55,10 +55,14 @@ void Governor::set_cached(SharedSnapshot cached) {
 }
 
 void Governor::publish(SharedSnapshot snapshot, double now) {
+    // The older plan and snapshots are destroyed after the lock is released: a decision must not wait for it.
+    SharedPlan before;
+    SharedSnapshot cached;
     const std::lock_guard lock(mutex_);
-    snapshot_ = std::move(snapshot);
+    before = plan_;
+    std::swap(snapshot_, snapshot);
+    std::swap(cached_, cached);
     since_ = now;
-    cached_ = nullptr;
     replan();
 }
 
