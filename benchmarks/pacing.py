@@ -148,7 +148,7 @@ def measure(server: Serving, clients: int, steps: int, seconds: float, *, is_pac
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=40.0, help="of each run")
+    parser.add_argument("--seconds", type=float, default=60.0, help="of each run")
     parser.add_argument("--clients", type=int, nargs="*", default=[1, 8])
     parser.add_argument("--steps", type=int, nargs="*", default=EPISODES, help="of an episode")
     parser.add_argument("--act", nargs=5, help=argparse.SUPPRESS)

@@ -15,7 +15,10 @@ _EPISODE = 200
 class Simulation:
     """Clients that record a share of their steps, and a learner that takes a while for each batch."""
 
-    def __init__(self, rate: float, batch: int, update_seconds: float, lag: float = 0.05) -> None:
+    def __init__(
+        self, rate: float, batch: int, update_seconds: float, lag: float = 0.05, episode: int = _EPISODE
+    ) -> None:
+        self._episode = episode
         self._rate, self._batch, self._update_seconds, self._lag = rate, batch, update_seconds, lag
         self.share = RecordShare()
         self.used = self.unused = 0
@@ -39,7 +42,7 @@ class Simulation:
             self._act()
             self._learn()
             folded = self.used + self.unused
-            waiting = len(self._queue) * _EPISODE / self._batch
+            waiting = len(self._queue) * self._episode / self._batch
             self._asked = self.share.note(
                 LearnerLoad(self._stored, folded, self.unused, self._version, waiting), self._now
             )
@@ -50,20 +53,20 @@ class Simulation:
             self._seen.popleft()
         _, version, share = self._seen[0]
         self._recorded += self._rate * share * _TICK
-        while self._recorded >= _EPISODE:
-            self._recorded -= _EPISODE
+        while self._recorded >= self._episode:
+            self._recorded -= self._episode
             self._underway.append((self._now + self._lag, version))
         while self._underway and self._underway[0][0] <= self._now:
             self._queue.append(self._underway.popleft()[1])
-            self._stored += _EPISODE
+            self._stored += self._episode
 
     def _learn(self) -> None:
         self._busy -= _TICK
         while self._queue and self._busy <= 0:
             if self._version - self._queue.popleft() > 4:
-                self.unused += _EPISODE
+                self.unused += self._episode
                 continue
-            self.used, self._held = self.used + _EPISODE, self._held + _EPISODE
+            self.used, self._held = self.used + self._episode, self._held + self._episode
             if self._held >= self._batch:
                 self._held -= self._batch
                 self._version, self._busy = self._version + 1, self._update_seconds
@@ -80,6 +83,16 @@ def test_nearly_everything_that_fast_clients_send_is_used_and_the_learner_stays_
     assert simulation.run(20.0) >= 0.95
     possible = min(rate, batch / update_seconds)
     assert (simulation.used - before) / 20.0 >= 0.5 * possible
+
+
+@pytest.mark.parametrize("episode", [20, 1_024])
+@pytest.mark.parametrize("rate", [20_000, 100_000])
+def test_so_it_is_with_slow_connections_and_with_short_and_long_episodes(rate: float, episode: int) -> None:
+    simulation = Simulation(rate, 2_048, 0.5, lag=0.3, episode=episode)
+    simulation.run(20.0)
+    before = simulation.used
+    assert simulation.run(40.0) >= 0.95
+    assert (simulation.used - before) / 40.0 >= 0.5 * 2_048 / 0.5
 
 
 def test_without_a_share_most_of_it_would_be_too_old() -> None:

@@ -26,7 +26,7 @@ _MOST_PERIODS = 64.0
 """Enough for the largest growth; a learner may be idle for months, and the power would overflow."""
 _HEADROOM = 0.93
 """The share aims at this part of what the learner can use."""
-_LARGEST_CUT = 0.25
+_LARGEST_CUT = 0.4
 _GRACE_SECONDS = 1.0
 """After a lower share: clients hear of it a little later, and some of what they recorded before is on its way."""
 _LEAST = 1e-4
