@@ -180,6 +180,12 @@ def restore(
     replace: Annotated[
         bool, typer.Option("--replace", help="Move the learners that are there to DIR/deleted first.")
     ] = False,
+    keep_lineages: Annotated[
+        bool,
+        typer.Option(
+            "--keep-lineages", help="Let clients follow at once: the server had ended before the backup was made."
+        ),
+    ] = False,
     json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -187,8 +193,10 @@ def restore(
 
     Either all of it is restored or nothing: a server refuses a directory in which a restore was interrupted. What was
     acknowledged after the backup is lost, since clients no longer have it; segments that they still have are stored as
-    before. Clients with newer versions than the backup keep them until you decide: rl4sys status names them, and
-    rl4sys learners accept LEARNER makes them follow. Orders that were given after the backup have to be given again.
+    before. Clients keep their versions, which may be newer than the backup, and record nothing until you decide: rl4sys
+    status names them, and rl4sys learners accept LEARNER makes them follow. If no version can be newer, because the
+    server had ended before the backup, --keep-lineages spares you that. Orders that were given after the backup have to
+    be given again.
 
     [bold]Examples[/]
 
@@ -202,7 +210,9 @@ def restore(
 
     total = 2 * BackupManifest.read(backup).total_bytes
     with _progress_bar("restoring", total) as advance:
-        manifest, replaced = restore_backup(backup, directory, time.time(), replace=replace, progress=advance)
+        manifest, replaced = restore_backup(
+            backup, directory, time.time(), replace=replace, keeps_lineages=keep_lineages, progress=advance
+        )
     if json:
         print_json({"directory": str(directory), "replaced": str(replaced or "")} | _summary(manifest))
         return
@@ -210,7 +220,10 @@ def restore(
     if replaced is not None:
         show(f"What was there before is in {replaced}")
     show(f"Serve it with: rl4sys serve --data {directory}")
-    show("Then look at rl4sys status: clients that are ahead of the backup wait for rl4sys learners accept LEARNER.")
+    if not keep_lineages:
+        show(
+            "Then let the clients of each learner follow: rl4sys learners accept LEARNER. Until then they keep theirs."
+        )
 
 
 def _beginning(learner: str | None, *, from_checkpoint: bool, from_log: bool) -> Beginning | None:

@@ -16,6 +16,7 @@ from rl4sys.server.data_directory.backup import back_up
 from rl4sys.server.data_directory.backup_manifest import BackupDamaged, BackupManifest
 from rl4sys.server.data_directory.directory_check import DataInUse, check_directory
 from rl4sys.server.data_directory.restore import RestoreRefused, restore
+from rl4sys.server.learners.lineage import Lineage
 
 Serve = Callable[..., InProcessTransport]
 
@@ -120,6 +121,25 @@ def test_clients_ahead_of_a_backup_are_named_and_follow_when_an_operator_accepts
     lineage = hosted.accept_lineages()
     assert lineage.continues(client.joined.lineage)
     assert lineage.id != client.joined.lineage
+
+
+def test_a_restored_learner_never_uses_a_version_number_again_within_a_lineage(
+    serve: Serve, backup: Path, tmp_path: Path
+) -> None:
+    client = ScriptedClient(serve(), join_request("a", METHOD))
+    client.transport._service.drain()
+    restore(backup, tmp_path / "data", 0.0, replace=True)
+    assert not Lineage.read(tmp_path / "data" / "learners" / "a").continues(client.joined.lineage)
+
+
+def test_clients_follow_at_once_if_nothing_was_published_after_the_backup(
+    serve: Serve, backup: Path, tmp_path: Path
+) -> None:
+    client = ScriptedClient(serve(), join_request("a", METHOD))
+    client.transport._service.drain()
+    restore(backup, tmp_path / "data", 0.0, replace=True, keeps_lineages=True)
+    again = ScriptedClient(serve(), join_request("a", METHOD))
+    assert again.joined.lineage == client.joined.lineage
 
 
 def test_after_a_restore_known_segments_are_repeated_and_later_ones_are_stored(

@@ -15,6 +15,7 @@ from rl4sys.server.data_directory.backup_files import BackupFiles
 from rl4sys.server.data_directory.backup_manifest import BackupManifest, read_checked
 from rl4sys.server.data_directory.directory_check import DataInUse
 from rl4sys.server.learners.interrupted_restore import RESTORING
+from rl4sys.server.learners.lineage import Lineage
 
 _PARTS = ("audit.jsonl", "learners")
 """The learners last: with them the restore is complete."""
@@ -39,9 +40,13 @@ def restore(
     now: float,
     *,
     replace: bool = False,
+    keeps_lineages: bool = False,
     progress: Callable[[int], None] = lambda size: None,
 ) -> tuple[BackupManifest, Path | None]:
     """Restore a backup into a data directory; returns its manifest, and where the data are that it replaced.
+
+    Each learner begins a new lineage: the old one may have had versions after the backup, whose numbers would be used
+    again. With `keeps_lineages` it continues, which is right only if nothing was published after the backup.
 
     No server can use the directory meanwhile, nor after a kill before the end: it refuses to, and restoring again
     begins from the start.
@@ -66,6 +71,9 @@ def restore(
         make_directory(aside / "learners", mode=0o700)
         for name, checks in manifest.files.items():
             files.add(name, read_checked(backup / "data" / name, checks))
+        if not keeps_lineages:
+            for learner in (aside / "learners").iterdir():
+                Lineage.read(learner).branch().write(learner)
         files.sync()
         failpoint("before restored names")
         replaced = _move_aside(data, now)

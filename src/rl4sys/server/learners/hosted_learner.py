@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import threading
 from collections.abc import Callable, Mapping
@@ -18,13 +17,14 @@ from rl4sys.server.learners.condition import Condition
 from rl4sys.server.learners.inbox import Inbox
 from rl4sys.server.learners.learner_budget import LearnerBudget
 from rl4sys.server.learners.learner_commands import LearnerCommand
-from rl4sys.server.learners.learner_setup import LearnerSetup, SetupDamaged
-from rl4sys.server.learners.lineage import Lineage, OtherLineages
+from rl4sys.server.learners.learner_history import LearnerHistory
+from rl4sys.server.learners.learner_setup import LearnerSetup
+from rl4sys.server.learners.lineage import Lineage
 from rl4sys.server.learners.operator_orders import ClientOrder, OperatorOrders
 from rl4sys.server.learners.pacing import Pacing, fresh_batch
 from rl4sys.server.learners.published_versions import PublishedVersions
 from rl4sys.server.learners.supervised_worker import SupervisedWorker
-from rl4sys.server.learners.version_archive import PolicyDescription, VersionArchive
+from rl4sys.server.learners.version_archive import PolicyDescription
 from rl4sys.server.learners.worker_starts import RestartBackoff, StartQueue
 from rl4sys.server.options import ServiceOptions
 from rl4sys.server.workers.events import (
@@ -51,8 +51,6 @@ _CHECK_SECONDS = 30.0
 """How long a command waits for a worker that is starting."""
 _WORTHWHILE_BYTES = 1 << 20
 """A log of this size is worth waking a learner, in order to make room on the disk."""
-_ARCHIVE_SECONDS = 2.0
-"""How long closing waits for the last version to be archived."""
 
 
 class HostedLearner:
@@ -71,8 +69,6 @@ class HostedLearner:
         self.directory = directory
         self.setup = LearnerSetup.read(directory)
         self.orders = OperatorOrders(directory)
-        self.lineage = Lineage.read(directory)
-        self.other_lineages = OtherLineages()
         self.commands = CommandOutcomes()
         self.notice = ""
         """What an operator may want to know although nothing is wrong."""
@@ -93,18 +89,15 @@ class HostedLearner:
         self._options, self._clock = options, clock
         self._budget, self._fork_server = budget, fork_server
         self._notice = ChangeNotice()
-        self._reached: int | None = None
-        """The version that the worker has reached; None before it is ready."""
         self._refold_end = 0
         """Records below this were stored before the worker was ready."""
-        self._mismatch = ""
-        self._is_unreachable = False
         self._active_at = clock()
         """When something last arrived, or the worker was needed."""
         self.inbox = Inbox(directory, options.limits, options.durability, self._nudge, clock, options.files)
         self._pacing = Pacing(self.inbox, clock)
         try:
-            self.versions = self._open_versions()
+            self.history = LearnerHistory(self.name, directory, options.durability, self.inbox.files, self.announce)
+            self._adopt_archived()
         except BaseException:
             self.inbox.close()
             raise
@@ -134,13 +127,23 @@ class HostedLearner:
     @property
     def problem(self) -> str:
         """What an operator should know: the last failure, and what is wrong at present; empty if nothing is."""
-        parts = (self.worker.problem, self.versions.problem, self._mismatch, self._lineage_problem())
-        return " ".join(part for part in parts if part)
+        own = [self.worker.problem] if self.worker.problem else []
+        return " ".join([*own, *self.history.problems])
 
     @property
     def process(self) -> int | None:
         """The worker's process id, if it has one."""
         return self.worker.process
+
+    @property
+    def lineage(self) -> Lineage:
+        """The history that its versions belong to."""
+        return self.history.lineage
+
+    @property
+    def versions(self) -> PublishedVersions:
+        """Its versions that clients may have."""
+        return self.history.versions
 
     @property
     def newest(self) -> Version | None:
@@ -177,12 +180,6 @@ class HostedLearner:
     def share_for_version(self) -> float:
         """The same, when a version was just published: what it was learned from waits no longer."""
         return self._pacing.after_batch(fresh_batch(self.config), self.version)
-
-    @property
-    def refolded_version(self) -> int | None:
-        """The version that the worker has reached while it folds its log again; None when it has caught up."""
-        reached = self._reached
-        return reached if reached is not None and reached < self.versions.highest else None
 
     def patch(self, have: int | None, want: int | None) -> Patch:
         """The patch from one version to another, or `VersionGone`."""
@@ -299,45 +296,36 @@ class HostedLearner:
         """Let the worker end if there is nothing to do and nothing has arrived for so long. A push wakes it."""
 
         def is_idle() -> bool:
-            is_done = not self.inbox.unfolded and self.refolded_version is None
+            is_done = not self.inbox.unfolded and self.history.refolded_version is None
             return is_done and self._clock() - self._active_at >= seconds
 
         self.worker.sleep(is_idle)
 
     def note_lineage(self, client: str, lineage: str, version: int | None) -> None:
         """A client acts with this version of this lineage; one that this learner does not continue is reported."""
-        is_ahead = lineage == self.lineage.id and version is not None and version > self.known_version
-        if not lineage or (self.lineage.continues(lineage) and not is_ahead):
-            self.other_lineages.forget(client)
-        elif self.other_lineages.note(client, lineage, version or 0):
-            _log.error("%s", self._lineage_problem(), extra={"learner": self.name, "client": client})
+        self.history.note_client(client, lineage, version, self.known_version)
 
     def accept_lineages(self) -> Lineage:
         """An operator wants clients of other lineages to follow this learner; returns its lineage, which may be new.
 
         It is new if versions that were published are lost, so that their numbers will be used again.
         """
-        others = [holders.lineage for holders in self.other_lineages.holders()]
-        if self._is_unreachable or self.lineage.id in others:
+        others = [holders.lineage for holders in self.history.other_lineages.holders()]
+        if self.history.is_unreachable or self.lineage.id in others:
             self.new_lineage(others)
         else:
-            lineage = self.lineage.accepting(others)
-            lineage.write(self.directory)
-            self.lineage = lineage
-        self.other_lineages.clear()
+            self.history.replace_others()
+        self.history.other_lineages.clear()
         self.announce()
         return self.lineage
 
     def new_lineage(self, others: list[str] | None = None) -> Lineage:
         """Begin a new lineage with what the worker makes of the log; clients of the present one, and others, follow."""
-        lineage = self.lineage.successor(others or ())
         self.worker.suspend(Condition.STARTING)
-        self.versions.close(_ARCHIVE_SECONDS)
-        lineage.write(self.directory)
-        self.lineage, self._is_unreachable, self._mismatch, self._reached = lineage, False, "", None
-        self.versions = self._open_versions()
+        self.history.begin_lineage(others or ())
+        self._adopt_archived()
         self.worker.restart()
-        return lineage
+        return self.lineage
 
     def begin_closing(self) -> None:
         """Ask the worker to save and exit; no other is started."""
@@ -347,21 +335,13 @@ class HostedLearner:
     def close(self, timeout: float) -> None:
         """End the worker and close the log."""
         self.worker.end(timeout)
-        self.versions.close(_ARCHIVE_SECONDS)
+        self.history.close()
         self.inbox.close()
 
-    def _open_versions(self) -> PublishedVersions:
-        archive = VersionArchive(
-            self.directory / "versions", self.lineage.id, self._options.durability, self.inbox.files
-        )
-        if archive.other_lineage and not self.lineage.id:
-            raise SetupDamaged(
-                f"{self.directory} has versions of lineage {archive.other_lineage}, but its lineage.json is missing. "
-                f"Restore that from a backup, or move {archive.directory} away to start over."
-            )
-        if archive.description is not None:
-            self._adopt(archive.description)
-        return PublishedVersions(self.name, archive, self.announce)
+    def _adopt_archived(self) -> None:
+        description = self.versions.description
+        if description is not None:
+            self._adopt(description)
 
     def _adopt(self, description: PolicyDescription) -> None:
         policy = PolicySpec.from_json(description.explore)
@@ -398,7 +378,7 @@ class HostedLearner:
                 if self.progress is not None:
                     # The rest follows a moment later; an exported version must not claim fewer steps than it has.
                     self.progress = replace(self.progress, steps=event.steps)
-                self._take_version(event.version, event.blob)
+                self.history.take(event.version, event.blob)
                 _log.debug("Version %d.", event.version, extra={"learner": self.name, "version": event.version})
             case LearnerProgress():
                 # Clients do not need it, and waking hundreds of watchers costs more than the push that caused it.
@@ -429,7 +409,7 @@ class HostedLearner:
             self.saved_at = self._clock() - ready.checkpoint_age
         self._refold_end = self.inbox.stored.position
         # The version first: how many more may come is derived from the records that are not folded yet.
-        self._take_version(ready.version, ready.blob)
+        self.history.take(ready.version, ready.blob)
         self._note_position(ready.position)
         self._active_at = self._clock()
         self._pacing.restart()
@@ -444,44 +424,6 @@ class HostedLearner:
     def _note_position(self, position: int) -> None:
         self.worker.restarts.note_progress(position)
         self.inbox.folded(position)
-        if position >= self._refold_end and self.refolded_version is not None and not self._is_unreachable:
-            self._hold(self.refolded_version)
-
-    def _take_version(self, number: int, blob: bytes) -> None:
-        """Publish a version, or compare it with the published one that it repeats."""
-        self._reached = number
-        published, highest = self.versions.find(number), self.versions.highest
-        if number > highest or (number == highest and published is None):
-            self.versions.publish(number, blob)
-        elif published is not None and hashlib.sha256(blob).digest() != published.sha256 and not self._mismatch:
-            self._mismatch = (
-                f"Version {number}, folded again from the log, has other weights than the published one. Clients keep "
-                f"the published one; later versions follow from the folded one. The log or a checkpoint was changed, "
-                f"or the device, the number of threads or the version of torch is another."
-            )
-            _log.error("Learner %s: %s", self.name, self._mismatch, extra={"learner": self.name})
-
-    def _hold(self, reached: int) -> None:
-        """Stop: checkpoints and log do not reach the version that clients have."""
-        self._is_unreachable = True
-        problem = (
-            f"Version {self.versions.highest} was published, but checkpoints and log of '{self.name}' end at version "
-            f"{reached}: a part of the log is lost. Version {self.version} is served, experience is stored, and "
-            f"nothing is learned. Restore a backup of {self.directory}, or continue from version {reached} with: "
-            f"rl4sys learners accept {self.name}"
-        )
-        # In another thread, since this one reads the worker's events.
-        threading.Thread(target=self.worker.suspend, args=(Condition.HELD, problem, 0.0), daemon=True).start()
-
-    def _lineage_problem(self) -> str:
-        holders = self.other_lineages.holders()
-        if not holders:
-            return ""
-        held = ", ".join(
-            f"version {each.version} of lineage {each.lineage} ({each.clients} clients)" for each in holders[:3]
-        )
-        return (
-            f"Clients act with versions that learner '{self.name}' (lineage {self.lineage.id or 'unknown'}, version "
-            f"{self.version}) does not continue: {held}. They keep them, and record nothing. Restore a backup of "
-            f"{self.directory}, or let them follow this learner with: rl4sys learners accept {self.name}"
-        )
+        if position >= self._refold_end and (loss := self.history.loss()) is not None:
+            # In another thread, since this one reads the worker's events.
+            threading.Thread(target=self.worker.suspend, args=(Condition.HELD, loss, 0.0), daemon=True).start()

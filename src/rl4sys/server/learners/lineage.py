@@ -37,6 +37,10 @@ class Lineage:
         """A new lineage that replaces this one, and others."""
         return Lineage.fresh().accepting((*self.replaced, self.id, *others))
 
+    def branch(self) -> Lineage:
+        """A new lineage from a past version of this one, whose clients keep theirs until an operator decides."""
+        return Lineage.fresh().accepting(self.replaced)
+
     def accepting(self, others: Iterable[str]) -> Lineage:
         """The same lineage, which replaces others, too."""
         replaced = dict.fromkeys((*self.replaced, *others))

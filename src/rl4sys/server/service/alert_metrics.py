@@ -143,7 +143,7 @@ def _learner(learner: HostedLearner, limits: ServiceLimits, now: float) -> dict[
         "learner/queue_share": max(segments / limits.inbox_segments, length / limits.inbox_bytes),
         "learner/stored_steps": float(sum(each.steps for each in list(learner.inbox.stored.clients.values()))),
         "learner/log_bytes": float(learner.inbox.log_bytes),
-        "learner/other_lineage_clients": float(sum(held.clients for held in learner.other_lineages.holders())),
+        "learner/other_lineage_clients": float(sum(held.clients for held in learner.history.other_lineages.holders())),
     }
     if learner.saved_at is not None:
         found["learner/checkpoint_age_seconds"] = now - learner.saved_at

@@ -164,7 +164,7 @@ class LearnerManagement:
         self._sessions.forget_learner(learner)
 
     def _accept(self, learner: HostedLearner) -> str:
-        others = learner.other_lineages.holders()
+        others = learner.history.other_lineages.holders()
         lineage = learner.accept_lineages()
         clients = sum(each.clients for each in others)
         return f"{clients} clients of '{learner.name}' held another lineage, and follow lineage {lineage.id} now."

@@ -174,11 +174,11 @@ class StatusReporter:
             obeying_clients=_obeying(learner, order, called),
             lineage=learner.lineage.id,
             record_share=learner.record_share,
-            refolded_version=learner.refolded_version,
+            refolded_version=learner.history.refolded_version,
             weights=learner.newest.blob.size if learner.newest is not None else 0,
             other_lineages=[
                 status_pb2.OtherLineage(lineage=held.lineage, version=held.version, clients=held.clients)
-                for held in learner.other_lineages.holders()
+                for held in learner.history.other_lineages.holders()
             ],
         )
         progress = learner.progress
