@@ -49,6 +49,8 @@ std::string EpisodeRecord::observe(const ActingPlan& plan, const Observation& ob
         buffer_->adopt(plan);
     } else if (buffer_->count == buffer_->length() || is_another(plan)) {
         std::unique_ptr<SegmentBuffer> following = taken(plan, carry);
+        // An episode that lasts needs full segments; growing at once saves copies later.
+        following->grow_fully();
         following->continue_from(*buffer_);
         close(following->recorded ? Ending::Continues : Ending::Truncated);
         buffer_ = std::move(following);

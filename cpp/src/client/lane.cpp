@@ -14,6 +14,9 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
+constexpr const char* too_large =
+    "The policy's decision for this observation is NaN or infinite: its values are too large. Scale or clip them.";
+
 std::string explain(std::string_view off) {
     return off == "control"     ? "an operator ordered it off"
            : off == "kill_file" ? "the kill file exists"
@@ -154,15 +157,14 @@ Action Lane::act_by_plan(const Observation& observation, ArrayView mask) {
     if (plan_->decided_by == DecidedBy::Fallback || !plan_->snapshot) {
         return act_by_fallback(observation, mask);
     }
-    BadInput bad;
-    bad.message = record_.observe(*plan_, observation, mask, carry_);
-    if (!bad.message.empty()) {
-        bad.problem = Problem::BadObservation;
-    } else {
-        bad = decide();
+    if (std::string problem = record_.observe(*plan_, observation, mask, carry_); !problem.empty()) {
+        return act_despite(Problem::BadObservation, std::move(problem), observation);
     }
-    if (bad.problem != Problem::None) {
-        return act_despite(std::move(bad), observation);
+    switch (const Outcome outcome = decide(); outcome) {
+        case Outcome::Decided: break;
+        case Outcome::NothingAllowed: return act_despite(Problem::NothingAllowed, describe(outcome), observation);
+        case Outcome::NotFinite: return act_despite(Problem::BadObservation, too_large, observation);
+        case Outcome::IndexOutOfRange: return act_despite(Problem::BadObservation, describe(outcome), observation);
     }
     Action action = present_action();
     action.version_ = plan_->snapshot->version;
@@ -171,18 +173,11 @@ Action Lane::act_by_plan(const Observation& observation, ArrayView mask) {
 }
 
 /// Let the policy choose an action for the present row of the buffer, and record it there.
-Lane::BadInput Lane::decide() {
+Outcome Lane::decide() {
     SegmentBuffer& buffer = record_.buffer();
-    ThreadPolicy& policy = thread_policy(*buffer.snapshot);
-    const Decision decision = decision_of_policy(policy);
-    switch (decision.outcome) {
-        case Outcome::Decided: break;
-        case Outcome::NothingAllowed: return {Problem::NothingAllowed, describe(decision.outcome)};
-        case Outcome::NotFinite:
-            return {Problem::BadObservation,
-                    "The policy's decision for this observation is NaN or infinite: its values are too large. Scale or "
-                    "clip them."};
-        case Outcome::IndexOutOfRange: return {Problem::BadObservation, describe(decision.outcome)};
+    const Decision decision = decision_of_policy(thread_policy(*buffer.snapshot));
+    if (decision.outcome != Outcome::Decided) {
+        return decision.outcome;
     }
     buffer.record(decision);
     log_prob_ = buffer.form()->extras.empty() ? std::nullopt : std::optional(decision.log_prob);
@@ -190,7 +185,7 @@ Lane::BadInput Lane::decide() {
     remember(decision);
     buffer.snapshot->interface->actions.finish(decision, action_);
     has_acted_ = true;
-    return {};
+    return Outcome::Decided;
 }
 
 Decision Lane::decision_of_policy(ThreadPolicy& policy) {
@@ -257,17 +252,17 @@ void Lane::compare(const ActionAdapter& actions) {
 }
 
 /// Decide although the observation or the decision of the policy cannot be used.
-Action Lane::act_despite(BadInput bad, const Observation& observation) {
+Action Lane::act_despite(Problem problem, std::string message, const Observation& observation) {
     AgentStatus& status = shared_.status;
-    status.bad_input(bad.message);
+    status.bad_input(message);
     const bool holds = shared_.on_bad_input == BadInputChoice::Hold && has_acted_;
     if (shared_.on_bad_input == BadInputChoice::Raise || (!holds && !shared_.fallback)) {
-        return failed(bad.problem, std::move(bad.message));
+        return failed(problem, std::move(message));
     }
     if (!holds) {
         const ActionAdapter& actions = plan_->snapshot->interface->actions;
-        if (std::string problem = shared_.fallback->decide(observation, &actions, action_); !problem.empty()) {
-            return failed(Problem::FallbackFailed, std::move(problem));
+        if (std::string failure = shared_.fallback->decide(observation, &actions, action_); !failure.empty()) {
+            return failed(Problem::FallbackFailed, std::move(failure));
         }
         status.fallback_decisions.fetch_add(1, std::memory_order_relaxed);
         has_acted_ = true;

@@ -41,17 +41,11 @@ public:
     std::optional<std::uint64_t> open_episode() const;
 
 private:
-    /// An observation, or a decision for it, that cannot be used.
-    struct BadInput {
-        Problem problem = Problem::None;
-        std::string message;
-    };
-
     void read_plan();
     Action act_by_plan(const Observation& observation, ArrayView mask);
     Action act_by_fallback(const Observation& observation, ArrayView mask);
-    Action act_despite(BadInput bad, const Observation& observation);
-    BadInput decide();
+    Action act_despite(Problem problem, std::string message, const Observation& observation);
+    Outcome decide();
     Decision decision_of_policy(ThreadPolicy& policy);
     void remember(const Decision& decision);
     void compare(const ActionAdapter& actions);

@@ -153,16 +153,13 @@ ObservationReader::ObservationReader(const std::vector<ArraySpec>& specs, const 
 
 ObservationReader::Written ObservationReader::write(const SegmentBuffer& buffer, std::size_t row,
                                                     const Observation& observation, ArrayView mask) const {
-    Written written;
-    if (observation.is_named()) {
-        written = write_named(buffer, row, observation, mask);
-    } else if (seen_.size() != 1) {
-        written.problem = "Got one array; this policy observes " + expected() + ". Pass them by name.";
-    } else {
-        const Seen& only = seen_.front();
-        written = write_array(only, buffer.row(only.place, row), observation[0].array);
+    if (!observation.is_named() && seen_.size() != 1) {
+        return {"Got one array; this policy observes " + expected() + ". Pass them by name."};
     }
-    if (written.problem.empty()) {
+    Written written = observation.is_named()
+                          ? write_named(buffer, row, observation, mask)
+                          : write_array(seen_.front(), buffer.row(seen_.front().place, row), observation[0].array);
+    if (written.problem.empty() && (mask.given() || !mask_.empty())) {
         written.problem = write_mask(buffer, row, mask);
     }
     return written;
@@ -212,6 +209,9 @@ ObservationReader::Written ObservationReader::write_array(const Seen& seen, std:
         return {wrong_size(seen.spec, array.size())};
     }
     const Copied result = copy(seen.spec, seen.values, row, array);
+    if (result == Copied::Fully) {
+        return {};
+    }
     if (result == Copied::NotFinite && (seen.spec.type == ElementType::Float32 ? settle<float>(row, seen.defaults)
                                                                                : settle<double>(row, seen.defaults))) {
         return {"", true};

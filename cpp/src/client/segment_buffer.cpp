@@ -47,8 +47,18 @@ SegmentBuffer::Block SegmentBuffer::placed() {
 }
 
 void SegmentBuffer::grow() {
+    grow_to(std::min(length_, growth * rows_));
+}
+
+void SegmentBuffer::grow_fully() {
+    if (rows_ < length_) {
+        grow_to(length_);
+    }
+}
+
+void SegmentBuffer::grow_to(std::size_t rows_then) {
     const std::vector<Column> earlier = columns_;
-    rows_ = std::min(length_, growth * rows_);
+    rows_ = rows_then;
     const Block old = std::exchange(block_, placed());
     const std::size_t carry = columns_.size() - form_->carry.size();
     for (std::size_t place = 0; place < columns_.size(); ++place) {

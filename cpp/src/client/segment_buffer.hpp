@@ -37,8 +37,9 @@ public:
     std::size_t length() const { return length_; }
     /// Whether more steps fit only after `grow`.
     bool needs_to_grow() const { return count == rows_ && rows_ < length_; }
-    /// Make room for more steps.
+    /// Make room for more steps, or for all that it may have.
     void grow();
+    void grow_fully();
     /// The approximate size in memory, in bytes.
     std::size_t cost() const;
     /// Index within the episode of the step after the last one.
@@ -82,6 +83,7 @@ private:
     std::string_view bytes(const Column& column, std::size_t rows) const;
     /// Place the columns for `rows_` steps, and allocate them.
     Block placed();
+    void grow_to(std::size_t rows_then);
     void record(const void* action, float log_prob);
 
     std::shared_ptr<const wire::SegmentFormat> form_;

@@ -17,6 +17,44 @@ static int64_t second(const rl4sys_array* observation, size_t arrays, void* cont
     return arrays == 1 && observation[0].size == 2 ? 1 : -1;
 }
 
+/** Decides for a structured action, and fails where the first feature is negative. */
+static int decide(const rl4sys_array* observation, size_t arrays, rl4sys_fallback_action* action, void* context) {
+    static const int64_t choices[1] = {2};
+    static const float numbers[1] = {0.5F};
+    (void)context;
+    action->choices = choices;
+    action->choice_count = 1;
+    action->numbers = numbers;
+    action->number_count = 1;
+    return arrays == 1 && ((const float*)observation[0].data)[0] < 0.0F ? 7 : 0;
+}
+
+static void test_structured_actions(void) {
+    const char* settings =
+        "{\"client_id\": \"c\", \"server\": \"127.0.0.1:1\", \"timeout\": 0.1, \"observation\": 2,"
+        " \"action\": {\"rate\": {\"low\": [0], \"high\": [1]}, \"server\": 3}}";
+    const float seen[4] = {1.0F, 2.0F, -1.0F, 2.0F};
+    rl4sys_agent* agent = NULL;
+    rl4sys_episode* episodes[2] = {NULL, NULL};
+    rl4sys_action actions[2];
+    rl4sys_status statuses[2];
+    rl4sys_part part;
+    expect(rl4sys_connect_action_json(settings, decide, NULL, &agent) == RL4SYS_OK, "a fallback of any kind is used");
+    expect(rl4sys_episode_begin(agent, &episodes[0]) == RL4SYS_OK, "an episode begins");
+    expect(rl4sys_episode_begin(agent, &episodes[1]) == RL4SYS_OK, "another one begins");
+    expect(rl4sys_act_many(episodes, 2, seen, 2, NULL, 0, actions, statuses) == RL4SYS_FALLBACK_FAILED, "one fails");
+    expect(strstr(rl4sys_last_error(), "it returned 7") != NULL, "and says how");
+    expect(statuses[0] == RL4SYS_OK && statuses[1] == RL4SYS_FALLBACK_FAILED, "the other one does not");
+    expect(actions[0].choice_count == 1 && actions[0].number_count == 1 && actions[0].size == 2,
+           "both kinds are there");
+    expect(rl4sys_action_part(agent, &actions[0], "rate", &part) == RL4SYS_OK && part.numbers[0] == 0.5F, "the rate");
+    expect(rl4sys_action_part(agent, &actions[0], "server", &part) == RL4SYS_OK && part.choices[0] == 2, "the server");
+    expect(rl4sys_action_part(agent, &actions[0], "speed", &part) == RL4SYS_BAD_ARGUMENT, "no other part");
+    rl4sys_close(agent, 0.5);
+    rl4sys_episode_free(episodes[0]);
+    rl4sys_episode_free(episodes[1]);
+}
+
 int main(void) {
     const char* settings =
         "{\"client_id\": \"c\", \"server\": \"127.0.0.1:1\", \"timeout\": 0.1, \"observation\": 2, \"action\": 3}";
@@ -53,6 +91,7 @@ int main(void) {
     expect(rl4sys_flush(agent, 1.0) == RL4SYS_OK, "nothing is left to be sent");
     rl4sys_close(agent, 0.5);
     rl4sys_episode_free(episode);
+    test_structured_actions();
     rl4sys_close(NULL, 0.0);
     return failures == 0 ? 0 : 1;
 }
