@@ -29,7 +29,7 @@ UNIT = 2.0**-24
 
 
 class Noting:
-    """A transport that records what was acknowledged."""
+    """A transport that records what was acknowledged. Its client is never paced: a storm needs all its experience."""
 
     def __init__(self, transport: GrpcTransport, path: Path) -> None:
         self._transport = transport
@@ -39,28 +39,48 @@ class Noting:
         reply = self._transport.push(request, timeout)
         lines = "".join(f"{request.epoch} {part.first} {part.last}\n" for part in reply.acknowledged)
         os.write(self._file, lines.encode())
+        reply.record_share = 0.0
         return reply
 
     def join(self, request: training_pb2.JoinRequest, timeout: float) -> training_pb2.JoinReply:
-        return self._transport.join(request, timeout)
+        reply = self._transport.join(request, timeout)
+        reply.record_share = 0.0
+        return reply
 
     def pull(self, request: training_pb2.PullRequest, timeout: float) -> Iterator[weights_pb2.PatchChunk]:
         return self._transport.pull(request, timeout)
 
     def watch(self, request: training_pb2.WatchRequest) -> Watching:
-        return self._transport.watch(request)
+        return UnpacedWatching(self._transport.watch(request))
 
     def act(self, request: training_pb2.ActRequest, timeout: float) -> training_pb2.ActReply:
         return self._transport.act(request, timeout)
 
     def report(self, request: training_pb2.ReportRequest, timeout: float) -> training_pb2.ReportReply:
-        return self._transport.report(request, timeout)
+        reply = self._transport.report(request, timeout)
+        reply.record_share = 0.0
+        return reply
 
     def status(self, request: status_pb2.StatusRequest, timeout: float) -> status_pb2.StatusReply:
         return self._transport.status(request, timeout)
 
     def close(self) -> None:
         self._transport.close()
+
+
+class UnpacedWatching:
+    """New versions, without the share of episodes to record."""
+
+    def __init__(self, watching: Watching) -> None:
+        self._watching = watching
+
+    def __iter__(self) -> Iterator[training_pb2.NewVersion]:
+        for news in self._watching:
+            news.record_share = 0.0
+            yield news
+
+    def cancel(self) -> None:
+        self._watching.cancel()
 
 
 class VersionNotes:
