@@ -18,8 +18,9 @@ from rl4sys import failpoints
 Ask = Callable[..., dict[str, Any]]
 POINTS = (*FAILPOINTS, *failpoints.FAILPOINTS)
 LIVES = ("outbox", "PPO", "DQN", "reset", "life cycle")
+BACKUP = [name for name in POINTS if "backup" in name]
 RESET = [name for name in POINTS if "successor" in name]
-SLEEP_AND_FORK = [*RESET, "before learn", "before save", "after save", "before restore", "after restore"]
+SLEEP_AND_FORK = [*RESET, *BACKUP, "before learn", "before save", "after save", "before restore", "after restore"]
 OUTBOX = [name for name in POINTS if name.split()[1] in ("parcel", "settlement", "parcels", "outbox")]
 
 

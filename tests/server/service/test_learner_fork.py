@@ -17,7 +17,7 @@ from tests.server.workers.test_fold import wait_for_version
 
 from rl4sys.server import InProcessTransport, ServiceLimits, ServiceOptions
 from rl4sys.server.access.caller import Caller, Role
-from rl4sys.server.learners.forked_data import copy_present_state
+from rl4sys.server.data_directory.forked_data import copy_present_state
 from rl4sys.server.learners.hosted_learner import HostedLearner
 from rl4sys.server.learners.learner_setup import LearnerSetup
 from rl4sys.wire.calls import CallFailed, Code

@@ -224,11 +224,6 @@ class Inbox:
         """The number of the oldest record in the log: 0 if nothing was removed."""
         return self._records.first if self._records is not None else 0
 
-    def identities(self) -> bytes:
-        """The identities of all stored segments, as their file has them."""
-        with self._lock:
-            return self.stored.encode()
-
     def prune(self, before: int) -> None:
         """Remove old log files, after the identities of their segments are on the disk. Pushes continue meanwhile."""
         if not self._pruning.acquire(blocking=False):

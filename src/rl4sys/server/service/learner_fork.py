@@ -10,8 +10,8 @@ from typing import Any
 
 from rl4sys.records import Durability, LogBroken, LogFull, RecordsDamaged, RecordsGone
 from rl4sys.server.call_errors import invalid, precondition, unavailable
+from rl4sys.server.data_directory.forked_data import ForkImpossible, copy_present_state, copy_whole_log
 from rl4sys.server.learners.condition import Condition
-from rl4sys.server.learners.forked_data import ForkImpossible, copy_present_state, copy_whole_log
 from rl4sys.server.learners.hosted_learner import HostedLearner
 from rl4sys.server.learners.learner_commands import CommandKind, LearnerCommand
 from rl4sys.server.learners.learner_setup import LearnerSetup
