@@ -5,9 +5,6 @@
 namespace rl4sys::client {
 namespace {
 
-// Ranges of unrecorded decisions that an episode remembers.
-constexpr std::size_t most_gaps = 16;
-
 bool add_reward(SegmentBuffer* buffer, std::int64_t decision, float value) {
     const auto step = static_cast<std::uint64_t>(decision);
     if (buffer == nullptr || step < buffer->start || step >= buffer->end()) {
@@ -22,7 +19,7 @@ bool add_reward(SegmentBuffer* buffer, std::int64_t decision, float value) {
 void EpisodeRecord::begin() {
     decisions_ = span_end_ = 0;
     is_thinned_ = false;
-    gaps_.clear();
+    gap_count_ = 0;
 }
 
 std::string EpisodeRecord::observe(const ActingPlan& plan, const Observation& observation, ArrayView mask,
@@ -91,7 +88,7 @@ void EpisodeRecord::reward(std::int64_t decision, float value) {
             return;
         }
     }
-    const bool is_unrecorded = std::any_of(gaps_.begin(), gaps_.end(), [decision](const auto& gap) {
+    const bool is_unrecorded = std::any_of(gaps_.begin(), gaps_.begin() + gap_count_, [decision](const auto& gap) {
         return gap.first <= decision && decision < gap.second;
     });
     if (!is_unrecorded) {
@@ -191,14 +188,15 @@ void EpisodeRecord::close(Ending ending) {
 /// Remember decisions that are not recorded.
 void EpisodeRecord::skip(std::int64_t first, std::int64_t after) {
     shared_.status.unrecorded_decisions.fetch_add(static_cast<std::uint64_t>(after - first), std::memory_order_relaxed);
-    if (!gaps_.empty() && gaps_.back().second == first) {
-        gaps_.back().second = after;
+    if (gap_count_ > 0 && gaps_[gap_count_ - 1].second == first) {
+        gaps_[gap_count_ - 1].second = after;
         return;
     }
-    if (gaps_.size() == most_gaps) {
-        gaps_.erase(gaps_.begin());
+    if (gap_count_ == most_gaps) {
+        std::copy(gaps_.begin() + 1, gaps_.end(), gaps_.begin());
+        --gap_count_;
     }
-    gaps_.emplace_back(first, after);
+    gaps_[gap_count_++] = {first, after};
 }
 
 /// Drops the last decision, whose outcome was never observed.

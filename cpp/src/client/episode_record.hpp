@@ -1,6 +1,7 @@
 /// What an episode has recorded and not sent yet: its present segment, and those that wait for rewards.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -19,6 +20,9 @@ namespace rl4sys::client {
 /// is sealed once all its decisions have left the reward window.
 class EpisodeRecord {
 public:
+    /// Ranges of unrecorded decisions that an episode remembers.
+    static constexpr std::size_t most_gaps = 16;
+
     explicit EpisodeRecord(const SharedState& shared) : shared_(shared) {}
 
     /// Start the next episode.
@@ -62,7 +66,8 @@ private:
     std::unique_ptr<SegmentBuffer> buffer_;
     SegmentBufferList held_;  ///< Complete, and still open for rewards; oldest first.
     /// The latest ranges of decisions that are not recorded, to tell their rewards from late ones.
-    std::vector<std::pair<std::int64_t, std::int64_t>> gaps_;
+    std::array<std::pair<std::int64_t, std::int64_t>, most_gaps> gaps_;
+    std::size_t gap_count_ = 0;
 };
 
 }  // namespace rl4sys::client

@@ -11,6 +11,7 @@ TEST(Allocation, ActingRecordingAndRewardingAllocateNothingInSteadyState) {
     ClientSettings settings = quick_settings();
     settings.max_segment_length = 16;
     settings.reward_window = 4;
+    server->record_share = 0.5;  // Some spans are thinned.
     Agent agent = connect_to(server, settings);
     Episode episode = agent.episode();
     const std::array<float, 2> seen{1, 2};
@@ -35,6 +36,8 @@ TEST(Allocation, ActingRecordingAndRewardingAllocateNothingInSteadyState) {
     ASSERT_TRUE(agent.flush());
     act(50);
     for (int round = 0; round < 20; ++round) {
+        server->publish(static_cast<float>(round));
+        ASSERT_TRUE(eventually([&] { return agent.health().version == static_cast<std::uint64_t>(round) + 1; }));
         ASSERT_TRUE(agent.flush());
         count_allocations(true);
         act(50);
