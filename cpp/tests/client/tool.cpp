@@ -142,6 +142,7 @@ void print(const rl4sys::Health& health) {
                       {"learner", health.learner},
                       {"version", health.version ? json(*health.version) : json()},
                       {"decisions", health.decisions},
+                      {"unrecorded_decisions", health.unrecorded_decisions},
                       {"backlog", health.backlog},
                       {"acknowledged", health.acknowledged},
                       {"drops", health.drops},
