@@ -13,7 +13,7 @@ _VERSIONS = 3
 """A measurement takes this long: the number of versions evens out that a learner works in batches."""
 _USED = 0.97
 """The share may grow while at least this fraction of steps is used."""
-_MAX_WAITING, _MAX_WAITING_AT_FIRST = 2.0, 1.0
+_MAX_WAITING, _MAX_WAITING_AT_FIRST = 2.5, 1.25
 """Batches that may wait: one arrives while the learner is busy with another, and clients lag behind."""
 _MUCH_WAITING = 0.75
 _WANTED_WAITING = 0.9
