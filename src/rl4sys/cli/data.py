@@ -163,9 +163,8 @@ def backup(
     if json:
         print_json({"backup": str(target)} | _summary(manifest))
     else:
-        show(
-            f"{len(manifest.learners)} learners, {len(manifest.files)} files, {manifest.total_bytes:,} bytes: {target}"
-        )
+        learners = _learners(len(manifest.learners))
+        show(f"{learners}, {len(manifest.files)} files, {manifest.total_bytes:,} bytes: {target}")
         show(f"To restore it: rl4sys data restore {target} NEW_DIR")
     for name, why in manifest.left_out.items():
         report(f"left out: {name}: {why}")
