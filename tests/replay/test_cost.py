@@ -30,14 +30,17 @@ def cost_of(rows: int = ROWS, **settings: Any) -> ReplayCost:
     return cost
 
 
-@pytest.mark.parametrize("settings", [{"type": "uniform"}, {"type": "prioritized"}, {"type": "hindsight", **GOALS}])
+@pytest.mark.parametrize(
+    "settings", [{"type": "uniform"}, {"type": "prioritized"}, {"type": "hindsight", **GOALS}, {"type": "sequences"}]
+)
 def test_a_replay_buffer_takes_the_memory_that_was_announced(settings: dict[str, Any]) -> None:
     config = BUFFERS.parse({**settings, "size": ROWS})
     steps, rng = goals(1_000), np.random.default_rng(0)
     tracemalloc.start()
     try:
         before, _ = tracemalloc.get_traced_memory()
-        buffer = config.build(Ratio(1, ROWS, 8), rng, 1, BufferContext())
+        window = 16 if settings["type"] == "sequences" else 1
+        buffer = config.build(Ratio(1, ROWS, 8), rng, window, BufferContext())
         buffer.add(steps)
         taken = tracemalloc.get_traced_memory()[0] - before
     finally:

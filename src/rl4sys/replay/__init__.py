@@ -11,6 +11,7 @@ from rl4sys.replay.limits import ReplayTooLarge, fit_replay, require_space
 from rl4sys.replay.pace import OnceFresh, Ratio
 from rl4sys.replay.prioritized import Priorities, PrioritizedBuffer
 from rl4sys.replay.replay_buffer import ReplayBuffer, UniformBuffer
+from rl4sys.replay.sequence_buffer import SequenceBuffer
 from rl4sys.replay.trajectory import TrajectoryBuffer
 
 Surroundings = BufferContext
@@ -38,6 +39,7 @@ __all__ = [
     "ReplayConfig",
     "ReplayCost",
     "ReplayTooLarge",
+    "SequenceBuffer",
     "Surroundings",
     "TrajectoryBuffer",
     "TrajectoryConfig",

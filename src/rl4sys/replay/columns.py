@@ -85,6 +85,19 @@ class Columns:
         """One array of the next observations of the transitions with these ids."""
         return _take(self._next_observation[name], ids % self.capacity)
 
+    def observations(self, ids: Array, is_next: Array) -> Arrays:
+        """Copies of the observations before the steps with these ids [N], or after them where `is_next` [N]."""
+        slots, after = ids % self.capacity, np.flatnonzero(is_next)
+        found = {name: _take(column, slots) for name, column in self._observation.items()}
+        for name, array in found.items():
+            array[after] = _take(self._next_observation[name], slots[after])
+        return found
+
+    def steps(self, ids: Array) -> dict[str, Array]:
+        """Copies of actions, rewards, discounts and extras (led by `EXTRAS`) of the steps with these ids."""
+        names = ("action", "reward", "discount", *(EXTRAS + name for name in self._extras))
+        return {name: _take(self._columns[name], ids % self.capacity) for name in names}
+
     def successors(self) -> tuple[Array, Mapping[StreamKey, int]]:
         """The successor of every id that is held, or −1, and the newest id of each unfinished episode by stream."""
         self._require_complete()

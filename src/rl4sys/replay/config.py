@@ -16,11 +16,13 @@ from rl4sys.replay.hindsight import HindsightBuffer
 from rl4sys.replay.pace import OnceFresh, Ratio
 from rl4sys.replay.prioritized import Priorities, PrioritizedBuffer
 from rl4sys.replay.replay_buffer import UniformBuffer
+from rl4sys.replay.sequence_buffer import SequenceBuffer
 from rl4sys.replay.storage import InMemory, Mapped, Storage
+from rl4sys.replay.stream_order import BYTES_PER_ROW
 from rl4sys.replay.sum_tree import SumTree
 from rl4sys.replay.trajectory import TrajectoryBuffer
 
-AnyBuffer: TypeAlias = TrajectoryBuffer | UniformBuffer | PrioritizedBuffer | HindsightBuffer
+AnyBuffer: TypeAlias = TrajectoryBuffer | UniformBuffer | PrioritizedBuffer | HindsightBuffer | SequenceBuffer
 
 EMPTY_CONTEXT = BufferContext()
 _SUCCESSOR_BYTES = 8
@@ -132,6 +134,33 @@ class PrioritizedConfig(ReplayConfig):
 
     def _extra_index_bytes(self) -> int:
         return SumTree.size(self.size)
+
+
+@register_buffer("sequences")
+class SequencesConfig(ReplayConfig):
+    """Replay that draws sequences of consecutive steps, for networks with memory and for models of the world."""
+
+    def build(
+        self, pace: OnceFresh | Ratio, rng: np.random.Generator, window: int, context: BufferContext = EMPTY_CONTEXT
+    ) -> SequenceBuffer:
+        """Build the buffer, for sequences of `window` rows."""
+        ratio = replay_pace(pace)
+        if window < 2:
+            raise UnsuitableBuffer("This algorithm learns from single transitions: set buffer.type=uniform.")
+        if window > self.size:
+            raise UnsuitableBuffer(
+                f"A sequence has {window} steps, and buffer.size holds {self.size}: raise buffer.size, or shorten the "
+                f"sequences of the algorithm."
+            )
+        if window * ratio.batch_size > self.size:
+            raise UnsuitableBuffer(
+                f"A batch of {ratio.batch_size} sequences of {window} steps is more than the {self.size} steps of "
+                f"buffer.size: raise it to at least {window * ratio.batch_size}, or lower algorithm.batch_size."
+            )
+        return SequenceBuffer(self.size, ratio, rng, window, self.storage_in(context))
+
+    def _extra_index_bytes(self) -> int:
+        return self.size * BYTES_PER_ROW
 
 
 def replay_pace(pace: OnceFresh | Ratio) -> Ratio:

@@ -45,7 +45,7 @@ class Hindsight:
             raise ValueError(f"relabel is {self.relabel}: choose 0 or more.")
 
 
-class HindsightBuffer(ReplayBuffer):
+class HindsightBuffer(ReplayBuffer[Transitions]):
     """Keeps the newest `capacity` transitions and draws them uniformly; most of each batch is relabelled when drawn.
 
     The stored rows are those of any replay buffer: what is saved does not depend on relabelling. A transition is

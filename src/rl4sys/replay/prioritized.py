@@ -42,7 +42,7 @@ class Priorities:
         return self.beta + (1.0 - self.beta) * min(1.0, steps / self.beta_steps)
 
 
-class PrioritizedBuffer(ReplayBuffer):
+class PrioritizedBuffer(ReplayBuffer[Transitions]):
     """Keeps the newest `capacity` transitions and draws them in proportion to their priorities.
 
     Draws are stratified: one from each of `batch_size` equal shares of the sum of priorities. New transitions get

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from typing import Generic, TypeVar
 
 import numpy as np
 
-from rl4sys.experience import Array, Segment, Transitions
+from rl4sys.experience import Array, Segment, Sequences, Transitions
 from rl4sys.replay.columns import Columns
 from rl4sys.replay.pace import Ratio, UpdateCredit
 from rl4sys.replay.storage import Storage
 from rl4sys.state import State, generator_state, require, restore_generator
 
+Batch = TypeVar("Batch", Transitions, Sequences)
 
-class ReplayBuffer(ABC):
-    """Keeps the newest transitions and yields batches at a fixed ratio to the steps added.
+
+class ReplayBuffer(ABC, Generic[Batch]):
+    """Keeps the newest steps and yields batches at a fixed ratio to the steps added.
 
     Subclasses define how a batch is drawn.
     """
@@ -31,12 +34,12 @@ class ReplayBuffer(ABC):
         self._append(segment)
         self._credit.earn(segment.steps, self.total)
 
-    def due(self) -> Iterator[Transitions]:
+    def due(self) -> Iterator[Batch]:
         """The batches that are due for the steps so far; each is drawn when it is requested."""
-        while self._credit.spend():
+        while self._can_draw() and self._credit.spend():
             yield self._draw()
 
-    def annotate(self, ids: Array, feedback: Mapping[str, Array]) -> None:  # noqa: B027  # optional for subclasses
+    def annotate(self, ids: Array, feedback: Mapping[str, Array]) -> None:
         """Ignored, unless the draw depends on the feedback."""
 
     @property
@@ -83,19 +86,23 @@ class ReplayBuffer(ABC):
         """Store a segment for later draws."""
         self._columns.append(segment)
 
+    def _can_draw(self) -> bool:
+        """Whether a batch can be drawn; if not, the updates that are due wait."""
+        return True
+
     @abstractmethod
-    def _draw(self) -> Transitions:
+    def _draw(self) -> Batch:
         """Draw one batch."""
 
     def _own_state(self) -> State:
         """Further state that later batches depend on; its keys must differ from those of `state`."""
         return {}
 
-    def _restore_own(self, state: State) -> None:  # noqa: B027  # optional for subclasses
+    def _restore_own(self, state: State) -> None:
         """Restore what `_own_state` returned, after columns and random generator."""
 
 
-class UniformBuffer(ReplayBuffer):
+class UniformBuffer(ReplayBuffer[Transitions]):
     """Draws every transition with equal probability, with replacement."""
 
     def __init__(
