@@ -4,11 +4,11 @@ import dataclasses
 
 import pytest
 
-from rl4sys.algorithms import DQNConfig, PPOConfig, UnsuitableNetwork
+from rl4sys.algorithms import ALGORITHMS, DDPGConfig, DQNConfig, SQLConfig, TD3Config, UnsuitableNetwork
 from rl4sys.networks import MlpConfig, NetworkConfig, NetworksConfig, register_network
 from rl4sys.policy import ProgramBuilder
 
-from .problems import problem
+from .problems import BOX, problem
 
 
 @register_network("tests_gru")
@@ -22,18 +22,20 @@ class GruConfig(NetworkConfig):
 
 MEMORY, NONE = GruConfig(), MlpConfig(hidden_dims=(4,))
 CASES = {
-    "ppo": (PPOConfig(), NetworksConfig(actor=MEMORY, critic=NONE), "actor"),
-    "ppo's critic": (PPOConfig(), NetworksConfig(actor=NONE, critic=MEMORY), "critic"),
-    "dqn": (DQNConfig(), NetworksConfig(actor=MEMORY, critic=NONE), ""),
-    "dueling dqn": (DQNConfig(dueling=True), NetworksConfig(actor=MEMORY, critic=NONE), ""),
+    "td3's actor": (TD3Config(), NetworksConfig(actor=MEMORY, critic=NONE), "actor"),
+    "td3's critic": (TD3Config(), NetworksConfig(actor=NONE, critic=MEMORY), "critic"),
+    "ddpg": (DDPGConfig(), NetworksConfig(actor=MEMORY, critic=NONE), "actor"),
+    "sql": (SQLConfig(), NetworksConfig(actor=MEMORY, critic=NONE), "actor"),
 }
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_network_with_memory_is_refused_by_algorithms_that_learn_from_single_steps(case: str) -> None:
     config, networks, which = CASES[case]
-    with pytest.raises(UnsuitableNetwork, match=rf"memory \({which}.*memory\.hidden\).*such as type: mlp\.$"):
-        config.build(dataclasses.replace(problem(), networks=networks))
+    name = ALGORITHMS.name_of(config)
+    expected = rf"^{name} cannot train .* \(network.{which}.type=tests_gru\); use .* or network.{which}.type=mlp\.$"
+    with pytest.raises(UnsuitableNetwork, match=expected):
+        config.build(dataclasses.replace(problem(BOX), networks=networks, algorithm=name))
 
 
 def test_dqn_ignores_the_network_of_the_critic() -> None:

@@ -63,6 +63,8 @@ class Problem:
     """Whether policies standardize observations with statistics that travel with the weights."""
     compile: bool = False
     """Whether losses are compiled with `torch.compile`."""
+    algorithm: str = "this algorithm"
+    """The name of the algorithm, for errors."""
 
     @property
     def mask(self) -> str | None:

@@ -12,6 +12,7 @@ from rl4sys.engine.problem import Policies, Problem, Progress
 from rl4sys.engine.tensor_batch import TransitionTensors
 from rl4sys.experience import Array
 from rl4sys.networks import (
+    NETWORKS,
     BatchSplitter,
     Initializer,
     Network,
@@ -33,8 +34,9 @@ class TrainState:
     The network declared first acts: its first tensors are those of the policies' program.
     """
 
-    def __init__(self, problem: Problem, policies: Policies, gamma: float = 1.0) -> None:
-        self.problem, self.policies = problem, policies
+    def __init__(self, problem: Problem, policies: Policies, gamma: float = 1.0, *, memory: bool = False) -> None:
+        """`memory`: whether the algorithm trains networks with memory, over streams; others are refused them."""
+        self.problem, self.policies, self._trains_memory = problem, policies, memory
         self.tensors = TransitionTensors(problem.action, gamma, problem.device)
         """Turns a batch of transitions into tensors."""
         self.optimizers: dict[str, Optimizer] = {}
@@ -86,8 +88,9 @@ class TrainState:
 
         `frozen` tensors are set by a schedule and not learned; nor are the statistics of observations.
         """
-        for program in programs:
-            _require_no_memory(program)
+        if not self._trains_memory:
+            for program in programs:
+                _require_no_memory(program, self.problem)
         statistics = {
             tensor for program in programs for op in program.ops if op.kind == "standardize" for tensor in op.tensors
         }
@@ -102,7 +105,9 @@ class TrainState:
         if unknown := set(frozen) - parameters.views.keys():
             raise ValueError(f"Network '{name}' has no tensors {sorted(unknown)} to freeze.")
         parameters.freeze(*statistics, *frozen)
-        return self._add(name, Optimizer(parameters, settings, self.splitter, compiled=self.problem.compile))
+        # Where streams are cut depends on the data, so a loss over them is not compiled.
+        is_compiled = self.problem.compile and not any(program.carry for program in programs)
+        return self._add(name, Optimizer(parameters, settings, self.splitter, compiled=is_compiled))
 
     def scalar(self, name: str, value: float, settings: OptimizerSettings | None) -> TrainedScalar:
         """One trained number; without settings it stays constant."""
@@ -227,11 +232,13 @@ class TrainState:
         self._noise.set_state(torch.from_numpy(state["noise"]))
 
 
-def _require_no_memory(program: Program) -> None:
+def _require_no_memory(program: Program, problem: Problem) -> None:
     """Refuse memory: these algorithms learn from single steps and would train it wrongly."""
     if program.carry:
-        names = ", ".join(memory.name for memory in program.carry)
+        owner = program.carry[0].name.partition(".")[0]
+        network = problem.networks.critic if owner == "critic" else problem.networks.actor
+        kind = NETWORKS.name_of(network)
         raise UnsuitableNetwork(
-            f"The network has memory ({names}), which this algorithm does not carry from step to step. "
-            f"Use a network without memory, such as type: mlp."
+            f"{problem.algorithm} cannot train a network with memory (network.{owner}.type={kind}); "
+            f"use algorithm.name=ppo, dqn or sac, or network.{owner}.type=mlp."
         )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 
 from rl4sys.config import ConfigError
-from rl4sys.engine import Algorithm, AlgorithmConfig, Problem, TrainState
+from rl4sys.engine import ALGORITHMS, Algorithm, AlgorithmConfig, Problem, TrainState
 from rl4sys.experience import ArraySpec
 from rl4sys.learning.learner import Learner
 from rl4sys.learning.normalizers import ObservationStatistics, RewardScale
@@ -49,6 +49,7 @@ class LearnerAssembly:
             seeds=Seeds(self.seeds.integer("algorithm")),
             standardize=self.normalize_obs,
             compile=self.compile and _can_compile(),
+            algorithm=ALGORITHMS.name_of(self.algorithm),
         )
         # The number of threads changes the last bits of orthogonal matrices, and it is measured later.
         with _one_thread():

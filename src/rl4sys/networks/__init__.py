@@ -31,6 +31,7 @@ from rl4sys.networks.optimizer import (
 )
 from rl4sys.networks.parameters import Parameters
 from rl4sys.networks.program import FUNCTIONS, TensorMap, TorchProgram, from_spec
+from rl4sys.networks.sequence_program import SequenceProgram
 
 __all__ = [
     "FUNCTIONS",
@@ -51,6 +52,7 @@ __all__ = [
     "Optimizer",
     "OptimizerSettings",
     "Parameters",
+    "SequenceProgram",
     "TensorMap",
     "TorchProgram",
     "TrainedScalar",

@@ -36,10 +36,12 @@ class EnsembleProgram:
         *,
         fused: bool = True,
         keep: Collection[str] = (),
+        stacked: Collection[str] = (),
     ) -> None:
         """Programs that take turns may share a pool. `fused` chains are one step of autograd each.
 
-        Registers in the middle of a chain are left out, unless they are among those to `keep`.
+        Registers in the middle of a chain are left out, unless they are among those to `keep`. `stacked` inputs have an
+        axis of members already.
         """
         unknown = sorted({op.kind for op in program.ops} - FUNCTIONS.keys())
         if unknown:
@@ -50,7 +52,7 @@ class EnsembleProgram:
         self._is_fused, self._keep = fused, frozenset(keep)
         self._stacked_tensors = {name for name, axes in declared.items() if tensors[name].ndim > axes}
         self._members = max((len(tensors[name]) for name in self._stacked_tensors), default=1)
-        self._stacked_registers: set[str] = set()
+        self._stacked_registers = set(stacked)
         self._readers = Counter(name for op in program.ops for name in op.inputs)
         self.steps = self._compile(list(program.ops))
 
@@ -60,6 +62,11 @@ class EnsembleProgram:
         for step in self.steps:
             step(registers)
         return registers
+
+    @property
+    def stacked_registers(self) -> frozenset[str]:
+        """The registers that have an axis of members."""
+        return frozenset(self._stacked_registers)
 
     def _compile(self, ops: list[Op]) -> list[ProgramStep]:
         steps: list[ProgramStep] = []

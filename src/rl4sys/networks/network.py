@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import torch
 
-from rl4sys.networks.ensemble import EnsembleProgram, ProgramStep
-from rl4sys.networks.layer_chain import BufferPool
+from rl4sys.networks.ensemble import EnsembleProgram
+from rl4sys.networks.layer_chain import BufferPool, Registers
 from rl4sys.networks.optimizer import Loss, LossValue, Optimizer
 from rl4sys.networks.parameters import Parameters
 from rl4sys.networks.program import TensorMap
+from rl4sys.networks.sequence_program import SequenceProgram
+from rl4sys.networks.stream_inputs import RowInputs, StreamInputs
 from rl4sys.policy import Program
+
+Variant: TypeAlias = Literal["trained", "frozen", "first_member", "target"]
+Inputs = TypeVar("Inputs", RowInputs, StreamInputs)
 
 
 class Network:
     """A program over trained parameters.
 
     Inside `minimize` of its own optimizer it is differentiated by its parameters; everywhere else they are constants,
-    and only gradients of its inputs pass through it. With members, results have a leading axis for them.
+    and only gradients of its inputs pass through it. With members, results have a leading axis for them. A program with
+    memory runs over whole streams, with `unroll`.
     """
 
     def __init__(
@@ -38,33 +44,78 @@ class Network:
         `fused` layers are one step of autograd: faster for ensembles and wide networks, slower for small ones.
         """
         self.optimizer = optimizer
-        self._outputs, self._extra_inputs, self._squeezes = tuple(outputs), tuple(extra_inputs), squeeze
+        self.has_memory = bool(program.carry)
+        self._program, self._outputs = program, tuple(outputs)
+        self._extra_inputs, self._squeezes = tuple(extra_inputs), squeeze
+        self._is_fused, self._pool = fused and not optimizer.is_compiled, BufferPool()
         parameters = optimizer.parameters
         self.target_parameters: Parameters | None = parameters.copy() if target else None
         ranks = {tensor.name: len(tensor.shape) for tensor in program.tensors}
         frozen = {name: parameters.views[name].detach() for name in ranks}
         first = {name: view[:1] if view.ndim > ranks[name] else view for name, view in frozen.items()}
-        variants: list[TensorMap] = [parameters.views, frozen, first]
-        variants.append(self.target_parameters.views if self.target_parameters is not None else frozen)
-        pool = BufferPool()
-        self._trained, self._frozen, self._first_member, self._target = (
-            EnsembleProgram(program, tensors, pool, fused=fused and not optimizer.is_compiled, keep=outputs).steps
-            for tensors in variants
-        )
+        following = self.target_parameters.views if self.target_parameters is not None else frozen
+        self._tensors: Mapping[Variant, TensorMap] = {
+            "trained": parameters.views,
+            "frozen": frozen,
+            "first_member": first,
+            "target": following,
+        }
+        self._rows: Mapping[Variant, EnsembleProgram] = {}
+        if not self.has_memory:
+            self._rows = {
+                variant: EnsembleProgram(program, tensors, self._pool, fused=self._is_fused, keep=outputs)
+                for variant, tensors in self._tensors.items()
+            }
+        self._streams: dict[Variant, SequenceProgram] = {}
 
     def __call__(self, observation: TensorMap, *extra: torch.Tensor) -> Any:
         """The output for a batch, or a tuple of them where the network has several."""
-        is_trained = self.optimizer.is_differentiating and torch.is_grad_enabled()
-        return self._evaluate(self._trained if is_trained else self._frozen, observation, extra)
+        return self._evaluate(self._present, observation, extra)
 
     def first_member(self, observation: TensorMap, *extra: torch.Tensor) -> Any:
         """The same for the first member alone, its parameters constant."""
-        return self._evaluate(self._first_member, observation, extra)
+        return self._evaluate("first_member", observation, extra)
 
     def target(self, observation: TensorMap, *extra: torch.Tensor) -> Any:
         """The output of the target network, without gradients."""
         with torch.no_grad():
-            return self._evaluate(self._target, observation, extra)
+            return self._evaluate("target", observation, extra)
+
+    def unroll(
+        self, observation: TensorMap, is_first: torch.Tensor, carry: TensorMap | None, *extra: torch.Tensor
+    ) -> Any:
+        """The output for streams: [B, L, …] in and out, memory starting from `carry` [B, …] or from zeros.
+
+        Where `is_first` [B, L] is true, memory starts as zeros again. A network without memory gives the same as for
+        rows.
+        """
+        return self._unroll(self._present, observation, is_first, carry, extra)
+
+    def target_unroll(
+        self, observation: TensorMap, is_first: torch.Tensor, carry: TensorMap | None, *extra: torch.Tensor
+    ) -> Any:
+        """The same for the target network, without gradients."""
+        with torch.no_grad():
+            return self._unroll("target", observation, is_first, carry, extra)
+
+    def first_member_unroll(
+        self, observation: TensorMap, is_first: torch.Tensor, carry: TensorMap | None, *extra: torch.Tensor
+    ) -> Any:
+        """The same for the first member alone, its parameters constant."""
+        return self._unroll("first_member", observation, is_first, carry, extra)
+
+    def carry_after(
+        self,
+        observation: TensorMap,
+        is_first: torch.Tensor,
+        carry: TensorMap | None,
+        *extra: torch.Tensor,
+        target: bool = False,
+    ) -> Registers:
+        """Memory after the last rows of streams, without gradients: the carry of what follows, as for a burn-in."""
+        program = self._sequence("target" if target else "frozen")
+        with torch.no_grad():
+            return program(self._named(observation, extra), is_first, carry, wants_carry=True)[1]
 
     def minimize(self, loss: Loss[LossValue], *batch: Any) -> LossValue:
         """One optimizer step on a loss over the rows of a batch."""
@@ -76,41 +127,74 @@ class Network:
             raise ValueError("This network has no target network; declare it with target=True.")
         self.target_parameters.flat.lerp_(self.optimizer.parameters.flat, polyak)
 
-    def _evaluate(self, steps: Sequence[ProgramStep], observation: TensorMap, extra: Sequence[torch.Tensor]) -> Any:
-        inputs = dict(observation)
-        inputs.update(zip(self._extra_inputs, extra, strict=True))
+    @property
+    def _present(self) -> Variant:
+        return "trained" if self.optimizer.is_differentiating and torch.is_grad_enabled() else "frozen"
+
+    def _named(self, observation: TensorMap, extra: Sequence[torch.Tensor]) -> Registers:
+        return dict(observation) | dict(zip(self._extra_inputs, extra, strict=True))
+
+    def _evaluate(self, variant: Variant, observation: TensorMap, extra: Sequence[torch.Tensor]) -> Any:
+        if self.has_memory:
+            names = ", ".join(memory.name for memory in self._program.carry)
+            raise ValueError(f"This network has memory ({names}), so it runs over streams; call unroll.")
+        steps = self._rows[variant].steps
+
+        def run(inputs: RowInputs) -> list[torch.Tensor]:
+            registers = dict(inputs.arrays)
+            for step in steps:
+                step(registers)
+            return [registers[name] for name in self._outputs]
+
+        return self._in_parts(run, RowInputs(self._named(observation, extra)), row_axis=-2)
+
+    def _unroll(
+        self,
+        variant: Variant,
+        observation: TensorMap,
+        is_first: torch.Tensor,
+        carry: TensorMap | None,
+        extra: Sequence[torch.Tensor],
+    ) -> Any:
+        program = self._sequence(variant)
+
+        def run(inputs: StreamInputs) -> list[torch.Tensor]:
+            return program(inputs.arrays, inputs.is_first, inputs.carry)[0]
+
+        axes = {memory.name: len(memory.shape) for memory in self._program.carry}
+        inputs = StreamInputs(self._named(observation, extra), is_first, carry or {}, axes)
+        return self._in_parts(run, inputs, row_axis=-3)
+
+    def _sequence(self, variant: Variant) -> SequenceProgram:
+        program = self._streams.get(variant)
+        if program is None:
+            tensors = self._tensors[variant]
+            program = SequenceProgram(self._program, tensors, self._outputs, self._pool, fused=self._is_fused)
+            self._streams[variant] = program
+        return program
+
+    def _in_parts(self, run: Callable[[Inputs], list[torch.Tensor]], inputs: Inputs, row_axis: int) -> Any:
+        """Evaluate, in parts where memory is short. What is differentiated is split by the optimizer instead."""
         splitter = self.optimizer.splitter
-        # A batch that is differentiated is split by the optimizer, as a whole.
         if torch.is_grad_enabled():
-            return self._run(steps, inputs)
+            return self._result(run(inputs))
         if splitter.parts == 1:
             try:
-                return self._run(steps, inputs)
+                return self._result(run(inputs))
             except (MemoryError, RuntimeError) as error:
-                splitter.split(_rows(inputs), error)
+                splitter.split(len(inputs), error)
         while True:
             try:
-                parts = [
-                    self._run(steps, {name: array[part] for name, array in inputs.items()})
-                    for part in splitter.slices(_rows(inputs))
-                ]
+                parts = [run(inputs[part]) for part in splitter.slices(len(inputs))]
             except (MemoryError, RuntimeError) as error:
-                splitter.split(_rows(inputs), error)
+                splitter.split(len(inputs), error)
                 continue
-            if len(self._outputs) == 1:
-                return torch.cat(parts, self._row_axis(parts[0]))
-            return tuple(torch.cat(each, self._row_axis(each[0])) for each in zip(*parts, strict=True))
+            return self._result([torch.cat(each, row_axis) for each in zip(*parts, strict=True)])
 
-    def _run(self, steps: Sequence[ProgramStep], registers: dict[str, torch.Tensor]) -> Any:
-        for step in steps:
-            step(registers)
-        if len(self._outputs) == 1:
-            output = registers[self._outputs[0]]
-            return output.squeeze(-1) if self._squeezes else output
-        return tuple(registers[name] for name in self._outputs)
-
-    def _row_axis(self, output: torch.Tensor) -> int:
-        return output.ndim - (1 if self._squeezes else 2)
+    def _result(self, outputs: Sequence[torch.Tensor]) -> Any:
+        if len(outputs) > 1:
+            return tuple(outputs)
+        return outputs[0].squeeze(-1) if self._squeezes else outputs[0]
 
 
 class TrainedScalar:
@@ -128,7 +212,3 @@ class TrainedScalar:
     def minimize(self, loss: Loss[LossValue], *batch: Any) -> LossValue:
         """One optimizer step on a loss over the rows of a batch."""
         return self.optimizer.minimize(loss, *batch)
-
-
-def _rows(inputs: TensorMap) -> int:
-    return len(next(iter(inputs.values())))

@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import torch
 
@@ -22,6 +22,15 @@ Loss: TypeAlias = Callable[..., LossValue]
 """A mean over rows. It may return more tensors after it: scalars that are means too, or rows along the last axis."""
 _BETA1, _BETA2 = 0.9, 0.999
 _CPU_OUT_OF_MEMORY = ("can't allocate memory", "not enough memory")
+
+
+@runtime_checkable
+class Streams(Protocol):
+    """A batch of streams: its loss is a mean over their steps, and streams may have different numbers of them."""
+
+    @property
+    def steps(self) -> int:
+        """Steps in all streams together."""
 
 
 class NonFiniteUpdate(ArithmeticError):
@@ -132,21 +141,22 @@ class Optimizer:
             try:
                 parts = self.splitter.slices(rows)
                 self.parameters.gradient.zero_()
-                found = [self._backward(loss, [rowed[part] for rowed in batch], rows) for part in parts]
-                joined = _joined(found, [(part.stop - part.start) / rows for part in parts])
+                split = [[rowed[part] for rowed in batch] for part in parts]
+                shares = [_size(part[0]) / _size(batch[0]) for part in split]
+                found = [self._backward(loss, part, share) for part, share in zip(split, shares, strict=True)]
+                joined = _joined(found, shares)
                 self._loss = joined if isinstance(joined, torch.Tensor) else joined[0]
                 return joined
             except (MemoryError, RuntimeError) as error:
                 self.splitter.split(rows, error)
 
-    def _backward(self, loss: Loss[LossValue], batch: Sequence[Any], rows: int | None = None) -> LossValue:
-        """Compute the gradient, or add that of some of `rows` to it."""
-        if rows is None:
+    def _backward(self, loss: Loss[LossValue], batch: Sequence[Any], share: float | None = None) -> LossValue:
+        """Compute the gradient, or add that of a share of the batch to it."""
+        if share is None:
             self.parameters.gradient.zero_()
         found = loss(*batch)
         value = found if isinstance(found, torch.Tensor) else found[0]
-        share = 1.0 if rows is None else len(batch[0]) / rows
-        (value if rows is None else value * share).backward()  # type: ignore[no-untyped-call]  # torch lacks it
+        (value if share is None else value * share).backward()  # type: ignore[no-untyped-call]  # torch lacks it
         self._loss = value.detach()
         return value.detach() if isinstance(found, torch.Tensor) else tuple(tensor.detach() for tensor in found)
 
@@ -227,6 +237,11 @@ class Optimizer:
         self.steps = state["steps"]
         self._first.copy_(torch.from_numpy(state["first_moment"]))
         self._second.copy_(torch.from_numpy(state["second_moment"]))
+
+
+def _size(batch: Any) -> int:
+    """What a mean over a batch is taken over: steps of streams, or rows."""
+    return batch.steps if isinstance(batch, Streams) else len(batch)
 
 
 def _describe_gradient(norm: float, tensors: Sequence[str]) -> str:
