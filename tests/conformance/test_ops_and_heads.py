@@ -9,7 +9,7 @@ import pytest
 from rl4sys.experiments.policies.greedy import HEAD_PARAMETERS
 from rl4sys.experiments.policies.onnx_ops import EMITTERS
 from rl4sys.networks import FUNCTIONS
-from rl4sys.policy import COMPILERS, HEAD_KINDS
+from rl4sys.policy import CLIENT_HEADS, COMPILERS, HEAD_KINDS
 from rl4sys.wire.generated import policy_pb2
 
 from .golden import HEADS, OPS
@@ -38,6 +38,12 @@ def numpy_heads() -> set[str]:
     return matches(r'^ +case "(\w+)"', "src/rl4sys/policy/heads.py", "src/rl4sys/policy/vector_heads.py")
 
 
+def cpp_head_kinds() -> set[str]:
+    """The values of the enumeration."""
+    declared = (ROOT / "cpp/include/rl4sys/policy_spec.hpp").read_text().split("enum class HeadKind")[1].split("};")[0]
+    return snake(set(re.findall(r"^    (\w+) = \d+,$", declared, re.MULTILINE)))
+
+
 def cpp_heads() -> set[str]:
     """The cases that compile a head, and not those that refuse it."""
     files = "cpp/src/policy/heads.cpp", "cpp/src/policy/vector_heads.cpp"
@@ -56,9 +62,7 @@ PLACES_OF_A_HEAD: dict[str, Names] = {
     "src/rl4sys/policy/policy_spec.py": lambda: set(HEAD_KINDS),
     "src/rl4sys/policy/heads.py": numpy_heads,
     "src/rl4sys/policy/vector_heads.py": numpy_heads,
-    "cpp/include/rl4sys/policy_spec.hpp": lambda: snake(
-        matches(r"^    (\w+) = \d+,$", "cpp/include/rl4sys/policy_spec.hpp")
-    ),
+    "cpp/include/rl4sys/policy_spec.hpp": cpp_head_kinds,
     "cpp/src/policy/policy_spec.cpp": lambda: matches(
         r'^ +\{HeadKind::\w+, "(\w+)"\}', "cpp/src/policy/policy_spec.cpp"
     ),
@@ -71,6 +75,12 @@ PLACES_OF_A_HEAD: dict[str, Names] = {
     "conformance/head_cases.py": lambda: {case.spec.head.kind for case in HEADS.values()},
     "docs/policies.md": lambda: rows("Heads"),
 }
+PLACES_OF_A_CLIENT_HEAD = {
+    "cpp/src/policy/heads.cpp",
+    "cpp/src/policy/vector_heads.cpp",
+    "src/rl4sys/experiments/policies/greedy.py",
+    "conformance/head_cases.py",
+}
 
 
 @pytest.mark.parametrize("place", PLACES_OF_AN_OP)
@@ -80,7 +90,9 @@ def test_every_op_is_in(place: str) -> None:
 
 @pytest.mark.parametrize("place", PLACES_OF_A_HEAD)
 def test_every_head_is_in(place: str) -> None:
-    assert PLACES_OF_A_HEAD[place]() == set(HEAD_KINDS), f"Add the missing head to {place}."
+    # The format knows a head that only the server runs.
+    expected = set(CLIENT_HEADS if place in PLACES_OF_A_CLIENT_HEAD else HEAD_KINDS)
+    assert PLACES_OF_A_HEAD[place]() == expected, f"Add the missing head to {place}."
 
 
 @pytest.mark.parametrize(("what", "places"), [("An op", PLACES_OF_AN_OP), ("A head", PLACES_OF_A_HEAD)])

@@ -10,6 +10,7 @@ from rl4sys.policy import (
     MASK,
     ActionSpec,
     BoxAction,
+    Chance,
     DiscreteAction,
     Head,
     Memory,
@@ -41,6 +42,7 @@ reals = st.floats(allow_nan=False, allow_infinity=False)
 integers = st.integers(-(2**63), 2**63 - 1)
 values = st.one_of(st.booleans(), integers, reals, st.text(max_size=5), st.lists(integers, max_size=3), st.lists(reals))
 settings = st.dictionaries(texts, values, max_size=3)
+chances = st.tuples(st.integers(1, 8), st.sampled_from(["normal", "uniform"]))
 
 
 @st.composite
@@ -62,7 +64,10 @@ def policies(draw: st.DrawFn) -> PolicySpec:
     chance = {"noise": "".join(known), "size": draw(st.integers(1, 8)), "std": draw(st.floats(0, 9))}
     constants = chance if kind == "noise_conditioned" else {}
     head = Head(kind, (known[-1],), (tensors[0].name,), draw(st.none() | st.just(first)), constants)
-    return PolicySpec(draw(actions), Program(inputs, tuple(ops), tensors, carry), head)
+    drawn = tuple(Chance(f"{''.join(known)}{i}", *draw(chances)) for i in range(draw(st.integers(0, 2))))
+    program = Program(inputs, tuple(ops), tensors, carry, drawn)
+    model = Program(inputs, (), tensors, (Memory(memory, draw(shapes), first),), drawn)
+    return PolicySpec(draw(actions), program, head, model if kind == "planned" else None)
 
 
 @st.composite

@@ -83,12 +83,35 @@ struct Memory {
     std::string next;
 };
 
+/// How the numbers of a chance register are distributed. The numbers are those of `rl4sys.v1.Distribution`.
+enum class Distribution : std::uint8_t {
+    /// Standard normal: each takes two uniform numbers.
+    Normal = 1,
+    /// In [0, 1): each takes one.
+    Uniform = 2,
+};
+
+/// A register of random numbers that a program reads like an input, drawn for each decision.
+struct Chance {
+    std::string name;
+    std::size_t size = 0;
+    Distribution distribution = Distribution::Normal;
+
+    /// How many uniform numbers of a decision's noise it takes.
+    std::size_t uniform_numbers() const noexcept { return distribution == Distribution::Normal ? 2 * size : size; }
+};
+
 /// Ops over named inputs and tensors.
 struct Program {
     std::vector<ArraySpec> inputs;
     std::vector<Op> ops;
     std::vector<Tensor> tensors;
     std::vector<Memory> carry;
+    /// Filled from the decision's noise before the first op; the head's own numbers follow theirs.
+    std::vector<Chance> chance;
+
+    /// How many uniform numbers of a decision's noise the program takes.
+    std::size_t uniform_numbers() const noexcept;
 };
 
 /// The kinds of heads. The numbers are those of `rl4sys.v1.HeadKind`.
@@ -101,12 +124,7 @@ enum class HeadKind : std::uint8_t {
     Perturbed = 6,
     NoiseConditioned = 7,
     Mixed = 8,
-};
-
-/// A register of normal numbers that a program reads like an input, drawn for each decision.
-struct Chance {
-    std::string name;
-    std::size_t size = 0;
+    Planned = 9,
 };
 
 /// A head: turns registers into an action.
@@ -120,6 +138,8 @@ struct Head {
 
     /// The register that the head assigns for the carry: the setting `next`, if it has one.
     std::optional<std::string> output() const;
+    /// The register that takes the action as networks see it: the setting `action`, if it has one.
+    std::optional<std::string> action_register() const;
     /// The noise that is drawn before the program runs: settings `noise` (the register) and `size`, if the head has
     /// them.
     std::optional<Chance> chance() const;
@@ -130,6 +150,8 @@ struct PolicySpec {
     ActionSpec action;
     Program program;
     Head head;
+    /// Predicts the environment, for a head that plans. Its tensors are among those of `program`, with equal shapes.
+    std::optional<Program> model = std::nullopt;
 
     /// What the policy records about each decision for the learner: `log_prob`, or nothing.
     std::vector<ArraySpec> noted() const;
@@ -140,7 +162,13 @@ struct PolicySpec {
 /// The name in specs, such as "tanh_gaussian".
 std::string_view head_name(HeadKind kind) noexcept;
 
-/// How many uniform numbers one decision takes.
+/// Every head of the format. `known_heads()` are those that this runtime has.
+const std::vector<HeadKind>& named_heads();
+
+/// The name in specs: "normal" or "uniform".
+std::string_view distribution_name(Distribution distribution) noexcept;
+
+/// How many uniform numbers one decision takes: those of the program's chance, then those of the head.
 std::size_t noise_size(const PolicySpec& spec) noexcept;
 
 /// Read what Python's `PolicySpec.to_json` wrote. @throws BadPolicy

@@ -44,9 +44,11 @@ struct Answer {
 /// The head, compiled: noise in, answer out.
 using Decide = std::function<Outcome(const DecisionFrame&, const float* noise, Answer&)>;
 
-/// Fills the register of normal numbers that a program reads: `values` of them, with this deviation.
+/// Fills a register of random numbers that a program reads: `values` of them, from uniform number `first` on.
 struct FillNoise {
-    std::size_t at, values;
+    std::size_t at, values, first;
+    Distribution distribution;
+    /// Of normal numbers.
     float deviation;
 
     void operator()(float* registers, const float* noise) const noexcept;
@@ -107,8 +109,11 @@ double number(const Settings& settings, const std::string& name, const std::stri
 /// Compiles one op and gives its outputs their offsets; `who` names it in errors.
 Step compile_op(Compiler& compiler, const Op& op, const std::string& who);
 
-/// Gives the register of normal numbers its offset, for a head that has one.
-std::optional<FillNoise> compile_chance(Compiler& compiler);
+/// Gives the registers of random numbers their offsets: those of the program, then that of a head that has one.
+std::vector<FillNoise> compile_chance(Compiler& compiler);
+
+/// The head, writing its action into the register that its setting `action` names, if it has one.
+Decide remember_action(Compiler& compiler, Decide decide);
 
 /// Compiles the head over registers that have their offsets.
 Decide compile_head(Compiler& compiler);

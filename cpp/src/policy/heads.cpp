@@ -68,19 +68,6 @@ std::int64_t nth_allowed(Mask mask, std::size_t choices, std::size_t place) {
     return static_cast<std::int64_t>(last);
 }
 
-/// The choices of an action, group after group.
-std::vector<std::size_t> groups_of(const ActionSpec& action) {
-    std::vector<std::size_t> groups;
-    if (const auto* discrete = std::get_if<DiscreteAction>(&action)) {
-        groups.push_back(static_cast<std::size_t>(discrete->n));
-    } else if (const auto* several = std::get_if<MultiDiscreteAction>(&action)) {
-        for (const std::int64_t size : several->sizes) groups.push_back(static_cast<std::size_t>(size));
-    } else if (const auto* mixed = std::get_if<MixedAction>(&action)) {
-        for (const std::int64_t size : mixed->sizes) groups.push_back(static_cast<std::size_t>(size));
-    }
-    return groups;
-}
-
 /// The first register of a head over choices, with its groups and its mask.
 struct Choices {
     std::size_t scores;
@@ -212,6 +199,18 @@ std::string described(const PolicySpec& spec) {
 }
 
 }  // namespace
+
+std::vector<std::size_t> groups_of(const ActionSpec& action) {
+    std::vector<std::size_t> groups;
+    if (const auto* discrete = std::get_if<DiscreteAction>(&action)) {
+        groups.push_back(static_cast<std::size_t>(discrete->n));
+    } else if (const auto* several = std::get_if<MultiDiscreteAction>(&action)) {
+        for (const std::int64_t size : several->sizes) groups.push_back(static_cast<std::size_t>(size));
+    } else if (const auto* mixed = std::get_if<MixedAction>(&action)) {
+        for (const std::int64_t size : mixed->sizes) groups.push_back(static_cast<std::size_t>(size));
+    }
+    return groups;
+}
 
 void expect_sizes(const PolicySpec& spec, std::size_t inputs, std::size_t tensors) {
     const Head& head = spec.head;

@@ -11,6 +11,9 @@ namespace rl4sys::detail {
 /// How errors name the head.
 inline const char* const head_label = "its head";
 
+/// The choices of an action, group after group; empty for a box.
+std::vector<std::size_t> groups_of(const ActionSpec& action);
+
 /// Refuse a head with other numbers of inputs and tensors. @throws BadPolicy
 void expect_sizes(const PolicySpec& spec, std::size_t inputs, std::size_t tensors);
 

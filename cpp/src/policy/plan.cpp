@@ -17,6 +17,11 @@ void require_bounded(const char* what, std::size_t count) {
     }
 }
 
+void require_known_head(HeadKind kind) {
+    if (kind != HeadKind::Planned) return;
+    throw UnknownOp("This runtime lacks the head '" + std::string(head_name(kind)) + "'; decide on the server.");
+}
+
 void require_known_ops(const Program& program) {
     std::string unknown;
     for (const Op& op : program.ops) {
@@ -67,6 +72,7 @@ Layout checked_layout(const Program& program) {
     require_bounded("ops", program.ops.size());
     require_bounded("tensors", program.tensors.size());
     require_bounded("memories", program.carry.size());
+    require_bounded("chance registers", program.chance.size());
     try {
         return Layout(program.tensors);
     } catch (const std::invalid_argument& error) {
@@ -79,6 +85,7 @@ Layout checked_layout(const Program& program) {
 Plan::Plan(PolicySpec spec, SharedWeights weights, const Kernels& kernels)
     : spec_(std::move(spec)), layout_(checked_layout(spec_.program)), kernels_(kernels) {
     require_known_ops(spec_.program);
+    require_known_head(spec_.head.kind);
     try {
         compile();
     } catch (const BadPolicy&) {
@@ -92,14 +99,15 @@ Plan::Plan(PolicySpec spec, SharedWeights weights, const Kernels& kernels)
 void Plan::compile() {
     action_size_ = std::visit([](const auto& action) { return checked_size(action); }, spec_.action);
     Compiler compiler(spec_, layout_);
-    stir_ = compile_chance(compiler);
+    chance_ = compile_chance(compiler);
+    drawn_ = spec_.program.uniform_numbers();
     for (std::size_t index = 0; index < spec_.program.ops.size(); ++index) {
         const Op& op = spec_.program.ops[index];
         Step step = compile_op(compiler, op, "op " + std::to_string(index) + " '" + op.kind + "'");
         if (step) steps_.push_back(std::move(step));
     }
     // Before the carry: the head may assign a register that the carry reads.
-    head_ = compile_head(compiler);
+    head_ = remember_action(compiler, compile_head(compiler));
     std::size_t carry = 0;
     for (const Memory& memory : spec_.program.carry) {
         const std::string who = "the memory '" + memory.name + "'";
@@ -150,10 +158,11 @@ Decision Plan::decide(const void* const* observation, const float* noise, const 
             carry += memory.values;
         }
     }
-    if (stir_) (*stir_)(frame.registers, noise);
+    for (const FillNoise& fill : chance_) fill(frame.registers, noise);
     for (const Step& step : steps_) step(frame);
     Answer answer{choices_.data(), numbers_.data(), 0.0F};
-    const Outcome decided = head_(frame, noise, answer);
+    // Without any there may be no address to add to.
+    const Outcome decided = head_(frame, drawn_ == 0 ? noise : noise + drawn_, answer);
     Decision decision;
     decision.outcome = frame.outcome == Outcome::Decided ? decided : frame.outcome;
     if (decision.outcome != Outcome::Decided) return decision;

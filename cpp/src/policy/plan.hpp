@@ -45,7 +45,9 @@ private:
     std::size_t action_size_ = 0;
     std::vector<Conversion> conversions_;
     std::vector<Recall> memories_;
-    std::optional<FillNoise> stir_;
+    std::vector<FillNoise> chance_;
+    /// How many uniform numbers the program takes before the head.
+    std::size_t drawn_ = 0;
     std::vector<Step> steps_;
     Decide head_;
     std::vector<float> registers_;

@@ -54,15 +54,16 @@ ActionSpec read_action(const Json& raw) {
                     "'; expected kind discrete, multi_discrete, box or mixed.");
 }
 
+std::uint32_t read_length(const char* what, const Json& raw) {
+    if (!raw.is_number_unsigned() || raw.get<std::uint64_t>() > std::numeric_limits<std::uint32_t>::max()) {
+        throw BadPolicy(std::string(what) + " " + raw.dump().substr(0, 64) + "; expected a whole number below 2^32.");
+    }
+    return raw.get<std::uint32_t>();
+}
+
 Shape read_shape(const Json& raw) {
     Shape shape;
-    for (const Json& length : raw) {
-        if (!length.is_number_unsigned() || length.get<std::uint64_t>() > std::numeric_limits<std::uint32_t>::max()) {
-            throw BadPolicy("A shape has the length " + length.dump().substr(0, 64) +
-                            "; expected a whole number below 2^32.");
-        }
-        shape.push_back(length.get<std::uint32_t>());
-    }
+    for (const Json& length : raw) shape.push_back(read_length("A shape has the length", length));
     return shape;
 }
 
@@ -97,6 +98,17 @@ std::vector<std::string> names(const Json& raw) {
     return raw.get<std::vector<std::string>>();
 }
 
+Chance read_chance(const Json& raw) {
+    const std::string kind = raw.at("distribution").get<std::string>();
+    for (const Distribution distribution : {Distribution::Normal, Distribution::Uniform}) {
+        if (kind != distribution_name(distribution)) continue;
+        return {raw.at("name").get<std::string>(), read_length("A chance register has the size", raw.at("size")),
+                distribution};
+    }
+    throw BadPolicy("Unknown distribution '" + kind.substr(0, 64) +
+                    "'; expected normal or uniform. Upgrade the client, or decide on the server.");
+}
+
 Program read_program(const Json& raw) {
     Program program;
     for (const Json& input : raw.at("inputs")) {
@@ -114,11 +126,14 @@ Program read_program(const Json& raw) {
         program.carry.push_back({memory.at("name").get<std::string>(), read_shape(memory.at("shape")),
                                  memory.at("next").get<std::string>()});
     }
+    if (raw.contains("chance")) {
+        for (const Json& chance : raw.at("chance")) program.chance.push_back(read_chance(chance));
+    }
     return program;
 }
 
 HeadKind read_head_kind(const std::string& name) {
-    for (const HeadKind kind : known_heads()) {
+    for (const HeadKind kind : named_heads()) {
         if (head_name(kind) == name) return kind;
     }
     throw BadPolicy("Unknown head '" + name.substr(0, 64) + "'. Upgrade the client, or decide on the server.");
@@ -195,7 +210,13 @@ Json plain(const Program& program) {
     for (const Memory& memory : program.carry) {
         carry.push_back({{"name", memory.name}, {"shape", memory.shape}, {"next", memory.next}});
     }
-    return {{"inputs", inputs}, {"ops", ops}, {"tensors", tensors}, {"carry", carry}};
+    Json result = {{"inputs", inputs}, {"ops", ops}, {"tensors", tensors}, {"carry", carry}};
+    // Left out if empty, so that programs without chance keep the text that they always had.
+    for (const Chance& one : program.chance) {
+        result["chance"].push_back(
+            {{"name", one.name}, {"size", one.size}, {"distribution", distribution_name(one.distribution)}});
+    }
+    return result;
 }
 
 }  // namespace
@@ -203,7 +224,9 @@ Json plain(const Program& program) {
 PolicySpec policy_from_json(std::string_view text) {
     try {
         const Json raw = parsed(text);
-        return {read_action(raw.at("action")), read_program(raw.at("program")), read_head(raw.at("head"))};
+        PolicySpec spec{read_action(raw.at("action")), read_program(raw.at("program")), read_head(raw.at("head"))};
+        if (raw.contains("model")) spec.model = read_program(raw.at("model"));
+        return spec;
     } catch (const Json::exception& error) {
         throw BadPolicy(std::string("The policy's JSON is not a spec: ") + error.what());
     } catch (const BadPolicy&) {
@@ -216,14 +239,15 @@ PolicySpec policy_from_json(std::string_view text) {
 std::string policy_to_json(const PolicySpec& spec) {
     const Head& head = spec.head;
     const Json mask = head.mask ? Json(*head.mask) : Json(nullptr);
-    const Json whole = {{"action", plain(spec.action)},
-                        {"program", plain(spec.program)},
-                        {"head",
-                         {{"kind", head_name(head.kind)},
-                          {"inputs", head.inputs},
-                          {"tensors", head.tensors},
-                          {"mask", mask},
-                          {"settings", plain(head.settings)}}}};
+    Json whole = {{"action", plain(spec.action)},
+                  {"program", plain(spec.program)},
+                  {"head",
+                   {{"kind", head_name(head.kind)},
+                    {"inputs", head.inputs},
+                    {"tensors", head.tensors},
+                    {"mask", mask},
+                    {"settings", plain(head.settings)}}}};
+    if (spec.model) whole["model"] = plain(*spec.model);
     try {
         return whole.dump(-1, ' ', true);
     } catch (const Json::exception& error) {

@@ -202,28 +202,6 @@ Decide unchanged(std::size_t value, std::size_t size) {
     };
 }
 
-void FillNoise::operator()(float* registers, const float* noise) const noexcept {
-    for (std::size_t i = 0; i < values; ++i) {
-        registers[at + i] = normal(noise[2 * i], noise[2 * i + 1]) * deviation;
-    }
-}
-
-std::optional<FillNoise> compile_chance(Compiler& compiler) {
-    const Head& head = compiler.spec().head;
-    if (head.kind != HeadKind::NoiseConditioned) return std::nullopt;
-    const std::optional<Chance> chance = head.chance();
-    if (!chance || chance->size > most_noise) {
-        refuse(head_label,
-               "draws chance before the program runs, which needs the setting 'noise', a register, and 'size', a "
-               "number from 1 to " +
-                   std::to_string(most_noise));
-    }
-    const double deviation = number(head.settings, "std", head_label);
-    if (deviation < 0.0) refuse(head_label, "has a setting 'std' below 0");
-    const Register& drawn = compiler.assign(chance->name, {static_cast<std::uint32_t>(chance->size)});
-    return FillNoise{drawn.at, drawn.values, static_cast<float>(deviation)};
-}
-
 Decide compile_vector_head(Compiler& compiler, const BoxAction& box) {
     switch (compiler.spec().head.kind) {
         case HeadKind::Deterministic: return compile_deterministic(compiler, box);
@@ -233,6 +211,7 @@ Decide compile_vector_head(Compiler& compiler, const BoxAction& box) {
         case HeadKind::NoiseConditioned: return compile_noise_conditioned(compiler, box);
         case HeadKind::Categorical:
         case HeadKind::Mixed:
+        case HeadKind::Planned:
         case HeadKind::EpsilonGreedy: break;
     }
     return nullptr;

@@ -80,6 +80,16 @@ Settings decode_settings(const google::protobuf::Map<std::string, v1::Setting>& 
     return settings;
 }
 
+Chance decode_chance(const v1::Chance& message) {
+    if (message.distribution() != v1::DISTRIBUTION_NORMAL && message.distribution() != v1::DISTRIBUTION_UNIFORM) {
+        throw ContractViolation("The distribution of '" + message.name().substr(0, 64) + "' has the number " +
+                                std::to_string(message.distribution()) +
+                                ", which this version does not know. Upgrade the client, or decide on the server.");
+    }
+    return {require_label("A chance register", message.name()), message.size(),
+            static_cast<Distribution>(message.distribution())};
+}
+
 Program decode_program(const v1::Program& message) {
     Program program;
     program.inputs = decode_arrays("observation", message.inputs());
@@ -98,11 +108,13 @@ Program decode_program(const v1::Program& message) {
         program.carry.push_back(
             {require_label("A memory", memory.name()), decode_shape(memory.name(), memory.shape()), memory.next()});
     }
+    require_few("chance registers", message.chance_size());
+    for (const auto& chance : message.chance()) program.chance.push_back(decode_chance(chance));
     return program;
 }
 
 Head decode_head(const v1::Head& message) {
-    const std::vector<HeadKind>& known = known_heads();
+    const std::vector<HeadKind>& known = named_heads();
     if (std::none_of(known.begin(), known.end(),
                      [&](HeadKind kind) { return static_cast<int>(kind) == static_cast<int>(message.kind()); })) {
         throw ContractViolation("The policy's head is of kind " + std::to_string(message.kind()) +
@@ -217,7 +229,9 @@ ActionSpec decode_action(const v1::ActionSpec& message) {
 }
 
 PolicySpec decode_policy(const v1::PolicySpec& message) {
-    return {decode_action(message.action()), decode_program(message.program()), decode_head(message.head())};
+    PolicySpec spec{decode_action(message.action()), decode_program(message.program()), decode_head(message.head())};
+    if (message.has_model()) spec.model = decode_program(message.model());
+    return spec;
 }
 
 }  // namespace rl4sys::wire

@@ -34,6 +34,20 @@ TEST(PolicyJson, OneAndOnePointZeroHaveTheSameText) {
     EXPECT_EQ(policy_to_json(whole), policy_to_json(real));
 }
 
+TEST(PolicyJson, ChanceAndModelAreWrittenOnlyWhereTheyExist) {
+    PolicySpec spec = dense_policy(2, {3}, 2);
+    EXPECT_EQ(policy_to_json(spec).find("chance"), std::string::npos);
+    EXPECT_EQ(policy_to_json(spec).find("model"), std::string::npos);
+    spec.program.chance = {{"z", 2, Distribution::Normal}, {"u", 3, Distribution::Uniform}};
+    spec.head.kind = HeadKind::Planned;
+    spec.model = spec.program;
+    const PolicySpec back = policy_from_json(policy_to_json(spec));
+    EXPECT_EQ(back.program.chance[1].name, "u");
+    EXPECT_EQ(back.program.uniform_numbers(), 2U * 2U + 3U);
+    EXPECT_EQ(back.model->chance.size(), 2U);
+    EXPECT_EQ(policy_to_json(back), policy_to_json(spec));
+}
+
 TEST(PolicyJson, InvalidTextIsRefused) {
     const std::string good = policy_to_json(dense_policy(2, {3}, 2));
     EXPECT_EQ(refusal(good), "");
@@ -59,6 +73,8 @@ TEST(PolicyJson, ErrorsNameWhatIsWrong) {
     EXPECT_NE(refusal(replaced("[2,3]", "[-2,3]")).find("-2"), std::string::npos);
     EXPECT_NE(refusal(replaced("[2,3]", "[99999999999,3]")).find("99999999999"), std::string::npos);
     EXPECT_NE(refusal(replaced("\"discrete\"", "\"discreet\"")).find("discreet"), std::string::npos);
+    const std::string chance = "\"carry\":[],\"chance\":[{\"name\":\"z\",\"size\":1,\"distribution\":\"cauchy\"}]";
+    EXPECT_NE(refusal(replaced("\"carry\":[]", chance)).find("cauchy"), std::string::npos);
 }
 
 }  // namespace

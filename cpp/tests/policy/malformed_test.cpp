@@ -213,6 +213,33 @@ TEST(Malformed, NoiseBeforeAProgramNeedsARegisterASizeAndADeviation) {
     EXPECT_EQ(noise_size(whole), 2 * 2);
 }
 
+TEST(Malformed, ChanceRegistersHaveASizeAndANameOfTheirOwn) {
+    const auto with = [](std::string name, std::size_t size) {
+        return [=](PolicySpec& s) { s.program.chance = {{"u", 3, Distribution::Uniform}, {name, size}}; };
+    };
+    EXPECT_EQ(refusal(with("z", 2)), "");
+    expect_refusal("has 0 numbers", with("z", 0));
+    expect_refusal("has 4096 numbers", with("z", 4096));
+    expect_refusal("assigned twice", with("u", 1));
+    expect_refusal("assigned twice", with("x", 1));
+}
+
+TEST(Malformed, ARememberedActionHasARegisterOfItsSize) {
+    const auto with = [](const char* name, std::uint32_t size) {
+        return [=](PolicySpec& s) {
+            s.head.settings["action"] = std::string("done");
+            s.program.carry = {{"previous", {size}, name}};
+        };
+    };
+    EXPECT_EQ(refusal(with("done", 3)), "");
+    expect_refusal("shape [4]", with("done", 4));
+    expect_refusal("'elsewhere'", with("elsewhere", 3));
+}
+
+TEST(Malformed, APolicyThatPlansIsDecidedOnTheServer) {
+    expect_refusal("'planned'; decide on the server", [](PolicySpec& s) { s.head.kind = HeadKind::Planned; });
+}
+
 TEST(Malformed, MasksAreBoolsOneForEachChoice) {
     const auto with = [](ElementType type, Shape shape) {
         return [=](PolicySpec& s) {

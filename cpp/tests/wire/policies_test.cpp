@@ -41,6 +41,22 @@ TEST(Policies, AMessageBecomesASpec) {
     EXPECT_FALSE(spec.head.mask);
 }
 
+TEST(Policies, ChanceAndModelArrive) {
+    v1::PolicySpec message = sample();
+    auto* chance = message.mutable_program()->add_chance();
+    chance->set_name("z");
+    chance->set_size(4);
+    chance->set_distribution(v1::DISTRIBUTION_UNIFORM);
+    EXPECT_FALSE(decode_policy(message).model);
+    *message.mutable_model() = message.program();
+    message.mutable_head()->set_kind(v1::HEAD_KIND_PLANNED);
+    const PolicySpec spec = decode_policy(message);
+    EXPECT_EQ(spec.program.chance[0].size, 4U);
+    EXPECT_EQ(spec.program.chance[0].distribution, Distribution::Uniform);
+    EXPECT_EQ(spec.model->ops[0].kind, "linear");
+    EXPECT_EQ(spec.head.kind, HeadKind::Planned);
+}
+
 TEST(Policies, InvalidMessagesAreRefused) {
     for (const auto& spoil : std::vector<void (*)(v1::PolicySpec&)>{
              [](v1::PolicySpec& m) { m.clear_action(); },
@@ -53,6 +69,7 @@ TEST(Policies, InvalidMessagesAreRefused) {
              },
              [](v1::PolicySpec& m) { m.mutable_head()->set_kind(v1::HEAD_KIND_UNSPECIFIED); },
              [](v1::PolicySpec& m) { m.mutable_head()->set_kind(static_cast<v1::HeadKind>(77)); },
+             [](v1::PolicySpec& m) { m.mutable_program()->add_chance()->set_name("z"); },
              [](v1::PolicySpec& m) { m.mutable_program()->mutable_inputs(0)->set_name(""); },
              [](v1::PolicySpec& m) { *m.mutable_program()->add_inputs() = m.program().inputs(0); },
              [](v1::PolicySpec& m) { m.mutable_program()->mutable_inputs(0)->clear_element_type(); },

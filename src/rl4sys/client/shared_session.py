@@ -15,7 +15,7 @@ from rl4sys.client.delivery import HASH_BYTES, DeliverySession
 from rl4sys.client.settings import ClientSettings
 from rl4sys.client.snapshot import Snapshot
 from rl4sys.experience import ArraySpec
-from rl4sys.policy import COMPILERS, HEAD_KINDS, MASK, PolicySpec
+from rl4sys.policy import CLIENT_HEADS, COMPILERS, MASK, PolicySpec
 from rl4sys.wire import (
     PROTOCOL,
     ContractViolation,
@@ -32,7 +32,7 @@ from rl4sys.wire.generated import training_pb2
 from rl4sys.wire.message_sizes import MESSAGE_BYTES, MESSAGE_OVERHEAD, MIN_MESSAGE_BYTES, SEGMENT_STEPS
 
 _PER_ARRAY, _REWARD_BYTES = 16, 4
-_HEADS = [f"HEAD_KIND_{kind.upper()}" for kind in HEAD_KINDS]
+_HEADS = [f"HEAD_KIND_{kind.upper()}" for kind in CLIENT_HEADS]
 
 
 class SharedSession:

@@ -1,30 +1,36 @@
 """Policies as programs, and the numpy runtime that executes them."""
 
+from rl4sys.policy.action_encoding import action_encoder
+from rl4sys.policy.action_spec import (
+    ActionSpec,
+    BoxAction,
+    DiscreteAction,
+    MixedAction,
+    MultiDiscreteAction,
+    action_array,
+    output_size,
+)
 from rl4sys.policy.action_structure import ActionStructure, ActionTree
 from rl4sys.policy.heads import NoAllowedAction, noise_size
 from rl4sys.policy.noise import KeyedNoise, StreamNoise
 from rl4sys.policy.numpy_policy import Decision, NumpyPolicy, UnknownOp, layout_of
 from rl4sys.policy.ops import COMPILERS
 from rl4sys.policy.policy_spec import (
+    CLIENT_HEADS,
     HEAD_KINDS,
-    ActionSpec,
-    BoxAction,
-    DiscreteAction,
+    Chance,
     Head,
     Memory,
-    MixedAction,
-    MultiDiscreteAction,
     Op,
     PolicySpec,
     Program,
     Tensor,
-    action_array,
-    output_size,
 )
 from rl4sys.policy.portable_policy import PolicyFileDamaged, PortablePolicy
 from rl4sys.policy.program_builder import MASK, ProgramBuilder
 
 __all__ = [
+    "CLIENT_HEADS",
     "COMPILERS",
     "HEAD_KINDS",
     "MASK",
@@ -32,6 +38,7 @@ __all__ = [
     "ActionStructure",
     "ActionTree",
     "BoxAction",
+    "Chance",
     "Decision",
     "DiscreteAction",
     "Head",
@@ -51,6 +58,7 @@ __all__ = [
     "Tensor",
     "UnknownOp",
     "action_array",
+    "action_encoder",
     "layout_of",
     "noise_size",
     "output_size",

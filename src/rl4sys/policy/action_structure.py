@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rl4sys.experience import Array
-from rl4sys.policy.policy_spec import ActionSpec, BoxAction, DiscreteAction, MixedAction, MultiDiscreteAction
+from rl4sys.policy.action_spec import ActionSpec, BoxAction, DiscreteAction, MixedAction, MultiDiscreteAction
 
 ActionTree: TypeAlias = "ActionSpec | Mapping[str, ActionTree] | tuple[ActionTree, ...]"
 """A kind of action, or several by name or position."""

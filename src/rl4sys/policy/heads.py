@@ -10,7 +10,8 @@ from functools import reduce
 import numpy as np
 
 from rl4sys.experience import Array, Arrays
-from rl4sys.policy.policy_spec import BoxAction, DiscreteAction, MixedAction, MultiDiscreteAction, PolicySpec
+from rl4sys.policy.action_spec import BoxAction, DiscreteAction, MixedAction, MultiDiscreteAction, output_size
+from rl4sys.policy.policy_spec import PolicySpec
 from rl4sys.policy.vector_heads import Decide, compile_vector_head, deterministic, gaussian, vector_noise_size
 
 _exp, _log = math.exp, math.log
@@ -21,6 +22,9 @@ _ROUNDING = 1e-12
 _FEW = 32
 """Up to this many choices, plain Python decides for one row faster than numpy does."""
 
+PLANNING_NOISE = 4
+"""Uniform numbers that seed the generator of a head that plans."""
+
 Choose = Callable[[Array, Array | None], Decide]
 """Compiles one choice for scores [N, choices] and a mask of the same shape."""
 
@@ -30,8 +34,14 @@ class NoAllowedAction(ValueError):
 
 
 def noise_size(spec: PolicySpec) -> int:
-    """How many uniform numbers one decision takes."""
+    """How many uniform numbers one decision takes: those of the program's chance, then those of the head."""
+    return spec.program.uniform_numbers + _head_noise_size(spec)
+
+
+def _head_noise_size(spec: PolicySpec) -> int:
     match spec.head.kind, spec.action:
+        case "planned", _:
+            return PLANNING_NOISE
         case "categorical", MultiDiscreteAction(sizes=sizes):
             return len(sizes)
         case "categorical", _:
@@ -46,8 +56,10 @@ def noise_size(spec: PolicySpec) -> int:
 
 
 def head_outputs(spec: PolicySpec, rows: int) -> dict[str, Array]:
-    """The registers that the head assigns: the next noise of a head with correlated noise."""
+    """The registers that the head assigns: its action, and the next noise of a head with correlated noise."""
     shapes = {memory.next: memory.shape for memory in spec.program.carry}
+    if spec.head.action_register is not None:
+        shapes[spec.head.action_register] = (output_size(spec.action),)
     return {name: np.zeros((rows, *shapes[name]), np.float32) for name in spec.head.outputs}
 
 

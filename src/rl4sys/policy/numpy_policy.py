@@ -8,11 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from rl4sys.experience import Array, Arrays, ArraySpec
+from rl4sys.policy.action_encoding import remember_action
+from rl4sys.policy.action_spec import BoxAction
+from rl4sys.policy.chance import after_chance, chance_registers, compile_chance
 from rl4sys.policy.heads import categorical_by_row, compile_head, head_outputs, noise_size
 from rl4sys.policy.ops import COMPILERS, Thunk, buffer
-from rl4sys.policy.policy_spec import BoxAction, PolicySpec, Program
+from rl4sys.policy.policy_spec import CLIENT_HEADS, PolicySpec, Program
 from rl4sys.policy.row_ops import compile_for_rows
-from rl4sys.policy.vector_heads import Decide, compile_chance
+from rl4sys.policy.vector_heads import Decide
 from rl4sys.weights import Layout
 
 _INFINITY = float("inf")
@@ -21,7 +24,7 @@ _PLANS = 16
 
 
 class UnknownOp(ValueError):
-    """A program uses an op that this runtime does not have."""
+    """A policy uses an op or a head that this runtime does not have."""
 
 
 class Decision(NamedTuple):
@@ -50,6 +53,8 @@ class NumpyPolicy:
         unknown = sorted({op.kind for op in spec.program.ops} - COMPILERS.keys())
         if unknown:
             raise UnknownOp(f"This runtime lacks the ops {unknown}; upgrade rl4sys, or decide on the server.")
+        if spec.head.kind not in CLIENT_HEADS:
+            raise UnknownOp(f"This runtime lacks the head '{spec.head.kind}'; decide on the server.")
         self.spec = spec
         self.noise_size = noise_size(spec)
         layout = layout_of(spec.program)
@@ -138,9 +143,7 @@ class _Plan:
         program = spec.program
         inputs = {array.name: _input(array, rows) for array in program.inputs}
         memory = {m.name: np.zeros((rows, *m.shape), np.float32) for m in program.carry}
-        chance = spec.head.chance
-        drawn = {} if chance is None else {chance.name: np.zeros((rows, *chance.shape), np.float32)}
-        registers: dict[str, Array] = inputs | memory | drawn
+        registers: dict[str, Array] = inputs | memory | chance_registers(spec, rows)
         self._calls: list[Thunk] = []
         for op in program.ops:
             arrays = [registers[name] for name in op.inputs]
@@ -155,8 +158,9 @@ class _Plan:
         self.registers = registers
         self.scores = [registers[name] for name in spec.head.inputs]
         self._next = {memory.name: registers[memory.next] for memory in program.carry}
-        self._fill_noise = compile_chance(spec.head, registers)
-        self._decide: Decide = compile_head(spec, registers, tensors, None if single is None else categorical_by_row)
+        self._fill_noise = compile_chance(spec, registers)
+        decide = compile_head(spec, registers, tensors, None if single is None else categorical_by_row)
+        self._decide: Decide = remember_action(after_chance(decide, spec), spec, registers)
         # Reading the shape of an array in every decision would be slow.
         self._inputs = [(name, buffer, buffer.shape) for name, buffer in inputs.items()]
         self._memory = [(name, buffer, buffer.shape) for name, buffer in memory.items()]

@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
 from rl4sys.experience import ArraySpec, SegmentSchema
+from rl4sys.policy.action_spec import ActionSpec, action_array, action_from_json
+
+_OMITTED_IF_EMPTY = ("chance", "model")
 
 Setting: TypeAlias = "float | int | str | bool | list[int] | list[float]"
 
@@ -19,86 +22,6 @@ def number(settings: Mapping[str, Setting], name: str, owner: str) -> float:
     if isinstance(value, int | float):
         return value
     raise ValueError(f"Setting '{name}' of {owner} is {value!r}; expected a number.")
-
-
-@dataclass(frozen=True, slots=True)
-class DiscreteAction:
-    """One of n choices, numbered from `start` for the environment and from 0 inside."""
-
-    n: int
-    start: int = 0
-    kind: Literal["discrete"] = "discrete"
-
-
-@dataclass(frozen=True, slots=True)
-class MultiDiscreteAction:
-    """Several choices at once."""
-
-    sizes: tuple[int, ...]
-    kind: Literal["multi_discrete"] = "multi_discrete"
-
-
-@dataclass(frozen=True, slots=True)
-class BoxAction:
-    """A vector of real numbers; bounds may be infinite for policies that do not squash."""
-
-    low: tuple[float, ...]
-    high: tuple[float, ...]
-    kind: Literal["box"] = "box"
-
-    @property
-    def size(self) -> int:
-        """How many numbers one action has."""
-        return len(self.low)
-
-
-@dataclass(frozen=True, slots=True)
-class MixedAction:
-    """Several choices and several real numbers at once, in one float32 vector: the choices first."""
-
-    sizes: tuple[int, ...]
-    low: tuple[float, ...]
-    high: tuple[float, ...]
-    kind: Literal["mixed"] = "mixed"
-
-    @property
-    def choices(self) -> int:
-        """How many outputs a network needs for the choices."""
-        return sum(self.sizes)
-
-    @property
-    def box(self) -> BoxAction:
-        """The real numbers alone."""
-        return BoxAction(self.low, self.high)
-
-
-ActionSpec: TypeAlias = DiscreteAction | MultiDiscreteAction | BoxAction | MixedAction
-
-
-def output_size(action: ActionSpec) -> int:
-    """How many outputs a network needs: one for each choice, or one for each part of a vector."""
-    match action:
-        case DiscreteAction(n=n):
-            return n
-        case MultiDiscreteAction(sizes=sizes):
-            return sum(sizes)
-        case BoxAction():
-            return action.size
-        case MixedAction():
-            return action.choices + len(action.low)
-
-
-def action_array(action: ActionSpec) -> ArraySpec:
-    """How actions are stored in segments: int64 choices counted from 0, or float32 vectors (also mixed ones)."""
-    match action:
-        case DiscreteAction():
-            return ArraySpec("action", "int64", ())
-        case MultiDiscreteAction(sizes=sizes):
-            return ArraySpec("action", "int64", (len(sizes),))
-        case BoxAction():
-            return ArraySpec("action", "float32", (action.size,))
-        case MixedAction(sizes=sizes, low=low):
-            return ArraySpec("action", "float32", (len(sizes) + len(low),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +52,24 @@ class Memory:
     next: str
 
 
+Distribution = Literal["normal", "uniform"]
+DISTRIBUTIONS: tuple[Distribution, ...] = get_args(Distribution)
+
+
+@dataclass(frozen=True, slots=True)
+class Chance:
+    """A register of random numbers that a program reads like an input, drawn for each decision."""
+
+    name: str
+    size: int
+    distribution: Distribution
+
+    @property
+    def uniform_numbers(self) -> int:
+        """How many uniform numbers of a decision's noise it takes: two for each normal number."""
+        return 2 * self.size if self.distribution == "normal" else self.size
+
+
 @dataclass(frozen=True, slots=True)
 class Program:
     """Ops over named inputs and tensors. The same program runs in torch, numpy and C++."""
@@ -137,6 +78,13 @@ class Program:
     ops: tuple[Op, ...]
     tensors: tuple[Tensor, ...]
     carry: tuple[Memory, ...] = ()
+    chance: tuple[Chance, ...] = ()
+    """Filled from the decision's noise before the first op; the head's own numbers follow theirs."""
+
+    @property
+    def uniform_numbers(self) -> int:
+        """How many uniform numbers of a decision's noise the program takes."""
+        return sum(chance.uniform_numbers for chance in self.chance)
 
 
 HeadKind = Literal[
@@ -148,9 +96,12 @@ HeadKind = Literal[
     "perturbed",
     "noise_conditioned",
     "mixed",
+    "planned",
 ]
 HEAD_KINDS: tuple[HeadKind, ...] = get_args(HeadKind)
-"""Every head that the runtimes have. A client lists these when it joins."""
+"""Every head of the format."""
+CLIENT_HEADS: tuple[HeadKind, ...] = tuple(kind for kind in HEAD_KINDS if kind != "planned")
+"""The heads that every runtime has; a client lists these when it joins. Planning is the server's, with `Act`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +111,8 @@ class Head:
     categorical(logits) · epsilon_greedy(values; epsilon) · gaussian(mean; log_std) ·
     tanh_gaussian(mean, log_std[; epsilon]) · deterministic(scores or mean) ·
     perturbed(mean[, noise]; std, epsilon) · noise_conditioned(value[; epsilon]) ·
-    mixed(logits and means; log_std). `mask` names the observation that marks allowed choices.
+    mixed(logits and means; log_std) · planned(state, …): searches with `PolicySpec.model`.
+    `mask` names the observation that marks allowed choices.
     """
 
     kind: HeadKind
@@ -171,9 +123,15 @@ class Head:
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """Registers that the head assigns for the carry: the setting `next`, if there is one."""
-        following = self.settings.get("next")
-        return (following,) if isinstance(following, str) else ()
+        """Registers that the head assigns for the carry: those of its settings `next` and `action`, if it has them."""
+        names = (self.settings.get("next"), self.settings.get("action"))
+        return tuple(name for name in names if isinstance(name, str))
+
+    @property
+    def action_register(self) -> str | None:
+        """The register that takes the action as networks see it: the setting `action`, if there is one."""
+        name = self.settings.get("action")
+        return name if isinstance(name, str) else None
 
     @property
     def chance(self) -> ArraySpec | None:
@@ -196,6 +154,8 @@ class PolicySpec:
     action: ActionSpec
     program: Program
     head: Head
+    model: Program | None = None
+    """Predicts the environment, for a head that plans. Its tensors are among those of `program`, with equal shapes."""
 
     @property
     def observation(self) -> tuple[ArraySpec, ...]:
@@ -225,35 +185,27 @@ class PolicySpec:
     def from_json(cls, text: str) -> PolicySpec:
         """Read back what `to_json` wrote."""
         raw = json.loads(text)
-        program = raw["program"]
         return cls(
-            action=_action(raw["action"]),
-            program=Program(
-                inputs=tuple(ArraySpec(i["name"], i["dtype"], tuple(i["shape"])) for i in program["inputs"]),
-                ops=tuple(map(_op, program["ops"])),
-                tensors=tuple(Tensor(t["name"], tuple(t["shape"])) for t in program["tensors"]),
-                carry=tuple(Memory(m["name"], tuple(m["shape"]), m["next"]) for m in program["carry"]),
-            ),
+            action=action_from_json(raw["action"]),
+            program=_program(raw["program"]),
             head=Head(**(raw["head"] | {name: tuple(raw["head"][name]) for name in ("inputs", "tensors")})),
+            model=_program(raw["model"]) if "model" in raw else None,
         )
+
+
+def _program(raw: dict[str, Any]) -> Program:
+    return Program(
+        inputs=tuple(ArraySpec(i["name"], i["dtype"], tuple(i["shape"])) for i in raw["inputs"]),
+        ops=tuple(map(_op, raw["ops"])),
+        tensors=tuple(Tensor(t["name"], tuple(t["shape"])) for t in raw["tensors"]),
+        carry=tuple(Memory(m["name"], tuple(m["shape"]), m["next"]) for m in raw["carry"]),
+        chance=tuple(Chance(c["name"], c["size"], c["distribution"]) for c in raw.get("chance", ())),
+    )
 
 
 def _op(raw: dict[str, Any]) -> Op:
     outputs, inputs, tensors = (tuple(raw[name]) for name in ("outputs", "inputs", "tensors"))
     return Op(raw["kind"], outputs, inputs, tensors, raw["settings"])
-
-
-def _action(raw: dict[str, Any]) -> ActionSpec:
-    match raw:
-        case {"kind": "discrete", "n": n, "start": start}:
-            return DiscreteAction(n, start)
-        case {"kind": "multi_discrete", "sizes": sizes}:
-            return MultiDiscreteAction(tuple(sizes))
-        case {"kind": "box", "low": low, "high": high}:
-            return BoxAction(tuple(map(float, low)), tuple(map(float, high)))
-        case {"kind": "mixed", "sizes": sizes, "low": low, "high": high}:
-            return MixedAction(tuple(sizes), tuple(map(float, low)), tuple(map(float, high)))
-    raise ValueError(f"Unknown action {raw}; expected kind discrete, multi_discrete, box or mixed.")
 
 
 def _plain(value: Any) -> Any:
@@ -267,5 +219,7 @@ def _plain(value: Any) -> Any:
         return {name: _plain(item) for name, item in value.items()}
     slots = getattr(type(value), "__slots__", None)
     if slots is not None:
-        return {name: _plain(getattr(value, name)) for name in slots}
+        fields = {name: getattr(value, name) for name in slots}
+        # Policies that have neither keep the text, and so the hash, that they had before these fields existed.
+        return {name: _plain(field) for name, field in fields.items() if field or name not in _OMITTED_IF_EMPTY}
     return value

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from rl4sys.experience import ArraySpec
-from rl4sys.policy.policy_spec import Memory, Op, Program, Setting, Tensor
+from rl4sys.policy.policy_spec import Chance, Distribution, Memory, Op, Program, Setting, Tensor
 
 MASK = "action_mask"
 """The observation that marks allowed choices. Heads read it; networks do not."""
@@ -21,6 +21,7 @@ class ProgramBuilder:
         self._ops: list[Op] = []
         self._tensors: dict[str, Tensor] = {}
         self._carry: list[Memory] = []
+        self._chance: list[Chance] = []
 
     def shape(self, register: str) -> tuple[int, ...]:
         """The shape of one row of a register."""
@@ -35,9 +36,22 @@ class ProgramBuilder:
         self._inputs = (*self._inputs, spec)
         return self._declare(spec.name, spec.shape)
 
-    def chance(self, name: str, size: int) -> str:
-        """A register of normal numbers, drawn before the program runs; the head's settings noise and size define it."""
+    def chance(self, name: str, size: int, distribution: Distribution | None = None) -> str:
+        """A register of random numbers, drawn before the program runs.
+
+        Without a distribution they are those of a `noise_conditioned` head, whose settings noise and size define them.
+        """
+        if distribution is not None:
+            self._chance.append(Chance(name, size, distribution))
         return self._declare(name, (size,))
+
+    def memory(self, name: str, shape: tuple[int, ...], following: str) -> str:
+        """An array of the carry, zeros at an episode's start, that takes the value of the register `following`.
+
+        That register may be assigned later, by an op or by the head (its setting `action` or `next`).
+        """
+        self._carry.append(Memory(name, shape, following))
+        return self._declare(name, shape)
 
     def tensor(self, name: str, *shape: int) -> str:
         """Declare a tensor, or refer to one that was declared with the same shape."""
@@ -163,7 +177,8 @@ class ProgramBuilder:
 
     def program(self) -> Program:
         """The finished program."""
-        return Program(self._inputs, tuple(self._ops), tuple(self._tensors.values()), tuple(self._carry))
+        carry, chance = tuple(self._carry), tuple(self._chance)
+        return Program(self._inputs, tuple(self._ops), tuple(self._tensors.values()), carry, chance)
 
     def _unused(self) -> str:
         """An unused register name; an observation may be called r0."""

@@ -8,14 +8,13 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from rl4sys.experience import Array, Arrays
+from rl4sys.policy.action_spec import BoxAction
 from rl4sys.policy.noise import normal
 from rl4sys.policy.ops import softplus
-from rl4sys.policy.policy_spec import BoxAction, Head, number
+from rl4sys.policy.policy_spec import Head, number
 
 Decide = Callable[[Array], tuple[Array, Arrays]]
 """Takes noise, returns the action and what is recorded about it. Arrays may be reused by the next decision."""
-FillNoise = Callable[[Array], None]
-"""Takes noise and fills the register of normal numbers before a program runs."""
 
 _HALF_LOG_TWO_PI = np.float32(0.5 * math.log(2.0 * math.pi))
 _ANGLES = slice(1, -1, 2)
@@ -53,7 +52,8 @@ def compile_vector_head(
             return _sometimes_uniform(sample, box, parameters[0], _ANGLES) if parameters else sample
         case "perturbed":
             std, epsilon = parameters
-            memory = [*inputs[1:], *(registers[name] for name in head.outputs)]
+            following = head.settings.get("next")
+            memory = [*inputs[1:], *([registers[following]] if isinstance(following, str) else [])]
             theta = np.float32(number(head.settings, "theta", head.kind)) if memory else np.float32(1.0)
             return _sometimes_uniform(_perturbed(inputs[0], box, std, memory, theta), box, epsilon, _ANGLES)
         case "noise_conditioned":
@@ -61,20 +61,6 @@ def compile_vector_head(
             apart = slice(2 * _chances(head), -1)
             return _sometimes_uniform(squashed, box, parameters[0], apart) if parameters else squashed
     return None
-
-
-def compile_chance(head: Head, registers: Mapping[str, Array]) -> FillNoise | None:
-    """The function that fills the register of normal numbers; None unless the program reads one."""
-    chance = head.chance
-    if chance is None:
-        return None
-    register, std = registers[chance.name], np.float32(number(head.settings, "std", head.kind))
-    count = 2 * chance.shape[0]
-
-    def fill(noise: Array) -> None:
-        np.multiply(normal(noise[:, :count]), std, register)
-
-    return fill
 
 
 def _chances(head: Head) -> int:

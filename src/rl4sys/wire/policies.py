@@ -9,6 +9,7 @@ from typing import TypeVar
 from rl4sys.policy import (
     ActionSpec,
     BoxAction,
+    Chance,
     DiscreteAction,
     Head,
     Memory,
@@ -19,7 +20,7 @@ from rl4sys.policy import (
     Program,
     Tensor,
 )
-from rl4sys.policy.policy_spec import HEAD_KINDS, HeadKind, Setting
+from rl4sys.policy.policy_spec import DISTRIBUTIONS, HEAD_KINDS, Distribution, HeadKind, Setting
 from rl4sys.wire.arrays import decode_arrays, decode_shape, encode_array, require_label
 from rl4sys.wire.errors import ContractViolation
 from rl4sys.wire.generated import policy_pb2
@@ -30,6 +31,8 @@ MAX_PARTS = 1 << 14
 
 _HEAD_NAMES: Mapping[HeadKind, str] = {kind: f"HEAD_KIND_{kind.upper()}" for kind in HEAD_KINDS}
 _HEAD_KINDS = {policy_pb2.HeadKind.Value(name): kind for kind, name in _HEAD_NAMES.items()}
+_DISTRIBUTION_NAMES: Mapping[Distribution, str] = {name: f"DISTRIBUTION_{name.upper()}" for name in DISTRIBUTIONS}
+_DISTRIBUTIONS = {policy_pb2.Distribution.Value(name): kind for kind, name in _DISTRIBUTION_NAMES.items()}
 _SMALLEST_INTEGER, _LARGEST_INTEGER = -(1 << 63), (1 << 63) - 1
 _LARGEST_MIXED = 1 << 24
 """Choices of one part of a mixed action, which float32 holds exactly."""
@@ -39,15 +42,10 @@ T = TypeVar("T")
 
 def encode_policy(spec: PolicySpec) -> policy_pb2.PolicySpec:
     """The message for a policy."""
-    program, head = spec.program, spec.head
+    head = spec.head
     return policy_pb2.PolicySpec(
         action=encode_action(spec.action),
-        program=policy_pb2.Program(
-            inputs=map(encode_array, program.inputs),
-            ops=map(_encode_op, program.ops),
-            tensors=(policy_pb2.Tensor(name=tensor.name, shape=tensor.shape) for tensor in program.tensors),
-            carry=(policy_pb2.Memory(name=m.name, shape=m.shape, next=m.next) for m in program.carry),
-        ),
+        program=_encode_program(spec.program),
         head=policy_pb2.Head(
             kind=_HEAD_NAMES[head.kind],
             inputs=head.inputs,
@@ -55,21 +53,17 @@ def encode_policy(spec: PolicySpec) -> policy_pb2.PolicySpec:
             mask=head.mask,
             settings=_encode_settings(head.settings),
         ),
+        model=None if spec.model is None else _encode_program(spec.model),
     )
 
 
 def decode_policy(message: policy_pb2.PolicySpec) -> PolicySpec:
     """The policy in a message, with a sound program, or `ContractViolation`."""
-    program = message.program
     spec = PolicySpec(
         action=decode_action(message.action),
-        program=Program(
-            inputs=decode_arrays("observation", program.inputs),
-            ops=tuple(map(_decode_op, _bounded("ops", program.ops))),
-            tensors=tuple(map(_decode_tensor, _bounded("tensors", program.tensors))),
-            carry=tuple(map(_decode_memory, _bounded("memories", program.carry))),
-        ),
+        program=_decode_program(message.program),
         head=_decode_head(message.head),
+        model=_decode_program(message.model) if message.HasField("model") else None,
     )
     require_runnable(spec)
     return spec
@@ -121,6 +115,40 @@ def _bounds(message: policy_pb2.BoxAction | policy_pb2.MixedAction) -> tuple[tup
 def _require_choices(sizes: tuple[int, ...], most: int = _LARGEST_INTEGER) -> None:
     if not sizes or not all(1 <= size <= most for size in sizes):
         raise ContractViolation(f"An action has {sizes[:8]} choices; expected at least one for each part.")
+
+
+def _encode_program(program: Program) -> policy_pb2.Program:
+    return policy_pb2.Program(
+        inputs=map(encode_array, program.inputs),
+        ops=map(_encode_op, program.ops),
+        tensors=(policy_pb2.Tensor(name=tensor.name, shape=tensor.shape) for tensor in program.tensors),
+        carry=(policy_pb2.Memory(name=m.name, shape=m.shape, next=m.next) for m in program.carry),
+        chance=map(_encode_chance, program.chance),
+    )
+
+
+def _decode_program(message: policy_pb2.Program) -> Program:
+    return Program(
+        inputs=decode_arrays("observation", message.inputs),
+        ops=tuple(map(_decode_op, _bounded("ops", message.ops))),
+        tensors=tuple(map(_decode_tensor, _bounded("tensors", message.tensors))),
+        carry=tuple(map(_decode_memory, _bounded("memories", message.carry))),
+        chance=tuple(map(_decode_chance, _bounded("chance registers", message.chance))),
+    )
+
+
+def _encode_chance(chance: Chance) -> policy_pb2.Chance:
+    return policy_pb2.Chance(name=chance.name, size=chance.size, distribution=_DISTRIBUTION_NAMES[chance.distribution])
+
+
+def _decode_chance(message: policy_pb2.Chance) -> Chance:
+    if message.distribution not in _DISTRIBUTIONS:
+        raise ContractViolation(
+            f"The distribution of '{message.name[:64]}' has the number {message.distribution}, which this version does "
+            f"not know. Upgrade the client, or decide on the server."
+        )
+    name = require_label("A chance register", message.name)
+    return Chance(name, message.size, _DISTRIBUTIONS[message.distribution])
 
 
 def _encode_op(op: Op) -> policy_pb2.Op:

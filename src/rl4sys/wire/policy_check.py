@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 import numpy as np
 
@@ -13,10 +13,12 @@ from rl4sys.policy import (
     Head,
     NumpyPolicy,
     PolicySpec,
+    Program,
     action_array,
     layout_of,
     output_size,
 )
+from rl4sys.policy.chance import chance_registers
 from rl4sys.policy.policy_spec import number
 from rl4sys.wire.errors import ContractViolation
 
@@ -32,20 +34,11 @@ _MAX_PADDING = 1 << 10
 def require_runnable(spec: PolicySpec) -> None:
     """Raise `ContractViolation` unless each register is assigned once, before it is read, and each tensor exists."""
     program, head = spec.program, spec.head
-    tensors = {tensor.name for tensor in program.tensors}
-    if len(tensors) != len(program.tensors):
-        raise _broken("two tensors have the same name")
-    weights = sum(math.prod(tensor.shape) for tensor in program.tensors)
+    tensors = _tensors(program)
+    weights = sum(map(math.prod, tensors.values()))
     if weights > MAX_WEIGHTS:
         raise _broken(f"its tensors have {weights} values; at most {MAX_WEIGHTS} can be sent")
-    registers: set[str] = set()
-    _assign((array.name for array in program.inputs), registers)
-    _assign((memory.name for memory in program.carry), registers)
-    _assign((array.name for array in _chance(head)), registers)
-    for op in program.ops:
-        _require(op.kind, op.inputs, registers)
-        _require(op.kind, op.tensors, tensors)
-        _assign(op.outputs, registers)
+    registers = _run_by_name(program, (array.name for array in _head_chance(head)))
     _require("the head", head.inputs, registers)
     following = [memory.next for memory in program.carry]
     if not set(head.outputs) <= set(following):
@@ -55,9 +48,49 @@ def require_runnable(spec: PolicySpec) -> None:
     _require("the head", head.tensors, tensors)
     if head.mask is not None:
         _require("the mask", (head.mask,), {array.name for array in program.inputs})
+    _require_model(spec)
 
 
-def _chance(head: Head) -> Iterator[ArraySpec]:
+def _tensors(program: Program) -> dict[str, tuple[int, ...]]:
+    tensors = {tensor.name: tensor.shape for tensor in program.tensors}
+    if len(tensors) != len(program.tensors):
+        raise _broken("two tensors have the same name")
+    return tensors
+
+
+def _run_by_name(program: Program, drawn_by_head: Iterable[str] = ()) -> set[str]:
+    """The registers after the ops, each assigned once and before it is read."""
+    tensors, registers = _tensors(program), set[str]()
+    _assign((array.name for array in program.inputs), registers)
+    _assign((memory.name for memory in program.carry), registers)
+    _assign((chance.name for chance in program.chance), registers)
+    _assign(drawn_by_head, registers)
+    sizes = [chance.size for chance in program.chance]
+    if min(sizes, default=1) < 1 or sum(sizes) > _MAX_NOISE:
+        raise _broken(f"it draws {sizes[:8]} numbers; expected at least 1 for each and {_MAX_NOISE} together at most")
+    for op in program.ops:
+        _require(op.kind, op.inputs, registers)
+        _require(op.kind, op.tensors, tensors)
+        _assign(op.outputs, registers)
+    return registers
+
+
+def _require_model(spec: PolicySpec) -> None:
+    """A head that plans, and no other, has a sound model over the policy's own tensors."""
+    model = spec.model
+    if (model is not None) != (spec.head.kind == "planned"):
+        raise _broken(f"a head of kind {spec.head.kind} comes {'with' if model else 'without'} a model")
+    if model is None:
+        return
+    registers = _run_by_name(model)
+    _require("the memory of the model", (memory.next for memory in model.carry), registers)
+    own = _tensors(spec.program)
+    foreign = [name for name, shape in _tensors(model).items() if own.get(name) != shape]
+    if foreign:
+        raise _broken(f"its model reads the tensors {foreign[:4]}, which the program does not list in these shapes")
+
+
+def _head_chance(head: Head) -> Iterator[ArraySpec]:
     """The register of normal numbers that the program reads, if there is one, with a valid size."""
     try:
         chance = head.chance
@@ -81,7 +114,7 @@ def _assign(names: Iterable[str], registers: set[str]) -> None:
         registers.add(name)
 
 
-def _require(reader: str, names: Iterable[str], known: set[str]) -> None:
+def _require(reader: str, names: Iterable[str], known: Container[str]) -> None:
     missing = [name for name in names if name not in known]
     if missing:
         raise _broken(f"{reader} reads {missing[:4]}, which is not assigned by then")
@@ -117,8 +150,7 @@ def _registers(spec: PolicySpec) -> dict[str, Array]:
     program = spec.program
     registers = {array.name: np.zeros((1, *array.shape), array.dtype) for array in program.inputs}
     registers |= {memory.name: np.zeros((1, *memory.shape), np.float32) for memory in program.carry}
-    if (chance := spec.head.chance) is not None:
-        registers[chance.name] = np.zeros((1, *chance.shape), np.float32)
+    registers |= chance_registers(spec, 1)
     taken = _require_memory(sum(array.nbytes for array in registers.values()))
     layout = layout_of(program)
     tensors = layout.views(np.zeros(layout.size, np.float32))

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from rl4sys.experience import ArraySpec
 from rl4sys.policy import Head, PolicySpec
+from rl4sys.policy.policy_spec import Setting
 
 
 class UnsupportedHead(ValueError):
@@ -44,13 +46,18 @@ def parameters(spec: PolicySpec) -> dict[str, str]:
 def greedy(spec: PolicySpec) -> PolicySpec:
     """The same policy doing its best: the likeliest choice, or the middle of its distribution.
 
-    It draws nothing, so a memory that only noise has is gone. Noise that the program itself reads becomes one more
-    observation: zeros for the best action, normal numbers for others.
+    It draws nothing, so a memory that only noise has is gone. Chance that the program itself reads becomes one more
+    observation: zeros for the best action, numbers of its distribution for others.
     """
     parameters(spec)
     head, program = spec.head, spec.program
-    squashed = head.kind in _SQUASHED or head.settings.get("squash") == "tanh"
-    best = Head("deterministic", head.inputs[:1], mask=head.mask, settings={"squash": "tanh"} if squashed else {})
-    carry = tuple(memory for memory in program.carry if memory.next not in head.outputs)
-    inputs = program.inputs if head.chance is None else (*program.inputs, head.chance)
-    return replace(spec, program=replace(program, inputs=inputs, carry=carry), head=best)
+    settings: dict[str, Setting] = {}
+    if head.kind in _SQUASHED or head.settings.get("squash") == "tanh":
+        settings["squash"] = "tanh"
+    if head.action_register is not None:
+        settings["action"] = head.action_register
+    best = Head("deterministic", head.inputs[:1], mask=head.mask, settings=settings)
+    carry = tuple(memory for memory in program.carry if memory.next not in set(head.outputs) - set(best.outputs))
+    drawn = tuple(ArraySpec(chance.name, "float32", (chance.size,)) for chance in program.chance)
+    drawn += () if head.chance is None else (head.chance,)
+    return replace(spec, program=replace(program, inputs=(*program.inputs, *drawn), carry=carry, chance=()), head=best)

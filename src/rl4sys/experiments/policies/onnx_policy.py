@@ -10,6 +10,7 @@ import numpy as np
 from rl4sys import __version__
 from rl4sys.experience import Array, Arrays
 from rl4sys.experiments.policies.greedy import greedy, parameters
+from rl4sys.experiments.policies.onnx_action import encoded_action
 from rl4sys.experiments.policies.onnx_ops import EMITTERS, OPSET, Graph, emit, require_package
 from rl4sys.policy import (
     BoxAction,
@@ -53,6 +54,8 @@ def onnx_model(spec: PolicySpec, policy: PortablePolicy) -> bytes:
         names = emit(graph, op, [registers[name] for name in op.inputs], [tensors[name] for name in op.tensors])
         registers |= zip(op.outputs, names, strict=True)
     outputs = {"action": _action(graph, best, registers)}
+    if best.head.action_register is not None:
+        registers[best.head.action_register] = encoded_action(graph, best.action, outputs["action"])
     outputs |= {name: registers[register] for name, register in parameters(spec).items()}
     if spec.head.kind in ("gaussian", "mixed"):
         outputs["log_std"] = graph.constant(views[spec.head.tensors[0]], "/weights/log_std of the head")

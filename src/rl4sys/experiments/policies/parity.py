@@ -20,7 +20,9 @@ from rl4sys.policy import (
     MultiDiscreteAction,
     NumpyPolicy,
     PolicySpec,
+    action_encoder,
     layout_of,
+    output_size,
 )
 
 BOUND = 1e-4
@@ -97,6 +99,8 @@ class TorchOutputs:
         if self._best.head.mask is not None:
             self._scores = np.where(observation[self._best.head.mask], self._scores, -np.inf)
         self._action = self._decide()
+        if self._best.head.action_register is not None:
+            arrays[self._best.head.action_register] = self._encoded_action()
         outputs = {"action": self._action} | {name: arrays[r] for name, r in parameters(self._spec).items()}
         return outputs | {f"next.{m.name}": arrays[m.next] for m in self._best.program.carry}
 
@@ -122,6 +126,11 @@ class TorchOutputs:
         if isinstance(self._spec.action, MultiDiscreteAction | MixedAction):
             return np.split(self._scores, np.cumsum(self._spec.action.sizes)[:-1], axis=1)
         return [self._scores]
+
+    def _encoded_action(self) -> Array:
+        encoded = np.zeros((len(self._action), output_size(self._spec.action)), np.float32)
+        action_encoder(self._spec.action)(self._action, encoded)
+        return encoded
 
     def _decide(self) -> Array:
         match self._best.action:
@@ -187,8 +196,12 @@ def _observed(spec: PolicySpec, array: ArraySpec, tensors: Arrays, rows: int, rn
 def _revealing(spec: PolicySpec, register: str, weights: Array) -> NumpyPolicy:
     """A policy whose action is the value of a register."""
     unbounded = BoxAction((-np.inf,), (np.inf,))
+    # A memory of the action would be of another one, so it stays as it was.
+    carry = (replace(m, next=m.name) if m.next in spec.head.outputs else m for m in spec.program.carry)
+    program = replace(spec.program, carry=tuple(carry))
     # The mask is about choices, and there are none.
-    return NumpyPolicy(replace(spec, action=unbounded, head=Head("deterministic", (register,))), weights)
+    head = Head("deterministic", (register,))
+    return NumpyPolicy(replace(spec, action=unbounded, program=program, head=head), weights)
 
 
 def _tensors(arrays: Arrays) -> dict[str, torch.Tensor]:

@@ -1,4 +1,4 @@
 """Written by `make proto` from `proto/rl4sys/v1`: do not edit."""
 
-SOURCES_SHA256 = "8c94f743e49456a33fb100131dcf60cedc606b453ff2d39412c3cc78cd9a47df"
+SOURCES_SHA256 = "b7a0355eda571d52f7a55b6082ac2dd03b26c0a53edfa2dc1476e68070d60c69"
 """Of the proto files that this code was made from."""

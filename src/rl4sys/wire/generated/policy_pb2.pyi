@@ -11,6 +11,12 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class Distribution(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    DISTRIBUTION_UNSPECIFIED: _ClassVar[Distribution]
+    DISTRIBUTION_NORMAL: _ClassVar[Distribution]
+    DISTRIBUTION_UNIFORM: _ClassVar[Distribution]
+
 class HeadKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     HEAD_KIND_UNSPECIFIED: _ClassVar[HeadKind]
@@ -22,6 +28,10 @@ class HeadKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     HEAD_KIND_PERTURBED: _ClassVar[HeadKind]
     HEAD_KIND_NOISE_CONDITIONED: _ClassVar[HeadKind]
     HEAD_KIND_MIXED: _ClassVar[HeadKind]
+    HEAD_KIND_PLANNED: _ClassVar[HeadKind]
+DISTRIBUTION_UNSPECIFIED: Distribution
+DISTRIBUTION_NORMAL: Distribution
+DISTRIBUTION_UNIFORM: Distribution
 HEAD_KIND_UNSPECIFIED: HeadKind
 HEAD_KIND_CATEGORICAL: HeadKind
 HEAD_KIND_EPSILON_GREEDY: HeadKind
@@ -31,16 +41,19 @@ HEAD_KIND_DETERMINISTIC: HeadKind
 HEAD_KIND_PERTURBED: HeadKind
 HEAD_KIND_NOISE_CONDITIONED: HeadKind
 HEAD_KIND_MIXED: HeadKind
+HEAD_KIND_PLANNED: HeadKind
 
 class PolicySpec(_message.Message):
-    __slots__ = ("action", "program", "head")
+    __slots__ = ("action", "program", "head", "model")
     ACTION_FIELD_NUMBER: _ClassVar[int]
     PROGRAM_FIELD_NUMBER: _ClassVar[int]
     HEAD_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
     action: ActionSpec
     program: Program
     head: Head
-    def __init__(self, action: _Optional[_Union[ActionSpec, _Mapping]] = ..., program: _Optional[_Union[Program, _Mapping]] = ..., head: _Optional[_Union[Head, _Mapping]] = ...) -> None: ...
+    model: Program
+    def __init__(self, action: _Optional[_Union[ActionSpec, _Mapping]] = ..., program: _Optional[_Union[Program, _Mapping]] = ..., head: _Optional[_Union[Head, _Mapping]] = ..., model: _Optional[_Union[Program, _Mapping]] = ...) -> None: ...
 
 class ActionSpec(_message.Message):
     __slots__ = ("discrete", "multi_discrete", "box", "mixed")
@@ -87,16 +100,28 @@ class MixedAction(_message.Message):
     def __init__(self, sizes: _Optional[_Iterable[int]] = ..., low: _Optional[_Iterable[float]] = ..., high: _Optional[_Iterable[float]] = ...) -> None: ...
 
 class Program(_message.Message):
-    __slots__ = ("inputs", "ops", "tensors", "carry")
+    __slots__ = ("inputs", "ops", "tensors", "carry", "chance")
     INPUTS_FIELD_NUMBER: _ClassVar[int]
     OPS_FIELD_NUMBER: _ClassVar[int]
     TENSORS_FIELD_NUMBER: _ClassVar[int]
     CARRY_FIELD_NUMBER: _ClassVar[int]
+    CHANCE_FIELD_NUMBER: _ClassVar[int]
     inputs: _containers.RepeatedCompositeFieldContainer[_arrays_pb2.ArraySpec]
     ops: _containers.RepeatedCompositeFieldContainer[Op]
     tensors: _containers.RepeatedCompositeFieldContainer[Tensor]
     carry: _containers.RepeatedCompositeFieldContainer[Memory]
-    def __init__(self, inputs: _Optional[_Iterable[_Union[_arrays_pb2.ArraySpec, _Mapping]]] = ..., ops: _Optional[_Iterable[_Union[Op, _Mapping]]] = ..., tensors: _Optional[_Iterable[_Union[Tensor, _Mapping]]] = ..., carry: _Optional[_Iterable[_Union[Memory, _Mapping]]] = ...) -> None: ...
+    chance: _containers.RepeatedCompositeFieldContainer[Chance]
+    def __init__(self, inputs: _Optional[_Iterable[_Union[_arrays_pb2.ArraySpec, _Mapping]]] = ..., ops: _Optional[_Iterable[_Union[Op, _Mapping]]] = ..., tensors: _Optional[_Iterable[_Union[Tensor, _Mapping]]] = ..., carry: _Optional[_Iterable[_Union[Memory, _Mapping]]] = ..., chance: _Optional[_Iterable[_Union[Chance, _Mapping]]] = ...) -> None: ...
+
+class Chance(_message.Message):
+    __slots__ = ("name", "size", "distribution")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SIZE_FIELD_NUMBER: _ClassVar[int]
+    DISTRIBUTION_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    size: int
+    distribution: Distribution
+    def __init__(self, name: _Optional[str] = ..., size: _Optional[int] = ..., distribution: _Optional[_Union[Distribution, str]] = ...) -> None: ...
 
 class Op(_message.Message):
     __slots__ = ("kind", "outputs", "inputs", "tensors", "settings")
