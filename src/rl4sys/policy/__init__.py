@@ -12,7 +12,7 @@ from rl4sys.policy.action_spec import (
 )
 from rl4sys.policy.action_structure import ActionStructure, ActionTree
 from rl4sys.policy.heads import NoAllowedAction, noise_size
-from rl4sys.policy.noise import KeyedNoise, StreamNoise
+from rl4sys.policy.noise import KeyedNoise, StreamNoise, noise_of
 from rl4sys.policy.numpy_policy import Decision, NumpyPolicy, UnknownOp, layout_of
 from rl4sys.policy.ops import COMPILERS
 from rl4sys.policy.policy_spec import (
@@ -60,6 +60,7 @@ __all__ = [
     "action_array",
     "action_encoder",
     "layout_of",
+    "noise_of",
     "noise_size",
     "output_size",
 ]

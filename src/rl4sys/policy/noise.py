@@ -70,6 +70,15 @@ class KeyedNoise:
         return self._block[index]  # type: ignore[no-any-return]  # indexing an array of known rank
 
 
+def noise_of(seed: int, streams: Sequence[StreamKey], steps: Sequence[int], size: int) -> Array:
+    """The noise [streams, size] of one step of each stream, the same numbers as from `KeyedNoise`."""
+    if len(streams) == 1 and size < _FEW:
+        first, second = stream_key(seed, streams[0])
+        return np.array([_uniform(first << 32 | second, steps[0], size)], np.float32)
+    keys = np.array([stream_key(seed, stream) for stream in streams], np.uint64).T[:, None, :, None]
+    return _uniform_rows(keys, np.array(steps, np.uint64)[None, :, None], size)[0]  # type: ignore[no-any-return]
+
+
 class StreamNoise:
     """The noise of one stream, the same numbers as from `KeyedNoise`, for very many streams that live briefly.
 
@@ -129,11 +138,17 @@ class StreamNoise:
 
 def _draw(keys: Array, first: int, ahead: int, lanes: int, size: int) -> Array:
     """Uniform numbers [ahead, lanes, size] of the steps from `first` on."""
+    steps = np.arange(first, first + ahead, dtype=np.uint64)[:, None, None]
+    return _uniform_rows(keys, np.broadcast_to(steps, (ahead, lanes, 1)), size)
+
+
+def _uniform_rows(keys: Array, steps: Array, size: int) -> Array:
+    """Uniform numbers [ahead, lanes, size] of the steps [ahead, lanes, 1]."""
+    ahead, lanes, _ = steps.shape
     if size == 0:
         return np.zeros((ahead, lanes, 0), np.float32)
     blocks = -(-size // 4)
     counter = np.zeros((4, ahead, lanes, blocks), np.uint64)
-    steps = np.arange(first, first + ahead, dtype=np.uint64)[:, None, None]
     counter[0], counter[1] = steps & _LOW, steps >> _32
     counter[2] = np.arange(blocks, dtype=np.uint64)
     words = np.moveaxis(philox(counter, keys), 0, -1)

@@ -17,6 +17,7 @@ from rl4sys.wire.calls import CallFailed, Code
 from rl4sys.wire.generated import status_pb2, training_pb2
 
 _LONGEST_SOFTWARE = 128
+_EXPLOITING = (training_pb2.ACTING_MODE_EXPLOIT, training_pb2.ACTING_MODE_OBSERVE)
 
 
 @dataclass(slots=True)
@@ -33,6 +34,8 @@ class ClientActivity:
     repeated: int = 0
     delayed: int = 0
     received_bytes: int = 0
+    server_decisions: int = 0
+    """Rows of Act."""
     refused: Counter[str] = field(default_factory=Counter)
     report: status_pb2.ClientReport | None = None
     """Its last report."""
@@ -56,6 +59,8 @@ class Session:
     """The token that opened it, as `Caller.token` identifies it."""
     epoch: int = 0
     """The start of the client that opened it; 0 if it did not say."""
+    exploits: bool = False
+    """Whether the exploit policy decides where it calls Act."""
 
     @property
     def client(self) -> str:
@@ -110,7 +115,10 @@ class Sessions:
             activity.software, activity.peer = request.software[:_LONGEST_SOFTWARE], caller.peer
             activity.last_call = now
             activity.programs.note(epoch, caller.peer, now)
-            session = Session(secrets.token_urlsafe(18), activity, form, request.policy_id, caller.token, epoch)
+            exploits = not request.ops and request.mode in _EXPLOITING
+            session = Session(
+                secrets.token_urlsafe(18), activity, form, request.policy_id, caller.token, epoch, exploits
+            )
             self._keep(session)
             self._activities.move_to_end(key)
             if len(self._activities) > self.most:

@@ -18,10 +18,18 @@ from rl4sys.server.learners.learner_setup import LearnerSetup
 from rl4sys.server.learners.learners import Learners, learner_name
 from rl4sys.server.options import ServiceLimits, ServiceOptions
 from rl4sys.server.service.offered_experiments import OfferedExperiment
-from rl4sys.wire import PROTOCOL, ContractViolation, FailureReason, decode_action, encode_policy, require_name
+from rl4sys.wire import (
+    PROTOCOL,
+    ContractViolation,
+    FailureReason,
+    SegmentFormat,
+    decode_action,
+    encode_policy,
+    require_name,
+)
 from rl4sys.wire.arrays import decode_arrays
 from rl4sys.wire.calls import CallFailed
-from rl4sys.wire.generated import policy_pb2, training_pb2
+from rl4sys.wire.generated import experience_pb2, policy_pb2, training_pb2
 
 _STARTING_RETRY_MS = 1_000
 
@@ -65,28 +73,32 @@ def policy_for_client(request: training_pb2.JoinRequest, policy: PolicySpec) -> 
     """The policy for the client's runtime; None if it has no runtime and will call Act."""
     if not request.ops:
         return None
-    message = encode_policy(policy)
-    if missing := _missing(request, policy, message):
+    if missing := _missing(request, policy):
         raise precondition(
             FailureReason.MISSING_OPS,
-            f"The policy needs {', '.join(missing)}, which this client lacks. Upgrade the client, choose another "
-            f"network, or join without ops and call Act.",
+            f"The policy needs {', '.join(missing)}, which this client lacks: set decide: server or upgrade it.",
         )
-    return message
+    return encode_policy(policy)
 
 
 def exploit_for_client(request: training_pb2.JoinRequest, policy: PolicySpec | None) -> policy_pb2.PolicySpec | None:
     """The exploit policy; None if the client's runtime cannot decide with it."""
     if policy is None or not request.ops:
         return None
-    message = encode_policy(policy)
-    return None if _missing(request, policy, message) else message
+    return None if _missing(request, policy) else encode_policy(policy)
 
 
-def _missing(request: training_pb2.JoinRequest, policy: PolicySpec, message: policy_pb2.PolicySpec) -> list[str]:
+def exploit_schema(exploits: bool, policy: PolicySpec | None) -> experience_pb2.SegmentSchema | None:
+    """The arrays of the exploit policy's decisions, for a client that calls Act with it."""
+    return SegmentFormat.of(policy).to_message() if exploits and policy is not None else None
+
+
+def _missing(request: training_pb2.JoinRequest, policy: PolicySpec) -> list[str]:
     """What the client's runtime lacks."""
-    missing = sorted({op.kind for op in policy.program.ops} - set(request.ops))
-    return missing if message.head.kind in request.heads else [*missing, f"{policy.head.kind} (head)"]
+    missing = [f"the op {kind}" for kind in sorted({op.kind for op in policy.program.ops} - set(request.ops))]
+    heads = {policy_pb2.HeadKind.Name(kind) for kind in request.heads if kind in policy_pb2.HeadKind.values()}
+    has_head = f"HEAD_KIND_{policy.head.kind.upper()}" in heads
+    return missing if has_head else [*missing, f"the head {policy.head.kind}"]
 
 
 def agreed_protocol(request: training_pb2.JoinRequest) -> int:

@@ -214,6 +214,7 @@ class StatusReporter:
             segments_per_second=self._rates.of(f"client {activity.client} of {activity.learner.name}", counts.segments),
             warning=activity.programs.warning(self._clock()),
             report=activity.report,
+            server_decisions=activity.server_decisions,
             report_age_seconds=0.0 if activity.report is None else self._clock() - activity.reported_at,
         )
 

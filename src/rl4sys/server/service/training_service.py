@@ -22,7 +22,13 @@ from rl4sys.server.server_warnings import ServerWarnings
 from rl4sys.server.service.act import PolicyRuntimes
 from rl4sys.server.service.alert_metrics import AlertMetrics
 from rl4sys.server.service.housekeeping import Housekeeping
-from rl4sys.server.service.join import agreed_protocol, exploit_for_client, find_learner, policy_for_client
+from rl4sys.server.service.join import (
+    agreed_protocol,
+    exploit_for_client,
+    exploit_schema,
+    find_learner,
+    policy_for_client,
+)
 from rl4sys.server.service.learner_expiry import LearnerExpiry
 from rl4sys.server.service.operations_service import OperationsService
 from rl4sys.server.service.push import Push, repair
@@ -31,7 +37,7 @@ from rl4sys.server.service.report import take_report
 from rl4sys.server.service.server_alerts import ServerAlerts, require_sound_alerts
 from rl4sys.server.service.status import StatusReporter
 from rl4sys.server.service.watch import VersionWatch, pull
-from rl4sys.wire import FailureReason
+from rl4sys.wire import FailureReason, encode_action
 from rl4sys.wire.calls import CallFailed, Code
 from rl4sys.wire.generated import status_pb2, training_pb2, weights_pb2
 
@@ -121,6 +127,8 @@ class TrainingService:
                 schema_hash=form.hash,
                 explore=explore,
                 exploit=exploit_for_client(request, learner.exploit),
+                action=None if request.ops else encode_action(learner.policy.action),
+                exploit_schema=exploit_schema(session.exploits, learner.exploit),
                 version=learner.version,
                 lineage=lineage.id,
                 replaced_lineages=lineage.replaced,
@@ -178,6 +186,11 @@ class TrainingService:
         """Decide on the server."""
         with self._call("Act", caller):
             return self._runtimes.act(self._sessions.get(request.session, caller), request)
+
+    async def act_async(self, request: training_pb2.ActRequest, caller: Caller = ANYONE) -> training_pb2.ActReply:
+        """As `act`, for an event loop: other calls continue while a policy decides."""
+        with self._call("Act", caller):
+            return await self._runtimes.act_async(self._sessions.get(request.session, caller), request)
 
     def report(self, request: training_pb2.ReportRequest, caller: Caller = ANYONE) -> training_pb2.ReportReply:
         """Take the health of a client, and answer what it has to know."""
@@ -290,6 +303,7 @@ class TrainingService:
             max_segment_steps=limits.max_segment_steps,
             max_push_segments=limits.max_push_segments,
             max_outstanding_segments=limits.max_outstanding_segments,
+            max_act_rows=limits.max_act_rows,
         )
 
 

@@ -36,7 +36,7 @@ _HEALTH_SECONDS = 1.0
 """How often the health service looks whether the server is ready."""
 _RESPONSE_SECONDS = 2.0
 _CALL_THREADS = 16
-"""Threads for Join, Act and Status; Push and Watch need none."""
+"""Threads for Join and Status; Push and Watch need none, and Act has one for each learner."""
 _PACKERS = 4
 """Threads that make patches, which takes a while for a large model."""
 _CALLS = 1_024

@@ -1,7 +1,7 @@
 """The gRPC servicer: converts bytes to messages, tokens to callers and failures to status codes, and nothing else.
 
 Push, Watch and Report, which hundreds of clients use all the time, run as coroutines on one event loop; calls that may
-take a while run in threads.
+take a while run in threads, decisions in one thread for each learner.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class TrainingServicer:
 
     async def _act(self, data: bytes, context: Context) -> training_pb2.ActReply:
         caller, request = self.received("Act", training_pb2.ActRequest, data, context, self._most_bytes)
-        return await run_in(self._threads, self._service.act, request, caller)
+        return await self._service.act_async(request, caller)
 
     async def _report(self, data: bytes, context: Context) -> training_pb2.ReportReply:
         caller, request = self.received("Report", training_pb2.ReportRequest, data, context)

@@ -66,6 +66,7 @@ _CLIENT_COUNTERS = {
     "repeated_segments": "Segments sent again after they had been stored.",
     "delayed_pushes": "Pushes that were refused for the moment: the inbox was full, or they came too fast.",
     "received_bytes": "Bytes of segments pushed.",
+    "server_decisions": "Decisions that the server took for it (Act).",
 }
 _REPORT_GAUGES = {
     "open_episodes": "Open episodes, as the client reports.",
@@ -76,6 +77,7 @@ _REPORT_COUNTERS = {
     "decisions": "Decisions, as the client reports.",
     "fallback_decisions": "Decisions of the fallback, as the client reports.",
     "bad_inputs": "Observations or results that could not be used, as the client reports.",
+    "unanswered_decisions": "Decisions that the server did not answer in time (Act), as the client reports.",
     "thinned_episodes": "Episodes that were not recorded because of record_share, as the client reports.",
     "late_rewards": "Rewards that came too late, as the client reports.",
 }

@@ -1,4 +1,4 @@
 """Written by `make proto` from `proto/rl4sys/v1`: do not edit."""
 
-SOURCES_SHA256 = "b7a0355eda571d52f7a55b6082ac2dd03b26c0a53edfa2dc1476e68070d60c69"
+SOURCES_SHA256 = "d5fbe87886a1bb2618dfa40cd763536a6cc4dfd8d1703942d3d2c8f13c0ccc2f"
 """Of the proto files that this code was made from."""

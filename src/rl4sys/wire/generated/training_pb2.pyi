@@ -136,7 +136,7 @@ class Algorithm(_message.Message):
     def __init__(self, name: _Optional[str] = ..., parameters_json: _Optional[str] = ...) -> None: ...
 
 class JoinReply(_message.Message):
-    __slots__ = ("protocol", "learner", "session", "schema", "schema_hash", "explore", "version", "limits", "lineage", "replaced_lineages", "exploit", "control", "report_seconds", "record_share", "accepts_fallback")
+    __slots__ = ("protocol", "learner", "session", "schema", "schema_hash", "explore", "version", "limits", "lineage", "replaced_lineages", "exploit", "control", "report_seconds", "record_share", "accepts_fallback", "action", "exploit_schema")
     PROTOCOL_FIELD_NUMBER: _ClassVar[int]
     LEARNER_FIELD_NUMBER: _ClassVar[int]
     SESSION_FIELD_NUMBER: _ClassVar[int]
@@ -152,6 +152,8 @@ class JoinReply(_message.Message):
     REPORT_SECONDS_FIELD_NUMBER: _ClassVar[int]
     RECORD_SHARE_FIELD_NUMBER: _ClassVar[int]
     ACCEPTS_FALLBACK_FIELD_NUMBER: _ClassVar[int]
+    ACTION_FIELD_NUMBER: _ClassVar[int]
+    EXPLOIT_SCHEMA_FIELD_NUMBER: _ClassVar[int]
     protocol: int
     learner: str
     session: str
@@ -167,7 +169,9 @@ class JoinReply(_message.Message):
     report_seconds: float
     record_share: float
     accepts_fallback: bool
-    def __init__(self, protocol: _Optional[int] = ..., learner: _Optional[str] = ..., session: _Optional[str] = ..., schema: _Optional[_Union[_experience_pb2.SegmentSchema, _Mapping]] = ..., schema_hash: _Optional[bytes] = ..., explore: _Optional[_Union[_policy_pb2.PolicySpec, _Mapping]] = ..., version: _Optional[int] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., lineage: _Optional[str] = ..., replaced_lineages: _Optional[_Iterable[str]] = ..., exploit: _Optional[_Union[_policy_pb2.PolicySpec, _Mapping]] = ..., control: _Optional[_Union[Control, _Mapping]] = ..., report_seconds: _Optional[float] = ..., record_share: _Optional[float] = ..., accepts_fallback: bool = ...) -> None: ...
+    action: _policy_pb2.ActionSpec
+    exploit_schema: _experience_pb2.SegmentSchema
+    def __init__(self, protocol: _Optional[int] = ..., learner: _Optional[str] = ..., session: _Optional[str] = ..., schema: _Optional[_Union[_experience_pb2.SegmentSchema, _Mapping]] = ..., schema_hash: _Optional[bytes] = ..., explore: _Optional[_Union[_policy_pb2.PolicySpec, _Mapping]] = ..., version: _Optional[int] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., lineage: _Optional[str] = ..., replaced_lineages: _Optional[_Iterable[str]] = ..., exploit: _Optional[_Union[_policy_pb2.PolicySpec, _Mapping]] = ..., control: _Optional[_Union[Control, _Mapping]] = ..., report_seconds: _Optional[float] = ..., record_share: _Optional[float] = ..., accepts_fallback: bool = ..., action: _Optional[_Union[_policy_pb2.ActionSpec, _Mapping]] = ..., exploit_schema: _Optional[_Union[_experience_pb2.SegmentSchema, _Mapping]] = ...) -> None: ...
 
 class Control(_message.Message):
     __slots__ = ("mode", "sequence", "reason", "ordered_by")
@@ -182,16 +186,18 @@ class Control(_message.Message):
     def __init__(self, mode: _Optional[_Union[ControlMode, str]] = ..., sequence: _Optional[int] = ..., reason: _Optional[str] = ..., ordered_by: _Optional[str] = ...) -> None: ...
 
 class Limits(_message.Message):
-    __slots__ = ("max_message_bytes", "max_segment_steps", "max_push_segments", "max_outstanding_segments")
+    __slots__ = ("max_message_bytes", "max_segment_steps", "max_push_segments", "max_outstanding_segments", "max_act_rows")
     MAX_MESSAGE_BYTES_FIELD_NUMBER: _ClassVar[int]
     MAX_SEGMENT_STEPS_FIELD_NUMBER: _ClassVar[int]
     MAX_PUSH_SEGMENTS_FIELD_NUMBER: _ClassVar[int]
     MAX_OUTSTANDING_SEGMENTS_FIELD_NUMBER: _ClassVar[int]
+    MAX_ACT_ROWS_FIELD_NUMBER: _ClassVar[int]
     max_message_bytes: int
     max_segment_steps: int
     max_push_segments: int
     max_outstanding_segments: int
-    def __init__(self, max_message_bytes: _Optional[int] = ..., max_segment_steps: _Optional[int] = ..., max_push_segments: _Optional[int] = ..., max_outstanding_segments: _Optional[int] = ...) -> None: ...
+    max_act_rows: int
+    def __init__(self, max_message_bytes: _Optional[int] = ..., max_segment_steps: _Optional[int] = ..., max_push_segments: _Optional[int] = ..., max_outstanding_segments: _Optional[int] = ..., max_act_rows: _Optional[int] = ...) -> None: ...
 
 class PushRequest(_message.Message):
     __slots__ = ("session", "epoch", "schema_hash", "segments")
@@ -304,7 +310,7 @@ class ReportReply(_message.Message):
     def __init__(self, control: _Optional[_Union[Control, _Mapping]] = ..., record_share: _Optional[float] = ..., warning: _Optional[str] = ..., version: _Optional[int] = ...) -> None: ...
 
 class ActRequest(_message.Message):
-    __slots__ = ("session", "schema_hash", "rows", "agent", "lane", "step", "observation", "carry")
+    __slots__ = ("session", "schema_hash", "rows", "agent", "lane", "step", "observation", "carry", "lanes", "steps")
     SESSION_FIELD_NUMBER: _ClassVar[int]
     SCHEMA_HASH_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
@@ -313,6 +319,8 @@ class ActRequest(_message.Message):
     STEP_FIELD_NUMBER: _ClassVar[int]
     OBSERVATION_FIELD_NUMBER: _ClassVar[int]
     CARRY_FIELD_NUMBER: _ClassVar[int]
+    LANES_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FIELD_NUMBER: _ClassVar[int]
     session: str
     schema_hash: bytes
     rows: int
@@ -321,7 +329,9 @@ class ActRequest(_message.Message):
     step: int
     observation: _containers.RepeatedScalarFieldContainer[bytes]
     carry: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, session: _Optional[str] = ..., schema_hash: _Optional[bytes] = ..., rows: _Optional[int] = ..., agent: _Optional[str] = ..., lane: _Optional[int] = ..., step: _Optional[int] = ..., observation: _Optional[_Iterable[bytes]] = ..., carry: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    lanes: _containers.RepeatedScalarFieldContainer[int]
+    steps: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, session: _Optional[str] = ..., schema_hash: _Optional[bytes] = ..., rows: _Optional[int] = ..., agent: _Optional[str] = ..., lane: _Optional[int] = ..., step: _Optional[int] = ..., observation: _Optional[_Iterable[bytes]] = ..., carry: _Optional[_Iterable[bytes]] = ..., lanes: _Optional[_Iterable[int]] = ..., steps: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class ActReply(_message.Message):
     __slots__ = ("version", "action", "extras", "carry")

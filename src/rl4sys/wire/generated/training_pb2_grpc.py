@@ -155,8 +155,10 @@ class TrainingServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Act(self, request, context):
-        """Decides on the server, for policies that cannot be sent. It waits for the network: programs that must not wait use a
-        PolicySpec.
+        """Decides on the server with the newest version, for policies that cannot be sent; while an operator has frozen the
+        clients, with the version that it decided with before. It waits for the network: set a short deadline, and decide
+        otherwise when it is over.
+        INVALID_ARGUMENT      also when the policy cannot use an observation: it overflows, or no action is allowed.
         FAILED_PRECONDITION   also when the learner FAILED, or schema_hash is not the learner's: Join again.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
