@@ -8,9 +8,20 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from rl4sys.experience import Array, ArraySpec, Segment
-from rl4sys.policy import DiscreteAction, Head, PolicySpec, ProgramBuilder, layout_of
+from rl4sys.policy import Decision, DiscreteAction, Head, NumpyPolicy, PolicySpec, ProgramBuilder, layout_of, noise_of
 from rl4sys.weights import ModelStore
-from rl4sys.wire import Failure, FailureReason, SegmentFormat, decode_segment, encode_patch, encode_policy, to_ranges
+from rl4sys.wire import (
+    Failure,
+    FailureReason,
+    SegmentFormat,
+    decode_question,
+    decode_segment,
+    encode_action,
+    encode_decision,
+    encode_patch,
+    encode_policy,
+    to_ranges,
+)
 from rl4sys.wire.calls import CallFailed, Code
 from rl4sys.wire.generated import training_pb2, weights_pb2
 
@@ -58,6 +69,8 @@ class FakeServer:
         """What a reply to Join has besides: lineage, exploit policy, orders, shares, …."""
         self.order: training_pb2.Control | None = None
         self.reports: list[training_pb2.ReportRequest] = []
+        self.asked: list[training_pb2.ActRequest] = []
+        self.noise_seed = 0
         self.report_reply = training_pb2.ReportReply()
         self._sessions: dict[str, str] = {}
         self._count = 0
@@ -103,7 +116,8 @@ class FakeServer:
                 session=session,
                 schema=self.form.to_message(),
                 schema_hash=self.form.hash,
-                explore=encode_policy(self.spec),
+                explore=encode_policy(self.spec) if request.ops else None,
+                action=None if request.ops else encode_action(self.spec.action),
                 version=self.store.latest,
                 limits=training_pb2.Limits(**self.limits),
             )
@@ -160,8 +174,24 @@ class FakeServer:
             self._client(request.session)
         return FakeWatching(self, request)
 
-    def act(self, request: object, timeout: float) -> training_pb2.ActReply:
-        raise CallFailed(Code.UNIMPLEMENTED, "the fake does not decide")
+    def act(self, request: training_pb2.ActRequest, timeout: float) -> training_pb2.ActReply:
+        self.before("act")
+        with self._lock:
+            client = self._client(request.session)
+            self.asked.append(request)
+            question = decode_question(self.form, request, 4096)
+            policy = NumpyPolicy(self.spec, self.store.newest.blob)
+            steps = question.steps or (question.step,) * question.rows
+            noise = noise_of(self.noise_seed, question.streams(client), steps, policy.noise_size)
+            with np.errstate(all="ignore"):
+                decision, finite = policy.act_on_rows(question.observation, noise, question.carry)
+            if not finite.all():
+                raise CallFailed(Code.INVALID_ARGUMENT, "the policy overflows")
+            rows = slice(question.rows)
+            parts = ({name: array[rows] for name, array in part.items()} for part in decision[1:])
+            reply = encode_decision(self.form, Decision(decision.action[rows], *parts), self.store.latest)
+        self.after("act")
+        return reply
 
     def report(self, request: training_pb2.ReportRequest, timeout: float) -> training_pb2.ReportReply:
         self.before("report")

@@ -31,6 +31,9 @@ class Servicer(training_pb2_grpc.TrainingServicer):
     def Pull(self, request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
         yield from _answer(context, lambda: list(self._server.pull(request, 1.0)))
 
+    def Act(self, request: Any, context: grpc.ServicerContext) -> Any:
+        return _answer(context, lambda: self._server.act(request, 1.0))
+
     def Watch(self, request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
         watching = _answer(context, lambda: self._server.watch(request))
         # False when the call has already ended: the callback would never be called.

@@ -59,7 +59,7 @@ class Receiver:
             shared_session,
             server,
             self.newest,
-            PolicyInterface,
+            PolicyInterface.of,
             1.0,
             Backoff(random.Random(0)),
             lambda: 0.0,
@@ -70,7 +70,7 @@ class Receiver:
 
     def has(self, version: int, weights: Array) -> None:
         opened = self.opened
-        snapshot = Snapshot(PolicyInterface(opened.spec, None), opened.schema_hash, "test", version, weights, 100)
+        snapshot = Snapshot(PolicyInterface.of(opened.spec, None), opened.schema_hash, "test", version, weights, 100)
         self.newest.publish(snapshot, 0.0)
 
 

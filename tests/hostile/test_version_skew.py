@@ -63,8 +63,8 @@ def test_a_client_without_a_needed_op_or_head_gets_its_name(transport: InProcess
     failed = refused(transport, request)
     assert failed.failure.reason is FailureReason.MISSING_OPS
     assert "linear" in str(failed)
-    assert "categorical" in str(failed)
-    assert "Upgrade the client" in str(failed)
+    assert "the head categorical" in str(failed)
+    assert "set decide: server or upgrade" in str(failed)
 
 
 class Newer(FakeServer):

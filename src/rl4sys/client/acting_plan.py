@@ -14,9 +14,11 @@ class ActingPlan(NamedTuple):
     snapshot: Snapshot | None = None
     """The policy; None before the first one arrives."""
     off: str = "no_policy"
-    """Why the policy does not decide: `control`, `kill_file`, `lease` or `no_policy`; empty if it does."""
+    """Why the policy does not decide: `control`, `kill_file`, `lease`, `no_policy` or `no_answer`; empty if it does."""
     decided_by: DecidedBy = DecidedBy.FALLBACK
     records: bool = False
     """Whether decisions are recorded."""
     observes: bool = False
     """Whether the policy decides beside the fallback, to be compared."""
+    asks: bool = False
+    """Whether the policy decides on the server."""

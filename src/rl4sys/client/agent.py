@@ -7,19 +7,27 @@ import random
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from importlib import import_module
 from types import TracebackType
 from typing import Any, Self
 
 from rl4sys.client import exit_hook
-from rl4sys.client.agent_parts import bad_input_choice, decider_for, fitting_policy, outbox_for
+from rl4sys.client.agent_parts import (
+    bad_input_choice,
+    decider_for,
+    fitting_policy,
+    local_interface,
+    outbox_for,
+    server_interface,
+)
 from rl4sys.client.agent_status import AgentStatus
+from rl4sys.client.answer_wait import AnswerWait
 from rl4sys.client.background_thread import start_thread
 from rl4sys.client.client_report import client_report
 from rl4sys.client.control_order import ControlFile
 from rl4sys.client.courier import Courier
 from rl4sys.client.decision_batch import act_many
+from rl4sys.client.decision_place import DecisionPlace
 from rl4sys.client.decision_times import DecisionTimes
 from rl4sys.client.delivery import Delivery, Pace
 from rl4sys.client.episode import Episode
@@ -32,11 +40,11 @@ from rl4sys.client.health_reporter import HealthReporter
 from rl4sys.client.lane import Lane
 from rl4sys.client.lane_allocator import LaneAllocator
 from rl4sys.client.policy_cache import PolicyCache
-from rl4sys.client.policy_interface import PolicyInterface
 from rl4sys.client.retries import Backoff
 from rl4sys.client.segment_buffer import SegmentBufferPool
 from rl4sys.client.segment_encoder import SegmentEncoder
 from rl4sys.client.segment_queue import SegmentQueue
+from rl4sys.client.server_policy import ServerPolicy
 from rl4sys.client.settings import ClientSettings
 from rl4sys.client.shared_session import SharedSession, join_request
 from rl4sys.client.shared_state import SharedState
@@ -50,6 +58,8 @@ _LONGEST_LINGER = 0.05
 """Seconds that a sealed segment may wait before it is in the outbox: the most that a killed client loses."""
 _EAGER_BYTES = 32 << 10
 """A backlog of this size is sent at once, so that the experience of a fast system stays recent."""
+_STEP_BITS = 15
+"""Random steps to begin with have 48 bits, which leaves room for as many decisions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,26 +97,26 @@ class Agent:
         self._clock = start.clock
         self._started_at = start.clock()
         self._status = AgentStatus()
-        self._lanes = LaneAllocator(settings.client_id, start.seed, start.first_episode)
+        asks = settings.decide is DecisionPlace.SERVER
+        first_step = start.epoch >> _STEP_BITS if settings.seed is None else 0
+        self._lanes = LaneAllocator(settings.client_id, start.seed, start.first_episode, first_step)
         self._queue = SegmentQueue(
             settings.outbox_bytes // 4, settings.overflow, self._status, min(settings.send_interval, _LONGEST_LINGER)
         )
         self._outbox = outbox_for(settings, start.epoch)
         rng = random.Random(start.epoch)
         pace = Pace(settings.send_interval, settings.send_frequency, min(_EAGER_BYTES, settings.outbox_bytes // 2))
-        interface = partial(
-            PolicyInterface,
-            mode=settings.mode,
-            defaults=settings.defaults,
-            structure=settings.action_structure,
-            on_default=partial(self._status.add, "defaulted_inputs"),
-        )
+        interface = local_interface(settings, self._status)
         name = settings.policy_id or settings.client_id
-        self._cache = None if settings.cache is None else PolicyCache(settings.cache, name, start.clock, interface)
+        # With `decide: server` there is no policy to keep.
+        directory = None if asks else settings.cache
+        self._cache = None if directory is None else PolicyCache(directory, name, start.clock, interface)
         keep = self._cache.keep if self._cache is not None else _forget
         control = None if settings.cache is None else ControlFile(settings.cache, name)
         self._governor = (
-            Governor(settings.mode) if control is None else Governor(settings.mode, control.load(), control.save)
+            Governor(settings.mode, asks=asks)
+            if control is None
+            else Governor(settings.mode, control.load(), control.save, asks=asks)
         )
         self._governor.cached = None if self._cache is None else fitting_policy(self._cache.load(), settings)
         request = join_request(settings, f"rl4sys-python/{__version__}", start.epoch)
@@ -119,6 +129,15 @@ class Agent:
             is_foreign=lambda: self._governor.lineage_problem is not None,
             on_share=self._governor.ask_share,
         )
+        server_policy = ServerPolicy(
+            transport,
+            server_interface(settings, self._status),
+            AnswerWait(Backoff(random.Random(start.epoch + 2)), start.clock, settings.decide_timeout),
+            self._status,
+            settings.decide_timeout,
+            on_version=lambda snapshot: self._governor.publish(snapshot, start.clock()),
+            on_lost_session=lambda opened: self._watcher.lose(opened),
+        )
         self._watcher = Watcher(
             shared_session,
             transport,
@@ -129,10 +148,12 @@ class Agent:
             clock=start.clock,
             status=self._status,
             on_publish=keep,
+            server_policy=server_policy if asks else None,
         )
         self._shared = SharedState(
             governor=self._governor,
             policies=ThreadPolicies(),
+            server_policy=server_policy,
             status=self._status,
             pool=SegmentBufferPool(),
             thinning=Thinning(),
@@ -238,6 +259,7 @@ class Agent:
             lineage_problem=self._governor.lineage_problem,
             versions_not_taken=status.count("versions_not_taken"),
             bad_inputs=status.count("bad_inputs"),
+            unanswered_decisions=status.count("unanswered_decisions"),
             defaulted_inputs=status.count("defaulted_inputs"),
             thinned_episodes=status.count("thinned_episodes"),
             unrecorded_decisions=status.count("unrecorded_decisions"),

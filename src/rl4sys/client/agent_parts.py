@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 
 from rl4sys.client.acting_mode import ActingMode
+from rl4sys.client.agent_status import AgentStatus
 from rl4sys.client.bad_input import BadInputChoice
+from rl4sys.client.decision_place import DecisionPlace
 from rl4sys.client.delivery import AnyOutbox
 from rl4sys.client.fallback import Fallback, FallbackDecider
+from rl4sys.client.policy_cache import MakeInterface
+from rl4sys.client.policy_interface import PolicyInterface
 from rl4sys.client.section import SettingsError
+from rl4sys.client.server_policy import MakeServerInterface
 from rl4sys.client.settings import ClientSettings
 from rl4sys.client.shared_session import unwanted
 from rl4sys.client.snapshot import Snapshot
@@ -28,6 +34,28 @@ def outbox_for(settings: ClientSettings, epoch: int) -> AnyOutbox:
         raise SettingsError(f"outbox: {settings.outbox} cannot be used: {error.strerror or error}.") from error
 
 
+def local_interface(settings: ClientSettings, status: AgentStatus) -> MakeInterface:
+    """Makes the interface of policies that the client decides with by itself."""
+    return partial(
+        PolicyInterface.of,
+        mode=settings.mode,
+        defaults=settings.defaults,
+        structure=settings.action_structure,
+        on_default=partial(status.add, "defaulted_inputs"),
+    )
+
+
+def server_interface(settings: ClientSettings, status: AgentStatus) -> MakeServerInterface:
+    """Makes the interface of a policy that decides on the server."""
+    return partial(
+        PolicyInterface,
+        policies=None,
+        defaults=settings.defaults,
+        structure=settings.action_structure,
+        on_default=partial(status.add, "defaulted_inputs"),
+    )
+
+
 def decider_for(settings: ClientSettings, fallback: Fallback | None) -> FallbackDecider | None:
     """What calls the fallback, if there is one."""
     if fallback is None:
@@ -44,6 +72,11 @@ def bad_input_choice(settings: ClientSettings, fallback: Fallback | None) -> Bad
         raise SettingsError(
             "mode: got observe, in which the fallback acts, but there is none. Pass `fallback=` to connect."
         )
+    if settings.decide is DecisionPlace.SERVER and fallback is None:
+        raise SettingsError(
+            "decide: got server, but there is no fallback for the time that it does not answer. Pass `fallback=` to "
+            "connect."
+        )
     return choice or (BadInputChoice.RAISE if fallback is None else BadInputChoice.FALLBACK)
 
 
@@ -51,8 +84,8 @@ def fitting_policy(snapshot: Snapshot | None, settings: ClientSettings) -> Snaps
     """A cached policy, if it observes and acts as the settings ask for."""
     if snapshot is None:
         return None
-    spec = snapshot.interface.explore
-    problem = unwanted(spec, settings)
+    form, action = snapshot.interface.form, snapshot.interface.action
+    problem = unwanted(form.schema.observation, action, settings)
     if problem:
         _log.warning("The cached policy of '%s' is not used: %s", snapshot.learner, problem)
         return None

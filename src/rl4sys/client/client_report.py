@@ -18,6 +18,7 @@ def client_report(health: Health, uptime: float) -> status_pb2.ClientReport:
         decisions=health.decisions + health.fallback_decisions,
         fallback_decisions=health.fallback_decisions,
         bad_inputs=health.bad_inputs,
+        unanswered_decisions=health.unanswered_decisions,
         thinned_episodes=health.thinned_episodes,
         open_episodes=health.open_episodes,
         backlog_segments=health.backlog,

@@ -11,20 +11,19 @@ from typing import Any
 import numpy as np
 
 from rl4sys.client.acting_plan import ActingPlan
-from rl4sys.client.bad_input import BAD_INPUT, BadInputChoice
+from rl4sys.client.bad_input import BAD_INPUT
+from rl4sys.client.batch_problems import Problems, require_deciders
 from rl4sys.client.episode import Episode, EpisodeEnded
 from rl4sys.client.episode_record import Sealed
 from rl4sys.client.observation_reader import not_finite
 from rl4sys.client.segment_buffer import SegmentBuffer
+from rl4sys.client.server_decision_batch import ServerDecisionBatch
 from rl4sys.client.shared_state import SharedState
 from rl4sys.client.snapshot import Snapshot
 from rl4sys.experience import Array, Arrays, DecidedBy
 from rl4sys.policy import Decision, NoAllowedAction, NumpyPolicy
 
 _by_lane = attrgetter("lane.stream.lane")
-
-Problems = dict[int, Exception]
-"""Why there is no decision for a row, by its index."""
 
 
 def act_many(shared: SharedState, episodes: Sequence[Episode], observations: Any, masks: Any) -> list[Any]:
@@ -37,7 +36,11 @@ def act_many(shared: SharedState, episodes: Sequence[Episode], observations: Any
     plan = shared.governor.plan
     if len(episodes) < 2 or plan.decided_by is DecidedBy.FALLBACK or plan.snapshot is None:
         return [episode.act(row, mask) for episode, row, mask in zip(episodes, rows, each, strict=True)]
-    batch = DecisionBatch(shared, plan, plan.snapshot, episodes)
+    batch: DecisionBatch | ServerDecisionBatch = (
+        ServerDecisionBatch(shared, plan, plan.snapshot, episodes)
+        if plan.asks
+        else DecisionBatch(shared, plan, plan.snapshot, episodes)
+    )
     began = perf_counter_ns()
     try:
         with _locked(episodes, shared):
@@ -95,7 +98,7 @@ class DecisionBatch:
             if not finite.all():
                 problems |= {index: not_finite() for index, ok in zip(buffers, finite.tolist(), strict=True) if not ok}
         if problems:
-            self._require_deciders(problems)
+            require_deciders(self._shared, self._episodes, problems)
         if decision is not None:
             self._record(buffers, decision, problems)
         return problems
@@ -147,16 +150,6 @@ class DecisionBatch:
         names = episodes[0].record.carry
         carry = {name: np.concatenate([episode.record.carry[name] for episode in episodes]) for name in names}
         return noise, carry or None
-
-    def _require_deciders(self, problems: Problems) -> None:
-        """Raise the first problem for which neither a fallback nor an earlier action can stand in."""
-        shared = self._shared
-        for index, problem in problems.items():
-            holds = shared.on_bad_input is BadInputChoice.HOLD and self._episodes[index].previous_action() is not None
-            falls_back = shared.on_bad_input is not BadInputChoice.RAISE and shared.fallback is not None
-            if not holds and not falls_back:
-                shared.status.bad_input(problem)
-                raise problem
 
     def _record(self, buffers: Mapping[int, SegmentBuffer], decision: Decision, problems: Problems) -> None:
         # Elements of lists are assigned faster than those of arrays.

@@ -18,6 +18,7 @@ from rl4sys.client.forks import fork_error, forks
 from rl4sys.client.lane import Lane
 from rl4sys.client.observation_reader import not_finite
 from rl4sys.client.segment_buffer import RecordedStep, SegmentBuffer
+from rl4sys.client.server_policy import Answer, AskedRow, NoAnswer
 from rl4sys.client.shared_state import SharedState
 from rl4sys.client.snapshot import Snapshot
 from rl4sys.experience import Array, DecidedBy, Ending
@@ -28,6 +29,7 @@ _OFF = {
     "kill_file": "the kill file exists",
     "lease": "the server was silent for longer than the lease",
     "no_policy": "none has arrived yet",
+    "no_answer": "the server did not answer in time",
 }
 
 
@@ -38,7 +40,8 @@ class EpisodeEnded(ValueError):
 class Episode:
     """Acts and records. Rewards may come from another thread than decisions.
 
-    Nothing here waits for the network: a decision reads the present plan once, by reference.
+    Nothing here waits for the network, except with `decide: server`: a decision reads the present plan once, by
+    reference.
     """
 
     __slots__ = ("_last_action", "ended", "lane", "lock", "record", "shared")
@@ -124,9 +127,14 @@ class Episode:
             return self._act_by_fallback(plan, observation, mask)
         if problem is None:
             try:
+                if plan.asks:
+                    return self._decide_on_server(plan, plan.snapshot, observation, mask)
                 return self._decide(self.record.observe(plan, plan.snapshot, observation, mask))
-            except BAD_INPUT as error:
+            except (*BAD_INPUT, NoAnswer) as error:
                 problem = error
+        if isinstance(problem, NoAnswer):
+            self.shared.status.add("unanswered_decisions")
+            return self._act_by_fallback(self.shared.governor.without_answer(plan), observation, mask)
         return self._act_despite(problem, plan.snapshot, observation)
 
     def _decide(self, buffer: SegmentBuffer) -> Any:
@@ -144,6 +152,24 @@ class Episode:
             for name, array in decision.carry.items():
                 np.copyto(carry[name], array)
         return buffer.finish(decision.action)
+
+    def _decide_on_server(self, plan: ActingPlan, snapshot: Snapshot, observation: Any, mask: Any) -> Any:
+        """Ask the server, and record its decision under the version that took it."""
+        buffer = self.record.observe_undecided(plan, snapshot, observation, mask)
+        answer = self.shared.server_policy.decide([AskedRow(self.lane, buffer, self.record.carry)])
+        return self.take_answer(plan, buffer, answer, 0)
+
+    def take_answer(self, plan: ActingPlan, buffer: SegmentBuffer, answer: Answer, row: int) -> Any:
+        """Record row `row` of what the server decided about the present row of a buffer; returns the action."""
+        record, decision = self.record, answer.decision
+        snapshot = answer.snapshot
+        buffer = record.decided_with(buffer, plan._replace(snapshot=snapshot), snapshot)
+        buffer.record(decision.action, decision.extras, row)
+        self.lane.decisions += 1
+        record.decisions += 1
+        for name, memory in record.carry.items():
+            memory[0] = decision.carry[name][row]
+        return buffer.finish(decision.action[row : row + 1])
 
     def _act_by_fallback(self, plan: ActingPlan, observation: Any, mask: Any) -> Any:
         """Let the fallback decide because the policy may not; recorded if the learner has use for it."""
@@ -171,9 +197,16 @@ class Episode:
 
     def _compare(self, buffer: SegmentBuffer, row: Array) -> None:
         """Let the policy decide beside the fallback, and count how often they agree."""
-        lane, carry, status = self.lane, self.record.carry, self.shared.status
-        policy = self.shared.policies.at(buffer.snapshot)
-        decision = policy.act_on_row(buffer.observation, buffer.count, lane.noise.at(lane.decisions), carry or None)
+        shared, lane, carry, status = self.shared, self.lane, self.record.carry, self.shared.status
+        if buffer.snapshot.interface.is_local:
+            policy = shared.policies.at(buffer.snapshot)
+            decision = policy.act_on_row(buffer.observation, buffer.count, lane.noise.at(lane.decisions), carry or None)
+        else:
+            try:
+                decision = shared.server_policy.decide([AskedRow(lane, buffer, carry)]).decision
+            except NoAnswer:
+                status.add("unanswered_decisions")
+                return
         lane.decisions += 1
         for name, array in decision.carry.items():
             np.copyto(carry[name], array)

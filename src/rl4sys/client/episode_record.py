@@ -57,6 +57,10 @@ class EpisodeRecord:
 
     def observe(self, plan: ActingPlan, snapshot: Snapshot, observation: Any, mask: Any) -> SegmentBuffer:
         """The buffer with the observation in its present row; a segment that is complete moves to the held ones."""
+        return self.decided_with(self.observe_undecided(plan, snapshot, observation, mask), plan, snapshot)
+
+    def observe_undecided(self, plan: ActingPlan, snapshot: Snapshot, observation: Any, mask: Any) -> SegmentBuffer:
+        """As `observe`, while it is not known what will decide: the present segment goes on until `decided_with`."""
         buffer = self.buffer
         if buffer is not None and self._interface is not snapshot.interface:
             # A policy with another schema: the next observation does not fit the old buffer.
@@ -67,8 +71,14 @@ class EpisodeRecord:
         elif buffer.count == buffer.rows < buffer.length:
             buffer.grow()
         buffer.write(buffer.observation, buffer.count, observation, mask)
+        self.buffer = buffer
+        return buffer
+
+    def decided_with(self, buffer: SegmentBuffer, plan: ActingPlan, snapshot: Snapshot) -> SegmentBuffer:
+        """The buffer for a decision by this plan about the present observation; another version cuts the segment."""
         if buffer.count == 0:
             buffer.adopt(plan)
+            buffer.recorded = self._records(plan)
         elif buffer.count == buffer.length or self._is_another(buffer, plan):
             recorded = self._records(plan)
             following = self._take(plan, snapshot, recorded=recorded)

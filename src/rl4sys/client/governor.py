@@ -24,8 +24,12 @@ class Governor:
         mode: ActingMode = ActingMode.EXPLORE,
         order: ControlOrder | None = None,
         on_order: Callable[[ControlOrder], None] | None = None,
+        *,
+        asks: bool = False,
     ) -> None:
-        """`order`: the latest order of an earlier start. `on_order` is called with each later one."""
+        """`order`: the latest order of an earlier start. `on_order` is called with each later one. `asks`: whether the
+        policy decides on the server."""
+        self._asks = asks
         self.plan = ActingPlan()
         self.since = 0.0
         """When the present version was published, by the publisher's clock."""
@@ -104,6 +108,11 @@ class Governor:
         if opened.order is not None:
             self.obey(opened.order)
 
+    def without_answer(self, plan: ActingPlan) -> ActingPlan:
+        """The plan for a decision that the server did not answer: the fallback takes it."""
+        records = plan.records and self._accepts_fallback
+        return plan._replace(off="no_answer", decided_by=DecidedBy.FALLBACK, records=records)
+
     def ask_share(self, share: float) -> None:
         """Take the share of episodes that the server asks to record."""
         self.record_share = share
@@ -165,7 +174,7 @@ class Governor:
         records = self._mode is ActingMode.EXPLORE and snapshot is not None and self.lineage_problem is None
         if decided_by is DecidedBy.FALLBACK:
             records = records and self._accepts_fallback
-        plan = ActingPlan(snapshot, off, decided_by, records, observes and not off)
+        plan = ActingPlan(snapshot, off, decided_by, records, observes and not off, self._asks)
         if plan != self.plan:
             self.plan = plan
         self._changed.notify_all()

@@ -60,6 +60,9 @@ class Health:
     """Versions that were not taken, because they were older than the present one or an operator froze it."""
     bad_inputs: int
     """Observations that could not be used: NaN, infinity, a missing array, a wrong shape, or a decision like that."""
+    unanswered_decisions: int
+    """With `decide: server`: decisions that the server did not answer in time, or for which it was not asked because it
+    had not answered just before. The fallback took them."""
     defaulted_inputs: int
     """Observations in which a default stood for an array that was left out or for a feature that was NaN."""
     thinned_episodes: int

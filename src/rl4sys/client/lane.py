@@ -9,11 +9,17 @@ from rl4sys.policy import StreamNoise
 class Lane:
     """A stream of consecutive episodes with its own random numbers."""
 
-    __slots__ = ("decisions", "episode", "noise", "stream")
+    __slots__ = ("_first_step", "decisions", "episode", "noise", "stream")
 
-    def __init__(self, stream: StreamKey, seed: int, first_episode: int) -> None:
+    def __init__(self, stream: StreamKey, seed: int, first_episode: int, first_step: int = 0) -> None:
         self.stream = stream
         self.episode = first_episode - 1
         self.decisions = 0
         """Decisions of the policy in this lane: the step for which random numbers are drawn."""
         self.noise = StreamNoise(seed, stream)
+        self._first_step = first_step
+
+    @property
+    def step(self) -> int:
+        """The step for which a server draws random numbers: it has one seed, so every start begins at another step."""
+        return self._first_step + self.decisions

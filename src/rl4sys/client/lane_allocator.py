@@ -15,10 +15,11 @@ _FEW = 64
 class LaneAllocator:
     """Hands out the free lane with the lowest number, or a new lane when all are taken."""
 
-    def __init__(self, client: str, seed: int, first_episode: int) -> None:
+    def __init__(self, client: str, seed: int, first_episode: int, first_step: int = 0) -> None:
         self._client = client
         self._seed = seed
         self._first_episode = first_episode
+        self._first_step = first_step
         self._lanes: list[Lane] = []
         self._free: list[int] = []
         self._lock = threading.Lock()
@@ -40,7 +41,7 @@ class LaneAllocator:
                 lane = self._lanes[heapq.heappop(self._free)]
             else:
                 stream = StreamKey(self._client, "agent", len(self._lanes))
-                lane = Lane(stream, self._seed, self._first_episode)
+                lane = Lane(stream, self._seed, self._first_episode, self._first_step)
                 self._lanes.append(lane)
         lane.episode += 1
         return lane

@@ -77,11 +77,11 @@ class PolicyCache:
         snapshot, self._pending = self._pending, None
         if snapshot is None:
             return
-        blob, interface = snapshot.weights.tobytes(), snapshot.interface
+        blob, policies = snapshot.weights.tobytes(), snapshot.interface.policies
         head = {
             "format": _FORMAT,
-            "spec": interface.explore.to_json(),
-            "exploit": None if interface.exploit is None else interface.exploit.to_json(),
+            "spec": policies.explore.to_json(),
+            "exploit": None if policies.exploit is None else policies.exploit.to_json(),
             "schema_hash": snapshot.schema_hash.hex(),
             "learner": snapshot.learner,
             "version": snapshot.version,

@@ -3,13 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from rl4sys.client.acting_mode import ActingMode
 from rl4sys.client.action_adapter import action_adapter
 from rl4sys.client.observation_reader import ObservationReader
-from rl4sys.policy import ActionStructure, PolicySpec, layout_of, noise_size
+from rl4sys.policy import ActionSpec, ActionStructure, PolicySpec, layout_of, noise_size
 from rl4sys.wire import ContractViolation, SegmentFormat
+
+
+@dataclass(frozen=True, slots=True)
+class LocalPolicies:
+    """The policies that a client decides with by itself."""
+
+    explore: PolicySpec
+    exploit: PolicySpec | None
+    mode: ActingMode = ActingMode.EXPLORE
+
+    def __post_init__(self) -> None:
+        if self.exploit is not None and layout_of(self.exploit.program).size != layout_of(self.explore.program).size:
+            raise ContractViolation("The exploit policy has other weights than the explore policy. Report it.")
+        if self.mode is not ActingMode.EXPLORE and self.exploit is None:
+            raise ContractViolation(
+                f"The server sent no exploit policy, which `mode: {self.mode}` acts with. Upgrade the server, or "
+                f"choose `mode: explore`."
+            )
+
+    @property
+    def acting(self) -> PolicySpec:
+        """The policy that decides."""
+        return self.explore if self.mode is ActingMode.EXPLORE or self.exploit is None else self.exploit
 
 
 class PolicyInterface:
@@ -17,26 +41,45 @@ class PolicyInterface:
 
     def __init__(
         self,
+        form: SegmentFormat,
+        action: ActionSpec,
+        policies: LocalPolicies | None = None,
+        defaults: Mapping[str, Any] | None = None,
+        structure: ActionStructure | None = None,
+        on_default: Callable[[], object] = lambda: None,
+    ) -> None:
+        """`policies` is None if the server decides. `on_default` is called for each observation that needs one of the
+        `defaults`."""
+        self._policies = policies
+        self.form = form
+        """The format of its segments."""
+        self.action = action
+        self.reader = ObservationReader(form.schema.observation, defaults or {}, on_default)
+        self.actions = action_adapter(action, structure)
+        self.noise_size = 0 if policies is None else noise_size(policies.acting)
+
+    @classmethod
+    def of(
+        cls,
         explore: PolicySpec,
         exploit: PolicySpec | None,
         mode: ActingMode = ActingMode.EXPLORE,
         defaults: Mapping[str, Any] | None = None,
         structure: ActionStructure | None = None,
         on_default: Callable[[], object] = lambda: None,
-    ) -> None:
-        """`on_default` is called for each observation that needs one of the `defaults`."""
-        self.explore, self.exploit = explore, exploit
-        if exploit is not None and layout_of(exploit.program).size != layout_of(explore.program).size:
-            raise ContractViolation("The exploit policy has other weights than the explore policy. Report it.")
-        if mode is not ActingMode.EXPLORE and exploit is None:
-            raise ContractViolation(
-                f"The server sent no exploit policy, which `mode: {mode}` acts with. Upgrade the server, or choose "
-                f"`mode: explore`."
-            )
-        self.acting = explore if mode is ActingMode.EXPLORE or exploit is None else exploit
-        """The policy that decides."""
-        self.form = SegmentFormat.of(self.acting)
-        """The format of its segments."""
-        self.reader = ObservationReader(self.form.schema.observation, defaults or {}, on_default)
-        self.actions = action_adapter(explore.action, structure)
-        self.noise_size = noise_size(self.acting)
+    ) -> PolicyInterface:
+        """The interface of policies that the client decides with by itself."""
+        policies = LocalPolicies(explore, exploit, mode)
+        return cls(SegmentFormat.of(policies.acting), explore.action, policies, defaults, structure, on_default)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the client decides by itself."""
+        return self._policies is not None
+
+    @property
+    def policies(self) -> LocalPolicies:
+        """The policies of a client that decides by itself."""
+        if self._policies is None:
+            raise RuntimeError("The server decides for this client, which has no policy of its own.")
+        return self._policies

@@ -44,7 +44,7 @@ class SegmentBuffer:
         interface = snapshot.interface
         schema = interface.form.schema
         self.acting: ActingPlan | None = None
-        """The plan by which the policy decides the steps; None if something else does."""
+        """The plan by which a policy in this process decides the steps; None if something else does."""
         self.snapshot = snapshot
         self.decided_by = DecidedBy.POLICY
         self.recorded = True
@@ -85,7 +85,7 @@ class SegmentBuffer:
         if plan.snapshot is not None:
             self.snapshot = plan.snapshot
         self.decided_by = plan.decided_by
-        self.acting = plan if plan.decided_by is DecidedBy.POLICY else None
+        self.acting = plan if plan.decided_by is DecidedBy.POLICY and not plan.asks else None
 
     @property
     def end(self) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 
 from rl4sys.client.acting_mode import ActingMode
 from rl4sys.client.bad_input import BadInputChoice
+from rl4sys.client.decision_place import DecisionPlace
 from rl4sys.client.feature_defaults import feature_defaults
 from rl4sys.client.original_settings import is_original, translate
 from rl4sys.client.reward_window import DEFAULT_REWARD_WINDOW, RewardWindow, reward_window_from_settings
@@ -100,6 +101,11 @@ class ClientSettings:
     mode: ActingMode = ActingMode.EXPLORE
     """`explore` (act, record and learn), `exploit` (act with the best guess and record nothing) or `observe` (the
     fallback acts, and the policy is compared with it)."""
+    decide: DecisionPlace = DecisionPlace.LOCAL
+    """`local` (the client decides with a copy of the policy) or `server` (each decision asks the server, and the
+    fallback decides when it does not answer in time)."""
+    decide_timeout: float = 0.1
+    """Most seconds that `act` waits for the server with `decide: server`. More tolerates a slower server."""
     seed: int | None = None
     """Seed of the exploration noise and of the learner. Absent: another noise at every start."""
 
@@ -165,6 +171,8 @@ def parse_settings(values: Mapping[str, Any], directory: Path = Path()) -> Clien
         kill_file=_path(section, "kill_file", directory),
         lease=section.number("lease", None, 0.1),
         mode=ActingMode(section.choice("mode", list(ActingMode), ActingMode.EXPLORE)),
+        decide=DecisionPlace(section.choice("decide", list(DecisionPlace), DecisionPlace.LOCAL)),
+        decide_timeout=section.number("decide_timeout", 0.1, 0.001) or 0.1,
         seed=section.whole("seed"),
     )
     section.finish(("tls",))

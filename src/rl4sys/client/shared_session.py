@@ -6,22 +6,26 @@ import json
 import math
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from rl4sys.client.acting_mode import ActingMode
 from rl4sys.client.control_order import ControlOrder
+from rl4sys.client.decision_place import DecisionPlace
 from rl4sys.client.delivery import HASH_BYTES, DeliverySession
 from rl4sys.client.settings import ClientSettings
 from rl4sys.client.snapshot import Snapshot
 from rl4sys.experience import ArraySpec
-from rl4sys.policy import CLIENT_HEADS, COMPILERS, MASK, PolicySpec
+from rl4sys.policy import CLIENT_HEADS, COMPILERS, MASK, ActionSpec, PolicySpec, action_array
 from rl4sys.wire import (
     PROTOCOL,
     ContractViolation,
     Failure,
     FailureReason,
     SegmentFormat,
+    choices_of,
+    decode_action,
     decode_policy,
     encode_action,
     require_decides,
@@ -31,7 +35,7 @@ from rl4sys.wire.calls import CallFailed, Code, Transport
 from rl4sys.wire.generated import training_pb2
 from rl4sys.wire.message_sizes import MESSAGE_BYTES, MESSAGE_OVERHEAD, MIN_MESSAGE_BYTES, SEGMENT_STEPS
 
-_PER_ARRAY, _REWARD_BYTES = 16, 4
+_PER_ARRAY, _PER_ROW, _REWARD_BYTES = 16, 24, 4
 _HEADS = [f"HEAD_KIND_{kind.upper()}" for kind in CLIENT_HEADS]
 
 
@@ -65,7 +69,7 @@ class SharedSession:
         """The session; joins if there is none. Raises `CallFailed`, or `ContractViolation` for an invalid reply."""
         with self._joining:
             if self._opened is None:
-                opened = OpenSession(self._transport.join(self._present_request(), self._timeout))
+                opened = OpenSession(self._transport.join(self._present_request(), self._timeout), self._settings)
                 _require_wanted(opened, self._settings)
                 self._on_join(opened)
                 self._opened = opened
@@ -86,20 +90,22 @@ class SharedSession:
 
 
 class OpenSession:
-    """A validated reply to Join: the session, and the policy to act with."""
+    """A validated reply to Join: the session, and the policy to act with, unless that decides on the server."""
 
-    def __init__(self, reply: training_pb2.JoinReply) -> None:
+    def __init__(self, reply: training_pb2.JoinReply, settings: ClientSettings | None = None) -> None:
+        """`settings`: those of the client, if it may decide on the server."""
         if reply.protocol != PROTOCOL:
             raise CallFailed(
                 Code.FAILED_PRECONDITION,
                 f"The server speaks protocol {reply.protocol}; this client speaks {PROTOCOL}. Upgrade the older one.",
                 Failure(FailureReason.PROTOCOL),
             )
-        if not reply.HasField("explore"):
+        asks = settings is not None and settings.decide is DecisionPlace.SERVER
+        if not asks and not reply.HasField("explore"):
             raise CallFailed(
                 Code.UNIMPLEMENTED,
-                f"The policy of learner '{reply.learner}' acts only on the server, and this client acts by itself. "
-                f"Choose an algorithm whose policy runs in clients, such as PPO or DQN.",
+                f"The policy of learner '{reply.learner}' decides only on the server: set decide: server, or choose an "
+                f"algorithm whose policy runs in clients, such as PPO or DQN.",
             )
         self.session = DeliverySession(
             reply.session,
@@ -107,19 +113,31 @@ class OpenSession:
             min(MESSAGE_BYTES, max(MIN_MESSAGE_BYTES, reply.limits.max_message_bytes)),
             _most_segments(reply.limits),
         )
-        self.spec: PolicySpec = decode_policy(reply.explore)
+        self._explore = None if asks else decode_policy(reply.explore)
         self.form = SegmentFormat.from_message(reply.schema)
         self.schema_hash = reply.schema_hash
-        if self.form != SegmentFormat.of(self.spec) or len(self.schema_hash) != HASH_BYTES:
+        if settings is not None and self._explore is None:
+            self.action = _asked_action(reply, settings)
+            schema = replace(self.form.schema, action=action_array(self.action))
+            expected = SegmentFormat(schema, choices_of(self.action))
+        else:
+            self.action = self.spec.action
+            expected = SegmentFormat.of(self.spec)
+        if self.form != expected or len(self.schema_hash) != HASH_BYTES:
             raise ContractViolation(
                 f"The schema of learner '{reply.learner}' is not that of its policy. Compare the versions of client "
                 f"and server, and report it."
             )
-        require_decides(self.spec)
+        self.decision_form = (
+            SegmentFormat.from_message(reply.exploit_schema) if reply.HasField("exploit_schema") else self.form
+        )
+        """The arrays of decisions that the server takes."""
         self.version = reply.version
-        self.exploit = decode_policy(reply.exploit) if reply.HasField("exploit") else None
-        if self.exploit is not None:
-            require_decides(self.exploit)
+        self.exploit = decode_policy(reply.exploit) if reply.HasField("exploit") and not asks else None
+        for spec in (self._explore, self.exploit):
+            if spec is not None:
+                require_decides(spec)
+        self.can_exploit = self.exploit is not None or (asks and reply.HasField("exploit_schema"))
         self.lineage = reply.lineage
         self.replaced = frozenset(reply.replaced_lineages)
         self.order = ControlOrder.from_message(reply.control) if reply.HasField("control") else None
@@ -127,6 +145,15 @@ class OpenSession:
         self.record_share = share_of(reply.record_share)
         self.accepts_fallback = reply.accepts_fallback
         self.max_steps = min(reply.limits.max_segment_steps or SEGMENT_STEPS, self._steps_of_a_message())
+        self.most_rows = min(reply.limits.max_act_rows or 1, self._rows_of_a_message())
+        """Rows of one question."""
+
+    @property
+    def spec(self) -> PolicySpec:
+        """The explore policy of a client that decides by itself."""
+        if self._explore is None:
+            raise RuntimeError("The server decides for this client, which has no policy of its own.")
+        return self._explore
 
     def _steps_of_a_message(self) -> int:
         """How many steps of a segment fit into one message: few where observations are images."""
@@ -144,10 +171,16 @@ class OpenSession:
             )
         return steps
 
+    def _rows_of_a_message(self) -> int:
+        """How many rows of a question, or of its answer, fit into one message."""
+        schema = self.decision_form.schema
+        arrays = (*schema.observation, schema.action, *schema.extras, *schema.carry)
+        return max(1, (self.session.max_message_bytes - MESSAGE_OVERHEAD) // (sum(map(_row_bytes, arrays)) + _PER_ROW))
+
     def fits(self, snapshot: Snapshot) -> bool:
         """Whether the weights of a snapshot belong to this policy."""
-        interface = snapshot.interface
-        same = interface.explore == self.spec and interface.exploit == self.exploit
+        policies = snapshot.interface.policies
+        same = policies.explore == self.spec and policies.exploit == self.exploit
         return same and snapshot.schema_hash == self.schema_hash
 
     def continues(self, snapshot: Snapshot) -> bool:
@@ -176,29 +209,40 @@ def _row_bytes(spec: ArraySpec) -> int:
 
 def _require_wanted(opened: OpenSession, settings: ClientSettings) -> None:
     """Refuse a policy for other observations or actions, before it can act."""
-    spec = opened.spec
-    if settings.mode is not ActingMode.EXPLORE and opened.exploit is None:
+    if settings.mode is not ActingMode.EXPLORE and not opened.can_exploit:
         raise CallFailed(
             Code.UNIMPLEMENTED,
             f"The server sent no exploit policy, with which `mode: {settings.mode}` acts. Upgrade the server, or use "
             f"`mode: explore`.",
         )
-    if problem := unwanted(spec, settings):
+    if problem := unwanted(opened.form.schema.observation, opened.action, settings):
         raise ContractViolation(
             f"The learner '{opened.session.learner}' replied with another policy: {problem} Compare the versions of "
             f"client and server, and report it."
         )
 
 
-def unwanted(spec: PolicySpec, settings: ClientSettings) -> str:
+def unwanted(observation: tuple[ArraySpec, ...], action: ActionSpec, settings: ClientSettings) -> str:
     """What is wrong with a policy for this client; empty if it fits. A mask may always be left out."""
-    wanted, seen = ([one for one in group if one.name != MASK] for group in (settings.observation, spec.observation))
-    if (wanted and seen != wanted) or settings.action not in (None, spec.action):
+    wanted, seen = ([one for one in group if one.name != MASK] for group in (settings.observation, observation))
+    if (wanted and seen != wanted) or settings.action not in (None, action):
         return (
-            f"It observes {', '.join(map(str, spec.observation))} and acts with {spec.action}, which is not what this "
-            f"client asked for."
+            f"It observes {', '.join(map(str, observation))} and acts with {action}, which is not what this client "
+            f"asked for."
         )
     return ""
+
+
+def _asked_action(reply: training_pb2.JoinReply, settings: ClientSettings) -> ActionSpec:
+    """The action of a policy that is not sent."""
+    if reply.HasField("action"):
+        return decode_action(reply.action)
+    if settings.action is None:
+        raise CallFailed(
+            Code.UNIMPLEMENTED,
+            "The server does not say which actions the learner has. Upgrade it, or give `action` in the config.",
+        )
+    return settings.action
 
 
 def _most_segments(limits: training_pb2.Limits) -> int:
@@ -214,8 +258,9 @@ def join_request(settings: ClientSettings, software: str, epoch: int = 0) -> tra
         policy_id=settings.policy_id,
         observation=map(encode_array, settings.observation),
         action=None if settings.action is None else encode_action(settings.action),
-        ops=sorted(COMPILERS),
-        heads=_HEADS,
+        # Without ops the server sends no policy, whatever it is made of, and decides.
+        ops=[] if settings.decide is DecisionPlace.SERVER else sorted(COMPILERS),
+        heads=[] if settings.decide is DecisionPlace.SERVER else _HEADS,
         software=software,
         epoch=epoch,
         mode=f"ACTING_MODE_{settings.mode.name}",

@@ -13,6 +13,7 @@ from rl4sys.client.governor import Governor
 from rl4sys.client.lane import Lane
 from rl4sys.client.reward_window import RewardWindow
 from rl4sys.client.segment_buffer import SegmentBufferPool
+from rl4sys.client.server_policy import ServerPolicy
 from rl4sys.client.snapshot import Snapshot, ThreadPolicies
 from rl4sys.client.thinning import Thinning
 from rl4sys.experience import Segment
@@ -24,6 +25,8 @@ class SharedState:
 
     governor: Governor
     policies: ThreadPolicies
+    server_policy: ServerPolicy
+    """Decides with `decide: server`."""
     status: AgentStatus
     pool: SegmentBufferPool
     thinning: Thinning

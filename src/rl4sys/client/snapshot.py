@@ -44,7 +44,7 @@ class ThreadPolicies:
         if held.snapshot is snapshot and held.policy is not None:
             return held.policy
         if held.policy is None or held.snapshot is None or held.snapshot.interface is not snapshot.interface:
-            held.policy = NumpyPolicy(snapshot.interface.acting, snapshot.weights)
+            held.policy = NumpyPolicy(snapshot.interface.policies.acting, snapshot.weights)
         else:
             held.policy.load(snapshot.weights)
         held.snapshot = snapshot

@@ -13,6 +13,7 @@ from rl4sys.client.control_order import ControlOrder
 from rl4sys.client.governor import Governor
 from rl4sys.client.policy_cache import MakeInterface
 from rl4sys.client.retries import REFUSED_SECONDS, Backoff, Remedy, asked_pause, remedy
+from rl4sys.client.server_policy import ServerPolicy
 from rl4sys.client.shared_session import OpenSession, SharedSession, share_of
 from rl4sys.client.snapshot import Snapshot
 from rl4sys.policy import layout_of
@@ -40,7 +41,12 @@ class Watcher:
         clock: Callable[[], float],
         status: AgentStatus,
         on_publish: Callable[[Snapshot], None],
+        server_policy: ServerPolicy | None = None,
     ) -> None:
+        """`server_policy` decides with `decide: server`; then no weights are pulled."""
+        self._server_policy = server_policy
+        self._lost: OpenSession | None = None
+        """A session that the server no longer knows."""
         self._shared_session = shared_session
         self._transport = transport
         self._governor = governor
@@ -61,6 +67,9 @@ class Watcher:
         """Watch for new versions until `stop` is called."""
         while not self._stopping.is_set():
             opened: OpenSession | None = None
+            lost, self._lost = self._lost, None
+            if lost is not None:
+                self._shared_session.forget(lost.session)
             try:
                 opened = self._shared_session.open()
                 self._catch_up(opened)
@@ -105,6 +114,14 @@ class Watcher:
         if watching is not None:
             watching.cancel()
 
+    def lose(self, opened: OpenSession) -> None:
+        """Join again soon, because the server does not know this session. Never waits: acting threads call it."""
+        watching = self._watching
+        if self._joined is opened and self._lost is not opened:
+            self._lost = opened
+            if watching is not None:
+                watching.cancel()
+
     def _catch_up(self, opened: OpenSession) -> None:
         """After joining: pull if the present weights are old or belong to another learner."""
         governor = self._governor
@@ -112,6 +129,9 @@ class Watcher:
         if opened is not self._joined:
             self._joined = opened
             self._status.succeeded(_NAME)
+        if self._server_policy is not None:
+            self._follow(opened, self._server_policy)
+            return
         if governor.keeps_version:
             governor.use_cached(self._clock())
         if governor.lineage_problem is not None:
@@ -131,6 +151,16 @@ class Watcher:
         self._caught_up = opened
         self._status.succeeded(_NAME)
 
+    def _follow(self, opened: OpenSession, server_policy: ServerPolicy) -> None:
+        """Let the server decide in this session."""
+        if opened is not self._caught_up:
+            self._governor.publish(server_policy.join(opened), self._clock())
+            self._caught_up = opened
+        elif not self._status.connected:
+            # A silent watch does not show whether the server is back; this call does. What it sends is not needed.
+            next(iter(self._transport.pull(self._pull_request(opened, self._governor.snapshot), self._timeout)), None)
+        self._status.succeeded(_NAME)
+
     def _watch(self, opened: OpenSession) -> None:
         governor = self._governor
         snapshot = governor.snapshot
@@ -138,7 +168,8 @@ class Watcher:
             return
         request = training_pb2.WatchRequest(session=opened.session.id, control=True)
         if governor.lineage_problem is None:
-            request.have, request.max_patch_bytes = snapshot.version, INLINE_PATCH_BYTES
+            request.have = snapshot.version
+            request.max_patch_bytes = INLINE_PATCH_BYTES if self._server_policy is None else 0
         watching = self._transport.watch(request)
         self._watching = watching
         try:
@@ -165,6 +196,11 @@ class Watcher:
             governor.ask_share(share_of(news.record_share))
         if snapshot is None or news.version == snapshot.version or governor.keeps_version:
             return
+        if self._server_policy is not None:
+            announced = self._server_policy.announced(opened, news.version)
+            if announced is not None and announced.version > snapshot.version:
+                governor.publish(announced, self._clock())
+            return
         if opened.goes_back(news.version, snapshot):
             self._status.add("versions_not_taken")
             return
@@ -185,8 +221,7 @@ class Watcher:
 
     def _pull(self, opened: OpenSession, have: Snapshot | None) -> None:
         """Pull the newest version: as a patch, or in full if the patch cannot be applied."""
-        request = training_pb2.PullRequest(session=opened.session.id, have=None if have is None else have.version)
-        chunks = self._transport.pull(request, self._timeout)
+        chunks = self._transport.pull(self._pull_request(opened, have), self._timeout)
         first = next(chunks, None)
         if first is None:
             if have is None:
@@ -200,6 +235,9 @@ class Watcher:
                 raise
             self._pull(opened, None)
 
+    def _pull_request(self, opened: OpenSession, have: Snapshot | None) -> training_pb2.PullRequest:
+        return training_pb2.PullRequest(session=opened.session.id, have=None if have is None else have.version)
+
     def _apply(
         self,
         opened: OpenSession,
@@ -212,7 +250,7 @@ class Watcher:
             interface = known.interface
         else:
             interface = self._interface(opened.spec, opened.exploit)
-        size = layout_of(interface.explore.program).size
+        size = layout_of(interface.policies.explore.program).size
         patch = decode_patch(chunks, size)
         if patch.base is not None and (base is None or patch.base != base.version):
             raise PatchMismatch(

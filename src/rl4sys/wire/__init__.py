@@ -8,7 +8,7 @@ from rl4sys.wire.names import require_name
 from rl4sys.wire.patches import decode_patch, encode_patch
 from rl4sys.wire.policies import decode_action, decode_policy, encode_action, encode_policy
 from rl4sys.wire.policy_check import require_decides
-from rl4sys.wire.segment_format import SegmentFormat
+from rl4sys.wire.segment_format import SegmentFormat, choices_of
 from rl4sys.wire.segments import decode_checked_segment, decode_segment, encode_segment
 from rl4sys.wire.sequence_ranges import covered, to_ranges
 
@@ -25,6 +25,7 @@ __all__ = [
     "RefusalReason",
     "SegmentFormat",
     "SegmentRefused",
+    "choices_of",
     "covered",
     "decode_action",
     "decode_checked_segment",

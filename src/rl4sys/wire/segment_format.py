@@ -50,7 +50,7 @@ class SegmentFormat:
     @classmethod
     def of(cls, spec: PolicySpec, lineage: str = "") -> SegmentFormat:
         """The format of the segments that this policy produces."""
-        return cls(spec.segment_schema(), _choices(spec.action), lineage)
+        return cls(spec.segment_schema(), choices_of(spec.action), lineage)
 
     def to_message(self) -> experience_pb2.SegmentSchema:
         """The message for JoinReply."""
@@ -87,7 +87,8 @@ def _columns(group: str, specs: tuple[ArraySpec, ...]) -> tuple[Column, ...]:
     return tuple(Column(f"{group} '{spec.name}'", spec) for spec in specs)
 
 
-def _choices(action: ActionSpec) -> tuple[int, ...]:
+def choices_of(action: ActionSpec) -> tuple[int, ...]:
+    """How many choices each part of an action has; empty where it is real numbers."""
     match action:
         case DiscreteAction(n=n):
             return (n,)
