@@ -18,7 +18,7 @@ from rl4sys.client.forks import fork_error, forks
 from rl4sys.client.lane import Lane
 from rl4sys.client.observation_reader import not_finite
 from rl4sys.client.segment_buffer import RecordedStep, SegmentBuffer
-from rl4sys.client.server_policy import Answer, AskedRow, NoAnswer
+from rl4sys.client.server_policy import AskedRow, NoAnswer, ServerDecision
 from rl4sys.client.shared_state import SharedState
 from rl4sys.client.snapshot import Snapshot
 from rl4sys.experience import Array, DecidedBy, Ending
@@ -159,7 +159,7 @@ class Episode:
         answer = self.shared.server_policy.decide([AskedRow(self.lane, buffer, self.record.carry)])
         return self.take_answer(plan, buffer, answer, 0)
 
-    def take_answer(self, plan: ActingPlan, buffer: SegmentBuffer, answer: Answer, row: int) -> Any:
+    def take_answer(self, plan: ActingPlan, buffer: SegmentBuffer, answer: ServerDecision, row: int) -> Any:
         """Record row `row` of what the server decided about the present row of a buffer; returns the action."""
         record, decision = self.record, answer.decision
         snapshot = answer.snapshot

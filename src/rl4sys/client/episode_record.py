@@ -60,7 +60,7 @@ class EpisodeRecord:
         return self.decided_with(self.observe_undecided(plan, snapshot, observation, mask), plan, snapshot)
 
     def observe_undecided(self, plan: ActingPlan, snapshot: Snapshot, observation: Any, mask: Any) -> SegmentBuffer:
-        """As `observe`, while it is not known what will decide: the present segment goes on until `decided_with`."""
+        """As `observe`, while it is not known what will decide: the present segment continues until `decided_with`."""
         buffer = self.buffer
         if buffer is not None and self._interface is not snapshot.interface:
             # A policy with another schema: the next observation does not fit the old buffer.

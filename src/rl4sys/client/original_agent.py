@@ -24,6 +24,7 @@ from typing import Any, Self
 from rl4sys.client import exit_hook
 from rl4sys.client.agent import Agent
 from rl4sys.client.connection import connect
+from rl4sys.client.fallback import Fallback
 from rl4sys.client.forks import forks
 from rl4sys.client.observation_reader import as_array
 from rl4sys.client.original_action import RL4SysAction
@@ -50,14 +51,16 @@ class RL4SysAgent:
         observation_space: Any = None,
         action_space: Any = None,
         transport: Transport | None = None,
+        fallback: Fallback | None = None,
     ) -> None:
+        """`fallback` decides where the policy may not or cannot, as for `rl4sys.connect`."""
         values = read_settings_file(conf_path)
         self._names = original_names(values)
         self.debug = debug or self._names.debug
         if self.debug or self._names.log_level:
             _show_logs(logging.getLogger("rl4sys"), "DEBUG" if self.debug else self._names.log_level)
         self._settings = _completed(load_settings(conf_path), observation_space, action_space)
-        self._transport = transport
+        self._transport, self._fallback = transport, fallback
         self._agent: Agent | None = None
         self._forks = forks()
         self._records: dict[int, TrajectoryRecord] = {}
@@ -198,7 +201,7 @@ class RL4SysAgent:
             self._agent.close(timeout)
 
     def _connect(self, settings: ClientSettings) -> Agent:
-        self._agent = agent = connect(settings, self._transport)
+        self._agent = agent = connect(settings, self._transport, self._fallback)
         # At exit, close this object instead: it completes the trajectories first.
         exit_hook.forget(agent)
         exit_hook.remember(self)

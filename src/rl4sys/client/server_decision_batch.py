@@ -11,7 +11,7 @@ from rl4sys.client.batch_problems import Problems, require_deciders
 from rl4sys.client.episode import Episode
 from rl4sys.client.episode_record import Sealed
 from rl4sys.client.segment_buffer import SegmentBuffer
-from rl4sys.client.server_policy import Answer, AskedRow, NoAnswer
+from rl4sys.client.server_policy import AskedRow, NoAnswer, ServerDecision
 from rl4sys.client.shared_state import SharedState
 from rl4sys.client.snapshot import Snapshot
 
@@ -31,7 +31,7 @@ class ServerDecisionBatch:
         require_deciders(self._shared, self._episodes, problems)
         most = self._shared.server_policy.most_rows()
         indices = list(buffers)
-        answers: dict[int, tuple[Answer, int]] = {}
+        answers: dict[int, tuple[ServerDecision, int]] = {}
         for first in range(0, len(indices), most):
             self._ask(indices[first : first + most], buffers, answers, problems)
         require_deciders(self._shared, self._episodes, problems)
@@ -54,7 +54,7 @@ class ServerDecisionBatch:
         self,
         indices: Sequence[int],
         buffers: Mapping[int, SegmentBuffer],
-        answers: dict[int, tuple[Answer, int]],
+        answers: dict[int, tuple[ServerDecision, int]],
         problems: Problems,
     ) -> None:
         """Ask about some of the rows, one by one if the policy cannot decide on all of them."""
@@ -79,7 +79,7 @@ class ServerDecisionBatch:
         else:
             answers |= {index: (answer, row) for row, index in enumerate(indices)}
 
-    def _record(self, index: int, buffer: SegmentBuffer, answer: Answer, row: int) -> None:
+    def _record(self, index: int, buffer: SegmentBuffer, answer: ServerDecision, row: int) -> None:
         episode = self._episodes[index]
         record, before = episode.record, episode.record.decisions
         self.actions[index] = episode.take_answer(self._plan, buffer, answer, row)

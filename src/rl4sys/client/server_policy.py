@@ -42,7 +42,7 @@ class AskedRow(NamedTuple):
     carry: Arrays
 
 
-class Answer(NamedTuple):
+class ServerDecision(NamedTuple):
     """Decisions for the asked rows, and the version that took them."""
 
     snapshot: Snapshot
@@ -117,7 +117,7 @@ class ServerPolicy:
         joined = self._joined
         return 1 if joined is None else joined.opened.most_rows
 
-    def decide(self, rows: Sequence[AskedRow], timeout: float | None = None) -> Answer:
+    def decide(self, rows: Sequence[AskedRow], timeout: float | None = None) -> ServerDecision:
         """Decide for rows that have one interface. Raises `NoAnswer`, or `BadObservation` if the policy cannot."""
         joined = self._joined
         if joined is None or joined.interface is not rows[0].buffer.snapshot.interface:
@@ -144,7 +144,7 @@ class ServerPolicy:
         if snapshot is not self._newest:
             self._newest = snapshot
             self._on_version(snapshot)
-        return Answer(snapshot, decision)
+        return ServerDecision(snapshot, decision)
 
     def _failed(self, joined: _Joined, error: CallFailed) -> None:
         self._status.last_error = str(error)
