@@ -90,7 +90,7 @@ def measure(features: int, capacity: int, repeats: int) -> list[float]:
         prioritized.annotate(batch.ids, {"priority": rng.normal(size=BATCH)})
 
     rows = uniform.rows(uniform.first, uniform.total)
-    columns = [array for name, array in rows.items() if name != "predecessor"]
+    columns = [rows[name] for name in ("observation/state", "observation/state", "action", "reward", "discount")]
     ids, errors = rng.integers(0, capacity, BATCH), rng.normal(size=BATCH)
 
     def draw(buffer: UniformBuffer | PrioritizedBuffer) -> Callable[[], Transitions]:

@@ -97,7 +97,7 @@ def test_goals_that_cannot_be_replaced_are_refused(tmp_path: Path, changes: dict
 @pytest.fixture
 def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Enough for 110 transitions of Pendulum, and not for 150."""
-    monkeypatch.setattr(AvailableSpace, "at", lambda directory: AvailableSpace(memory=6_600, disk=10**9))
+    monkeypatch.setattr(AvailableSpace, "at", lambda directory: AvailableSpace(memory=4_950, disk=10**9))
 
 
 PENDULUM = {"environment__name": "Pendulum-v1", "algorithm__name": "sac"}
@@ -105,7 +105,7 @@ PENDULUM = {"environment__name": "Pendulum-v1", "algorithm__name": "sac"}
 
 @pytest.mark.usefixtures("little_memory")
 def test_a_replay_that_does_not_fit_is_refused_before_a_directory_is_made(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"buffer\.size: the replay buffer does not fit: 150 × 40 B"):
+    with pytest.raises(ConfigError, match=r"buffer\.size: the replay buffer does not fit: 150 × 28 B"):
         Run.create(small(OFF_POLICY, tmp_path, **PENDULUM))
     assert list(tmp_path.iterdir()) == []
 
@@ -130,7 +130,7 @@ def test_a_smaller_replay_is_recorded_and_the_run_resumes_with_it(
 def test_a_resumed_run_never_shrinks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = Run.create(small(OFF_POLICY, tmp_path, **PENDULUM, buffer__on_low_memory="shrink"))
     run.train(stop=lambda: run.steps >= 120)
-    monkeypatch.setattr(AvailableSpace, "at", lambda directory: AvailableSpace(memory=6_600, disk=10**9))
+    monkeypatch.setattr(AvailableSpace, "at", lambda directory: AvailableSpace(memory=4_950, disk=10**9))
     with pytest.raises(ConfigError, match=r"with buffer\.storage=mmap the transitions are kept on the disk"):
         Run.resume(run.directory)
 

@@ -51,36 +51,36 @@ def test_a_replay_buffer_takes_the_memory_that_was_announced(settings: dict[str,
 
 def test_the_cost_names_every_column() -> None:
     assert str(cost_of(1_000_000, type="uniform")) == (
-        "1,000,000 × 44 B (2 × clock float32, 2 × achieved_goal 1 float32, 2 × desired_goal 1 float32, action int64, "
-        "reward float32, discount float32, log_prob float32) = 44.0 MB, index 8.0 MB"
+        "1,000,000 × 32 B (clock float32, achieved_goal 1 float32, desired_goal 1 float32, action int64, "
+        "reward float32, discount float32, log_prob float32) = 32.0 MB, index 8.0 MB, and 12 B per episode end"
     )
 
 
 def test_mapped_columns_take_no_memory() -> None:
     cost = cost_of(1_000_000, type="uniform", storage="mmap")
-    assert (cost.memory, cost.disk) == (8_000_000, 44_000_000)
-    assert "= 44.0 MB on the disk, index 8.0 MB" in str(cost)
+    assert (cost.memory, cost.disk) == (8_000_000, 32_000_000)
+    assert "= 32.0 MB on the disk, index 8.0 MB" in str(cost)
 
 
 def test_a_short_run_fills_only_a_part_of_the_columns() -> None:
     buffer = BUFFERS.parse({"type": "uniform", "size": 1_000_000})
     cost = buffer.cost(SCHEMA, steps=2_000)
     assert cost is not None
-    assert cost.memory == 2_000 * 44 + 8_000_000
-    assert str(cost).startswith("2,000 of 1,000,000 × 44 B (")
+    assert cost.memory == 2_000 * 32 + 8_000_000
+    assert str(cost).startswith("2,000 of 1,000,000 × 32 B (")
     mapped = BUFFERS.parse({"type": "uniform", "size": 1_000_000, "storage": "mmap"}).cost(SCHEMA, steps=2_000)
     assert mapped is not None
-    assert mapped.disk == 44_000_000
+    assert mapped.disk == 32_000_000
 
 
 def test_a_replay_buffer_must_leave_a_fifth_of_the_available_space() -> None:
     cost = cost_of(1_000_000, type="uniform")
-    assert cost.fits(AvailableSpace(memory=65_000_000, disk=0))
-    assert not cost.fits(AvailableSpace(memory=64_000_000, disk=None))
+    assert cost.fits(AvailableSpace(memory=50_000_001, disk=0))
+    assert not cost.fits(AvailableSpace(memory=49_999_999, disk=None))
     assert cost.fits(AvailableSpace(memory=None, disk=None))
     mapped = replace(cost, is_mapped=True)
-    assert mapped.fits(AvailableSpace(memory=10_000_000, disk=55_000_000))
-    assert not mapped.fits(AvailableSpace(memory=10_000_000, disk=54_000_000))
+    assert mapped.fits(AvailableSpace(memory=10_000_000, disk=40_000_001))
+    assert not mapped.fits(AvailableSpace(memory=10_000_000, disk=39_999_999))
 
 
 def test_a_trajectory_buffer_has_no_cost_worth_mentioning() -> None:

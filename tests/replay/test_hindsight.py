@@ -131,7 +131,7 @@ def test_goals_come_from_transitions_of_the_episode_that_are_still_held(strategy
     relabelled = 0
     for item in goal_history(seed=capacity, segments=150):
         buffer.add(item)
-        held = set(buffer.rows(buffer.first, buffer.total)["next_observation/clock"].tolist())
+        held = set((buffer.rows(buffer.first, buffer.total)["observation/clock"] + 1).tolist())
         for batch in buffer.due():
             other = goal_of(batch) != ASKED
             goal, clock = goal_of(batch)[other], batch.observation["clock"][other]

@@ -8,7 +8,7 @@ from rl4sys.experience import ArraySpec, SegmentSchema
 from rl4sys.replay import BUFFERS, AvailableSpace, BufferConfig, ReplayTooLarge, fit_replay, require_space
 
 SCHEMA = SegmentSchema((ArraySpec("state", "float32", (17,)),), ArraySpec("action", "float32", (6,)))
-ROW = 2 * 17 * 4 + 6 * 4 + 4 + 4 + 8
+ROW = 17 * 4 + 6 * 4 + 4 + 4 + 8
 """Bytes of one transition, index included."""
 SPACE = AvailableSpace(memory=100_000_000, disk=50_000_000)
 
@@ -21,9 +21,10 @@ def test_a_replay_buffer_that_does_not_fit_is_refused_with_its_cost_and_a_size_t
     with pytest.raises(ReplayTooLarge) as refused:
         require_space(buffer().cost(SCHEMA), SPACE)
     assert str(refused.value) == (
-        "buffer.size: the replay buffer does not fit: 1,000,000 × 168 B (2 × state 17 float32, action 6 float32, "
-        "reward float32, discount float32) = 168.0 MB, index 8.0 MB. Available: 100.0 MB of memory, of which a "
-        f"replay buffer may take 80%. Free some, or for a new run set buffer.size to at most {80_000_000 // ROW} or "
+        "buffer.size: the replay buffer does not fit: 1,000,000 × 100 B (state 17 float32, action 6 float32, "
+        "reward float32, discount float32) = 100.0 MB, index 8.0 MB, and 68 B per episode end. Available: "
+        "100.0 MB of memory, of which a replay buffer may take 80%. Free some, or for a new run set "
+        f"buffer.size to at most {80_000_000 // ROW} or "
         "buffer.on_low_memory=shrink; with buffer.storage=mmap the transitions are kept on the disk."
     )
 

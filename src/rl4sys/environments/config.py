@@ -19,7 +19,7 @@ from rl4sys.environments.making import UnsuitableArguments, draws_at_any_size, m
 from rl4sys.environments.names import canonical_name, is_dm_control
 from rl4sys.environments.objects import is_object
 from rl4sys.environments.vector import VectorAdapter, envpool_lanes
-from rl4sys.environments.wrappers import FrameSkip, PixelObservation, PixelStack
+from rl4sys.environments.wrappers import PIXELS, FrameSkip, PixelObservation, PixelStack
 from rl4sys.seeding import Seeds
 
 AnyLanes: TypeAlias = Lanes | VectorAdapter
@@ -42,6 +42,11 @@ class EnvironmentConfig(Config):
     def acts_every_step(self) -> bool:
         """Whether every lane acts in every step; else some steps of a lane are spent on resets."""
         return True
+
+    @property
+    def frames(self) -> Mapping[str, int]:
+        """Observation arrays that show several frames along their last axis, the newest last, and how many."""
+        return {}
 
     @abstractmethod
     def grade(self, seeds: Seeds) -> Grade:
@@ -67,7 +72,7 @@ class PixelsConfig(Config):
     """Show the environment's own observation beside the array `pixels`, instead of the images alone."""
     stack: int = Field(1, ge=1, le=64)
     """Stack the newest images, this many along the channels, so that a policy without memory sees motion.
-    Each stored step costs this many times as much."""
+    Replay stores each image once; on-policy buffers take this many times the memory."""
 
 
 @register_environment("gym")
@@ -125,6 +130,11 @@ class GymnasiumConfig(EnvironmentConfig):
     def acts_every_step(self) -> bool:
         """Vector backends reset within a step."""
         return self.backend == "lanes"
+
+    @property
+    def frames(self) -> Mapping[str, int]:
+        """Images, if they are stacked."""
+        return {PIXELS: self.pixels.stack} if self.pixels is not None and self.pixels.stack > 1 else {}
 
     def grade(self, seeds: Seeds) -> Grade:
         """Lanes are probed; vector backends keep their state to themselves."""

@@ -99,7 +99,7 @@ class Components:
 
     def buffer_context(self, observation: tuple[ArraySpec, ...], scratch: Path) -> BufferContext:
         """What the buffer may know of this experiment."""
-        return BufferContext(observation, scratch, self._environment_goals)
+        return BufferContext(observation, scratch, self._environment_goals, self.config.environment.frames)
 
     def _environment_goals(self) -> EnvironmentGoals:
         environment = self.config.environment
@@ -114,7 +114,7 @@ class Components:
         """The learner around an algorithm, a new one if none is given; a memory-mapped replay goes to `scratch`."""
         config, algorithm = self.config, algorithm or self.algorithm()
         explore = algorithm.policies.explore
-        cost = config.buffer.cost(explore.segment_schema(), config.training.total_timesteps)
+        cost = config.buffer.cost(explore.segment_schema(), config.training.total_timesteps, config.environment.frames)
         require_space(cost, AvailableSpace.at(scratch))
         if cost is not None:
             _log.info("replay: %s", cost)

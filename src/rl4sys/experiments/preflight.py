@@ -93,6 +93,7 @@ def _check_collectors(config: ExperimentConfig) -> None:
 
 def _with_replay_that_fits(config: ExperimentConfig, schema: SegmentSchema) -> ExperimentConfig:
     space, steps = AvailableSpace.at(Path(config.experiment.directory)), config.training.total_timesteps
-    buffer = fit_replay(config.buffer, schema, space, steps)
-    require_space(buffer.cost(schema, steps), space)
+    frames = config.environment.frames
+    buffer = fit_replay(config.buffer, schema, space, steps, frames)
+    require_space(buffer.cost(schema, steps, frames), space)
     return config.model_copy(update={"buffer": buffer})

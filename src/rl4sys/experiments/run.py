@@ -138,7 +138,7 @@ class Run:
     def replay_cost(self) -> ReplayCost | None:
         """What the replay takes when it is as full as it gets in this run, if there is one."""
         schema = self.learner.algorithm.policies.explore.segment_schema()
-        return self.config.buffer.cost(schema, self.config.training.total_timesteps)
+        return self.config.buffer.cost(schema, self.config.training.total_timesteps, self.config.environment.frames)
 
     @property
     def inexact(self) -> tuple[str, ...]:

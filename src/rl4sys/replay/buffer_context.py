@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rl4sys.experience import ArraySpec
+from rl4sys.replay.frame_column import Stacks, frame_stacks
 from rl4sys.replay.goal_rewards import GoalReward
 
 
@@ -24,3 +25,10 @@ class BufferContext:
     """A directory for files that are needed only while the process runs."""
     goal_reward: Callable[[], GoalReward] | None = None
     """Builds the goal reward of the environment; None where there is no environment."""
+    frames: Mapping[str, int] = field(default_factory=dict)
+    """Observation arrays that show several frames along their last axis, the newest last, and how many."""
+
+    @property
+    def stacks(self) -> Stacks:
+        """The arrays of which replay stores the newest frame only."""
+        return frame_stacks(self.observation, self.frames)

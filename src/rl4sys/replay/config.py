@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -12,6 +13,7 @@ from rl4sys.config import Config, Registry
 from rl4sys.experience import SegmentSchema
 from rl4sys.replay.buffer_context import BufferContext, UnsuitableBuffer
 from rl4sys.replay.cost import ReplayCost, columns_of
+from rl4sys.replay.frame_column import frame_stacks
 from rl4sys.replay.hindsight import HindsightBuffer
 from rl4sys.replay.pace import OnceFresh, Ratio
 from rl4sys.replay.prioritized import Priorities, PrioritizedBuffer
@@ -25,7 +27,8 @@ from rl4sys.replay.trajectory import TrajectoryBuffer
 AnyBuffer: TypeAlias = TrajectoryBuffer | UniformBuffer | PrioritizedBuffer | HindsightBuffer | SequenceBuffer
 
 EMPTY_CONTEXT = BufferContext()
-_SUCCESSOR_BYTES = 8
+NO_FRAMES: Mapping[str, int] = {}
+_LINK_BYTES = 8
 
 
 class BufferConfig(Config):
@@ -40,10 +43,12 @@ class BufferConfig(Config):
     ) -> AnyBuffer:
         """Build the buffer at the pace of an algorithm whose transitions span `window` steps."""
 
-    def cost(self, schema: SegmentSchema, steps: int | None = None) -> ReplayCost | None:
+    def cost(
+        self, schema: SegmentSchema, steps: int | None = None, frames: Mapping[str, int] = NO_FRAMES
+    ) -> ReplayCost | None:
         """Memory and disk needed for such segments, after `steps` steps if they do not fill the buffer.
 
-        None if it is negligible.
+        `frames` has the number of frames of stacked observation arrays. None if the cost is negligible.
         """
         return None
 
@@ -80,11 +85,15 @@ class ReplayConfig(BufferConfig):
     """What happens at the start if the replay buffer would not fit: `refuse` ends with an error, `shrink` lowers `size`
     and warns."""
 
-    def cost(self, schema: SegmentSchema, steps: int | None = None) -> ReplayCost | None:
+    def cost(
+        self, schema: SegmentSchema, steps: int | None = None, frames: Mapping[str, int] = NO_FRAMES
+    ) -> ReplayCost | None:
         """The columns of all arrays and the index over them."""
         rows = self.size if steps is None else min(self.size, steps)
-        index = self.size * _SUCCESSOR_BYTES + self._extra_index_bytes()
-        return ReplayCost(self.size, rows, columns_of(schema), index, self.storage == "mmap")
+        stacks = frame_stacks(schema.observation, frames)
+        index = self.size * _LINK_BYTES * (1 + len(stacks)) + self._extra_index_bytes()
+        is_mapped = self.storage == "mmap"
+        return ReplayCost(self.size, rows, columns_of(schema, stacks), index, is_mapped, schema.observation)
 
     def storage_in(self, context: BufferContext) -> Storage:
         """Where the columns are kept."""
@@ -110,7 +119,7 @@ class UniformConfig(ReplayConfig):
         self, pace: OnceFresh | Ratio, rng: np.random.Generator, window: int, context: BufferContext = EMPTY_CONTEXT
     ) -> UniformBuffer:
         """Build the buffer."""
-        return UniformBuffer(self.size, replay_pace(pace), rng, window, self.storage_in(context))
+        return UniformBuffer(self.size, replay_pace(pace), rng, window, self.storage_in(context), context.stacks)
 
 
 @register_buffer("prioritized")
@@ -129,8 +138,8 @@ class PrioritizedConfig(ReplayConfig):
     ) -> PrioritizedBuffer:
         """Build the buffer."""
         priorities = Priorities(alpha=self.alpha, beta=self.beta, beta_steps=self.beta_steps)
-        storage = self.storage_in(context)
-        return PrioritizedBuffer(self.size, replay_pace(pace), rng, priorities, window, storage)
+        storage, stacks = self.storage_in(context), context.stacks
+        return PrioritizedBuffer(self.size, replay_pace(pace), rng, priorities, window, storage, stacks)
 
     def _extra_index_bytes(self) -> int:
         return SumTree.size(self.size)
@@ -157,7 +166,7 @@ class SequencesConfig(ReplayConfig):
                 f"A batch of {ratio.batch_size} sequences of {window} steps is more than the {self.size} steps of "
                 f"buffer.size: raise it to at least {window * ratio.batch_size}, or lower algorithm.batch_size."
             )
-        return SequenceBuffer(self.size, ratio, rng, window, self.storage_in(context))
+        return SequenceBuffer(self.size, ratio, rng, window, self.storage_in(context), context.stacks)
 
     def _extra_index_bytes(self) -> int:
         return self.size * BYTES_PER_ROW

@@ -9,6 +9,7 @@ import numpy as np
 
 from rl4sys.experience import ArraySpec, SegmentSchema
 from rl4sys.replay.available_space import AvailableSpace
+from rl4sys.replay.frame_column import Stacks
 
 USABLE_SHARE = 0.8
 """The share of the available space that a replay buffer may take.
@@ -30,11 +31,13 @@ class ReplayCost:
     """Bytes of the index."""
     is_mapped: bool
     """Whether the columns are kept on the disk."""
+    observation: tuple[ArraySpec, ...] = ()
+    """What is kept once more at the end of each episode; how many end is not known, and not part of the sums."""
 
     @property
     def row(self) -> int:
         """Bytes of one row of all columns."""
-        return sum(math.prod(spec.shape) * np.dtype(spec.dtype).itemsize for spec in self.columns)
+        return _bytes(self.columns)
 
     @property
     def memory(self) -> int:
@@ -65,13 +68,15 @@ class ReplayCost:
         rows, place = (self.capacity, " on the disk") if self.is_mapped else (self.rows, "")
         count = f"{rows:,}" if rows == self.capacity else f"{rows:,} of {self.capacity:,}"
         size = format_bytes(rows * self.row)
-        return f"{count} × {self.row:,} B ({numbers}) = {size}{place}, index {format_bytes(self.index)}"
+        end = f", and {_bytes(self.observation):,} B per episode end" if self.observation else ""
+        return f"{count} × {self.row:,} B ({numbers}) = {size}{place}, index {format_bytes(self.index)}{end}"
 
 
-def columns_of(schema: SegmentSchema) -> tuple[ArraySpec, ...]:
-    """The columns of one transition of such segments. Observations are held twice: before and after the step."""
+def columns_of(schema: SegmentSchema, stacks: Stacks | None = None) -> tuple[ArraySpec, ...]:
+    """The columns of one step of such segments. Each observation is held once, and of a stack the newest frame."""
+    frames = {name: stack.frame for name, stack in (stacks or {}).items()}
     return (
-        *(ArraySpec(f"2 × {spec.name}", spec.dtype, (2, *spec.shape)) for spec in schema.observation),
+        *(ArraySpec(spec.name, spec.dtype, frames.get(spec.name, spec.shape)) for spec in schema.observation),
         ArraySpec("action", schema.action.dtype, schema.action.shape),
         ArraySpec("reward", "float32", ()),
         ArraySpec("discount", "float32", ()),
@@ -88,5 +93,8 @@ def format_bytes(count: int) -> str:
 
 
 def _numbers(spec: ArraySpec) -> str:
-    shape = spec.shape[1:] if spec.name.startswith("2 × ") else spec.shape
-    return f"{math.prod(shape)} {spec.dtype}" if shape else spec.dtype
+    return f"{math.prod(spec.shape)} {spec.dtype}" if spec.shape else spec.dtype
+
+
+def _bytes(specs: tuple[ArraySpec, ...]) -> int:
+    return sum(math.prod(spec.shape) * np.dtype(spec.dtype).itemsize for spec in specs)

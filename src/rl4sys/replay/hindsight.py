@@ -16,6 +16,7 @@ from rl4sys.experience import Array, Ending, Segment, Transitions
 from rl4sys.replay.buffer_context import UnsuitableBuffer
 from rl4sys.replay.columns import Columns
 from rl4sys.replay.episode_spans import UNFINISHED, EpisodeSpans, Positions
+from rl4sys.replay.frame_column import Stacks
 from rl4sys.replay.goal_rewards import ACHIEVED, DESIRED, GoalReward
 from rl4sys.replay.pace import Ratio
 from rl4sys.replay.replay_buffer import ReplayBuffer
@@ -59,8 +60,9 @@ class HindsightBuffer(ReplayBuffer[Transitions]):
         rng: np.random.Generator,
         hindsight: Hindsight,
         storage: Storage | None = None,
+        stacks: Stacks | None = None,
     ) -> None:
-        super().__init__(Columns(capacity, storage=storage), pace, rng)
+        super().__init__(Columns(capacity, storage=storage, stacks=stacks), pace, rng)
         self._spans = EpisodeSpans(capacity)
         self._is_indexed = True
         self._goal_reward = hindsight.goal_reward

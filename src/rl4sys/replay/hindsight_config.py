@@ -84,7 +84,7 @@ class HindsightConfig(ReplayConfig):
         if shapes and (ACHIEVED not in shapes or shapes[ACHIEVED] != shapes.get(DESIRED)):
             raise UnsuitableBuffer(without_goals(shapes))
         hindsight = Hindsight(self.goal_reward.build(context), self.strategy, self.relabel)
-        return HindsightBuffer(self.size, replay_pace(pace), rng, hindsight, self.storage_in(context))
+        return HindsightBuffer(self.size, replay_pace(pace), rng, hindsight, self.storage_in(context), context.stacks)
 
     def _extra_index_bytes(self) -> int:
         return self.size * BYTES_PER_ROW

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 
 from rl4sys.config import ConfigError
 from rl4sys.experience import SegmentSchema
 from rl4sys.replay.available_space import AvailableSpace
-from rl4sys.replay.config import BufferConfig, ReplayConfig
+from rl4sys.replay.config import NO_FRAMES, BufferConfig, ReplayConfig
 from rl4sys.replay.cost import USABLE_SHARE, ReplayCost, format_bytes
 
 _log = logging.getLogger(__name__)
@@ -29,10 +30,14 @@ def require_space(cost: ReplayCost | None, space: AvailableSpace) -> None:
 
 
 def fit_replay(
-    buffer: BufferConfig, schema: SegmentSchema, space: AvailableSpace, steps: int | None = None
+    buffer: BufferConfig,
+    schema: SegmentSchema,
+    space: AvailableSpace,
+    steps: int | None = None,
+    frames: Mapping[str, int] = NO_FRAMES,
 ) -> BufferConfig:
     """The same buffer, or a smaller one if it does not fit and its config allows shrinking."""
-    cost = buffer.cost(schema, steps)
+    cost = buffer.cost(schema, steps, frames)
     if cost is None or cost.fits(space) or not isinstance(buffer, ReplayConfig) or buffer.on_low_memory != "shrink":
         return buffer
     size = cost.largest_capacity(space)

@@ -9,6 +9,7 @@ import numpy as np
 
 from rl4sys.experience import Array, Segment, Transitions
 from rl4sys.replay.columns import Columns
+from rl4sys.replay.frame_column import Stacks
 from rl4sys.replay.pace import Ratio
 from rl4sys.replay.replay_buffer import ReplayBuffer
 from rl4sys.replay.storage import Storage
@@ -57,8 +58,9 @@ class PrioritizedBuffer(ReplayBuffer[Transitions]):
         priorities: Priorities | None = None,
         n_step: int = 1,
         storage: Storage | None = None,
+        stacks: Stacks | None = None,
     ) -> None:
-        super().__init__(Columns(capacity, n_step, storage), pace, rng)
+        super().__init__(Columns(capacity, n_step, storage, stacks), pace, rng)
         self._tree = SumTree(capacity)
         self._priorities = priorities or Priorities()
         self._highest = 1.0

@@ -10,6 +10,7 @@ import numpy as np
 
 from rl4sys.experience import Array, Segment, Sequences, Transitions
 from rl4sys.replay.columns import Columns
+from rl4sys.replay.frame_column import Stacks
 from rl4sys.replay.pace import Ratio, UpdateCredit
 from rl4sys.replay.storage import Storage
 from rl4sys.state import State, generator_state, require, restore_generator
@@ -106,9 +107,15 @@ class UniformBuffer(ReplayBuffer[Transitions]):
     """Draws every transition with equal probability, with replacement."""
 
     def __init__(
-        self, capacity: int, pace: Ratio, rng: np.random.Generator, n_step: int = 1, storage: Storage | None = None
+        self,
+        capacity: int,
+        pace: Ratio,
+        rng: np.random.Generator,
+        n_step: int = 1,
+        storage: Storage | None = None,
+        stacks: Stacks | None = None,
     ) -> None:
-        super().__init__(Columns(capacity, n_step, storage), pace, rng)
+        super().__init__(Columns(capacity, n_step, storage, stacks), pace, rng)
 
     def _draw(self) -> Transitions:
         ids = self._rng.integers(self.first, self.total, self._batch_size)

@@ -7,9 +7,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from rl4sys.experience import Array, Ending, Segment, Sequences
-from rl4sys.replay.columns import EXTRAS, Columns
+from rl4sys.replay.columns import Columns
+from rl4sys.replay.frame_column import Stacks
 from rl4sys.replay.pace import Ratio
 from rl4sys.replay.replay_buffer import ReplayBuffer
+from rl4sys.replay.saved_rows import EXTRAS
 from rl4sys.replay.storage import Storage
 from rl4sys.replay.stream_order import IS_FIRST, PREVIOUS, StreamOrder
 from rl4sys.state import State
@@ -29,9 +31,15 @@ class SequenceBuffer(ReplayBuffer[Sequences]):
     """
 
     def __init__(
-        self, capacity: int, pace: Ratio, rng: np.random.Generator, length: int, storage: Storage | None = None
+        self,
+        capacity: int,
+        pace: Ratio,
+        rng: np.random.Generator,
+        length: int,
+        storage: Storage | None = None,
+        stacks: Stacks | None = None,
     ) -> None:
-        super().__init__(Columns(capacity, storage=storage), pace, rng)
+        super().__init__(Columns(capacity, storage=storage, stacks=stacks), pace, rng)
         self._order = StreamOrder(capacity, length)
         self._is_indexed = True
 
