@@ -43,10 +43,19 @@ def test_consecutive_segments_are_joined_without_a_gap() -> None:
 
 
 def test_a_lost_segment_leaves_a_row_without_an_action() -> None:
-    batch = assembled(segment(2), segment(2, start=4))
+    batch = assembled(replace(segment(2), carry={}), replace(segment(2, start=4), carry={}))
     assert batch.observation["clock"].tolist() == [[0, 1, 2, 4, 5, 6]]
     assert batch.acted.tolist() == [[True, True, False, True, True, False]]
     assert not batch.is_first[0, 3]
+
+
+def test_a_policy_with_memory_starts_a_stream_of_its_own_after_a_lost_segment() -> None:
+    later = segment(2, start=4)
+    batch = assembled(segment(2), later)
+    assert batch.observation["clock"].tolist() == [[0, 1, 2], [4, 5, 6]]
+    assert not batch.is_first[1].any()
+    for name, memory in later.carry.items():
+        np.testing.assert_array_equal(batch.carry[name][1], memory)
 
 
 def test_a_new_episode_starts_after_the_final_observation_of_the_previous_one() -> None:

@@ -19,6 +19,7 @@ from rl4sys.engine import (
     Update,
     UpdateWork,
     advantage_batch,
+    advantage_streams,
     explained_variance,
     register_algorithm,
 )
@@ -47,7 +48,7 @@ class PPOConfig(AlgorithmConfig):
     critic_epochs: int | None = Field(None, ge=1)
     """Passes of the critic, if they are to differ; actor and critic then have an optimizer each."""
     minibatch_size: int = Field(256, ge=1)
-    """Steps per gradient step."""
+    """Steps per gradient step. With memory: whole streams with about so many steps together."""
     episodes_per_update: int | None = Field(None, ge=1)
     """If set, an update comes as soon as this many episodes have ended, and with a full buffer at the latest."""
     value_coef: float = Field(0.5, ge=0)
@@ -96,7 +97,7 @@ class PPO:
         self.config, self.action, self.mask = config, problem.action, problem.mask
         self.policies, actor = _policies(problem)
         critic, value = problem.value_program()
-        self.train_state = state = TrainState(problem, self.policies)
+        self.train_state = state = TrainState(problem, self.policies, memory=True)
         self.shuffle = state.generator("shuffle")
         generator, gains = problem.torch_generator("init"), {"actor.action": 0.01, "critic.value": 1.0}
         # One optimizer for both networks is faster; they have one each where their settings differ.
@@ -114,13 +115,15 @@ class PPO:
         ]
         self.actor = Network(actor, self.policies.explore.head.inputs, optimizers[0])
         self.critic = Network(critic, [value], optimizers[-1], squeeze=True)
+        has_memory = self.actor.has_memory or self.critic.has_memory
+        self.with_advantages = advantage_streams if has_memory else advantage_batch
         if isinstance(problem.action, BoxAction | MixedAction):
             optimizers[0].parameters.set("log_std", torch.full((len(problem.action.low),), config.log_std_init))
 
     def update(self, batch: Sequences) -> Update:
         """Several epochs of the clipped surrogate objective over one batch (eq. 7 and 9)."""
         config, optimizer = self.config, self.actor.optimizer
-        rows = advantage_batch(batch, self.critic, config.gamma, config.gae_lambda)
+        rows = self.with_advantages(batch, self.critic, config.gamma, config.gae_lambda)
         metrics: dict[str, torch.Tensor | float] = {"explained_variance": explained_variance(rows.value, rows.returns)}
         metrics["mean_age"] = rows.age.float().mean()
         rows = self.proximal(rows)
@@ -131,7 +134,7 @@ class PPO:
             metrics |= self.train_policy(rows, self.policy_loss)
             batches = self.minibatches(rows, config.critic_epochs or config.epochs)
             losses = [self.critic.minimize(self.value_loss, minibatch)[1] for minibatch in batches]
-            metrics["value_loss"] = torch.stack(losses[-self.steps_per_epoch(rows) :]).mean()
+            metrics["value_loss"] = torch.stack(losses[-rows.minibatch_count(config.minibatch_size) :]).mean()
         return Update(metrics | {"lr": optimizer.lr, "gradient_norm": optimizer.gradient_norm}, {})
 
     def proximal(self, rows: AdvantageBatch) -> AdvantageBatch:
@@ -146,7 +149,8 @@ class PPO:
 
     def train_policy(self, rows: AdvantageBatch, loss: Loss[tuple[torch.Tensor, ...]]) -> dict[str, Any]:
         """Epochs over the batch, until the policy has moved too far; returns metrics of the last epoch."""
-        config, optimizer, per_epoch = self.config, self.actor.optimizer, self.steps_per_epoch(rows)
+        config, optimizer = self.config, self.actor.optimizer
+        per_epoch = rows.minibatch_count(config.minibatch_size)
         found: list[tuple[torch.Tensor, ...]] = []
         steps = 0
         for minibatch in self.minibatches(rows, config.epochs):
@@ -181,7 +185,7 @@ class PPO:
 
     def value_loss(self, batch: AdvantageBatch) -> tuple[torch.Tensor, ...]:
         """c · E[½ (V(s) − R)²], and without c; with a clip, the larger of the errors of V and of V clipped."""
-        value, clip = self.critic(batch.observation), self.config.clip_value
+        value, clip = batch.outputs(self.critic), self.config.clip_value
         error = (value - batch.returns).square()
         if clip is not None:
             near = batch.value + (value - batch.value).clamp(-clip, clip)
@@ -193,24 +197,16 @@ class PPO:
         """Log-probability of the actions under the present policy, and its entropy."""
         allowed = batch.observation[self.mask] if self.mask else None
         log_std = self.actor.optimizer.parameters.views.get("log_std")
-        return action_likelihood(self.action, self.actor(batch.observation), batch.action, allowed, log_std)
+        return action_likelihood(self.action, batch.outputs(self.actor), batch.action, allowed, log_std)
 
     def minibatches(self, rows: AdvantageBatch, epochs: int) -> Iterator[AdvantageBatch]:
-        """Every row once per epoch, in random order, with advantages normalised per minibatch."""
-        size = self.config.minibatch_size
+        """Every step once per epoch, in random order, with advantages normalised per minibatch."""
         for _ in range(epochs):
-            # Gathering once per epoch and slicing is cheaper than gathering for each minibatch.
-            shuffled = rows[torch.from_numpy(self.shuffle.permutation(len(rows))).to(rows.action.device)]
-            for start in range(0, len(rows), size):
-                minibatch = shuffled[start : start + size]
-                if self.config.normalize_advantage and len(minibatch) > 1:
+            for minibatch in rows.minibatches(self.config.minibatch_size, self.shuffle):
+                if self.config.normalize_advantage and len(minibatch.advantage) > 1:
                     deviation, mean = torch.std_mean(minibatch.advantage)
                     minibatch = replace(minibatch, advantage=(minibatch.advantage - mean) / (deviation + 1e-8))
                 yield minibatch
-
-    def steps_per_epoch(self, rows: AdvantageBatch) -> int:
-        """Minibatches in one pass over the batch."""
-        return -(-len(rows) // self.config.minibatch_size)
 
 
 def _approx_kl(log_ratio: torch.Tensor) -> torch.Tensor:

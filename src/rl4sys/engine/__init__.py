@@ -1,6 +1,7 @@
 """What every algorithm needs: trained networks, batches as tensors, saving, schedules."""
 
 from rl4sys.engine.advantage_batch import AdvantageBatch, advantage_batch, explained_variance, generalized_advantage
+from rl4sys.engine.advantage_streams import AdvantageStreams, advantage_streams
 from rl4sys.engine.algorithm import (
     ALGORITHMS,
     Algorithm,
@@ -18,6 +19,7 @@ from rl4sys.engine.train_state import TrainState
 __all__ = [
     "ALGORITHMS",
     "AdvantageBatch",
+    "AdvantageStreams",
     "Algorithm",
     "AlgorithmConfig",
     "Policies",
@@ -30,6 +32,7 @@ __all__ = [
     "UpdateResult",
     "UpdateWork",
     "advantage_batch",
+    "advantage_streams",
     "explained_variance",
     "generalized_advantage",
     "register_algorithm",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -34,8 +36,27 @@ class AdvantageBatch:
 
     def __getitem__(self, rows: slice | torch.Tensor) -> AdvantageBatch:
         observation = {name: array[rows] for name, array in self.observation.items()}
-        columns = self.action, self.log_prob, self.age, self.advantage, self.returns, self.value, self.weight
-        return AdvantageBatch(observation, *(column[rows] for column in columns))
+        return AdvantageBatch(observation, *(column[rows] for column in self.columns))
+
+    @property
+    def columns(self) -> tuple[torch.Tensor, ...]:
+        """Everything but the observation."""
+        return self.action, self.log_prob, self.age, self.advantage, self.returns, self.value, self.weight
+
+    def outputs(self, network: Network) -> Any:
+        """The outputs of a network for all steps."""
+        return network(self.observation)
+
+    def minibatch_count(self, size: int) -> int:
+        """Minibatches of `size` steps in one pass."""
+        return -(-len(self) // size)
+
+    def minibatches(self, size: int, shuffle: np.random.Generator) -> Iterator[AdvantageBatch]:
+        """Every step once, in random order."""
+        # Gathering once and slicing is cheaper than gathering for each minibatch.
+        shuffled = self[torch.from_numpy(shuffle.permutation(len(self))).to(self.action.device)]
+        for start in range(0, len(self), size):
+            yield shuffled[start : start + size]
 
 
 def advantage_batch(batch: Sequences, critic: Network, gamma: float, gae_lambda: float) -> AdvantageBatch:
@@ -44,15 +65,22 @@ def advantage_batch(batch: Sequences, critic: Network, gamma: float, gae_lambda:
     flat = {name: array.reshape(acted.size, *array.shape[2:]) for name, array in batch.observation.items()}
     with torch.no_grad():
         values = critic({name: torch.from_numpy(array).to(device) for name, array in flat.items()})
+    return with_advantages(batch, values, gamma, gae_lambda)
+
+
+def with_advantages(batch: Sequences, values: torch.Tensor, gamma: float, gae_lambda: float) -> AdvantageBatch:
+    """The steps that were acted, with generalized advantages; `values` are those of all rows, stream by stream."""
+    device, acted = values.device, batch.acted
     value = values.cpu().numpy().reshape(acted.shape)
     advantage = generalized_advantage(batch.reward, batch.discount, acted, value, gamma, gae_lambda)
     chosen = np.flatnonzero(acted)
     log_prob, ones = batch.extras["log_prob"], np.ones_like(value)
     columns = (batch.action, log_prob, batch.age, advantage, advantage + value, value, ones)
-    return AdvantageBatch(
-        {name: torch.from_numpy(array[chosen]).to(device) for name, array in flat.items()},
-        *(torch.from_numpy(column.reshape(acted.size, *column.shape[2:])[chosen]).to(device) for column in columns),
-    )
+
+    def steps(array: Array) -> torch.Tensor:
+        return torch.from_numpy(array.reshape(acted.size, *array.shape[2:])[chosen]).to(device)
+
+    return AdvantageBatch({name: steps(array) for name, array in batch.observation.items()}, *map(steps, columns))
 
 
 def generalized_advantage(

@@ -205,6 +205,40 @@ class ChainEnv(gymnasium.Env[Array, Any]):
         return observation
 
 
+class Recall(gymnasium.Env[Array, Any]):
+    """Remember a cue that is shown at the first step only, and answer with it when asked: a test of memory.
+
+    One of `n` cues is shown, then `shortest` to `longest` blank steps pass, at random, then a flag asks for the answer.
+    The reward of 1 is for the right answer; whatever is done before is ignored. Without memory the best return is 1 / n.
+    """
+
+    def __init__(self, n: int = 2, shortest: int = 6, longest: int = 32) -> None:
+        if n < 2 or not 0 <= shortest <= longest:
+            raise ValueError(f"n={n}, shortest={shortest}, longest={longest}: choose n ≥ 2 and 0 ≤ shortest ≤ longest.")
+        self._n, self._shortest, self._longest = n, shortest, longest
+        self.action_space = spaces.Discrete(n)
+        self.observation_space = spaces.Box(0.0, 1.0, (n + 1,), np.float32)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
+        super().reset(seed=seed)
+        self._cue = int(self.np_random.integers(self._n))
+        self._left = int(self.np_random.integers(self._shortest, self._longest + 1)) + 1
+        return self._see(self._cue), {}
+
+    def step(self, action: Any) -> Observed:
+        self._left -= 1
+        if self._left < 0:
+            return self._see(None), float(int(action) == self._cue), True, False, {}
+        return self._see(self._n if self._left == 0 else None), 0.0, False, False, {}
+
+    def _see(self, shown: int | None) -> Array:
+        """A cue, or n for the question; zeros if nothing is shown."""
+        observation = np.zeros(self._n + 1, np.float32)
+        if shown is not None:
+            observation[shown] = 1.0
+        return observation
+
+
 def register() -> None:
     """Make these environments known to Gymnasium, as rl4sys/…-v0."""
     two_steps = {"horizon": 2, "ending": "terminated", "rewarded": "last"}
@@ -218,6 +252,7 @@ def register() -> None:
         ("TwoStepDiscount", "Countdown", None, two_steps),
         ("Truncation", "Countdown", None, {"horizon": 5, "ending": "truncated", "rewarded": "every"}),
         ("Chain", "ChainEnv", 100, {}),
+        ("Recall", "Recall", None, {}),
     ):
         if f"rl4sys/{name}-v0" not in gymnasium.registry:
             gymnasium.register(

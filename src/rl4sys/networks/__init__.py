@@ -31,6 +31,7 @@ from rl4sys.networks.optimizer import (
 )
 from rl4sys.networks.parameters import Parameters
 from rl4sys.networks.program import FUNCTIONS, TensorMap, TorchProgram, from_spec
+from rl4sys.networks.recurrent import GruConfig, LstmConfig, MemoryConfig
 from rl4sys.networks.sequence_program import SequenceProgram
 
 __all__ = [
@@ -42,8 +43,11 @@ __all__ = [
     "BatchSplitter",
     "CnnConfig",
     "EnsembleProgram",
+    "GruConfig",
     "Initializer",
     "Loss",
+    "LstmConfig",
+    "MemoryConfig",
     "MlpConfig",
     "Network",
     "NetworkConfig",

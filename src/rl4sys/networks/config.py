@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from rl4sys.config import Config, Registry
+from rl4sys.config import Config, ConfigError, Registry
 from rl4sys.policy import ProgramBuilder
 
 Activation: TypeAlias = Literal["tanh", "relu", "silu", "gelu", "elu", "leaky_relu", "sigmoid", "softplus"]
@@ -22,6 +22,11 @@ class NetworkConfig(Config):
 
     Between the two an algorithm may add inputs, such as the action of a critic.
     """
+
+    @property
+    def has_memory(self) -> bool:
+        """Whether it carries memory from decision to decision."""
+        return False
 
     def features(self, builder: ProgramBuilder, name: str, *, standardize: bool) -> str:
         """One flat vector computed from the observations, before anything is added.
@@ -72,4 +77,18 @@ class NetworksConfig(Config):
     actor: Annotated[NetworkConfig, NETWORKS] = MlpConfig()
     """The network that acts. Value-based algorithms train it as their value network."""
     critic: Annotated[NetworkConfig, NETWORKS] = MlpConfig()
-    """The network of the critic, if the algorithm has one."""
+    """The network of the critic, if the algorithm has one. That of the actor if not given and the actor has memory."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _critic_remembers_too(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or "critic" in values or "actor" not in values:
+            return values
+        actor = values["actor"]
+        if isinstance(actor, dict):
+            try:
+                actor = NETWORKS.parse(actor)
+            except ConfigError:
+                # Validation reports it, with its place.
+                return values
+        return {**values, "critic": actor} if isinstance(actor, NetworkConfig) and actor.has_memory else values

@@ -18,16 +18,17 @@ Initializer: TypeAlias = Callable[[Parameters], None]
 def orthogonal(parameters: Parameters, gains: Mapping[str, float], generator: torch.Generator) -> None:
     """Orthogonal matrices and zero biases; gain √2 unless `gains` names the layer ("actor.action": 0.01).
 
-    The gates of a recurrent layer are columns of one matrix, which is orthogonal as a whole.
+    The gates of a recurrent layer are columns of one matrix, which is orthogonal as a whole, with gain 1.
     """
     with torch.no_grad():
         for name, view in parameters.views.items():
             layer, _, part = name.rpartition(".")
             if part.endswith("weight"):
-                gain = gains.get(layer, math.sqrt(2.0))
+                gain = gains.get(layer, math.sqrt(2.0) if part == "weight" else 1.0)
                 view.copy_(nn.init.orthogonal_(torch.empty(view.shape), gain, generator=generator))
             elif part in ("gain", "scale"):
                 view.fill_(1.0)
+        _remember(parameters)
 
 
 def uniform_fan_in(parameters: Parameters, generator: torch.Generator) -> None:
@@ -41,6 +42,19 @@ def uniform_fan_in(parameters: Parameters, generator: torch.Generator) -> None:
             elif part.endswith(("weight", "bias")) and weight is not None:
                 bound = 1.0 / math.sqrt(_fan_in(weight))
                 view.copy_(torch.empty(view.shape).uniform_(-bound, bound, generator=generator))
+        _remember(parameters)
+
+
+def _remember(parameters: Parameters) -> None:
+    """Start with gates that keep most of a memory: 1 is added to the bias of forget (LSTM) and update gates (GRU).
+
+    Without it a memory halves with every step, and what was seen long ago gives hardly a gradient.
+    """
+    for name, view in parameters.views.items():
+        layer, _, part = name.rpartition(".")
+        if part == "hidden_weight":
+            units = view.shape[0]
+            parameters.views[f"{layer}.input_bias"][units : 2 * units] += 1.0
 
 
 def _fan_in(weight: torch.Tensor) -> int:

@@ -80,8 +80,9 @@ def _assemble(held: list[_Held]) -> Sequences:
     streams: dict[StreamKey, list[_Held]] = {}
     for item in held:
         streams.setdefault(item.segment.stream, []).append(item)
-    offsets = [_offsets(row) for row in streams.values()]
-    shape = (len(streams), max(row[-1] for row in offsets))
+    rows = [part for row in streams.values() for part in _with_known_memory(row)]
+    offsets = [_offsets(row) for row in rows]
+    shape = (len(rows), max(row[-1] for row in offsets))
     template, cells = held[0].segment, shape[0] * shape[1]
 
     # The rows of B are concatenated here: slices of a single axis are the fastest in numpy.
@@ -91,7 +92,7 @@ def _assemble(held: list[_Held]) -> Sequences:
     discount, age = np.ones(cells, np.float32), np.zeros(cells, np.int32)
     acted, is_first = np.zeros(cells, np.bool_), np.zeros(cells, np.bool_)
 
-    for number, row in enumerate(streams.values()):
+    for number, row in enumerate(rows):
         for offset, (segment, segment_age) in zip(offsets[number], row, strict=False):
             first = number * shape[1] + offset
             last = first + segment.steps
@@ -117,9 +118,20 @@ def _assemble(held: list[_Held]) -> Sequences:
         is_first=_per_stream(is_first, shape),
         age=_per_stream(age, shape),
         extras=_all_per_stream(extras, shape),
-        carry={name: np.stack([row[0].segment.carry[name] for row in streams.values()]) for name in template.carry},
-        streams=tuple(streams),
+        carry={name: np.stack([row[0].segment.carry[name] for row in rows]) for name in template.carry},
+        streams=tuple(row[0].segment.stream for row in rows),
     )
+
+
+def _with_known_memory(row: list[_Held]) -> list[list[_Held]]:
+    """A stream, cut where steps are missing within an episode: what the policy remembered is known there again."""
+    parts = [row[:1]]
+    for earlier, later in pairwise(row):
+        is_gap = later.segment.start > 0 and not later.segment.follows(earlier.segment)
+        if is_gap and later.segment.carry:
+            parts.append([])
+        parts[-1].append(later)
+    return parts
 
 
 def _offsets(row: list[_Held]) -> list[int]:
