@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, Self, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 import gymnasium
 from gymnasium.spaces import Dict
@@ -19,7 +19,7 @@ from rl4sys.environments.making import UnsuitableArguments, draws_at_any_size, m
 from rl4sys.environments.names import canonical_name, is_dm_control
 from rl4sys.environments.objects import is_object
 from rl4sys.environments.vector import VectorAdapter, envpool_lanes
-from rl4sys.environments.wrappers import PIXELS, FrameSkip, PixelObservation, PixelStack
+from rl4sys.environments.wrappers import PIXELS, ChosenNumbers, FrameSkip, PixelObservation, PixelStack
 from rl4sys.seeding import Seeds
 
 AnyLanes: TypeAlias = Lanes | VectorAdapter
@@ -87,6 +87,9 @@ class GymnasiumConfig(EnvironmentConfig):
     """Repeat each action this often and add up the rewards. More makes decisions rarer and cheaper, and coarser."""
     flatten_obs: bool = False
     """Show a dict observation as one vector named `observation`. Networks see the same numbers either way."""
+    observe: tuple[Annotated[int, Field(ge=0)], ...] | None = Field(None, min_length=1)
+    """Show only these numbers of a vector observation, counted from 0: `[0, 2]` hides the velocities of CartPole-v1,
+    so that a policy needs memory."""
     pixels: PixelsConfig | None = None
     """Observe images, such as `{size: 84}`: an array `pixels`, uint8 [size, size, 3 · stack]. Drawing costs time."""
     backend: Literal["lanes", "vector", "envpool"] = "lanes"
@@ -105,8 +108,10 @@ class GymnasiumConfig(EnvironmentConfig):
                 raise ValueError(
                     "max_episode_steps needs backend=lanes; other backends keep the environment's own limit"
                 )
-            if self.frame_skip > 1 or self.flatten_obs or self.pixels is not None:
-                raise ValueError("frame_skip, flatten_obs and pixels need backend=lanes; other backends wrap nothing")
+            if self.frame_skip > 1 or self.flatten_obs or self.observe or self.pixels is not None:
+                raise ValueError(
+                    "frame_skip, flatten_obs, observe and pixels need backend=lanes; other backends wrap nothing"
+                )
             if is_object(self.name):
                 raise ValueError("an environment without a registered id needs backend=lanes")
             if is_dm_control(self.name):
@@ -115,6 +120,8 @@ class GymnasiumConfig(EnvironmentConfig):
             raise ValueError("kwargs need backend=lanes or backend=vector; envpool has arguments of its own")
         if self.flatten_obs and self.pixels is not None:
             raise ValueError("flatten_obs would mix images and numbers; leave it out with pixels")
+        if self.observe is not None and self.pixels is not None:
+            raise ValueError("observe chooses among the numbers of a vector; leave it out with pixels")
         return self
 
     def maker(self) -> Callable[[], gymnasium.Env[Any, Any]]:
@@ -169,6 +176,8 @@ class GymnasiumConfig(EnvironmentConfig):
                 environment = PixelStack(environment, self.pixels.stack)
         if self.flatten_obs and isinstance(environment.observation_space, Dict):
             environment = FlattenObservation(environment)
+        if self.observe is not None:
+            environment = ChosenNumbers(environment, self.observe)
         return environment
 
 

@@ -209,7 +209,7 @@ class Recall(gymnasium.Env[Array, Any]):
     """Remember a cue that is shown at the first step only, and answer with it when asked: a test of memory.
 
     One of `n` cues is shown, then `shortest` to `longest` blank steps pass, at random, then a flag asks for the answer.
-    The reward of 1 is for the right answer; whatever is done before is ignored. Without memory the best return is 1 / n.
+    The reward of 1 is for the right answer; what is done before is ignored. Without memory the best return is 1 / n.
     """
 
     def __init__(self, n: int = 2, shortest: int = 6, longest: int = 32) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
@@ -30,6 +31,31 @@ class FrameSkip(gymnasium.Wrapper[Any, Any, Any, Any]):
             if terminated or truncated:
                 break
         return observation, total, terminated, truncated, info
+
+
+class ChosenNumbers(gymnasium.ObservationWrapper[Any, Any, Any]):
+    """Shows only some numbers of a vector, such as positions without velocities."""
+
+    def __init__(self, environment: gymnasium.Env[Any, Any], chosen: Sequence[int]) -> None:
+        super().__init__(environment)
+        shown = environment.observation_space
+        if not isinstance(shown, spaces.Box) or len(shown.shape) != 1:
+            raise ValueError(
+                f"environment.observe chooses among the numbers of one vector, and this environment shows {shown}. "
+                f"Leave it out, or set environment.flatten_obs=true for a dict of vectors."
+            )
+        if wrong := [place for place in chosen if place >= shown.shape[0]]:
+            raise ValueError(
+                f"environment.observe names number {wrong[0]}, counted from 0, and this environment shows "
+                f"{shown.shape[0]} numbers."
+            )
+        self._chosen = np.array(chosen)
+        low, high = shown.low[self._chosen], shown.high[self._chosen]
+        self.observation_space = spaces.Box(low, high, dtype=shown.dtype.type)
+
+    def observation(self, observation: Any) -> Array:
+        shown: Array = np.asarray(observation)[self._chosen]
+        return shown
 
 
 class PixelObservation(gymnasium.Wrapper[Any, Any, Any, Any]):
