@@ -102,3 +102,18 @@ def test_the_chain_pays_at_both_ends() -> None:
         while not terminated:
             _, reward, terminated, _, _ = environment.step(action)
         assert reward == pays
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_recall_rewards_what_was_shown_first_when_it_asks(kind: str) -> None:
+    environment = make_gymnasium("rl4sys/Recall-v0", {"action": kind, "n": 3, "shortest": 2, "longest": 4})
+    first, _ = environment.reset(seed=5)
+    remembered = wanted(environment, first[:-1])
+    asked, steps, reward = 0.0, 0, 0.0
+    while not asked:
+        observation, reward, *_ = environment.step(environment.action_space.sample())
+        asked, steps = observation[-1], steps + 1
+        assert reward == 0.0
+        assert not observation[:-1].any()
+    assert 3 <= steps <= 5
+    assert environment.step(remembered)[1:4] == (1.0, True, False)

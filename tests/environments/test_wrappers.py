@@ -154,3 +154,22 @@ def test_classic_environments_can_be_seen(monkeypatch: pytest.MonkeyPatch) -> No
     first = lanes.reset()["pixels"].copy()
     assert 0 < (first < 128).mean() < 0.2
     assert not np.array_equal(play(lanes, 5)[-1].observation["pixels"], first)
+
+
+def test_only_the_chosen_numbers_are_observed() -> None:
+    config = GymnasiumConfig(name="CartPole-v1", observe=(0, 2), num_envs=1)
+    hidden, whole = config.maker()(), GymnasiumConfig(name="CartPole-v1").maker()()
+    (shown, _), (seen, _) = hidden.reset(seed=3), whole.reset(seed=3)
+    np.testing.assert_array_equal(shown, seen[[0, 2]])
+    np.testing.assert_array_equal(hidden.step(1)[0], whole.step(1)[0][[0, 2]])
+    assert hidden.observation_space.contains(shown)
+
+
+def test_a_number_that_is_not_observed_cannot_be_chosen() -> None:
+    with pytest.raises(ValueError, match="names number 4, counted from 0, and this environment shows 4 numbers"):
+        GymnasiumConfig(name="CartPole-v1", observe=(0, 4)).maker()()
+
+
+def test_numbers_are_chosen_from_vectors_only() -> None:
+    with pytest.raises(ValueError, match=r"set environment\.flatten_obs=true"):
+        GymnasiumConfig(name="rl4sys/PointReach-v0", observe=(0,)).maker()()

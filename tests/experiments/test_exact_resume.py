@@ -16,6 +16,7 @@ from .runs import DQN, OFF_POLICY, PPO, small
 _SAC = {"algorithm__name": "sac"}
 _SQL = {"algorithm__name": "sql", "algorithm__value_samples": 4}
 _PENDULUM = {"environment__name": "Pendulum-v1"}
+_RECALL = {"environment__name": "rl4sys/Recall-v0"}
 _PICTURES = {
     "environment__name": COMET,
     "environment__pixels": PIXELS,
@@ -27,6 +28,8 @@ CASES: dict[str, tuple[Mapping[str, Any], dict[str, Any]]] = {
     "ppo": (PPO, {"environment__normalize_obs": True, "environment__normalize_reward": True}),
     "ppo on a box": (PPO, {"environment__name": "Pendulum-v1"}),
     "ppo on a simulated world": (PPO, {"environment__name": "LunarLander-v3"}),
+    "ppo with memory": (PPO, _RECALL | {"network__actor__type": "lstm", "environment__normalize_obs": True}),
+    "ppo with memory of its critic only": (PPO, _RECALL | {"network__critic__type": "gru"}),
     "ppo collecting meanwhile": (PPO, {"training__pipelined": True}),
     "dqn uniform": (DQN, {"buffer": {"type": "uniform", "size": 1_000}}),
     "dqn prioritized": (DQN, {"algorithm__n_step": 3, "algorithm__dueling": True}),

@@ -206,37 +206,33 @@ class ChainEnv(gymnasium.Env[Array, Any]):
 
 
 class Recall(gymnasium.Env[Array, Any]):
-    """Remember a cue that is shown at the first step only, and answer with it when asked: a test of memory.
+    """Remember what is shown at the first step only, and do it when asked: a test of memory.
 
-    One of `n` cues is shown, then `shortest` to `longest` blank steps pass, at random, then a flag asks for the answer.
-    The reward of 1 is for the right answer; what is done before is ignored. Without memory the best return is 1 / n.
+    A wanted action is shown, as in `Identity`, then `shortest` to `longest` blank steps pass, at random, then a flag,
+    the last number seen, asks for it. The best return is 1, whatever is done before; without memory 1 / n of choices.
     """
 
-    def __init__(self, n: int = 2, shortest: int = 6, longest: int = 32) -> None:
-        if n < 2 or not 0 <= shortest <= longest:
-            raise ValueError(f"n={n}, shortest={shortest}, longest={longest}: choose n ≥ 2 and 0 ≤ shortest ≤ longest.")
-        self._n, self._shortest, self._longest = n, shortest, longest
-        self.action_space = spaces.Discrete(n)
-        self.observation_space = spaces.Box(0.0, 1.0, (n + 1,), np.float32)
+    def __init__(self, action: ActionKind = "discrete", n: int = 2, shortest: int = 6, longest: int = 32) -> None:
+        if not 0 <= shortest <= longest:
+            raise ValueError(f"shortest={shortest} and longest={longest}: choose 0 ≤ shortest ≤ longest.")
+        self._task, self._shortest, self._longest = Task(action, n), shortest, longest
+        self.action_space = self._task.action_space
+        (size,) = self._task.observation_space.shape
+        self.observation_space = spaces.Box(-1.0, 1.0, (size + 1,), np.float32)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
         super().reset(seed=seed)
-        self._cue = int(self.np_random.integers(self._n))
-        self._left = int(self.np_random.integers(self._shortest, self._longest + 1)) + 1
-        return self._see(self._cue), {}
+        self._wanted = self._task.draw(self.np_random)
+        self._blank = int(self.np_random.integers(self._shortest, self._longest + 1))
+        return np.append(self._task.show(self._wanted), np.float32(0.0)), {}
 
     def step(self, action: Any) -> Observed:
-        self._left -= 1
-        if self._left < 0:
-            return self._see(None), float(int(action) == self._cue), True, False, {}
-        return self._see(self._n if self._left == 0 else None), 0.0, False, False, {}
-
-    def _see(self, shown: int | None) -> Array:
-        """A cue, or n for the question; zeros if nothing is shown."""
-        observation = np.zeros(self._n + 1, np.float32)
-        if shown is not None:
-            observation[shown] = 1.0
-        return observation
+        observation = np.zeros(self.observation_space.shape or (), np.float32)
+        if self._blank < 0:
+            return observation, self._task.score(action, self._wanted), True, False, {}
+        observation[-1] = self._blank == 0
+        self._blank -= 1
+        return observation, 0.0, False, False, {}
 
 
 def register() -> None:
