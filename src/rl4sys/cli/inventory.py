@@ -23,6 +23,7 @@ _PARTS = (
     ("matplotlib", "matplotlib", "plots", "pip install 'rl4sys[train]'"),
     ("mujoco", "mujoco", "MuJoCo robots (optional)", "pip install 'rl4sys[mujoco]'"),
     ("dm_control", "dm_control", "dm_control tasks (optional)", "pip install 'rl4sys[dmc]'"),
+    ("ale_py", "ale-py", "Atari games, GPL-2.0 (optional)", "pip install 'rl4sys[atari]'"),
     ("imageio_ffmpeg", "imageio-ffmpeg", "videos (optional)", "pip install 'rl4sys[video]'"),
     ("onnx", "onnx", "exporting policies (optional)", "pip install 'rl4sys[onnx]'"),
     ("onnxruntime", "onnxruntime", "checking and timing exports (optional)", "pip install 'rl4sys[onnx]'"),

@@ -27,14 +27,23 @@ class Registry(Generic[C]):
 
     A field chosen by name is declared as `algorithm: Annotated[AlgorithmConfig, ALGORITHMS]`. Its value is a
     mapping with the name under `key`, and is written back in the same way. A `default` lets the name be
-    left out.
+    left out; where the other settings tell more, `choose` finds it from these.
     """
 
-    def __init__(self, kind: str, base: type[C], *, key: str = "name", default: str | None = None) -> None:
+    def __init__(
+        self,
+        kind: str,
+        base: type[C],
+        *,
+        key: str = "name",
+        default: str | None = None,
+        choose: Callable[[Mapping[str, Any]], str] | None = None,
+    ) -> None:
         self.kind = kind
         self.base = base
         self.key = key
         self.default = default
+        self._choose = choose
         self._types: dict[str, type[C]] = {}
         self._is_describing = False
 
@@ -122,9 +131,10 @@ class Registry(Generic[C]):
             message = f"got {shown(value)}; expected a mapping with the key '{self.key}'"
             raise _invalid(self.kind, message, (), value)
         settings = dict(value)
-        name = settings.pop(self.key, self.default)
+        name = settings.pop(self.key, None)
         if self.key not in value:
-            self._refuse_misspelt_key(settings)
+            name = self._choose(settings) if self._choose else self.default
+            self._refuse_misspelt_key(settings, name)
         if name is None:
             message = f"missing; expected one of {', '.join(self.names())}"
             raise _invalid(self.kind, message, (self.key,), value)
@@ -132,8 +142,8 @@ class Registry(Generic[C]):
             raise _invalid(self.kind, self._unknown(name), (self.key,), name)
         return self.type(name).model_validate(settings)
 
-    def _refuse_misspelt_key(self, settings: Mapping[str, Any]) -> None:
-        known = self.type(self.default).model_fields if self.default else {}
+    def _refuse_misspelt_key(self, settings: Mapping[str, Any], default: str | None) -> None:
+        known = self.type(default).model_fields if default else {}
         meant = nearest(self.key, (str(key) for key in settings.keys() - known.keys()))
         if meant:
             raise _invalid(self.kind, unknown_key(meant, [self.key]), (meant,), settings[meant])

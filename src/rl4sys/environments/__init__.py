@@ -1,5 +1,6 @@
-"""Environments as lanes of named arrays: Gymnasium, dm_control, vector backends, and small ones of our own."""
+"""Environments as lanes of named arrays: Gymnasium, dm_control, Atari, vector backends, and small ones of our own."""
 
+from rl4sys.environments.atari_config import AtariConfig
 from rl4sys.environments.config import (
     ENVIRONMENTS,
     AnyLanes,
@@ -33,6 +34,7 @@ register_goals()
 __all__ = [
     "ENVIRONMENTS",
     "AnyLanes",
+    "AtariConfig",
     "EnvironmentConfig",
     "EnvironmentSpec",
     "EpisodeSummary",

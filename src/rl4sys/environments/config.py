@@ -16,7 +16,7 @@ from rl4sys.environments.exactness import Grade
 from rl4sys.environments.grading import probe
 from rl4sys.environments.lanes import Lanes
 from rl4sys.environments.making import UnsuitableArguments, draws_at_any_size, make_environment
-from rl4sys.environments.names import canonical_name, is_dm_control
+from rl4sys.environments.names import canonical_name, is_atari, is_dm_control, usual_wrapper
 from rl4sys.environments.objects import is_object
 from rl4sys.environments.vector import VectorAdapter, envpool_lanes
 from rl4sys.environments.wrappers import PIXELS, ChosenNumbers, FrameSkip, PixelObservation, PixelStack
@@ -30,7 +30,7 @@ class EnvironmentConfig(Config):
 
     name: str = Field(min_length=1)
     """The environment's id, such as `CartPole-v1`, or universe, domain and task: `gym/HalfCheetah/v5`,
-    `dm_control/cheetah/run`. `module:Id-v0` imports the module first; `module:Class` needs no registered id."""
+    `dm_control/cheetah/run`, `atari/Pong`. `module:Id-v0` imports the module first; `module:Class` needs no id."""
     num_envs: int = Field(8, ge=1)
     """How many copies run side by side. More give steadier batches; each takes memory."""
     normalize_obs: bool = False
@@ -48,6 +48,10 @@ class EnvironmentConfig(Config):
         """Observation arrays that show several frames along their last axis, the newest last, and how many."""
         return {}
 
+    def for_evaluation(self) -> EnvironmentConfig:
+        """The environment in which policies are evaluated, where learning sees another one."""
+        return self
+
     @abstractmethod
     def grade(self, seeds: Seeds) -> Grade:
         """How exactly the environment can resume after a restart."""
@@ -57,7 +61,9 @@ class EnvironmentConfig(Config):
         """`count` environments that step together."""
 
 
-ENVIRONMENTS: Registry[EnvironmentConfig] = Registry("environment", EnvironmentConfig, key="wrapper", default="gym")
+ENVIRONMENTS: Registry[EnvironmentConfig] = Registry(
+    "environment", EnvironmentConfig, key="wrapper", default="gym", choose=usual_wrapper
+)
 register_environment = ENVIRONMENTS.register
 
 
@@ -99,6 +105,8 @@ class GymnasiumConfig(EnvironmentConfig):
     @field_validator("name")
     @classmethod
     def _one_spelling(cls, name: str) -> str:
+        if is_atari(name):
+            raise ValueError(f"'{name}' is an Atari game; set environment.wrapper to atari, or leave it out")
         return canonical_name(name)
 
     @model_validator(mode="after")

@@ -8,6 +8,10 @@ from typing import Any, NamedTuple
 from rl4sys.experience import Array, Arrays, Ending
 from rl4sys.state import State, require
 
+WHOLE_EPISODE = "whole_episode"
+"""The key of `info` by which an environment reports at an ending: the return and length of what is counted as the
+episode, or None where that continues. Without it, an episode is what was stepped, and its return the sum of rewards."""
+
 
 class Step(NamedTuple):
     """The outcome of one action in each of N lanes. Arrays are reused: valid until the next call, so copy."""
@@ -25,7 +29,7 @@ class Step(NamedTuple):
 
 
 class EpisodeSummary(NamedTuple):
-    """One finished episode, with its undiscounted return of raw rewards."""
+    """One finished episode, with its undiscounted return of raw rewards, as the environment counts them."""
 
     lane: int
     return_: float
@@ -53,9 +57,12 @@ class EpisodeStatistics:
         """How many steps the longest running episode has."""
         return self.clock - min(self._starts)
 
-    def finish(self, lane: int, ending: Ending) -> None:
-        """Note the episode of a lane as finished, and start counting the next."""
-        self._finished.append(EpisodeSummary(lane, self.returns[lane], self.length(lane), ending))
+    def finish(self, lane: int, ending: Ending, info: Mapping[str, Any]) -> None:
+        """Note the episode of a lane as finished, as the last `info` may report it, and start counting the next."""
+        whole = info.get(WHOLE_EPISODE, (self.returns[lane], self.length(lane)))
+        if whole is not None:
+            return_, length = whole
+            self._finished.append(EpisodeSummary(lane, return_, length, ending))
         self.forget(lane)
 
     def forget(self, lane: int) -> None:

@@ -10,6 +10,7 @@ import gymnasium
 import numpy as np
 from gymnasium.wrappers import FlattenObservation, OrderEnforcing, PassiveEnvChecker, TimeLimit
 
+from rl4sys.environments.atari_wrappers import RewardSign
 from rl4sys.environments.mujoco_camera import DrawnMujoco
 from rl4sys.environments.mujoco_setup import is_mujoco
 from rl4sys.environments.mujoco_state import MujocoState
@@ -18,7 +19,15 @@ from rl4sys.experience import Array
 from rl4sys.state import State, generator_state, restore_generator
 
 Environment = gymnasium.Env[Any, Any]
-_FORGETFUL = (OrderEnforcing, PassiveEnvChecker, FlattenObservation, FrameSkip, PixelObservation, DrawnMujoco)
+_FORGETFUL = (
+    OrderEnforcing,
+    PassiveEnvChecker,
+    FlattenObservation,
+    FrameSkip,
+    PixelObservation,
+    DrawnMujoco,
+    RewardSign,
+)
 """Wrappers that carry nothing from one step to the next."""
 
 

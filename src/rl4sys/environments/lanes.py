@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -111,7 +111,7 @@ class Lanes:
             self._log.append(action)
         self._observe.fill(self.observation, observations, infos)
         self._ending.fill(0)
-        final = {lane: self._end(lane, ending) for lane, ending in ended}
+        final = {lane: self._end(lane, ending, infos[lane]) for lane, ending in ended}
         return Step(self.observation, self._reward, self._ending, final, None)
 
     def episodes(self) -> list[EpisodeSummary]:
@@ -190,13 +190,13 @@ class Lanes:
         self._steps[lane] = environment.step
         return environment
 
-    def _end(self, lane: int, ending: Ending) -> Arrays:
+    def _end(self, lane: int, ending: Ending, info: Mapping[str, Any]) -> Arrays:
         """Note the end of an episode and begin the next; the final observation."""
         final = {name: row[0].copy() for name, row in self._rows[lane].items()}
         self._ending[lane] = ending
-        self._statistics.finish(lane, ending)
-        observation, info = self._begin(lane)
-        self._observe.fill(self._rows[lane], [observation], [info])
+        self._statistics.finish(lane, ending, info)
+        observation, begun = self._begin(lane)
+        self._observe.fill(self._rows[lane], [observation], [begun])
         return final
 
     def _begin(self, lane: int) -> tuple[Any, Any]:

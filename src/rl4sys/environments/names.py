@@ -1,9 +1,11 @@
-"""Names of environments: plain ids, and universe/domain/task such as gym/HalfCheetah/v5 or dm_control/cheetah/run."""
+"""Names of environments: plain ids, and universes: gym/HalfCheetah/v5, dm_control/cheetah/run, atari/Pong."""
 
 from __future__ import annotations
 
 import importlib.util
 import re
+from collections.abc import Mapping
+from typing import Any
 
 import gymnasium
 
@@ -27,6 +29,16 @@ def is_dm_control(name: str) -> bool:
     return name.startswith(f"{UNIVERSE}/")
 
 
+def is_atari(name: str) -> bool:
+    """Whether a name belongs to the Atari games: atari/Pong, or as Gymnasium has it, ALE/Pong-v5."""
+    return name.startswith(("atari/", "ALE/"))
+
+
+def usual_wrapper(settings: Mapping[str, Any]) -> str:
+    """The kind of environment that a name means, where the config does not say it."""
+    return "atari" if is_atari(str(settings.get("name", ""))) else "gym"
+
+
 def suggestion(name: str) -> str:
     """A suggestion for an unknown name."""
     known = list(gymnasium.registry)
@@ -34,5 +46,5 @@ def suggestion(name: str) -> str:
         known += task_names()
     return did_you_mean_one_of(name.rpartition(":")[2], known) or (
         "`gymnasium.pprint_registry()` lists what is installed; tasks of dm_control are named "
-        "dm_control/domain/task, such as dm_control/cheetah/run."
+        "dm_control/domain/task, such as dm_control/cheetah/run, and Atari games atari/Pong."
     )

@@ -160,7 +160,7 @@ class VectorAdapter:
 
     def _end(self, lane: int, info: dict[str, Any]) -> Arrays:
         """Note the end of an episode; the final observation."""
-        self._statistics.finish(lane, Ending(self._ending[lane]))
+        self._statistics.finish(lane, Ending(self._ending[lane]), {})
         if self._mode is AutoresetMode.SAME_STEP:
             final_info = info["final_info"]
             masked = {MASK: final_info[MASK][lane]} if MASK in final_info else {}

@@ -121,8 +121,13 @@ class PixelStack(gymnasium.Wrapper[Any, Any, Any, Any]):
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         observation, reward, terminated, truncated, info = self.env.step(action)
         newest = observation[PIXELS]
-        # A new array: what was shown before stays as it was.
-        self._images = np.concatenate((self._images[..., newest.shape[2] :], newest), axis=2)
+        channels = newest.shape[2]
+        # A new array: what was shown before stays as it was. In memory the channels of a pixel lie side by side, so
+        # one shift of all bytes moves every image on.
+        images = np.empty_like(self._images)
+        images.reshape(-1)[:-channels] = self._images.reshape(-1)[channels:]
+        images[..., -channels:] = newest
+        self._images = images
         return {**observation, PIXELS: self._images}, reward, terminated, truncated, info
 
     def get_state(self) -> State:

@@ -160,7 +160,7 @@ class EvaluationEnvironments:
     """
 
     def __init__(self, config: EnvironmentConfig, grade: Grade) -> None:
-        self._config, self._keeps = config, grade is Grade.E1
+        self._config, self._keeps = config.for_evaluation(), grade is Grade.E1
         self._kept: dict[int, Lanes] = {}
 
     def lanes(self, seeds: Seeds, count: int) -> EvaluationLanes:

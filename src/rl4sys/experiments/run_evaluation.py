@@ -32,10 +32,11 @@ def evaluate_run(directory: RunDirectory, episodes: int, seed: int, *, best: boo
     loaded = checkpoints.load_policy(checkpoints.best() if best else None)
     state: Mapping[str, Any] = loaded.state
     exploit = Components(config, torch.device("cpu"), Grade.E3).algorithm().policies.exploit
+    environment = config.environment.for_evaluation()
     outcome = evaluate(
         exploit,
         state["learner"]["store"]["blob"],
-        lambda seeds, count: config.environment.lanes(seeds, count, Grade.E3),
+        lambda seeds, count: environment.lanes(seeds, count, Grade.E3),
         episodes,
         Seeds(seed),
     )

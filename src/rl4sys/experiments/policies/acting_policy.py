@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rl4sys.config import ConfigError
-from rl4sys.environments import EnvironmentConfig, GymnasiumConfig, action_converter
+from rl4sys.environments import AtariConfig, EnvironmentConfig, GymnasiumConfig, action_converter
 from rl4sys.environments.spaces import MASK, ObservationConverter
 from rl4sys.experience import Array, StreamKey
 from rl4sys.policy import KeyedNoise, NumpyPolicy, PolicySpec
@@ -23,7 +23,7 @@ class ActingPolicy:
 
     def __init__(self, spec: PolicySpec, weights: Array, environment: EnvironmentConfig, seed: int = 0) -> None:
         """`seed` matters to policies that draw their actions."""
-        if not isinstance(environment, GymnasiumConfig):
+        if not isinstance(environment, GymnasiumConfig | AtariConfig):
             raise ConfigError(
                 f"Environment '{environment.name}' has no Gymnasium spaces to convert observations with; act with "
                 f"rl4sys.policy.NumpyPolicy instead."

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 import gymnasium
 import numpy as np
 
-from rl4sys.environments import EnvironmentConfig, Grade, GymnasiumConfig, Lanes
+from rl4sys.environments import AtariConfig, EnvironmentConfig, Grade, GymnasiumConfig, Lanes
 from rl4sys.environments.mujoco_setup import is_mujoco
 from rl4sys.experience import Array
 from rl4sys.seeding import Seeds
@@ -42,7 +42,7 @@ class RenderedEnvironment:
             )
         self._mode = mode
         plain = _one_by_one(config)
-        self._config = plain.model_copy(update={"kwargs": {**plain.kwargs, "render_mode": mode}})
+        self._config = _drawing(plain, mode)
         environment = plain.maker()()
         metadata, opens_windows = environment.metadata, is_mujoco(environment.unwrapped)
         environment.close()
@@ -50,13 +50,15 @@ class RenderedEnvironment:
             _require_window()
         offered = list(metadata.get("render_modes") or ())
         # With pixels as observations the environment renders those, and nothing else.
-        if mode not in offered or (mode == "human" and plain.pixels is not None):
+        shows_pixels = isinstance(plain, GymnasiumConfig) and plain.pixels is not None
+        if mode not in offered or (mode == "human" and shows_pixels):
             raise CannotRender(
                 f"Environment '{config.name}' cannot be rendered as '{mode}'; its render modes are {offered}. "
                 f"{_ADVICE[mode]}"
             )
         rate = float(metadata.get("render_fps") or _USUAL_FRAMES_PER_SECOND)
-        self.frames_per_second = rate / plain.frame_skip
+        # An Atari game counts the frames that it skips by itself.
+        self.frames_per_second = rate / (plain.frame_skip if isinstance(plain, GymnasiumConfig) else 1)
 
     def lanes(self, seeds: Seeds, show: Callable[[Array], None] | None = None) -> Lanes:
         """One environment; `show` gets a frame [height, width, 3] of the beginning and one after every step."""
@@ -81,8 +83,17 @@ def _require_window() -> None:
         raise CannotRender(f"The screen that is named ({screen or 'none'}) cannot be opened. {_ADVICE['human']}")
 
 
-def _one_by_one(config: EnvironmentConfig) -> GymnasiumConfig:
+def _drawing(config: GymnasiumConfig | AtariConfig, mode: RenderMode) -> GymnasiumConfig | AtariConfig:
+    """The same environment, made to draw; Atari games draw always."""
+    if isinstance(config, AtariConfig):
+        return config
+    return config.model_copy(update={"kwargs": {**config.kwargs, "render_mode": mode}})
+
+
+def _one_by_one(config: EnvironmentConfig) -> GymnasiumConfig | AtariConfig:
     """The same environment, stepped as plain Gymnasium environments are: only these can be drawn."""
+    if isinstance(config, AtariConfig):
+        return config
     if not isinstance(config, GymnasiumConfig):
         raise CannotRender(
             f"Environment '{config.name}' is not made by Gymnasium ({type(config).__name__}), so it has no render "

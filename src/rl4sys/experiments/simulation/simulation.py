@@ -48,6 +48,7 @@ class SimulationSetup:
     spec: PolicySpec
     weights: Array
     environment: EnvironmentConfig
+    """Played as for an evaluation."""
     seed: int = 0
     max_length: int | None = None
     """Steps after which an episode is cut; None waits for its end."""
@@ -114,15 +115,15 @@ class Simulation:
                 yield SimulatedEpisode(return_, length, "cut")
 
     def _open(self, seeds: Seeds) -> AnyLanes:
-        play = self._play
+        play, environment = self._play, self._play.environment.for_evaluation()
         if play.video is not None:
             require_video(play.video)
-            watched = RenderedEnvironment(play.environment, "rgb_array")
+            watched = RenderedEnvironment(environment, "rgb_array")
             self._file = VideoFile(play.video, watched.frames_per_second)
             return watched.lanes(seeds, self._file.add)
         if play.render:
-            return RenderedEnvironment(play.environment, "human").lanes(seeds)
-        return play.environment.lanes(seeds, 1, Grade.E3)
+            return RenderedEnvironment(environment, "human").lanes(seeds)
+        return environment.lanes(seeds, 1, Grade.E3)
 
 
 def _require_fit(play: SimulationSetup, environment: EnvironmentSpec) -> None:
