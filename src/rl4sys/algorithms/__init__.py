@@ -2,6 +2,7 @@
 
 from rl4sys.algorithms.ddpg import DDPG, DDPGConfig
 from rl4sys.algorithms.dqn import DQN, DQNConfig
+from rl4sys.algorithms.pets import PETS, PETSConfig
 from rl4sys.algorithms.ppo import PPO, PPOConfig
 from rl4sys.algorithms.sac import SAC, SACConfig
 from rl4sys.algorithms.sac_discrete import DiscreteSAC
@@ -33,6 +34,7 @@ __all__ = [
     "ALGORITHMS",
     "DDPG",
     "DQN",
+    "PETS",
     "PPO",
     "SAC",
     "SQL",
@@ -43,6 +45,7 @@ __all__ = [
     "DDPGConfig",
     "DQNConfig",
     "DiscreteSAC",
+    "PETSConfig",
     "PPOConfig",
     "Policies",
     "Problem",

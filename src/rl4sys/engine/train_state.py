@@ -86,7 +86,8 @@ class TrainState:
     ) -> Optimizer:
         """One optimizer for the tensors of all programs, for `Network`s that are trained by one loss.
 
-        `frozen` tensors are set by a schedule and not learned; nor are the statistics of observations.
+        `frozen` tensors are set by a schedule and not learned; nor are the statistics of observations. Members share
+        both.
         """
         if not self._trains_memory:
             for program in programs:
@@ -101,7 +102,8 @@ class TrainState:
             parameters = Parameters((tensor for program in programs for tensor in program.tensors), self.problem.device)
             initialize(parameters)
         else:
-            parameters = stacked_parameters(programs[0], members, statistics, self.problem.device, initialize)
+            shared = statistics.union(frozen)
+            parameters = stacked_parameters(programs[0], members, shared, self.problem.device, initialize)
         if unknown := set(frozen) - parameters.views.keys():
             raise ValueError(f"Network '{name}' has no tensors {sorted(unknown)} to freeze.")
         parameters.freeze(*statistics, *frozen)

@@ -3,6 +3,7 @@
 from rl4sys.networks.cnn import CnnConfig
 from rl4sys.networks.config import (
     NETWORKS,
+    Activation,
     MlpConfig,
     NetworkConfig,
     NetworksConfig,
@@ -39,6 +40,7 @@ __all__ = [
     "LOG_STD_HIGH",
     "LOG_STD_LOW",
     "NETWORKS",
+    "Activation",
     "ActionLikelihood",
     "BatchSplitter",
     "CnnConfig",

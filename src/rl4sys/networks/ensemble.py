@@ -18,7 +18,7 @@ from rl4sys.policy.policy_spec import number
 
 ProgramStep: TypeAlias = Callable[[Registers], None]
 """A part of a program: reads registers and assigns others."""
-_ELEMENTWISE = ("tanh", "relu", "sigmoid", "silu", "gelu", "elu", "softplus", "leaky_relu", "add")
+_ELEMENTWISE = ("tanh", "relu", "sigmoid", "silu", "gelu", "elu", "softplus", "leaky_relu", "add", "scale")
 
 
 class EnsembleProgram:

@@ -11,6 +11,7 @@ import numpy as np
 
 from rl4sys.experience import Array, Arrays
 from rl4sys.policy.action_spec import BoxAction, DiscreteAction, MixedAction, MultiDiscreteAction, output_size
+from rl4sys.policy.planned_head import compile_planned, planned_noise_size
 from rl4sys.policy.policy_spec import PolicySpec
 from rl4sys.policy.vector_heads import Decide, compile_vector_head, deterministic, gaussian, vector_noise_size
 
@@ -21,9 +22,6 @@ _ROUNDING = 1e-12
 """More than sums of so few weights in float64 can differ between two ways to round exp and log."""
 _FEW = 32
 """Up to this many choices, plain Python decides for one row faster than numpy does."""
-
-PLANNING_NOISE = 4
-"""Uniform numbers that seed the generator of a head that plans."""
 
 Choose = Callable[[Array, Array | None], Decide]
 """Compiles one choice for scores [N, choices] and a mask of the same shape."""
@@ -41,7 +39,7 @@ def noise_size(spec: PolicySpec) -> int:
 def _head_noise_size(spec: PolicySpec) -> int:
     match spec.head.kind, spec.action:
         case "planned", _:
-            return PLANNING_NOISE
+            return planned_noise_size(spec.head, spec.action)
         case "categorical", MultiDiscreteAction(sizes=sizes):
             return len(sizes)
         case "categorical", _:
@@ -86,6 +84,8 @@ def compile_head(
             return _mixed(inputs[0], mask, mixed, tensors[head.tensors[0]], sample)
         case "deterministic", MixedAction() as mixed:
             return _mixed(inputs[0], mask, mixed, None, _greedy)
+        case "planned", BoxAction():
+            return compile_planned(spec, registers, tensors)
         case _, BoxAction() as box:
             decide = compile_vector_head(head, box, registers, tensors)
             if decide is not None:

@@ -13,7 +13,7 @@ from rl4sys.policy.action_spec import BoxAction
 from rl4sys.policy.chance import after_chance, chance_registers, compile_chance
 from rl4sys.policy.heads import categorical_by_row, compile_head, head_outputs, noise_size
 from rl4sys.policy.ops import COMPILERS, Thunk, buffer
-from rl4sys.policy.policy_spec import CLIENT_HEADS, PolicySpec, Program
+from rl4sys.policy.policy_spec import PolicySpec, Program
 from rl4sys.policy.row_ops import compile_for_rows
 from rl4sys.policy.vector_heads import Decide
 from rl4sys.weights import Layout
@@ -50,11 +50,10 @@ class NumpyPolicy:
     """
 
     def __init__(self, spec: PolicySpec, weights: Array | None = None) -> None:
-        unknown = sorted({op.kind for op in spec.program.ops} - COMPILERS.keys())
+        programs = (spec.program,) if spec.model is None else (spec.program, spec.model)
+        unknown = sorted({op.kind for program in programs for op in program.ops} - COMPILERS.keys())
         if unknown:
             raise UnknownOp(f"This runtime lacks the ops {unknown}; upgrade rl4sys, or decide on the server.")
-        if spec.head.kind not in CLIENT_HEADS:
-            raise UnknownOp(f"This runtime lacks the head '{spec.head.kind}'; decide on the server.")
         self.spec = spec
         self.noise_size = noise_size(spec)
         layout = layout_of(spec.program)

@@ -81,7 +81,7 @@ def gaussian(mean: Array, log_std: Array) -> Decide:
 
 def _tanh_gaussian(mean: Array, log_std: Array, box: BoxAction, bounds: tuple[np.float32, np.float32]) -> Decide:
     """A Gaussian squashed into the bounds, with the change of variables in its stable form."""
-    scale, middle = _scale_and_middle(box)
+    scale, middle = scale_and_middle(box)
     log_scale, log_two, two = np.log(scale), np.float32(math.log(2.0)), np.float32(2.0)
 
     def decide(noise: Array) -> tuple[Array, Arrays]:
@@ -100,7 +100,7 @@ def _perturbed(mean: Array, box: BoxAction, std: Array, memory: list[Array], the
     Without memory the noise is std · z; with it, the noise continues from that of the last decision, pulled back to
     zero by the fraction theta (an Ornstein–Uhlenbeck process).
     """
-    scale, middle = _scale_and_middle(box)
+    scale, middle = scale_and_middle(box)
     one, keep = np.float32(1.0), np.float32(1.0) - theta
 
     def decide(noise: Array) -> tuple[Array, Arrays]:
@@ -119,7 +119,7 @@ def _sometimes_uniform(otherwise: Decide, box: BoxAction, epsilon: Array, unifor
 
     The last noise number decides which. Those of the slice make the uniform action, one each.
     """
-    scale, middle = _scale_and_middle(box)
+    scale, middle = scale_and_middle(box)
     log_prob, one, two = -np.log(np.float32(2.0) * scale).sum(dtype=np.float32), np.float32(1.0), np.float32(2.0)
 
     def decide(noise: Array) -> tuple[Array, Arrays]:
@@ -141,11 +141,12 @@ def deterministic(value: Array) -> Decide:
 
 
 def _squashed(value: Array, box: BoxAction) -> Decide:
-    scale, middle = _scale_and_middle(box)
+    scale, middle = scale_and_middle(box)
     return lambda noise: (np.tanh(value) * scale + middle, {})
 
 
-def _scale_and_middle(box: BoxAction) -> tuple[Array, Array]:
+def scale_and_middle(box: BoxAction) -> tuple[Array, Array]:
+    """Half the range and the middle of each action; refuses bounds that are infinite."""
     low, high = np.array(box.low, np.float32), np.array(box.high, np.float32)
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
         raise ValueError(
