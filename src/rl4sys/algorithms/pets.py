@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, Literal
 
+import numpy as np
 import torch
 from pydantic import Field, model_validator
 
@@ -13,6 +14,7 @@ from rl4sys.dynamics import (
     STATISTICS,
     DynamicsConfig,
     EnsembleConfig,
+    Forecast,
     OneStepConfig,
     OneStepModel,
     OneStepTargets,
@@ -29,8 +31,10 @@ from rl4sys.engine import (
     UpdateWork,
     register_algorithm,
 )
+from rl4sys.experience import Sequences
 from rl4sys.networks import NetworksConfig, OptimizerSettings, UnsuitableNetwork
 from rl4sys.policy import BoxAction, Head, Memory, PolicySpec, Program
+from rl4sys.policy.action_encoding import action_encoder
 from rl4sys.policy.policy_spec import Setting
 from rl4sys.replay import Ratio
 
@@ -47,9 +51,9 @@ class PETSConfig(AlgorithmConfig):
     """The model: deterministic, gaussian or ensemble."""
     propagation: Literal["mean", "sample"] = "mean"
     """Whether each member predicts the mean of the next state, or draws it. Draws account for a noisy environment."""
-    lr: float = Field(1e-3, gt=0)
+    lr: float = Field(2e-3, gt=0)
     """Learning rate of the model."""
-    batch_size: int = Field(256, ge=1)
+    batch_size: int = Field(64, ge=1)
     """Transitions per update and member."""
     updates_per_step: float = Field(1.0, gt=0)
     """Updates of the model for each environment step. More fit it better to the same data, and take time."""
@@ -138,7 +142,7 @@ class PETS:
         action = _require_suitable(problem)
         self.config = config
         self.members = config.one_step.members
-        self.observation = problem.observation
+        self.observation, self._encode_action = problem.observation, action_encoder(action)
         self.dynamics = OneStepModel(config.one_step, problem.observation, action.size)
         program, outputs = self.dynamics.training((_STD, action.size), (_EPSILON, 1))
         self.policies = _policies(config, self.dynamics, program, action)
@@ -185,6 +189,15 @@ class PETS:
             outputs: tuple[torch.Tensor, ...] = self.model({"state": state}, action)
             return outputs
         return tuple(output.unsqueeze(0) for output in self.model({"state": state[0]}, action[0]))
+
+    def forecast(self, sequences: Sequences, context: int) -> Forecast:
+        """What follows the first `context` rows, given the actions; only the last of these rows counts here."""
+        rows = {name: torch.from_numpy(array[:, context - 1]) for name, array in sequences.observation.items()}
+        actions = np.zeros(sequences.action[:, context - 1 : -1].shape, np.float32)
+        self._encode_action(sequences.action[:, context - 1 : -1], actions)
+        with torch.no_grad():
+            state = flat_state(rows, self.observation)
+            return self.dynamics.forecast(self.predictions, self.standardization, state, torch.from_numpy(actions))
 
     def by_member(self, rows: torch.Tensor) -> torch.Tensor:
         """Rows [B · members, n] as [B, members, n]."""

@@ -16,6 +16,7 @@ COMMANDS = {
     "resume": "train.resume",
     "evaluate": "episodes.evaluate",
     "simulate": "episodes.simulate",
+    "model": "model.model",
     "policy": "policy.policy",
     "plot": "results.plot",
     "list": "runs.list_runs",

@@ -24,7 +24,7 @@ class OneStepConfig(DynamicsConfig):
 
     hidden_dims: tuple[Annotated[int, Field(ge=1)], ...] = (64, 64)
     """Units of each hidden layer. More are more expressive, and slow down every planned decision."""
-    activation: Activation = "silu"
+    activation: Activation = "tanh"
     """The activation after each layer."""
 
     @property
@@ -55,11 +55,14 @@ class GaussianConfig(OneStepConfig):
     It knows the noise of the environment, not what it has not seen.
     """
 
-    min_std: float = Field(0.005, gt=0)
+    min_std: float = Field(0.002, gt=0)
     """The least standard deviation of a prediction, in standard deviations of the data. Too little makes training
     unstable where the environment is deterministic."""
     max_std: float = Field(2.0, gt=0)
     """The greatest one. It bounds what predictions far from the data can do."""
+    beta: float = Field(0.5, ge=0, le=1)
+    """Weight of each error by this power of its predicted variance (arXiv:2203.09168): 0 is the plain likelihood, which
+    neglects what is predicted badly; 1 fits means as squared errors do."""
 
     @model_validator(mode="after")
     def _check(self) -> GaussianConfig:

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import torch
 
-from rl4sys.dynamics.config import OneStepConfig
+from rl4sys.dynamics.config import GaussianConfig, OneStepConfig
+from rl4sys.dynamics.forecast import Forecast
 from rl4sys.dynamics.statistics import (
     CHANGE_SCALING,
     REWARD_SCALING,
     STATE_SCALING,
     STATISTICS,
+    Standardization,
     declare_statistics,
 )
 from rl4sys.experience import ArraySpec
 from rl4sys.networks import TensorMap
 from rl4sys.policy import Memory, Program, ProgramBuilder, Tensor
 
+Predict: TypeAlias = Callable[[torch.Tensor, torch.Tensor], tuple[torch.Tensor, ...]]
+"""The predictions of all members for states and actions [members, B, …]: see `OneStepModel.training`."""
 _STATE, _ACTION, _NAME = "state", "action", "model"
 _UNBOUNDED = 1e30
 """The clip of ops that only scale."""
@@ -131,16 +136,37 @@ class OneStepModel:
         raw = [builder.linear(body, size, f"{name}.{part}_std") for part, size in sizes.items()]
         return Prediction(*means, *(_bounded(builder, register, *std_bounds) for register in raw))
 
+    def forecast(
+        self, predict: Predict, statistics: Standardization, observation: torch.Tensor, actions: torch.Tensor
+    ) -> Forecast:
+        """What follows from flat observations [B, n] and actions [B, steps, a], by the means of every member."""
+        state = observation.expand(self.config.members, *observation.shape)
+        observations, rewards, stds = [], [], []
+        for action in actions.unbind(1):
+            outputs = predict(statistics.standardized("state", state), action.expand(len(state), *action.shape))
+            state = state + statistics.restored("delta", outputs[0])
+            observations.append(state)
+            rewards.append(statistics.restored("reward", outputs[1]).squeeze(-1))
+            stds.append(outputs[2:])
+        known = torch.stack(observations, 2).cpu().numpy(), torch.stack(rewards, 2).cpu().numpy()
+        if not stds[0]:
+            return Forecast(*known)
+        delta_std, reward_std = stds[0]
+        delta_std, reward_std = delta_std * statistics.deviation("delta"), reward_std * statistics.deviation("reward")
+        return Forecast(*known, delta_std.cpu().numpy(), reward_std.squeeze(-1).cpu().numpy())
+
     def losses(self, outputs: tuple[torch.Tensor, ...], targets: OneStepTargets) -> torch.Tensor:
         """The loss of each member [members], a mean over rows and a sum over what is predicted.
 
-        Squared errors, or the negative log-likelihood of a Gaussian without its constant (arXiv:1805.12114, eq. 1).
+        Squared errors, or the negative log-likelihood of a Gaussian without its constant (arXiv:1805.12114, eq. 1),
+        weighted by the predicted variance (arXiv:2203.09168, eq. 2).
         """
         mean, target = torch.cat(outputs[:2], -1), torch.cat(targets, -1)
         if len(outputs) == 2:
             return (0.5 * (mean - target) ** 2).sum(-1).mean(-1)
         std = torch.cat(outputs[2:], -1)
-        return (0.5 * ((mean - target) / std) ** 2 + std.log()).sum(-1).mean(-1)
+        weight = std.detach() ** (2.0 * self.config.beta) if isinstance(self.config, GaussianConfig) else 1.0
+        return (weight * (0.5 * ((mean - target) / std) ** 2 + std.log())).sum(-1).mean(-1)
 
 
 def flat_state(observation: TensorMap, specs: tuple[ArraySpec, ...]) -> torch.Tensor:

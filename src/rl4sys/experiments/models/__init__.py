@@ -1,0 +1,1 @@
+"""Checks of the dynamics model of a run against steps that it has not learned from."""
