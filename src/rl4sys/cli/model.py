@@ -46,7 +46,7 @@ def model(
             {
                 "run": str(directory.path),
                 "step": report.step,
-                "sequences": report.sequences,
+                "fresh_steps": report.fresh_steps,
                 "open_loop_error": report.open_loop.tolist(),
                 "copy_last_error": report.copy_last.tolist(),
                 "reward_r2": report.reward_r2,

@@ -21,7 +21,7 @@ def plot_model(report: ModelReport, title: str, output: Path) -> Path:
     panels = 1 if report.coverage is None else 2
     figure = Figure(figsize=(5.2 * panels, 4.2), layout="constrained")
     axes = figure.subplots(1, panels, squeeze=False)[0]
-    figure.suptitle(f"{title}: model after {report.step:,} steps, {report.sequences:,} fresh sequences", fontsize=10)
+    figure.suptitle(f"{title}: model after {report.step:,} steps, {report.fresh_steps:,} fresh steps", fontsize=10)
     _draw_open_loop(axes[0], report)
     if report.coverage is not None:
         _draw_calibration(axes[1], report)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
@@ -49,8 +50,8 @@ class ModelReport:
 
     step: int
     """Environment steps that the model was learned from."""
-    sequences: int
-    """Sequences of fresh experience that it was compared with."""
+    fresh_steps: int
+    """Steps of fresh experience that it was compared with."""
     open_loop: Array
     """[steps]: error of predictions so many steps ahead, in standard deviations of the observation."""
     copy_last: Array
@@ -86,37 +87,42 @@ def report_on_model(
         segments = source.collect(Version(0, state["store"]["blob"])).segments
     finally:
         source.close()
-    rows = windows(segments, context + horizon)
-    return compare(algorithm, rows, context, loaded.step, np.random.default_rng(seed))
+    ahead, single = windows(segments, context + horizon, horizon), windows(segments, context + 1, 1)
+    return compare(algorithm, ahead, single, context, loaded.step, np.random.default_rng(seed))
 
 
 def compare(
-    model: ModelBased, sequences: Sequences, context: int, step: int, rng: np.random.Generator
+    model: ModelBased, ahead: Sequences, single: Sequences, context: int, step: int, rng: np.random.Generator
 ) -> ModelReport:
-    """The report about sequences without a break."""
-    seen = flat(sequences.observation)
-    truth = Truth(seen[:, context - 1], seen[:, context:], sequences.reward[:, context - 1 : -1])
-    forecast = model.forecast(sequences, context)
-    elsewhere = {name: _far_from(array, rng) for name, array in sequences.observation.items()}
-    off_data = model.forecast(replace(sequences, observation=elsewhere), context)
+    """The report about sequences without a break: some with many rows after the context, many with one."""
+    truth, single_truth = truth_of(ahead, context), truth_of(single, context)
+    forecast = model.forecast(single, context)
+    elsewhere = {name: _far_from(array, rng) for name, array in single.observation.items()}
+    off_data = model.forecast(replace(single, observation=elsewhere), context)
     return ModelReport(
         step,
-        len(seen),
-        open_loop_error(forecast, truth),
+        len(single_truth.last),
+        open_loop_error(model.forecast(ahead, context), truth),
         copy_last_error(truth),
-        reward_r2(forecast, truth),
-        coverage(forecast, truth, LEVELS),
-        disagreement(forecast, truth.change_deviation),
-        disagreement(off_data, truth.change_deviation),
+        reward_r2(forecast, single_truth),
+        coverage(forecast, single_truth, LEVELS),
+        disagreement(forecast, single_truth.change_deviation),
+        disagreement(off_data, single_truth.change_deviation),
     )
 
 
-def windows(segments: list[Segment], length: int) -> Sequences:
-    """Sequences of so many rows, one after the other, that lie within one segment each."""
+def truth_of(sequences: Sequences, context: int) -> Truth:
+    """What followed the first `context` rows."""
+    seen = flat(sequences.observation)
+    return Truth(seen[:, context - 1], seen[:, context:], sequences.reward[:, context - 1 : -1])
+
+
+def windows(segments: Sequence[Segment], length: int, stride: int) -> Sequences:
+    """Sequences of so many rows, each within one segment, that begin every `stride` rows."""
     pieces = [
         (segment, slice(first, first + length))
         for segment in segments
-        for first in range(0, segment.steps + 2 - length, length)
+        for first in range(0, segment.steps + 2 - length, stride)
     ]
     if not pieces:
         raise ConfigError(
