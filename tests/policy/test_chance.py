@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rl4sys.experience import Array, ArraySpec
-from rl4sys.policy import BoxAction, Chance, Head, Memory, NumpyPolicy, PolicySpec, Program, ProgramBuilder, UnknownOp
+from rl4sys.policy import BoxAction, Chance, Head, Memory, NumpyPolicy, PolicySpec, Program, ProgramBuilder
 from rl4sys.policy.noise import normal
 
 BOX = BoxAction((-1.0,) * 5, (1.0,) * 5)
@@ -61,7 +61,7 @@ def test_chance_is_part_of_the_text_only_where_there_is_some() -> None:
     assert PolicySpec.from_json(without.to_json()) == without
 
 
-def test_a_policy_that_plans_keeps_its_model_and_is_decided_on_the_server() -> None:
+def test_a_policy_that_plans_keeps_its_model() -> None:
     inputs = (ArraySpec("state", "float32", (2,)),)
     model = Program(
         (ArraySpec("action", "float32", (1,)),), (), (), (Memory("s", (2,), "s"),), (Chance("z", 1, "normal"),)
@@ -69,5 +69,3 @@ def test_a_policy_that_plans_keeps_its_model_and_is_decided_on_the_server() -> N
     head = Head("planned", ("state",), settings={"reward": "r"})
     planned = PolicySpec(BoxAction((-1.0,), (1.0,)), Program(inputs, (), ()), head, model)
     assert PolicySpec.from_json(planned.to_json()) == planned
-    with pytest.raises(UnknownOp, match="'planned'; decide on the server"):
-        NumpyPolicy(planned)

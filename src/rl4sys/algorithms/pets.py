@@ -88,7 +88,9 @@ class PETSConfig(AlgorithmConfig):
                 f"deterministic, gaussian or ensemble"
             )
         if self.propagation == "sample" and self.dynamics.std_bounds is None:
-            raise ValueError("propagation is sample, which a deterministic model cannot do; use mean, or type: gaussian")
+            raise ValueError(
+                "propagation is sample, which a deterministic model cannot do; use mean, or type: gaussian"
+            )
         if self.elites > self.candidates:
             raise ValueError(f"elites is {self.elites}, but there are only {self.candidates} candidates")
         return self

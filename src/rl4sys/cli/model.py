@@ -66,6 +66,8 @@ def model(
     if covered is not None:
         rows.append(["90 % intervals hold", f"{covered[0.9]:.1%}", "of the truth, 1 step ahead"])
     if ratio is not None:
-        rows.append(["disagreement of members", f"{report.disagreement:.3f}", f"{ratio:.1f} times as much off the data"])
+        rows.append(
+            ["disagreement of members", f"{report.disagreement:.3f}", f"{ratio:.1f} times as much off the data"]
+        )
     print_table(("prediction", "value", "beside"), rows)
     show(f"wrote {written}")

@@ -88,7 +88,7 @@ def coverage(forecast: Forecast, truth: Truth, levels: Sequence[float] = LEVELS)
 
 
 def disagreement(forecast: Forecast, change_deviation: Array) -> float:
-    """The standard deviation over members of the first predicted change, in those of the data; 0 without an ensemble."""
+    """The standard deviation over members of the first predicted change, in those of the data; 0 for one member."""
     return float((forecast.observation[:, :, 0].std(axis=0) / change_deviation).mean())
 
 

@@ -130,11 +130,13 @@ class OneStepModel:
     ) -> Prediction:
         body = self.config.body(builder, builder.joined([state, _ACTION]), name)
         sizes = {"delta": self.state_size, "reward": 1}
-        means = [builder.linear(body, size, f"{name}.{part}") for part, size in sizes.items()]
+        delta, reward = (builder.linear(body, size, f"{name}.{part}") for part, size in sizes.items())
         if std_bounds is None:
-            return Prediction(*means, None, None)
+            return Prediction(delta, reward, None, None)
+        # All layers first: those that read the same register train as one step.
         raw = [builder.linear(body, size, f"{name}.{part}_std") for part, size in sizes.items()]
-        return Prediction(*means, *(_bounded(builder, register, *std_bounds) for register in raw))
+        delta_std, reward_std = (_bounded(builder, register, *std_bounds) for register in raw)
+        return Prediction(delta, reward, delta_std, reward_std)
 
     def forecast(
         self, predict: Predict, statistics: Standardization, observation: torch.Tensor, actions: torch.Tensor

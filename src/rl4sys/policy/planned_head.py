@@ -62,13 +62,14 @@ class SearchSettings:
     @classmethod
     def of(cls, head: Head) -> SearchSettings:
         """The settings of a head."""
-        whole = {name: _whole(head, name) for name in ("horizon", "iterations", "candidates", "elites")}
-        real = {name: number(head.settings, name, head.kind) for name in _REAL}
-        if whole["elites"] > whole["candidates"]:
-            raise ValueError(f"A head that plans fits {whole['elites']} elites of {whole['candidates']} candidates.")
-        return cls(**whole, **real)
+        horizon, iterations, candidates, elites = (_whole(head, name) for name in _WHOLE)
+        if elites > candidates:
+            raise ValueError(f"A head that plans cannot fit {elites} elites of {candidates} candidates.")
+        real = (number(head.settings, name, head.kind) for name in _REAL)
+        return cls(horizon, iterations, candidates, elites, *real)
 
 
+_WHOLE = ("horizon", "iterations", "candidates", "elites")
 _REAL = ("initial_std", "min_std", "momentum", "discount")
 
 

@@ -19,7 +19,9 @@ from rl4sys.policy import (
     output_size,
 )
 from rl4sys.policy.chance import chance_registers
+from rl4sys.policy.planned_head import SearchSettings
 from rl4sys.policy.policy_spec import number
+from rl4sys.weights import Layout
 from rl4sys.wire.errors import ContractViolation
 
 MAX_WEIGHTS = 1 << 27
@@ -29,6 +31,8 @@ MAX_REGISTER_BYTES = 256 << 20
 _MAX_NOISE = 1 << 12
 """Normal numbers that a program reads in one decision."""
 _MAX_PADDING = 1 << 10
+_MAX_PLANNED_STEPS = 1_000_000
+"""Steps of all candidates that a head that plans predicts for one decision. PlaNet's settings make 120,000."""
 
 
 def require_runnable(spec: PolicySpec) -> None:
@@ -134,7 +138,9 @@ def require_decides(spec: PolicySpec) -> None:
     """
     try:
         scores = _registers(spec)[spec.head.inputs[0]]
-        if scores.shape != (1, output_size(spec.action)):
+        if spec.model is not None:
+            _require_bounded_search(spec.head, spec.model, layout_of(spec.program))
+        elif scores.shape != (1, output_size(spec.action)):
             raise ValueError(f"its head reads {scores.shape[1:]} numbers for {output_size(spec.action)} outputs")
         _decide(spec)
     # Any error of a program from outside is the fault of that program.
@@ -147,12 +153,25 @@ def require_decides(spec: PolicySpec) -> None:
 
 def _registers(spec: PolicySpec) -> dict[str, Array]:
     """The registers of one row, allocated but not computed."""
-    program = spec.program
+    return _run_by_shape(spec.program, chance_registers(spec, 1), layout_of(spec.program), rows=1)
+
+
+def _require_bounded_search(head: Head, model: Program, layout: Layout) -> None:
+    """Limit what a head that plans computes for one decision, and the memory that its candidates take."""
+    settings = SearchSettings.of(head)
+    steps = settings.horizon * settings.iterations * settings.candidates
+    if steps > _MAX_PLANNED_STEPS:
+        raise ValueError(f"a decision predicts {steps} steps; at most {_MAX_PLANNED_STEPS} are allowed")
+    drawn = {chance.name: np.zeros((1, chance.size), np.float32) for chance in model.chance}
+    _run_by_shape(model, drawn, layout, rows=settings.candidates)
+
+
+def _run_by_shape(program: Program, drawn: dict[str, Array], layout: Layout, rows: int) -> dict[str, Array]:
+    """The registers of one row, allocated but not computed, if as many rows as there will be fit into memory."""
     registers = {array.name: np.zeros((1, *array.shape), array.dtype) for array in program.inputs}
     registers |= {memory.name: np.zeros((1, *memory.shape), np.float32) for memory in program.carry}
-    registers |= chance_registers(spec, 1)
-    taken = _require_memory(sum(array.nbytes for array in registers.values()))
-    layout = layout_of(program)
+    registers |= drawn
+    taken = _require_memory(rows * sum(array.nbytes for array in registers.values()))
     tensors = layout.views(np.zeros(layout.size, np.float32))
     for op in program.ops:
         padding = op.settings.get("padding", 0)
@@ -160,7 +179,7 @@ def _registers(spec: PolicySpec) -> dict[str, Array]:
             raise ValueError(f"op '{op.kind}' pads by {padding}; at most {_MAX_PADDING} is allowed")
         arrays = [registers[name] for name in op.inputs]
         compiled = COMPILERS[op.kind](op, arrays, [tensors[name] for name in op.tensors])
-        taken = _require_memory(taken + sum(array.nbytes for array in compiled.outputs))
+        taken = _require_memory(taken + rows * sum(array.nbytes for array in compiled.outputs))
         registers |= zip(op.outputs, compiled.outputs, strict=True)
     return registers
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rl4sys.dynamics import LEVELS
+from rl4sys.experience import Array
 from rl4sys.experiments.models.model_report import ModelReport
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def plot_model(report: ModelReport, title: str, output: Path) -> Path:
     figure.suptitle(f"{title}: model after {report.step:,} steps, {report.fresh_steps:,} fresh steps", fontsize=10)
     _draw_open_loop(axes[0], report)
     if report.coverage is not None:
-        _draw_calibration(axes[1], report)
+        _draw_calibration(axes[1], report.coverage)
     for each in axes:
         each.grid(alpha=0.25)
         each.spines[["top", "right"]].set_visible(False)
@@ -44,9 +45,9 @@ def _draw_open_loop(axes: Axes, report: ModelReport) -> None:
     axes.legend(framealpha=0.85, fontsize="small")
 
 
-def _draw_calibration(axes: Axes, report: ModelReport) -> None:
+def _draw_calibration(axes: Axes, coverage: Array) -> None:
     axes.plot([0, 1], [0, 1], "--", color="0.6", linewidth=1, label="calibrated")
-    axes.plot(LEVELS, report.coverage, "o-", color="C0", markersize=4, label="model")
+    axes.plot(LEVELS, coverage, "o-", color="C0", markersize=4, label="model")
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1.02)
     axes.set_xlabel("probability of the interval")

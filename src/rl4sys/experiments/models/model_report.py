@@ -171,4 +171,5 @@ def _padded(array: Array, rows: slice) -> Array:
 def _far_from(array: Array, rng: np.random.Generator) -> Array:
     """Normal numbers around the mean of the data, with a multiple of its standard deviation."""
     mean, deviation = array.mean(axis=(0, 1)), array.std(axis=(0, 1))
-    return (mean + _FAR * deviation * rng.standard_normal(array.shape)).astype(array.dtype)
+    far: Array = (mean + _FAR * deviation * rng.standard_normal(array.shape)).astype(array.dtype)
+    return far

@@ -10,6 +10,7 @@ from rl4sys.atomic_files import replace_file
 from rl4sys.config import ConfigError
 from rl4sys.experience import Array
 from rl4sys.experiments.policies.greedy import greedy, is_supported
+from rl4sys.experiments.policies.model_parity import model_parity
 from rl4sys.experiments.policies.onnx_policy import OnnxPolicy, onnx_model
 from rl4sys.experiments.policies.parity import BOUND, NumpyOutputs, Parity, parity
 from rl4sys.experiments.policies.trained_policy import TrainedPolicy
@@ -83,8 +84,10 @@ def _trained_weights(trained: TrainedPolicy) -> tuple[Array, str]:
 
 
 def _parity_of_file(path: Path, weights: Array) -> Parity:
-    """The worse of the two policies in a file, as it is read back."""
+    """The worse of the two policies in a file, as it is read back; of policies that plan, the model that they share."""
     policy = PortablePolicy.read(path)
+    if policy.exploit.model is not None:
+        return model_parity(policy.exploit, weights, policy.weights)
     specs = {policy.exploit.to_json(): policy.exploit, spec_for_onnx(policy).to_json(): spec_for_onnx(policy)}
     each = [parity(spec, weights, NumpyOutputs(spec, policy.weights)) for spec in specs.values()]
     return max(each, key=lambda found: (found.largest != found.largest, found.largest))

@@ -68,7 +68,7 @@ def parity(spec: PolicySpec, trained: Array, exported: Outputs, seed: int = 0) -
         observation = some_observations(spec, trained, _ROWS, rng)
         expected, got = network(observation, carry), exported(observation, carry)
         for name, values in expected.items():
-            difference = network.regret(got[name]) if name == "action" else _difference(values, got[name])
+            difference = network.regret(got[name]) if name == "action" else largest_difference(values, got[name])
             if not difference <= worst:
                 worst, where = difference, name
         carry = {name: expected[f"next.{name}"] for name in carry}
@@ -107,17 +107,17 @@ class TorchOutputs:
     def regret(self, action: Array) -> float:
         """How far an action is from the network's own: for choices, by how much their scores are worse."""
         if isinstance(self._spec.action, BoxAction):
-            return _difference(self._action, action)
+            return largest_difference(self._action, action)
         if action.shape != self._action.shape:
             return float("inf")
         own, other = self._action.reshape(len(action), -1), action.reshape(len(action), -1)
         difference = 0.0
         if isinstance(self._spec.action, MixedAction):
             parts = len(self._spec.action.sizes)
-            difference = _difference(own[:, parts:], other[:, parts:])
+            difference = largest_difference(own[:, parts:], other[:, parts:])
             own, other = own[:, :parts].astype(np.int64), other[:, :parts].astype(np.int64)
         losses = [
-            _difference(np.take_along_axis(part, own[:, [i]], 1), np.take_along_axis(part, other[:, [i]], 1))
+            largest_difference(np.take_along_axis(part, own[:, [i]], 1), np.take_along_axis(part, other[:, [i]], 1))
             for i, part in enumerate(self._parts())
         ]
         return max(difference, *losses)
@@ -208,7 +208,7 @@ def _tensors(arrays: Arrays) -> dict[str, torch.Tensor]:
     return {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
 
 
-def _difference(expected: Array, got: Array) -> float:
+def largest_difference(expected: Array, got: Array) -> float:
     """The largest difference as a share of 1 + |expected|; infinite where the shapes differ, NaN where a number is."""
     if expected.shape != got.shape:
         return float("inf")
