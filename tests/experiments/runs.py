@@ -23,6 +23,24 @@ OFF_POLICY: Mapping[str, Any] = {
     "environment": {"num_envs": 2},
     "buffer": {"type": "uniform", "size": 150},
 }
+PETS: Mapping[str, Any] = {
+    "algorithm": {
+        "name": "pets",
+        "batch_size": 16,
+        "learning_starts": 50,
+        "train_frequency": 8,
+        "updates_per_step": 0.25,
+        "dynamics": {"hidden_dims": [8], "size": 2},
+        "horizon": 4,
+        "candidates": 12,
+        "elites": 3,
+        "exploration_std": 0.1,
+    },
+    "environment": {"num_envs": 2},
+    "buffer": {"type": "uniform", "size": 150},
+    # Its networks are those of its model.
+    "network": {},
+}
 SMALL: Mapping[str, Any] = {
     "network": {"actor": {"hidden_dims": [8]}, "critic": {"hidden_dims": [8]}},
     "training": {

@@ -11,7 +11,7 @@ import pytest
 from image_environment import COMET, NETWORK, PIXELS
 from rl4sys.experiments import Run
 
-from .runs import DQN, OFF_POLICY, PPO, small
+from .runs import DQN, OFF_POLICY, PETS, PPO, small
 
 _SAC = {"algorithm__name": "sac"}
 _SQL = {"algorithm__name": "sql", "algorithm__value_samples": 4}
@@ -40,6 +40,8 @@ CASES: dict[str, tuple[Mapping[str, Any], dict[str, Any]]] = {
     "ddpg": (OFF_POLICY, _PENDULUM | {"algorithm__name": "ddpg", "algorithm__exploration": "ornstein_uhlenbeck"}),
     "sql": (OFF_POLICY, _SQL | _PENDULUM | {"environment__normalize_obs": True}),
     "sql among goals": (OFF_POLICY, _SQL | {"environment__name": "rl4sys/MultiGoal-v0", "buffer__type": "prioritized"}),
+    "pets": (PETS, _PENDULUM),
+    "pets collecting meanwhile": (PETS, _PENDULUM | {"training__pipelined": True}),
     "ppo with pictures": (PPO, _PICTURES),
     "sac with pictures": (OFF_POLICY, _SAC | _PICTURES | {"environment__kwargs": {"continuous": True}}),
     "sac collecting meanwhile": (OFF_POLICY, _SAC | _PENDULUM | {"training__pipelined": True}),

@@ -149,10 +149,10 @@ class PETS:
         program, outputs = self.dynamics.training((_STD, action.size), (_EPSILON, 1))
         self.policies = _policies(config, self.dynamics, program, action)
         self.train_state = state = TrainState(problem, self.policies, config.gamma)
-        frozen = (*STATISTICS, _STD, _EPSILON)
+        shared = (*STATISTICS, _STD, _EPSILON)
         settings, members = OptimizerSettings(config.lr), self.members if self.members > 1 else None
         self.model = state.network(
-            "model", program, outputs, settings, members=members, frozen=frozen, extra_inputs=("action",)
+            "model", program, outputs, settings, members=members, shared=shared, extra_inputs=("action",)
         )
         self.standardization = Standardization(self.model.optimizer.parameters)
         state.schedule(_STD, lambda progress: config.exploration_std)

@@ -1,4 +1,4 @@
-"""How good a model is: its predictions over several steps, its intervals, and where its members disagree."""
+"""The quality of a model: its predictions over several steps, its intervals, and where its members disagree."""
 
 from __future__ import annotations
 

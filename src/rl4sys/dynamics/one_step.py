@@ -26,7 +26,7 @@ from rl4sys.policy import Memory, Program, ProgramBuilder, Tensor
 Predict: TypeAlias = Callable[[torch.Tensor, torch.Tensor], tuple[torch.Tensor, ...]]
 """The predictions of all members for states and actions [members, B, …]: see `OneStepModel.training`."""
 _STATE, _ACTION, _NAME = "state", "action", "model"
-_UNBOUNDED = 1e30
+_UNBOUNDED = 1e9
 """The clip of ops that only scale."""
 
 

@@ -57,6 +57,7 @@ class TrainState:
         *,
         members: int | None = None,
         frozen: Collection[str] = (),
+        shared: Collection[str] = (),
         initialize: Initializer | None = None,
         extra_inputs: Sequence[str] = (),
         target: bool = False,
@@ -64,7 +65,9 @@ class TrainState:
         fused: bool = False,
     ) -> Network:
         """A network with an optimizer of its own, and a target network if asked for; see `Network`."""
-        optimizer = self.optimizer(name, [program], settings, members=members, frozen=frozen, initialize=initialize)
+        optimizer = self.optimizer(
+            name, [program], settings, members=members, frozen=frozen, shared=shared, initialize=initialize
+        )
         # Fused layers are faster than what the compiler makes of plain ones.
         optimizer.is_compiled = optimizer.is_compiled and not fused
         network = Network(
@@ -82,12 +85,13 @@ class TrainState:
         *,
         members: int | None = None,
         frozen: Collection[str] = (),
+        shared: Collection[str] = (),
         initialize: Initializer | None = None,
     ) -> Optimizer:
         """One optimizer for the tensors of all programs, for `Network`s that are trained by one loss.
 
-        `frozen` tensors are set by a schedule and not learned; nor are the statistics of observations. Members share
-        both.
+        `frozen` tensors are set by a schedule and not learned; nor are the statistics of observations, which
+        members share. `shared` tensors are frozen, too, and the same for all members.
         """
         if not self._trains_memory:
             for program in programs:
@@ -102,11 +106,11 @@ class TrainState:
             parameters = Parameters((tensor for program in programs for tensor in program.tensors), self.problem.device)
             initialize(parameters)
         else:
-            shared = statistics.union(frozen)
-            parameters = stacked_parameters(programs[0], members, shared, self.problem.device, initialize)
-        if unknown := set(frozen) - parameters.views.keys():
+            same = statistics.union(shared)
+            parameters = stacked_parameters(programs[0], members, same, self.problem.device, initialize)
+        if unknown := {*frozen, *shared} - parameters.views.keys():
             raise ValueError(f"Network '{name}' has no tensors {sorted(unknown)} to freeze.")
-        parameters.freeze(*statistics, *frozen)
+        parameters.freeze(*statistics, *frozen, *shared)
         # Where streams are cut depends on the data, so a loss over them is not compiled.
         is_compiled = self.problem.compile and not any(program.carry for program in programs)
         return self._add(name, Optimizer(parameters, settings, self.splitter, compiled=is_compiled))

@@ -1,6 +1,6 @@
 """A head that plans: the cross-entropy method over a dynamics model (Rubinstein, 1999; for control arXiv:1805.12114).
 
-It searches for the sequence of actions with the highest predicted return, acts with the first of them, and plans anew
+It searches for the sequence of actions with the highest predicted return, acts with the first of them, and plans again
 at the next step. Actions are those that networks see: scaled to [−1, 1].
 """
 
@@ -110,6 +110,12 @@ def compile_planned(spec: PolicySpec, registers: Mapping[str, Array], tensors: M
                 for array in following:
                     array[row] = 0.0
                 continue
+            if row and _repeats(row, noise, inputs):
+                # A batch is filled up with its last row, for which there is a plan already.
+                chosen[row] = chosen[row - 1]
+                for array in following:
+                    array[row] = array[row - 1]
+                continue
             start = plans[0][row] if plans else np.zeros((settings.horizon, size), np.float32)
             plan = search(runtime, [state[row] for state in states], start, settings, _generator(numbers))
             for array in following:
@@ -164,6 +170,12 @@ def predicted_returns(
         factor *= discount
     total[~np.isfinite(total)] = -np.inf
     return total
+
+
+def _repeats(row: int, *arrays: Array | Sequence[Array]) -> bool:
+    """Whether a row is the same as the one before it, in all of these arrays."""
+    flat = [array for each in arrays for array in ([each] if isinstance(each, np.ndarray) else each)]
+    return all(np.array_equal(array[row], array[row - 1]) for array in flat)
 
 
 def _generator(noise: Array) -> np.random.Generator:

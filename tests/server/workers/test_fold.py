@@ -12,6 +12,7 @@ from tests.server.clients import (
     DDPG,
     DQN,
     OBSERVATION,
+    PETS,
     PPO,
     SAC,
     SQL,
@@ -35,7 +36,7 @@ from rl4sys.wire.generated import status_pb2
 
 Serve = Callable[..., InProcessTransport]
 Method = tuple[str, dict[str, Any]]
-METHODS = pytest.mark.parametrize("method", [PPO, DQN, SAC, TD3, DDPG, SQL], ids=lambda method: method[0])
+METHODS = pytest.mark.parametrize("method", [PPO, DQN, SAC, TD3, DDPG, SQL, PETS], ids=lambda method: method[0])
 
 
 def local_learner(method: Method, segments: int, client: str = "a") -> Learner:
