@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import transcripts
+from episode_cases import episode_cases
 from head_cases import head_cases
 from noise_cases import noise_cases, same
 from op_cases import op_cases
@@ -26,7 +27,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="compare with the written files; change nothing")
     check = parser.parse_args().check
-    policies = {"ops": list(op_cases()), "heads": list(head_cases())}
+    policies = {"ops": list(op_cases()), "heads": list(head_cases()), "episodes": list(episode_cases())}
     noise = noise_cases()
     if not check:
         VECTORS.mkdir(exist_ok=True)

@@ -9,15 +9,13 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 import torch
 import torch.nn.functional as F
+from group_cases import WINDOW, Expect, Tensors, drawn, group_cases, uniform_numbers
 from vectors import Array, Case
 
 from rl4sys.experience import ArraySpec
-from rl4sys.policy import BoxAction, Head, PolicySpec, ProgramBuilder
+from rl4sys.policy import BoxAction, Head, Memory, PolicySpec, ProgramBuilder
 
 ROWS = 64
-Tensors = Mapping[str, torch.Tensor]
-Expect = Callable[[Tensors, Tensors], dict[str, torch.Tensor]]
-"""From inputs (observation and carry) and weights, by name, to `action` and `next_carry.NAME`."""
 
 ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "tanh": torch.tanh,
@@ -43,6 +41,7 @@ def op_cases() -> Iterator[Case]:
     yield from _shapes()
     yield from _recurrent()
     yield from _embeddings()
+    yield from group_cases(_case)
 
 
 def _dense() -> Iterator[Case]:
@@ -191,14 +190,15 @@ def _case(name: str, builder: ProgramBuilder, register: str, expect: Expect) -> 
     # The legacy generator: its streams never change, those of default_rng may.
     rng = np.random.RandomState(zlib.crc32(name.encode()))
     inputs: dict[str, Array] = {spec.name: _input(rng, spec) for spec in program.inputs}
-    carry = {memory.name: _uniform(rng, (ROWS, *memory.shape)) for memory in program.carry}
+    carry = {memory.name: _memory(rng, memory) for memory in program.carry}
     weights = {tensor.name: _uniform(rng, tensor.shape) for tensor in program.tensors}
+    noise = uniform_numbers(rng, ROWS, program.uniform_numbers)
     with torch.no_grad():
-        expected = expect(_torch(inputs | carry), _torch(weights))
+        expected = expect(_torch(inputs | carry) | drawn(program.chance, noise), _torch(weights))
     arrays = {"weights": np.concatenate([np.zeros(0, np.float32), *(w.ravel() for w in weights.values())])}
     arrays |= {f"observation.{name}": array for name, array in inputs.items()}
     arrays |= {f"carry.{name}": array for name, array in carry.items()}
-    arrays |= {"noise": np.zeros((ROWS, 0), np.float32)}
+    arrays |= {"noise": noise}
     arrays |= {name: tensor.numpy() for name, tensor in expected.items()}
     return Case(name, PolicySpec(action, program, Head("deterministic", (register,))), arrays)
 
@@ -213,6 +213,13 @@ def _input(rng: np.random.RandomState, spec: ArraySpec) -> Array:
     if len(spec.shape) == 1:
         values[: len(_EXTREMES), 0] = _EXTREMES
     return values
+
+
+def _memory(rng: np.random.RandomState, memory: Memory) -> Array:
+    """Numbers, and for the count of a ring a whole one below twice its window."""
+    if memory.name.endswith(".count"):
+        return rng.randint(0, 2 * WINDOW, (ROWS, 1)).astype(np.float32)
+    return _uniform(rng, (ROWS, *memory.shape))
 
 
 def _uniform(rng: np.random.RandomState, shape: tuple[int, ...]) -> Array:

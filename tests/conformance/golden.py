@@ -8,6 +8,7 @@ import numpy as np
 
 from rl4sys.experience import Array, Arrays
 from rl4sys.policy import PolicySpec
+from rl4sys.policy.chance import chance_registers, compile_chance
 
 CONFORMANCE = Path(__file__).parents[2] / "conformance"
 VECTORS = CONFORMANCE / "vectors"
@@ -19,6 +20,14 @@ class Golden(NamedTuple):
 
     def group(self, prefix: str) -> dict[str, Array]:
         return {n.removeprefix(prefix + "."): a for n, a in self.arrays.items() if n.startswith(prefix + ".")}
+
+    def registers(self) -> dict[str, Array]:
+        """The observation, and what chance gives the program: all that an op can read at the start."""
+        drawn = chance_registers(self.spec, len(self.arrays["noise"]))
+        fill = compile_chance(self.spec, drawn)
+        if fill is not None:
+            fill(self.arrays["noise"])
+        return self.group("observation") | drawn
 
 
 def strict_json(name: str) -> Any:
@@ -45,4 +54,4 @@ def golden(name: str) -> dict[str, Golden]:
     return cases
 
 
-OPS, HEADS = golden("ops"), golden("heads")
+OPS, HEADS, EPISODES = golden("ops"), golden("heads"), golden("episodes")

@@ -5,7 +5,7 @@ from rl4sys.experience import Arrays, StreamKey
 from rl4sys.policy import Decision, KeyedNoise, NumpyPolicy
 from rl4sys.policy.noise import normal, philox, stream_key
 
-from .golden import HEADS, OPS, Golden, strict_json
+from .golden import EPISODES, HEADS, OPS, Golden, strict_json
 
 NOISE = strict_json("noise.json")
 
@@ -38,6 +38,17 @@ def test_every_op_computes_what_torch_computes(name: str) -> None:
 def test_every_head_decides_what_torch_decides(name: str) -> None:
     assert len(HEADS[name].arrays["action"]) == 10_000
     assert_agrees(decide(HEADS[name]), HEADS[name])
+
+
+@pytest.mark.parametrize("name", EPISODES)
+def test_every_decision_of_an_episode_is_what_torch_decides(name: str) -> None:
+    case = EPISODES[name]
+    policy = NumpyPolicy(case.spec, case.arrays["weights"])
+    carry: Arrays | None = None
+    for row in range(len(case.arrays["noise"])):
+        decision = policy.act_on_row(case.group("observation"), row, case.arrays["noise"][row : row + 1], carry)
+        assert_agrees(decision, case, slice(row, row + 1))
+        carry = {name: array.copy() for name, array in decision.carry.items()}
 
 
 @pytest.mark.parametrize("name", HEADS)

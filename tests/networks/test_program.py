@@ -57,9 +57,9 @@ def test_gradients_flow_through_a_recurrent_program() -> None:
 
 
 def test_an_unknown_op_is_refused_by_name() -> None:
-    program = Program((ArraySpec("x", "float32", (1,)),), (Op("attention", ("r0",), ("x",)),), ())
+    program = Program((ArraySpec("x", "float32", (1,)),), (Op("dream", ("r0",), ("x",)),), ())
     _, parameters = from_spec(mlp())
-    with pytest.raises(UnknownOp, match=r"Torch lacks the ops \['attention'\]"):
+    with pytest.raises(UnknownOp, match=r"Torch lacks the ops \['dream'\]"):
         TorchProgram(program, parameters)
 
 

@@ -84,9 +84,9 @@ def test_noise_of_another_size_is_refused(shape: tuple[int, ...], policy: NumpyP
 
 
 def test_an_unknown_op_is_refused_by_name_before_anything_runs() -> None:
-    program = Program((ArraySpec("x", "float32", (1,)),), (Op("attention", ("r0",), ("x",)),), ())
+    program = Program((ArraySpec("x", "float32", (1,)),), (Op("dream", ("r0",), ("x",)),), ())
     spec = PolicySpec(BoxAction((0.0,), (1.0,)), program, Head("deterministic", ("r0",)))
-    with pytest.raises(UnknownOp, match=r"lacks the ops \['attention'\]; upgrade rl4sys"):
+    with pytest.raises(UnknownOp, match=r"lacks the ops \['dream'\]; upgrade rl4sys"):
         NumpyPolicy(spec)
 
 

@@ -17,6 +17,8 @@ namespace rl4sys::detail {
 
 /// The most floats that all registers may have together: 256 MiB.
 inline constexpr std::size_t most_register_values = std::size_t{1} << 26;
+/// The most floats that a program may carry from one decision to the next: 1 MiB.
+inline constexpr std::size_t most_carry_values = std::size_t{1} << 18;
 /// The most inputs, ops, tensors, memories or parts of an action.
 inline constexpr std::size_t most_parts = std::size_t{1} << 14;
 /// The most normal numbers that a program reads in one decision.

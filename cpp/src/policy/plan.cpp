@@ -119,6 +119,11 @@ void Plan::compile() {
         if (before.values > 0) memories_.push_back({before.values, before.at, after.at});
         carry += before.values;
     }
+    if (carry > most_carry_values) {
+        refuse("its memory", "takes " + std::to_string(carry * sizeof(float)) + " bytes; at most " +
+                                 std::to_string(most_carry_values * sizeof(float)) +
+                                 " can be carried; choose a shorter window or smaller layers");
+    }
     for (std::size_t index = 0; index < spec_.program.inputs.size(); ++index) {
         if (!compiler.read_as_floats()[index]) continue;
         const ArraySpec& input = spec_.program.inputs[index];

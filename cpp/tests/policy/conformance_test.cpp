@@ -15,7 +15,8 @@ using golden::Json;
 
 const std::map<std::string, Case>& cases(const std::string& file) {
     static const std::map<std::string, std::map<std::string, Case>> read{{"ops", golden::read_cases("ops")},
-                                                                         {"heads", golden::read_cases("heads")}};
+                                                                         {"heads", golden::read_cases("heads")},
+                                                                         {"episodes", golden::read_cases("episodes")}};
     return read.at(file);
 }
 
@@ -50,7 +51,8 @@ void expect_action(const Decision& decision, const Array& action, std::size_t ro
     }
 }
 
-void expect_agreement(const Case& golden, const detail::Kernels& kernels) {
+/// Compares every row. Those of an episode start from the memory that the one before left.
+void expect_agreement(const Case& golden, const detail::Kernels& kernels, bool is_episode = false) {
     PolicySpec parsed = policy_from_json(golden.entry.at("spec").dump());
     const auto weights = std::make_shared<const Weights>(golden.arrays.at("weights").all<float>());
     detail::Plan plan(std::move(parsed), weights, kernels);
@@ -58,6 +60,7 @@ void expect_agreement(const Case& golden, const detail::Kernels& kernels) {
     const Array& action = golden.arrays.at("action");
     const auto log_prob = golden.arrays.find("extras.log_prob");
     ASSERT_EQ(log_prob != golden.arrays.end(), !spec.noted().empty());
+    std::vector<float> carry;
     for (std::size_t row = 0; row < action.rows(); ++row) {
         std::vector<const void*> observation;
         for (const ArraySpec& input : spec.program.inputs) {
@@ -65,7 +68,7 @@ void expect_agreement(const Case& golden, const detail::Kernels& kernels) {
         }
         const std::vector<float> noise = golden.arrays.at("noise").row_as<float>(row);
         ASSERT_EQ(noise.size(), noise_size(spec));
-        const std::vector<float> carry = carry_row(golden, spec, "carry", row);
+        if (!is_episode) carry = carry_row(golden, spec, "carry", row);
         const Decision decision = plan.decide(observation.data(), noise.data(), carry.empty() ? nullptr : carry.data());
         ASSERT_EQ(decision.outcome, Outcome::Decided) << "row " << row;
         expect_action(decision, action, row);
@@ -75,10 +78,12 @@ void expect_agreement(const Case& golden, const detail::Kernels& kernels) {
         }
         const std::vector<float> next = carry_row(golden, spec, "next_carry", row);
         for (std::size_t i = 0; i < next.size(); ++i) ASSERT_TRUE(near(decision.carry[i], next[i])) << "row " << row;
+        if (is_episode) carry.assign(decision.carry, decision.carry + next.size());
     }
 }
 
 class EveryOp : public ::testing::TestWithParam<std::string> {};
+class EveryEpisode : public ::testing::TestWithParam<std::string> {};
 class EveryHead : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(EveryOp, ComputesWhatTorchComputes) {
@@ -93,11 +98,17 @@ TEST_P(EveryHead, DecidesWhatTorchDecides) {
     expect_agreement(golden, detail::best_kernels());
 }
 
+TEST_P(EveryEpisode, DecidesAndRemembersWhatTorchDoes) {
+    expect_agreement(cases("episodes").at(GetParam()), detail::baseline_kernels(), true);
+    expect_agreement(cases("episodes").at(GetParam()), detail::best_kernels(), true);
+}
+
 std::string as_it_is(const ::testing::TestParamInfo<std::string>& parameter) {
     return parameter.param;
 }
 
 INSTANTIATE_TEST_SUITE_P(Golden, EveryOp, ::testing::ValuesIn(golden::case_names("ops")), as_it_is);
+INSTANTIATE_TEST_SUITE_P(Golden, EveryEpisode, ::testing::ValuesIn(golden::case_names("episodes")), as_it_is);
 INSTANTIATE_TEST_SUITE_P(Golden, EveryHead, ::testing::ValuesIn(golden::case_names("heads")), as_it_is);
 
 TEST(Conformance, EveryOpHasAGoldenVector) {
@@ -109,7 +120,7 @@ TEST(Conformance, EveryOpHasAGoldenVector) {
 }
 
 TEST(Conformance, SpecsAreWrittenAsPythonWritesThem) {
-    for (const char* file : {"ops", "heads"}) {
+    for (const char* file : {"ops", "heads", "episodes"}) {
         for (const auto& [name, golden] : cases(file)) {
             const std::string text = golden.entry.at("spec").dump(-1, ' ', true);
             EXPECT_EQ(policy_to_json(policy_from_json(text)), text) << name;

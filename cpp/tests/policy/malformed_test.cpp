@@ -46,12 +46,12 @@ TEST(Malformed, AValidPolicyIsAccepted) {
 
 TEST(Malformed, UnknownOpsAreNamed) {
     PolicySpec spec = dense_policy(4, {8}, 3);
-    spec.program.ops[1].kind = "attention";
+    spec.program.ops[1].kind = "dream";
     try {
         Policy policy(spec, wavy_weights(spec));
         FAIL() << "the op was accepted";
     } catch (const UnknownOp& error) {
-        EXPECT_NE(std::string(error.what()).find("'attention'"), std::string::npos);
+        EXPECT_NE(std::string(error.what()).find("'dream'"), std::string::npos);
     }
 }
 

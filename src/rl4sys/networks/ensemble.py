@@ -18,7 +18,10 @@ from rl4sys.policy.policy_spec import number
 
 ProgramStep: TypeAlias = Callable[[Registers], None]
 """A part of a program: reads registers and assigns others."""
-_ELEMENTWISE = ("tanh", "relu", "sigmoid", "silu", "gelu", "elu", "softplus", "leaky_relu", "add", "scale")
+_ACTIVATIONS = ("tanh", "relu", "sigmoid", "silu", "gelu", "elu", "softplus", "leaky_relu")
+_ELEMENTWISE = (*_ACTIVATIONS, "add", "scale", "multiply", "symlog")
+_LAST_AXIS = ("softmax", "gate", "latent")
+"""Ops without weights over the last axis, whatever axes come before it."""
 
 
 class EnsembleProgram:
@@ -133,7 +136,7 @@ class EnsembleProgram:
         """Whether an op can run for all members in one call, or is the same for all."""
         reads = [name in self._stacked_registers for name in op.inputs]
         owns = [name in self._stacked_tensors for name in op.tensors]
-        if not any((*reads, *owns)) or op.kind in _ELEMENTWISE:
+        if not any((*reads, *owns)) or op.kind in _ELEMENTWISE + _LAST_AXIS:
             return True
         return op.kind == "layer_norm" and all((*reads, *owns))
 

@@ -8,6 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from rl4sys.networks.attention import attention
+from rl4sys.networks.group_functions import gate, grouped_linear, latent, softmax, symlog
 from rl4sys.networks.parameters import Parameters
 from rl4sys.policy import Op, PolicySpec, Program, UnknownOp
 from rl4sys.policy.policy_spec import number
@@ -140,5 +142,12 @@ FUNCTIONS: dict[str, Function] = {
     "gru": _gru,
     "lstm": _lstm,
     "embed": _embed,
+    "multiply": lambda op, inputs, tensors: (inputs[0] * inputs[1],),
+    "symlog": _unary(symlog),
+    "softmax": softmax,
+    "grouped_linear": grouped_linear,
+    "gate": gate,
+    "latent": latent,
+    "attention": attention,
 }
 """The op set in torch, by the names that numpy and C++ know."""

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from rl4sys.experience import Array
-from rl4sys.policy.ops import COMPILERS, Thunk, buffer
+from rl4sys.policy.compiled_op import Thunk, buffer
+from rl4sys.policy.ops import COMPILERS
 from rl4sys.policy.policy_spec import Program
 
 

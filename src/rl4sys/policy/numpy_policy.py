@@ -11,8 +11,9 @@ from rl4sys.experience import Array, Arrays, ArraySpec
 from rl4sys.policy.action_encoding import remember_action
 from rl4sys.policy.action_spec import BoxAction
 from rl4sys.policy.chance import after_chance, chance_registers, compile_chance
+from rl4sys.policy.compiled_op import Thunk, buffer
 from rl4sys.policy.heads import categorical_by_row, compile_head, head_outputs, noise_size
-from rl4sys.policy.ops import COMPILERS, Thunk, buffer
+from rl4sys.policy.ops import COMPILERS
 from rl4sys.policy.policy_spec import PolicySpec, Program
 from rl4sys.policy.row_ops import compile_for_rows
 from rl4sys.policy.vector_heads import Decide

@@ -4,40 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from rl4sys.experience import Array
-from rl4sys.policy.policy_spec import Op, number
-
-Thunk = Callable[[], object]
-
-
-@dataclass(frozen=True, slots=True)
-class Compiled:
-    """The output buffers of an op and the calls that fill them, in order.
-
-    For a single observation the calls themselves take most of the time: a `partial` of a numpy function costs no frame.
-    """
-
-    outputs: tuple[Array, ...]
-    calls: tuple[Thunk, ...]
-
-
-Product = Callable[[Array, Array], Array]
-Compiler = Callable[[Op, list[Array], list[Array]], Compiled]
-
-
-def buffer(shape: tuple[int, ...]) -> Array:
-    """An uninitialised float32 array. A single row is followed by a one in memory: see `with_bias`."""
-    if len(shape) == 2 and shape[0] == 1:
-        # Empty, not ones: the system does not allocate pages that are never written, however many a policy declares.
-        row = np.empty(shape[1] + 1, np.float32)
-        row[-1] = 1.0
-        return row[None, :-1]
-    return np.empty(shape, np.float32)
+from rl4sys.policy.attention import attention
+from rl4sys.policy.compiled_op import Compiled, Compiler, Product, buffer, op_number, sigmoid
+from rl4sys.policy.group_ops import gate, grouped_linear, latent, softmax
+from rl4sys.policy.policy_spec import Op
 
 
 def _linear(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
@@ -86,14 +61,6 @@ def _elementwise(function: Callable[[Array, Array], object]) -> Compiler:
     return compile_op
 
 
-def sigmoid(x: Array, out: Array) -> None:
-    """1 / (1 + e^−x), without overflow: (1 + tanh(x/2)) / 2."""
-    np.multiply(x, np.float32(0.5), out)
-    np.tanh(out, out)
-    np.add(out, np.float32(1.0), out)
-    np.multiply(out, np.float32(0.5), out)
-
-
 def _silu(x: Array, out: Array) -> None:
     sigmoid(x, out)
     np.multiply(out, x, out)
@@ -111,20 +78,26 @@ def _elu(x: Array, out: Array) -> None:
     np.copyto(out, np.where(x > 0, x, np.expm1(np.minimum(x, 0))))
 
 
+def _symlog(x: Array, out: Array) -> None:
+    np.abs(x, out)
+    np.log1p(out, out)
+    np.copysign(out, x, out)
+
+
 def softplus(x: Array) -> Array:
     """log(1 + e^x), without overflow."""
     return np.logaddexp(x, np.float32(0.0))
 
 
 def _leaky_relu(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
-    (x,), slope = inputs, _number(op, "slope")
+    (x,), slope = inputs, op_number(op, "slope")
     out = buffer(x.shape)
     return Compiled((out,), (lambda: np.copyto(out, np.where(x > 0, x, x * slope)),))
 
 
 def _standardize(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
     (x,), (mean, scale) = inputs, (tensor[None] for tensor in tensors)
-    bound = _number(op, "clip")
+    bound = op_number(op, "clip")
     out = buffer(x.shape)
     calls = (
         partial(np.subtract, x, mean, out),
@@ -136,7 +109,7 @@ def _standardize(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
 
 
 def _layer_norm(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
-    (x,), (gain, bias), epsilon = inputs, tensors, _number(op, "epsilon")
+    (x,), (gain, bias), epsilon = inputs, tensors, op_number(op, "epsilon")
     out, share = buffer(x.shape), np.float32(1.0 / x.shape[-1])
 
     def run() -> None:
@@ -148,7 +121,7 @@ def _layer_norm(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
 
 
 def _rms_norm(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
-    (x,), (gain,), epsilon = inputs, tensors, _number(op, "epsilon")
+    (x,), (gain,), epsilon = inputs, tensors, op_number(op, "epsilon")
     out, share = buffer(x.shape), np.float32(1.0 / x.shape[-1])
 
     def run() -> None:
@@ -163,7 +136,7 @@ def conv2d(
 ) -> Compiled:
     """Cross-correlation over [N, C, H, W], as one matrix product over unfolded windows."""
     (x,), (kernel, bias) = inputs, tensors
-    stride, padding = int(_number(op, "stride")), int(_number(op, "padding"))
+    stride, padding = int(op_number(op, "stride")), int(op_number(op, "padding"))
     count, channels, height, width = x.shape
     filters, _, tall, wide = kernel.shape
     padded = np.zeros((count, channels, height + 2 * padding, width + 2 * padding), np.float32)
@@ -210,8 +183,16 @@ def _add(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
     return Compiled((out,), (partial(np.add, first, second, out),))
 
 
+def _multiply(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
+    first, second = inputs
+    if first.shape != second.shape:
+        raise ValueError(f"Op 'multiply' reads shapes {first.shape[1:]} and {second.shape[1:]}; expected equal ones.")
+    out = buffer(first.shape)
+    return Compiled((out,), (partial(np.multiply, first, second, out),))
+
+
 def _scale(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
-    (x,), factor, offset = inputs, _number(op, "factor"), _number(op, "offset")
+    (x,), factor, offset = inputs, op_number(op, "factor"), op_number(op, "offset")
     out = buffer(x.shape)
     multiply = partial(np.multiply, x, factor, out, casting="unsafe", dtype=np.float32)
     return Compiled((out,), (multiply, partial(np.add, out, offset, out)) if offset else (multiply,))
@@ -259,10 +240,6 @@ def _embed(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
     return Compiled((out,), (lambda: np.copyto(out, table[index.astype(np.int64)].reshape(out.shape)),))
 
 
-def _number(op: Op, name: str) -> np.float32:
-    return np.float32(number(op.settings, name, f"op '{op.kind}'"))
-
-
 COMPILERS: dict[str, Compiler] = {
     "linear": _linear,
     "tanh": _elementwise(np.tanh),
@@ -285,5 +262,12 @@ COMPILERS: dict[str, Compiler] = {
     "gru": gru,
     "lstm": lstm,
     "embed": _embed,
+    "multiply": _multiply,
+    "symlog": _elementwise(_symlog),
+    "softmax": softmax,
+    "grouped_linear": grouped_linear,
+    "gate": gate,
+    "latent": latent,
+    "attention": attention,
 }
 """Every op that this runtime knows, by name. A client lists these when it joins."""

@@ -11,6 +11,8 @@ from typing import Any, Literal, TypeAlias, get_args
 from rl4sys.experience import ArraySpec, SegmentSchema
 from rl4sys.policy.action_spec import ActionSpec, action_array, action_from_json
 
+MAX_CARRY_BYTES = 1 << 20
+"""Of a program's memory, as float32."""
 _OMITTED_IF_EMPTY = ("chance", "model")
 
 Setting: TypeAlias = "float | int | str | bool | list[int] | list[float]"
@@ -85,6 +87,16 @@ class Program:
     def uniform_numbers(self) -> int:
         """How many uniform numbers of a decision's noise the program takes."""
         return sum(chance.uniform_numbers for chance in self.chance)
+
+    def require_small_carry(self) -> None:
+        """Raise `ValueError` if the carry is too large to be kept for every stream and sent with every segment."""
+        taken = 4 * sum(math.prod(memory.shape) for memory in self.carry)
+        if taken > MAX_CARRY_BYTES:
+            largest = max(self.carry, key=lambda memory: math.prod(memory.shape))
+            raise ValueError(
+                f"The policy's memory takes {taken:,} bytes; at most {MAX_CARRY_BYTES:,} can be carried. The largest "
+                f"part is '{largest.name}' {list(largest.shape)}: choose a shorter window or smaller layers."
+            )
 
 
 HeadKind = Literal[

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rl4sys.experience import ArraySpec
 from rl4sys.policy.policy_spec import Chance, Distribution, Memory, Op, Program, Setting, Tensor
@@ -45,13 +46,18 @@ class ProgramBuilder:
             self._chance.append(Chance(name, size, distribution))
         return self._declare(name, (size,))
 
-    def memory(self, name: str, shape: tuple[int, ...], following: str) -> str:
+    def memory(self, name: str, shape: tuple[int, ...], following: str = "") -> str:
         """An array of the carry, zeros at an episode's start, that takes the value of the register `following`.
 
-        That register may be assigned later, by an op or by the head (its setting `action` or `next`).
+        That register may be assigned later, by an op or by the head (its setting `action` or `next`); without its
+        name, `remember` gives it.
         """
         self._carry.append(Memory(name, shape, following))
         return self._declare(name, shape)
+
+    def remember(self, memory: str, register: str) -> None:
+        """Let a memory take the value of a register after each decision."""
+        self._carry = [replace(one, next=register) if one.name == memory else one for one in self._carry]
 
     def tensor(self, name: str, *shape: int) -> str:
         """Declare a tensor, or refer to one that was declared with the same shape."""
@@ -120,6 +126,51 @@ class ProgramBuilder:
         self._carry += [Memory(hidden, (size,), outputs[0]), Memory(cell, (size,), outputs[1])]
         return result
 
+    def multiply(self, first: str, second: str) -> str:
+        """The product of two registers of one shape, elementwise."""
+        return self.op("multiply", (first, second), self.shape(first))
+
+    def symlog(self, register: str) -> str:
+        """sign(x) · log(1 + |x|), which keeps large numbers small."""
+        return self.op("symlog", (register,), self.shape(register))
+
+    def softmax(self, register: str, groups: int = 1) -> str:
+        """A vector of so many equal parts, each normalised to probabilities."""
+        return self.op("softmax", (register,), self.shape(register), groups=groups)
+
+    def grouped_linear(self, register: str, size: int, groups: int, name: str) -> str:
+        """A block-diagonal product and a bias: part i of the vector makes part i of the result."""
+        width = self._part(register, groups)
+        if size % groups:
+            raise ValueError(f"{groups} groups do not divide {size} numbers equally.")
+        tensors = self.tensor(f"{name}.weight", groups, width, size // groups), self.tensor(f"{name}.bias", size)
+        return self.op("grouped_linear", (register,), (size,), tensors)
+
+    def gate(self, register: str, state: str, groups: int = 1, update_bias: float = -1.0) -> str:
+        """The next state from (reset, candidate, update) of each group, and the state."""
+        self._part(state, groups)
+        return self.op("gate", (register, state), self.shape(state), groups=groups, update_bias=update_bias)
+
+    def latent(self, logits: str, groups: int, uniform: str | None = None, *, unimix: float = 0.01) -> str:
+        """One-hot vectors, one for each group: drawn with uniform numbers, or without them the likeliest."""
+        self._part(logits, groups)
+        inputs = (logits,) if uniform is None else (logits, uniform)
+        draw = uniform is not None
+        return self.op("latent", inputs, self.shape(logits), groups=groups, unimix=unimix, draw=draw)
+
+    def attention(self, query: str, key: str, value: str, *, heads: int, window: int, name: str) -> str:
+        """What a query finds in the last `window` decisions, this one included; their keys and values are carried."""
+        (size,) = self.shape(query)
+        self._part(query, heads)
+        result = self._declare(self._unused(), (size,))
+        memory = {f"{name}.keys": (window, size), f"{name}.values": (window, size), f"{name}.count": (1,)}
+        for part, shape in memory.items():
+            self.memory(part, shape, self._declare(f"{part}.next", shape))
+        outputs = (result, *(f"{part}.next" for part in memory))
+        bias = self.tensor(f"{name}.bias", heads, window)
+        self._ops.append(Op("attention", outputs, (query, key, value, *memory), (bias,), {"heads": heads}))
+        return result
+
     def conv2d(self, register: str, filters: int, kernel: int, name: str, *, stride: int = 1, padding: int = 0) -> str:
         """A convolution over an image [channels, height, width] with square kernels and a bias for each filter."""
         channels, height, width = self.shape(register)
@@ -178,7 +229,18 @@ class ProgramBuilder:
     def program(self) -> Program:
         """The finished program."""
         carry, chance = tuple(self._carry), tuple(self._chance)
-        return Program(self._inputs, tuple(self._ops), tuple(self._tensors.values()), carry, chance)
+        program = Program(self._inputs, tuple(self._ops), tuple(self._tensors.values()), carry, chance)
+        program.require_small_carry()
+        if forgotten := [memory.name for memory in carry if not memory.next]:
+            raise ValueError(f"The memories {forgotten} take no value. Name one for each with `remember`.")
+        return program
+
+    def _part(self, register: str, groups: int) -> int:
+        """The length of one of so many equal parts of a vector."""
+        (width,) = self.shape(register)
+        if groups < 1 or width % groups:
+            raise ValueError(f"{groups} groups do not divide the {width} numbers of '{register}' equally.")
+        return width // groups
 
     def _unused(self) -> str:
         """An unused register name; an observation may be called r0."""

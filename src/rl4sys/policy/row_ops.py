@@ -11,7 +11,9 @@ from functools import partial
 import numpy as np
 
 from rl4sys.experience import Array
-from rl4sys.policy.ops import COMPILERS, Compiled, conv2d, gru, lstm, with_bias
+from rl4sys.policy import group_ops
+from rl4sys.policy.compiled_op import Compiled
+from rl4sys.policy.ops import COMPILERS, conv2d, gru, lstm, with_bias
 from rl4sys.policy.policy_spec import Op
 
 
@@ -24,6 +26,8 @@ def compile_for_rows(op: Op, inputs: list[Array], tensors: list[Array], single: 
             return gru(op, inputs, tensors, each_row)
         case "lstm":
             return lstm(op, inputs, tensors, each_row)
+        case "grouped_linear":
+            return group_ops.grouped_linear(op, inputs, tensors, group_ops.each_row)
         case "conv2d":
             return conv2d(op, inputs, tensors, partial(_each_image, len(inputs[0])))
     return COMPILERS[op.kind](op, inputs, tensors)

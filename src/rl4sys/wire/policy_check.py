@@ -42,6 +42,10 @@ def require_runnable(spec: PolicySpec) -> None:
     weights = sum(map(math.prod, tensors.values()))
     if weights > MAX_WEIGHTS:
         raise _broken(f"its tensors have {weights} values; at most {MAX_WEIGHTS} can be sent")
+    try:
+        program.require_small_carry()
+    except ValueError as problem:
+        raise ContractViolation(str(problem)) from problem
     registers = _run_by_name(program, (array.name for array in _head_chance(head)))
     _require("the head", head.inputs, registers)
     following = [memory.next for memory in program.carry]

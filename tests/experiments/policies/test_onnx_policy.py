@@ -5,13 +5,14 @@ import importlib
 import numpy as np
 import pytest
 
-from conformance.golden import HEADS, OPS, Golden
+from conformance.golden import EPISODES, HEADS, OPS, Golden
 from policy.specs import mlp, recurrent, weights_for
 from rl4sys.experience import Array, ArraySpec
 from rl4sys.experiments.policies.greedy import UnsupportedHead, greedy, parameters
-from rl4sys.experiments.policies.onnx_ops import EMITTERS, OnnxUnavailable
+from rl4sys.experiments.policies.onnx_graph import OnnxUnavailable
+from rl4sys.experiments.policies.onnx_ops import EMITTERS
 from rl4sys.experiments.policies.onnx_policy import OnnxPolicy, onnx_model
-from rl4sys.experiments.policies.parity import parity
+from rl4sys.experiments.policies.parity import NumpyOutputs, parity
 from rl4sys.policy import (
     COMPILERS,
     DiscreteAction,
@@ -43,7 +44,7 @@ def test_every_op_of_the_runtime_has_an_onnx_form() -> None:
 @pytest.mark.parametrize("name", OPS)
 def test_every_op_gives_its_golden_result(name: str) -> None:
     case = OPS[name]
-    outputs = model_of(case).run(case.group("observation"), case.group("carry"))
+    outputs = model_of(case).run(case.registers(), case.group("carry"))
     np.testing.assert_allclose(outputs["action"], case.arrays["action"], rtol=1e-5, atol=1e-5)
     for memory, expected in case.group("next_carry").items():
         np.testing.assert_allclose(outputs[f"next.{memory}"], expected, rtol=1e-5, atol=1e-5)
@@ -74,6 +75,13 @@ def test_the_best_action_is_what_the_numpy_runtime_decides(name: str) -> None:
     expected = NumpyPolicy(spec, arrays["weights"]).act(observation, np.zeros((rows, 0), np.float32)).action
     carry = {memory.name: np.zeros((rows, *memory.shape), np.float32) for memory in spec.program.carry}
     np.testing.assert_allclose(model_of(HEADS[name]).run(observation, carry)["action"], expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", EPISODES)
+def test_policies_that_draw_and_remember_their_action_agree_with_the_training_network(name: str) -> None:
+    case = EPISODES[name]
+    assert parity(case.spec, case.arrays["weights"], model_of(case).run).largest < 1e-5
+    assert parity(case.spec, case.arrays["weights"], NumpyOutputs(case.spec, case.arrays["weights"])).largest < 1e-5
 
 
 def test_memory_goes_in_and_comes_out() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rl4sys.experience import ArraySpec
-from rl4sys.experiments.policies.onnx_ops import require_package
+from rl4sys.experiments.policies.onnx_graph import require_package
 from rl4sys.experiments.policies.trained_policy import TrainedPolicy
 from rl4sys.policy import Head, Op, PolicySpec, noise_size
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rl4sys.experiments.policies.onnx_ops import Graph
+from rl4sys.experiments.policies.onnx_graph import Graph
 from rl4sys.policy import ActionSpec, BoxAction, DiscreteAction, MixedAction, MultiDiscreteAction
 from rl4sys.policy.action_encoding import scaling
 

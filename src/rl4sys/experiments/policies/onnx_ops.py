@@ -2,83 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-import numpy as np
-
-from rl4sys.experience import Array
+from rl4sys.experiments.policies.onnx_graph import Graph
+from rl4sys.experiments.policies.onnx_group_ops import attention, gate, grouped_linear, latent, softmax, symlog
 from rl4sys.policy import Op
 from rl4sys.policy.policy_spec import number
-
-OPSET = 17
-"""The oldest that has layer normalisation, so that older runtimes can read it too."""
-
-
-class OnnxUnavailable(RuntimeError):
-    """The packages for ONNX are not installed."""
-
-
-def require_package(name: str) -> Any:
-    """A package of the extra, or `OnnxUnavailable`."""
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise OnnxUnavailable(
-            f"ONNX needs the package '{name}'. Install it with: pip install 'rl4sys[onnx]'"
-        ) from error
-
-
-class Graph:
-    """Nodes and constants as they are added; values are known by names that are given once."""
-
-    def __init__(self) -> None:
-        self._onnx = require_package("onnx")
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
-        self._not_float: set[str] = set()
-        self._count = 0
-
-    def node(self, kind: str, inputs: tuple[str, ...], outputs: int = 1, **attributes: Any) -> tuple[str, ...]:
-        """Add a node; the names of its results."""
-        names = tuple(self._unused() for _ in range(outputs))
-        self.nodes.append(self._onnx.helper.make_node(kind, inputs, names, **attributes))
-        return names
-
-    def one(self, kind: str, *inputs: str, **attributes: Any) -> str:
-        """Add a node with a single result."""
-        return self.node(kind, inputs, **attributes)[0]
-
-    def constant(self, value: Array | float, name: str | None = None) -> str:
-        """An array that is part of the graph; numbers are float32."""
-        name = name or self._unused()
-        array = np.asarray(value, np.float32) if not isinstance(value, np.ndarray) else value
-        self.constants.append(self._onnx.numpy_helper.from_array(np.ascontiguousarray(array), name))
-        return name
-
-    def note_dtype(self, name: str, dtype: str) -> None:
-        """Remember a value that is not float32."""
-        if dtype != "float32":
-            self._not_float.add(name)
-
-    def is_float(self, name: str) -> bool:
-        """Whether a value is float32."""
-        return name not in self._not_float
-
-    def to_float(self, name: str) -> str:
-        """The value as float32."""
-        return name if self.is_float(name) else self.one("Cast", name, to=self._onnx.TensorProto.FLOAT)
-
-    def to_integer(self, name: str) -> str:
-        """The value as int64."""
-        return self.one("Cast", name, to=self._onnx.TensorProto.INT64)
-
-    def _unused(self) -> str:
-        # No observation, memory or tensor begins with a slash and a number.
-        self._count += 1
-        return f"/{self._count}"
-
 
 Emitter: TypeAlias = Callable[[Graph, Op, list[str], list[str]], tuple[str, ...]]
 """Adds an op whose inputs and tensors have these names; the names of its outputs."""
@@ -195,5 +125,12 @@ EMITTERS: dict[str, Emitter] = {
     "gru": _gru,
     "lstm": _lstm,
     "embed": _embed,
+    "multiply": _plain("Mul"),
+    "symlog": symlog,
+    "softmax": softmax,
+    "grouped_linear": grouped_linear,
+    "gate": gate,
+    "latent": latent,
+    "attention": attention,
 }
 """Every op of the runtime, by name."""

@@ -11,7 +11,8 @@ from rl4sys import __version__
 from rl4sys.experience import Array, Arrays
 from rl4sys.experiments.policies.greedy import greedy, parameters
 from rl4sys.experiments.policies.onnx_action import encoded_action
-from rl4sys.experiments.policies.onnx_ops import EMITTERS, OPSET, Graph, emit, require_package
+from rl4sys.experiments.policies.onnx_graph import OPSET, Graph, require_package
+from rl4sys.experiments.policies.onnx_ops import EMITTERS, emit
 from rl4sys.policy import (
     BoxAction,
     DiscreteAction,

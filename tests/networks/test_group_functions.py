@@ -1,0 +1,46 @@
+"""The gradients of the ops over groups, latents and attention."""
+
+import torch
+
+from rl4sys.networks import FUNCTIONS
+from rl4sys.policy import Op
+
+
+def function(kind: str, **settings: object) -> Op:
+    return Op(kind, ("out",), (), (), settings)
+
+
+def test_a_latent_has_the_gradient_of_its_mixed_probabilities() -> None:
+    logits = torch.randn(5, 6, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    uniform, weights = torch.full((5, 2), 0.3), torch.arange(6.0)
+    op = function("latent", groups=2, unimix=0.01, draw=True)
+    (drawn,) = FUNCTIONS["latent"](op, [logits, uniform], [])
+    assert set(drawn.unique().tolist()) == {0.0, 1.0}
+    (found,) = torch.autograd.grad((drawn * weights).sum(), logits)
+    probability = 0.99 * torch.softmax(logits.view(5, 2, 3), -1).flatten(1) + 0.01 / 3
+    (expected,) = torch.autograd.grad((probability * weights).sum(), logits)
+    torch.testing.assert_close(found, expected)
+
+
+def test_the_gate_the_products_and_the_softmax_are_differentiable() -> None:
+    def both(x: torch.Tensor, state: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        (wide,) = FUNCTIONS["grouped_linear"](function("grouped_linear"), [x], [weight, torch.zeros(12)])
+        (after,) = FUNCTIONS["gate"](function("gate", groups=2, update_bias=-1.0), [wide, state], [])
+        return FUNCTIONS["softmax"](function("softmax", groups=2), [after], [])[0]
+
+    made = torch.Generator().manual_seed(1)
+    arguments = [torch.randn(*shape, generator=made, dtype=torch.float64) for shape in ((3, 4), (3, 4), (2, 2, 6))]
+    assert torch.autograd.gradcheck(both, [argument.requires_grad_() for argument in arguments])
+
+
+def test_attention_is_differentiable_by_all_that_it_reads() -> None:
+    count = torch.tensor([[0.0], [2.0], [5.0]], dtype=torch.float64)
+
+    def look(*inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        *read, bias = inputs
+        return FUNCTIONS["attention"](function("attention", heads=2), [*read, count], [bias])[:3]
+
+    made = torch.Generator().manual_seed(2)
+    shapes = [(3, 4)] * 3 + [(3, 3, 4)] * 2 + [(2, 3)]
+    arguments = [torch.randn(*shape, generator=made, dtype=torch.float64) for shape in shapes]
+    assert torch.autograd.gradcheck(look, [argument.requires_grad_() for argument in arguments])
