@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import pytest
 import torch
 from pydantic import ValidationError
 
 from rl4sys.experience import ArraySpec
-from rl4sys.networks import CnnConfig, UnsuitableNetwork, from_spec, orthogonal
+from rl4sys.networks import CnnConfig, Parameters, TorchProgram, UnsuitableNetwork, from_spec, orthogonal
 from rl4sys.policy import BoxAction, DiscreteAction, Head, NumpyPolicy, PolicySpec, Program, ProgramBuilder
 
 PIXELS, STATE = ArraySpec("pixels", "uint8", (84, 84, 12)), ArraySpec("state", "float32", (4,))
@@ -102,3 +104,20 @@ def test_the_spec_of_an_image_policy_survives_a_round_trip_through_text() -> Non
     builder, body = written(TINY, PIXELS)
     spec = PolicySpec(DiscreteAction(3), builder.program(), Head("categorical", (builder.linear(body, 3, "last"),)))
     assert PolicySpec.from_json(spec.to_json()) == spec
+
+
+@pytest.mark.parametrize("channels", ["last", "first"])
+def test_convolutions_run_with_the_channels_of_a_pixel_side_by_side(channels: Literal["last", "first"]) -> None:
+    shape = (9, 8, 3) if channels == "last" else (3, 9, 8)
+    builder, _ = written(TINY.model_copy(update={"channels": channels}), ArraySpec("pixels", "uint8", shape))
+    program = builder.program()
+    parameters = Parameters(program.tensors, torch.device("cpu"))
+    orthogonal(parameters, {}, torch.Generator().manual_seed(0))
+    images = torch.randint(0, 256, (5, *shape), dtype=torch.uint8, generator=torch.Generator().manual_seed(1))
+    registers = TorchProgram(program, parameters)({"pixels": images})
+    planes = images.float().permute(0, 3, 1, 2) if channels == "last" else images.float()
+    kernel, bias = (parameters.views[f"actor.pixels.0.{name}"] for name in ("weight", "bias"))
+    expected = torch.nn.functional.conv2d(planes.contiguous() / 255.0, kernel, bias, 2)
+    convolved = next(registers[op.outputs[0]] for op in program.ops if op.kind == "conv2d")
+    assert convolved.is_contiguous(memory_format=torch.channels_last)
+    torch.testing.assert_close(convolved, expected, rtol=1e-5, atol=1e-6)

@@ -30,16 +30,16 @@ class AreaResize:
 
     def __call__(self, image: Array) -> Array:
         """From uint8 [height, width] to uint8 [size, size], which is valid until the next call."""
-        changed = np.flatnonzero((image != self._last).any(axis=1))
+        changed = (image != self._last).any(axis=1).nonzero()[0]
         if len(changed):
-            rows = image[changed]
+            rows = image.take(changed, axis=0)
             self._last[changed] = rows
             self._narrow[changed] = _summed(rows.T.astype(np.float32), self._columns).T
-            first = self._first[changed]
+            first = self._first.take(changed)
             is_touched = np.zeros(len(self._small) + 1, bool)
             is_touched[first] = is_touched[first + 1] = True
-            touched = np.flatnonzero(is_touched[:-1])
-            shares = _Shares(self._rows.source[:, touched], self._rows.weight[:, touched])
+            touched = is_touched[:-1].nonzero()[0]
+            shares = _Shares(self._rows.source.take(touched, axis=1), self._rows.weight.take(touched, axis=1))
             self._small[touched] = np.rint(_summed(self._narrow, shares))
         return self._small
 
@@ -55,10 +55,10 @@ class _Shares(NamedTuple):
 
 def _summed(pixels: Array, shares: _Shares) -> Array:
     """Weighted sums over the first axis: float32 [old, …] to [new, …]."""
-    total: Array = pixels[shares.source[0]] * shares.weight[0][:, None]
-    for source, weight in zip(shares.source[1:], shares.weight[1:], strict=True):
-        total += pixels[source] * weight[:, None]
-    return total
+    products = pixels.take(shares.source, axis=0)
+    products *= shares.weight[:, :, None]
+    # Along the first axis numpy adds one after the other, as OpenCV does.
+    return np.asarray(np.add.reduce(products, axis=0))
 
 
 def _shares(length: int, size: int) -> _Shares:

@@ -1,0 +1,46 @@
+"""Trains PPO of stable-baselines3 on an Atari game and prints its steps per second as JSON.
+
+Runs in a separate venv with ale-py.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+
+import ale_py  # noqa: F401
+import stable_baselines3
+import torch
+from stable_baselines3.common.env_util import make_atari_env
+from stable_baselines3.common.vec_env import VecFrameStack
+
+from rival_sb3 import Stopwatch
+
+
+def main() -> None:
+    job = json.loads(sys.argv[1])
+    torch.set_num_threads(job["threads"])
+    environment = VecFrameStack(make_atari_env(f"{job['game']}NoFrameskip-v4", n_envs=8, seed=0), 4)
+    model = stable_baselines3.PPO(
+        "CnnPolicy",
+        environment,
+        n_steps=128,
+        batch_size=256,
+        n_epochs=4,
+        learning_rate=2.5e-4,
+        clip_range=0.1,
+        ent_coef=0.01,
+        device="cpu",
+        # A network for the policy and one for the critic, as ours.
+        policy_kwargs={"share_features_extractor": False, "normalize_images": True},
+    )
+    watch = Stopwatch(job["warmup"])
+    model.learn(job["total"] + job["warmup"], callback=watch)
+    assert watch.began is not None
+    began, steps = watch.began
+    print(json.dumps({"steps_per_second": (model.num_timesteps - steps) / (time.perf_counter() - began)}))
+
+
+if __name__ == "__main__":
+    main()
