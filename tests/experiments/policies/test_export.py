@@ -6,12 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.runs import DQN, OFF_POLICY, PPO
+from experiments.runs import DQN, OFF_POLICY, PETS, PPO
 from experiments.trained import trained_run
 from policy.specs import mlp, recurrent, weights_for
 from rl4sys.experiments import RunDirectory
 from rl4sys.experiments.policies.description import ForeignModel, describe_onnx, describe_policy
 from rl4sys.experiments.policies.export import export_policy, spec_for_onnx, usual_name
+from rl4sys.experiments.policies.greedy import UnsupportedHead
 from rl4sys.experiments.policies.latency import bench_onnx, bench_policy
 from rl4sys.experiments.policies.parity import NumpyOutputs, ParityBroken, parity
 from rl4sys.experiments.policies.trained_policy import TrainedPolicy, find_policy
@@ -47,6 +48,16 @@ def test_a_layer_published_as_zeros_at_first_exports_as_it_was_trained(tmp_path:
     trained = find_policy(trained_run(DISCRETE_SAC, tmp_path).path)
     assert trained.policy.steps > DISCRETE_SAC["algorithm"]["learning_starts"]
     assert export_policy(trained, "rl4sys", tmp_path / "a.rl4sys").parity.largest < 1e-5
+
+
+def test_a_policy_that_plans_exports_with_its_model_and_not_to_onnx(tmp_path: Path) -> None:
+    trained = find_policy(trained_run(PETS, tmp_path, environment__name="Pendulum-v1").path)
+    exported = export_policy(trained, "rl4sys", tmp_path / "a.rl4sys")
+    assert exported.parity.largest < 1e-5
+    assert PortablePolicy.read(exported.path).exploit.model == trained.policy.exploit.model
+    assert [latency.runtime for latency in bench_policy(trained.policy, 1, 10)] == ["numpy", "numpy"]
+    with pytest.raises(UnsupportedHead, match="plans every decision"):
+        export_policy(trained, "onnx", tmp_path / "a.onnx")
 
 
 @pytest.mark.parametrize("kind", [DQN, PENDULUM], ids=["dqn", "sac"])

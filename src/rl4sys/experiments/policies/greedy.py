@@ -35,6 +35,11 @@ def is_supported(spec: PolicySpec) -> bool:
 
 def parameters(spec: PolicySpec) -> dict[str, str]:
     """The registers that the head reads, by what they mean: `logits`, `mean`, …"""
+    if spec.model is not None:
+        raise UnsupportedHead(
+            "This policy plans every decision with its model, which is no function of the observation alone. Use "
+            "--format rl4sys, which carries every policy."
+        )
     if not is_supported(spec):
         raise UnsupportedHead(
             f"A head of kind '{spec.head.kind}' is not known here; expected {', '.join(HEAD_PARAMETERS)}. "
