@@ -13,6 +13,7 @@ from rl4sys.algorithms import PETS, PETSConfig, Problem, Progress, UnsuitableAct
 from rl4sys.config import ConfigError, parse
 from rl4sys.engine import TensorBatch
 from rl4sys.experience import Array, ArraySpec
+from rl4sys.experiments.policies.model_parity import model_parity
 from rl4sys.networks import MlpConfig, NetworksConfig
 from rl4sys.policy import MASK, DiscreteAction, NumpyPolicy, layout_of
 from rl4sys.policy.model_runtime import ModelRuntime
@@ -119,13 +120,23 @@ def test_actions_are_random_until_learning_starts() -> None:
     assert weights["exploration.std"].tolist() == [0.25, 0.25]
 
 
-@pytest.mark.parametrize("propagation", ["mean"])
+@pytest.mark.parametrize("propagation", ["mean", "sample"])
 def test_plans_go_where_the_reward_is(propagation: str) -> None:
     algorithm = trained(propagation=propagation, candidates=64, elites=8, gamma=1.0)
     policy = NumpyPolicy(algorithm.policies.exploit, algorithm.train_state.policy_weights())
     seen = {"place": np.zeros((3, 2), np.float32), "speed": np.zeros((3, 1), np.float32)}
     noise = np.random.default_rng(0).random((3, policy.noise_size), np.float32)
     assert policy.act(seen, noise, policy.initial_carry(3)).action[:, 1].min() > 0.5
+
+
+@pytest.mark.parametrize("propagation", ["mean", "sample"])
+def test_torch_and_numpy_run_the_same_model(propagation: str) -> None:
+    algorithm = trained(updates=5, propagation=propagation)
+    weights = algorithm.train_state.policy_weights()
+    assert model_parity(algorithm.policies.exploit, weights, weights).largest < 1e-5
+    other = weights.copy()
+    other[0] += 1.0
+    assert model_parity(algorithm.policies.exploit, weights, other).largest > 1e-3
 
 
 def test_a_deterministic_model_cannot_be_sampled() -> None:

@@ -12,6 +12,7 @@ import pytest
 from rl4sys.experience import Array, ArraySpec
 from rl4sys.policy import BoxAction, Head, Memory, NumpyPolicy, PolicySpec, ProgramBuilder
 from rl4sys.policy.planned_head import SearchSettings, search
+from rl4sys.wire import ContractViolation, require_decides
 
 from .pendulum_model import PendulumModel
 
@@ -31,19 +32,19 @@ SETTINGS = {
 def policy(*, drawn: bool = False, tensors: tuple[str, ...] = (), **settings: Any) -> NumpyPolicy:
     """State s, next s + a; the reward is −softplus(−(s + a)) and so grows with s. `drawn`: plus noise."""
     model = ProgramBuilder((ArraySpec("action", "float32", (1,)),))
-    state = model.memory("state", (1,), "moved")
+    state = model.memory("state", (1,))
     moved = model.op("add", (state, "action"), (1,))
     if drawn:
         moved = model.op("add", (moved, model.chance("noise", 1, "normal")), (1,))
     negative = model.op("scale", (moved,), (1,), factor=-1.0, offset=0.0)
     cost = model.op("softplus", (negative,), (1,))
     reward = model.op("scale", (cost,), (1,), factor=-1.0, offset=0.0)
-    program = replace(model.program(), carry=(Memory("state", (1,), moved),))
+    model.remember(state, moved)
     builder = ProgramBuilder((ArraySpec("state", "float32", (1,)),))
     for name in tensors:
         builder.tensor(name, 1)
     head = Head("planned", ("state",), tensors, settings={**SETTINGS, "reward": reward, **settings})
-    return NumpyPolicy(PolicySpec(BoxAction((-2.0,), (6.0,)), builder.program(), head, program))
+    return NumpyPolicy(PolicySpec(BoxAction((-2.0,), (6.0,)), builder.program(), head, model.program()))
 
 
 def act(planner: NumpyPolicy, states: list[float], noise: Array | None = None) -> Array:
@@ -126,6 +127,16 @@ def test_a_plan_without_a_model_is_refused() -> None:
     spec = replace(policy().spec, model=None)
     with pytest.raises(ValueError, match="needs a model"):
         act(NumpyPolicy(spec), [0.0])
+
+
+@pytest.mark.parametrize("wrong", [{"horizon": 10_000, "candidates": 10_000}, {"candidates": 1 << 25, "horizon": 1}])
+def test_a_search_from_outside_is_limited(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ContractViolation, match="a decision predicts"):
+        require_decides(policy(iterations=1, **wrong).spec)
+
+
+def test_a_planner_from_outside_that_can_decide_is_accepted() -> None:
+    require_decides(remembering(policy(drawn=True)).spec)
 
 
 def test_the_spec_of_a_planner_round_trips_through_json() -> None:

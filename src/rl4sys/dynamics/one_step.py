@@ -21,7 +21,7 @@ from rl4sys.dynamics.statistics import (
 )
 from rl4sys.experience import ArraySpec
 from rl4sys.networks import TensorMap
-from rl4sys.policy import Memory, Program, ProgramBuilder, Tensor
+from rl4sys.policy import Program, ProgramBuilder, Tensor
 
 Predict: TypeAlias = Callable[[torch.Tensor, torch.Tensor], tuple[torch.Tensor, ...]]
 """The predictions of all members for states and actions [members, B, …]: see `OneStepModel.training`."""
@@ -103,27 +103,26 @@ class OneStepModel:
         """
         builder = ProgramBuilder((ArraySpec(_ACTION, "float32", (self.action_size,)),))
         members, size = self.config.members, self.state_size
-        carry, rewards = [], []
+        rewards: list[str] = []
         for member in range(members):
-            state = builder.memory(f"{_STATE}.{member}", (size,), "")
+            state = builder.memory(f"{_STATE}.{member}", (size,))
             bounds = self.config.std_bounds if sample else None
             prediction = self._predict(builder, state, _member(_NAME, member), bounds)
             delta = prediction.delta
             if prediction.delta_std is not None:
                 noise = builder.chance(f"noise.{member}", size, "normal")
-                spread = builder.op("multiply", (prediction.delta_std, noise), (size,))
+                spread = builder.multiply(prediction.delta_std, noise)
                 delta = builder.op("add", (delta, spread), (size,))
             for name in CHANGE_SCALING:
                 builder.tensor(name, size)
             change = builder.op("standardize", (delta,), (size,), CHANGE_SCALING, clip=_UNBOUNDED)
-            # Only now: the register that follows a state has a name when it is assigned.
-            carry.append(Memory(state, (size,), builder.op("add", (state, change), (size,))))
+            builder.remember(state, builder.op("add", (state, change), (size,)))
             rewards.append(prediction.reward)
         reward = _mean(builder, rewards)
         for name in REWARD_SCALING:
             builder.tensor(name, 1)
         reward = builder.op("standardize", (reward,), (1,), REWARD_SCALING, clip=_UNBOUNDED)
-        return replace(builder.program(), carry=tuple(carry)), reward
+        return builder.program(), reward
 
     def _predict(
         self, builder: ProgramBuilder, state: str, name: str, std_bounds: tuple[float, float] | None
