@@ -138,6 +138,31 @@ def test_a_segment_contains_the_policy_memory() -> None:
     np.testing.assert_array_equal(second.carry[name], carry[name][0])
 
 
+def test_decisions_with_memory_equal_local_ones_across_new_versions() -> None:
+    server = FakeServer(small_policy(recurrent=True))
+    weights = {number: some_weights(server.spec, number) for number in range(5)}
+    with agent_on(server, seed=5, max_segment_length=900) as agent, agent.episode() as episode:
+        for number in range(5):
+            if number:
+                published = server.publish(weights[number])
+                until(lambda: agent.health().version == published)  # noqa: B023  # called within this round
+            steps(episode, 2_000)
+        episode.end(seen(0))
+    segments = server.segments()
+    policy, noise = NumpyPolicy(server.spec), KeyedNoise(5, [segments[0].stream], 1)
+    carry = policy.initial_carry(1)
+    for segment in segments:
+        policy.load(weights[segment.policy_version])
+        for row in range(segment.steps):
+            decision = policy.act(
+                {"observation": segment.observation["observation"][row : row + 1]}, noise.at(segment.start + row), carry
+            )
+            carry = {name: memory.copy() for name, memory in decision.carry.items()}
+            assert decision.action.item() == segment.action[row]
+    assert sum(segment.steps for segment in segments) == 10_000
+    assert {segment.policy_version for segment in segments} == set(weights)
+
+
 def test_a_mask_is_respected_and_recorded() -> None:
     server = FakeServer(small_policy(masked=True))
     with agent_on(server, action_mask=True) as agent, agent.episode() as episode:

@@ -3,8 +3,9 @@ import math
 import pytest
 import torch
 
+from rl4sys.experience import ArraySpec
 from rl4sys.networks import Parameters, from_spec, orthogonal, uniform_fan_in
-from rl4sys.policy import Tensor
+from rl4sys.policy import ProgramBuilder, Tensor
 
 from .specs import mlp, recurrent
 
@@ -95,3 +96,13 @@ def test_parameters_of_another_device_take_from_a_generator_of_the_cpu_what_thos
         for device, source in zip(("cpu", "meta"), used, strict=True):
             initialize(Parameters([shape], torch.device(device)), source)
         assert torch.equal(used[0].get_state(), used[1].get_state())
+
+
+@pytest.mark.parametrize(("kind", "gates"), [("lstm", 4), ("gru", 3)])
+def test_recurrent_layers_start_with_gates_that_keep_most_of_the_memory(kind: str, gates: int) -> None:
+    builder = ProgramBuilder((ArraySpec("seen", "float32", (3,)),))
+    getattr(builder, kind)("seen", 5, "memory")
+    parameters = Parameters(builder.program().tensors, torch.device("cpu"))
+    orthogonal(parameters, {}, torch.Generator().manual_seed(0))
+    bias = parameters.views["memory.input_bias"].detach().reshape(gates, 5)
+    assert bias.sum(1).tolist() == [0.0, 5.0, *[0.0] * (gates - 2)]

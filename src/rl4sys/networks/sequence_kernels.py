@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import torch
 import torch.nn.functional as F
 
-from rl4sys.networks.stream_batch import StreamRun
+from rl4sys.networks.stream_batch import Packed, StreamRun
 from rl4sys.policy import Memory, Op
 from rl4sys.policy.policy_spec import number
 
@@ -17,21 +17,48 @@ Kernel = Callable[[Op, StreamRun, Many, Many, Many], tuple[torch.Tensor, Many]]
 
 
 def lstm(op: Op, run: StreamRun, rows: Many, memories: Many, tensors: Many) -> tuple[torch.Tensor, Many]:
-    """All fragments in one call of torch's kernel; its gates have our order, and its weights are transposed."""
-    fragments, weights = run.fragments, _turned(tensors)
-    initial = tuple(fragments.initial(memory).unsqueeze(0) for memory in memories)
-    packed = rows[0].index_select(0, fragments.rows)
-    result, hidden, cell = torch.lstm(packed, fragments.batch_sizes, initial, weights, True, 1, 0.0, True, False)
-    return result.index_select(0, fragments.place), [each[0].index_select(0, fragments.last) for each in (hidden, cell)]
+    """All episodes in a few calls of torch's kernel; its gates have our order, and its weights are transposed."""
+    if run.wants_carry:
+        return _packed_lstm(run, rows, memories, tensors)
+    weights, (groups, place) = _turned(tensors), run.fragments.padded
+    hidden, cell = (run.fragments.initial(memory) for memory in memories)
+    found = []
+    for group in groups:
+        count = len(group.fragments)
+        x = rows[0].index_select(0, group.rows).view(group.length, count, -1)
+        initial = tuple(memory.index_select(0, group.fragments).unsqueeze(0) for memory in (hidden, cell))
+        result, _, _ = torch.lstm(x, initial, weights, True, 1, 0.0, True, False, False)
+        found.append(result.flatten(0, 1))
+    return torch.cat(found).index_select(0, place), []
+
+
+def _packed_lstm(run: StreamRun, rows: Many, memories: Many, tensors: Many) -> tuple[torch.Tensor, Many]:
+    """The same with packed episodes, which leaves the memory after the last row of each: slower."""
+    fragments, packed = run.fragments, run.fragments.packed
+    initial = tuple(_in_order(run, memory) for memory in memories)
+    x = rows[0].index_select(0, packed.rows)
+    result, *after = torch.lstm(x, packed.batch_sizes, initial, _turned(tensors), True, 1, 0.0, True, False)
+    return result.index_select(0, packed.place), [_after(each[0], packed, fragments.last) for each in after]
 
 
 def gru(op: Op, run: StreamRun, rows: Many, memories: Many, tensors: Many) -> tuple[torch.Tensor, Many]:
-    """The same for gated recurrent units."""
-    fragments, weights = run.fragments, _turned(tensors)
-    initial = fragments.initial(memories[0]).unsqueeze(0)
-    packed = rows[0].index_select(0, fragments.rows)
-    result, hidden = torch.gru(packed, fragments.batch_sizes, initial, weights, True, 1, 0.0, True, False)
-    return result.index_select(0, fragments.place), [hidden[0].index_select(0, fragments.last)]
+    """All episodes in one call of torch's kernel."""
+    fragments, packed = run.fragments, run.fragments.packed
+    initial = _in_order(run, memories[0])
+    x = rows[0].index_select(0, packed.rows)
+    result, hidden = torch.gru(x, packed.batch_sizes, initial, _turned(tensors), True, 1, 0.0, True, False)
+    return result.index_select(0, packed.place), [_after(hidden[0], packed, fragments.last)]
+
+
+def _in_order(run: StreamRun, memory: torch.Tensor) -> torch.Tensor:
+    """Memory before each fragment, the longest first: [1, fragments, h]."""
+    return run.fragments.initial(memory).index_select(0, run.fragments.packed.order).unsqueeze(0)
+
+
+def _after(memory: torch.Tensor, packed: Packed, last: torch.Tensor) -> torch.Tensor:
+    """Memory after the last row of each stream."""
+    by_fragment = torch.empty_like(memory).index_copy(0, packed.order, memory)
+    return by_fragment.index_select(0, last)
 
 
 def _turned(tensors: Many) -> list[torch.Tensor]:

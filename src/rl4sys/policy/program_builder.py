@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 from rl4sys.experience import ArraySpec
@@ -22,6 +23,7 @@ class ProgramBuilder:
         self._ops: list[Op] = []
         self._tensors: dict[str, Tensor] = {}
         self._carry: list[Memory] = []
+        self._hidden: set[str] = set()
         self._chance: list[Chance] = []
 
     def shape(self, register: str) -> tuple[int, ...]:
@@ -192,13 +194,22 @@ class ProgramBuilder:
 
     def observations(self) -> tuple[ArraySpec, ...]:
         """The inputs of a network: all but the mask."""
-        seen = tuple(spec for spec in self._inputs if spec.name != MASK)
+        seen = tuple(spec for spec in self._inputs if spec.name != MASK and spec.name not in self._hidden)
         if not seen:
             raise ValueError(
                 f"There are no observations but {[spec.name for spec in self._inputs]}. "
                 f"Add an observation; a constant is enough."
             )
         return seen
+
+    @contextmanager
+    def seeing(self, *names: str) -> Iterator[None]:
+        """Let `observations` and `features` see only these inputs, for an encoder of their own."""
+        hidden, self._hidden = self._hidden, {spec.name for spec in self._inputs} - set(names)
+        try:
+            yield
+        finally:
+            self._hidden = hidden
 
     def numbers(self, spec: ArraySpec, *, standardize: bool, clip: float = 10.0) -> str:
         """One observation as float32, in its own shape; bytes become numbers from 0 to 1.

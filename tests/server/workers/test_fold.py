@@ -14,6 +14,7 @@ from tests.server.clients import (
     OBSERVATION,
     PETS,
     PPO,
+    RECURRENT_PPO,
     SAC,
     SQL,
     TD3,
@@ -36,7 +37,10 @@ from rl4sys.wire.generated import status_pb2
 
 Serve = Callable[..., InProcessTransport]
 Method = tuple[str, dict[str, Any]]
-METHODS = pytest.mark.parametrize("method", [PPO, DQN, SAC, TD3, DDPG, SQL, PETS], ids=lambda method: method[0])
+_RECURRENT = pytest.param(RECURRENT_PPO, id="recurrent PPO")
+METHODS = pytest.mark.parametrize(
+    "method", [PPO, _RECURRENT, DQN, SAC, TD3, DDPG, SQL, PETS], ids=lambda method: method[0]
+)
 
 
 def local_learner(method: Method, segments: int, client: str = "a") -> Learner:
