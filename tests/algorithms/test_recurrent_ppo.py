@@ -19,7 +19,11 @@ from rl4sys.replay import OnceFresh, TrajectoryBuffer
 from .training import PPO as SETTINGS
 from .training import components, experiment, greedy_return
 
-MEMORY = {"lstm": {"units": 8}, "gru": {"units": 8, "layers": 2}}
+MEMORY = {
+    "lstm": {"units": 8},
+    "gru": {"units": 8, "layers": 2},
+    "transformer": {"units": 8, "heads": 2, "window": 12},
+}
 
 
 def _experiment(kind: str = "lstm", name: str = "Recall", **sections: Any) -> ExperimentConfig:

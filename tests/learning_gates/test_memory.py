@@ -14,6 +14,7 @@ SEEDS = (1, 2, 3)
 GATES = {
     "ppo_recall.yaml": 0.95,
     "ppo_recall_gru.yaml": 0.95,
+    "ppo_recall_transformer.yaml": 0.95,
     "ppo_cartpole_velocity_free.yaml": 475,
     "ppo_pendulum_velocity_free.yaml": -300,
 }

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from rl4sys.config import ConfigError
 from rl4sys.experience import ArraySpec
 from rl4sys.networks import (
     NETWORKS,
@@ -15,6 +16,7 @@ from rl4sys.networks import (
     MixedConfig,
     MlpConfig,
     NetworkConfig,
+    TransformerConfig,
     UnsuitableNetwork,
     from_spec,
     orthogonal,
@@ -28,6 +30,7 @@ NETWORKS_OVER_BOTH = {
     "mixed with memory": MixedConfig(encoders={"pixels": TINY, "state": GruConfig(units=5)}),
     "lstm after a cnn": LstmConfig(encoder=TINY, units=5),
     "gru after a mixed one": GruConfig(encoder=MixedConfig(encoders={"pixels": TINY}), units=5, layers=2),
+    "transformer after a cnn": TransformerConfig(encoder=TINY, units=8, heads=2, window=2),
     "impala": CnnConfig.model_validate({"preset": "impala", "filters": (2, 3, 3), "hidden_dims": (6,)}),
 }
 
@@ -90,3 +93,15 @@ def test_memories_follow_layers_in_the_order_of_the_settings() -> None:
     LstmConfig(hidden_dims=(8,), units=6, layers=2).body(builder, "state", "actor")
     assert kinds(builder.program()) == ["linear", "tanh", "lstm", "lstm"]
     assert [memory.shape for memory in builder.program().carry] == [(6,)] * 4
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"units": 6, "heads": 4}, "4 do not divide 6 units equally"),
+        ({"window": 1_025, "units": 64, "layers": 2}, "make a carry of 1.0 MB.*at most 1 MB is allowed. Lower window"),
+    ],
+)
+def test_a_transformer_whose_memory_does_not_fit_is_refused(settings: dict[str, int], reason: str) -> None:
+    with pytest.raises(ConfigError, match=reason):
+        NETWORKS.parse({"type": "transformer", **settings})

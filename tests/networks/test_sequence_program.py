@@ -17,6 +17,7 @@ from rl4sys.networks import (
     Parameters,
     SequenceProgram,
     TorchProgram,
+    TransformerConfig,
     stacked_parameters,
     uniform_fan_in,
 )
@@ -55,6 +56,16 @@ def _feedback() -> tuple[Program, str]:
     return Program(made.inputs[:1], made.ops, made.tensors, (Memory(memory, (3,), inner),)), output
 
 
+def _attention(window: int) -> Callable[[], tuple[Program, str]]:
+    def build() -> tuple[Program, str]:
+        builder = _builder()
+        network = TransformerConfig(hidden_dims=(5,), units=6, heads=2, layers=2, window=window)
+        register = builder.linear(network.body(builder, "seen", "actor"), 2, "out")
+        return builder.program(), register
+
+    return build
+
+
 def _remembered() -> tuple[Program, str]:
     """The sum of what is seen and what was seen one step before."""
     ops = (Op("add", ("sum",), ("seen", "earlier")),)
@@ -68,6 +79,8 @@ PROGRAMS = {
     "lstm on gru": _stack("gru", "lstm"),
     "feedback": _feedback,
     "remembered": _remembered,
+    "transformer": _attention(window=3),
+    "transformer that sees everything": _attention(window=16),
 }
 
 

@@ -35,6 +35,7 @@ from rl4sys.networks.parameters import Parameters
 from rl4sys.networks.program import FUNCTIONS, TensorMap, TorchProgram, from_spec
 from rl4sys.networks.recurrent import GruConfig, LstmConfig, MemoryConfig
 from rl4sys.networks.sequence_program import SequenceProgram
+from rl4sys.networks.transformer import TransformerConfig
 
 __all__ = [
     "FUNCTIONS",
@@ -64,6 +65,7 @@ __all__ = [
     "TensorMap",
     "TorchProgram",
     "TrainedScalar",
+    "TransformerConfig",
     "UnsuitableNetwork",
     "action_likelihood",
     "categorical",
