@@ -18,6 +18,17 @@ from stable_baselines3.common.vec_env import VecFrameStack
 from rival_sb3 import Stopwatch
 
 
+class CpuStopwatch(Stopwatch):
+    """Notes the CPU seconds at the start of the clock too."""
+
+    spent = 0.0
+
+    def _on_step(self) -> bool:
+        if self.began is None:
+            self.spent = time.process_time()
+        return super()._on_step()
+
+
 def main() -> None:
     job = json.loads(sys.argv[1])
     torch.set_num_threads(job["threads"])
@@ -35,11 +46,13 @@ def main() -> None:
         # A network for the policy and one for the critic, as ours.
         policy_kwargs={"share_features_extractor": False, "normalize_images": True},
     )
-    watch = Stopwatch(job["warmup"])
+    watch = CpuStopwatch(job["warmup"])
     model.learn(job["total"] + job["warmup"], callback=watch)
     assert watch.began is not None
     began, steps = watch.began
-    print(json.dumps({"steps_per_second": (model.num_timesteps - steps) / (time.perf_counter() - began)}))
+    trained = model.num_timesteps - steps
+    speed, cpu_speed = trained / (time.perf_counter() - began), trained / (time.process_time() - watch.spent)
+    print(json.dumps({"steps_per_second": speed, "steps_per_cpu_second": cpu_speed}))
 
 
 if __name__ == "__main__":

@@ -34,6 +34,11 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
     "key without its section": ((*TRAIN, "learning_rate=1e-3"), "did you mean 'algorithm.lr'?"),
     "negative number": ((*TRAIN, "training.total_timesteps=-1"), "expected at least 1"),
     "unknown environment": ((*TRAIN, "environment.name=CartPol-v1"), "Did you mean CartPole-v"),
+    "unknown game": (("train", "--algorithm", "ppo", "--env", "atari/Pnog"), "Did you mean atari/Pong"),
+    "game that ends at once": (
+        ("train", "--algorithm", "ppo", "--env", "atari/Pong", "environment.max_frames=9"),
+        "max_frames=9 may end a game before its first step",
+    ),
     "continuous actions": (
         ("train", "--algorithm", "dqn", "--env", "Pendulum-v1"),
         "DQN needs one discrete choice per step",

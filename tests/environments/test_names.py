@@ -13,6 +13,7 @@ from rl4sys.environments import (
     canonical_name,
     make_environment,
 )
+from rl4sys.environments.names import suggestion
 
 
 @pytest.mark.parametrize(
@@ -110,3 +111,7 @@ def without(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_settings_that_do_not_go_together_are_refused(settings: Any, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         GymnasiumConfig(**settings)
+
+
+def test_a_game_as_other_libraries_name_it_is_met_with_our_name() -> None:
+    assert suggestion("PongNoFrameskip-v4") == "Did you mean atari/Pong?"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,9 @@ def _rom(name: str) -> Path:
         hint = did_you_mean_one_of(name, games) or "Games have names such as atari/Pong and atari/SpaceInvaders."
         raise UnknownEnvironment(f"Unknown Atari game '{name}'. {hint}")
     try:
-        path = importlib.import_module("ale_py.roms").get_rom_path(games[name])
+        # Where ALE_ROMS_DIR is set, the package prints that; a library never prints.
+        with redirect_stdout(None):
+            path = importlib.import_module("ale_py.roms").get_rom_path(games[name])
     except OSError as cause:
         reason = " ".join(str(cause).split()).rstrip(".")
         raise MissingRom(

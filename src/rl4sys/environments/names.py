@@ -13,6 +13,8 @@ from rl4sys.environments.dm_control_tasks import UNIVERSE, task_names
 from rl4sys.suggestions import did_you_mean_one_of
 
 _VERSION = re.compile(r"/(v\d+)$")
+_ATARI_OF_OTHERS = re.compile(r"(\w+)NoFrameskip-v\d+$")
+"""How other libraries name the games that they wrap themselves."""
 
 
 class UnknownEnvironment(ValueError):
@@ -41,6 +43,8 @@ def usual_wrapper(settings: Mapping[str, Any]) -> str:
 
 def suggestion(name: str) -> str:
     """A suggestion for an unknown name."""
+    if game := _ATARI_OF_OTHERS.search(name):
+        return f"Did you mean atari/{game[1]}?"
     known = list(gymnasium.registry)
     if (name.startswith("dm") or name.count("/") > 1) and importlib.util.find_spec(UNIVERSE) is not None:
         known += task_names()
