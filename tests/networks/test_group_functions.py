@@ -1,9 +1,12 @@
 """The gradients of the ops over groups, latents and attention."""
 
+from functools import partial
+
 import torch
 
-from rl4sys.networks import FUNCTIONS
-from rl4sys.policy import Op
+from rl4sys.experience import ArraySpec
+from rl4sys.networks import FUNCTIONS, EnsembleProgram, Parameters, orthogonal, stacked_parameters, uniform_fan_in
+from rl4sys.policy import Op, ProgramBuilder
 
 
 def function(kind: str, **settings: object) -> Op:
@@ -44,3 +47,31 @@ def test_attention_is_differentiable_by_all_that_it_reads() -> None:
     shapes = [(3, 4)] * 3 + [(3, 3, 4)] * 2 + [(2, 3)]
     arguments = [torch.randn(*shape, generator=made, dtype=torch.float64) for shape in shapes]
     assert torch.autograd.gradcheck(look, [argument.requires_grad_() for argument in arguments])
+
+
+def test_members_of_an_ensemble_gate_and_draw_as_if_they_were_alone() -> None:
+    builder = ProgramBuilder(tuple(ArraySpec(name, "float32", (4,)) for name in ("x", "h", "u")))
+    state = builder.gate(builder.grouped_linear("x", 12, 2, "wide"), "h", groups=2)
+    logits = builder.linear(builder.multiply(builder.symlog(state), builder.softmax(state, 2)), 8, "logits")
+    latent = builder.latent(logits, 4, "u")
+    program, made = builder.program(), torch.Generator().manual_seed(3)
+    draw = partial(uniform_fan_in, generator=made)
+    parameters = stacked_parameters(program, 3, (), torch.device("cpu"), draw)
+    inputs = {name: torch.rand(5, 4, generator=made) for name in ("x", "h", "u")}
+    together = EnsembleProgram(program, parameters.views, keep=(state, latent))(inputs)
+    for member in range(3):
+        own = {name: view.detach()[member] for name, view in parameters.views.items()}
+        alone = EnsembleProgram(program, own, keep=(state, latent))(inputs)
+        torch.testing.assert_close(together[state][member], alone[state])
+        assert torch.equal(together[latent][member], alone[latent])
+
+
+def test_the_blocks_of_a_grouped_layer_start_as_matrices_of_their_own() -> None:
+    builder = ProgramBuilder((ArraySpec("x", "float32", (8,)),))
+    builder.grouped_linear("x", 8, 2, "wide")
+    parameters = Parameters(builder.program().tensors, torch.device("cpu"))
+    orthogonal(parameters, {"wide": 1.0}, torch.Generator().manual_seed(0))
+    for block in parameters.views["wide.weight"]:
+        torch.testing.assert_close(block @ block.T, torch.eye(4))
+    uniform_fan_in(parameters, torch.Generator().manual_seed(0))
+    assert 0.4 < parameters.views["wide.weight"].abs().max() <= 0.5

@@ -91,3 +91,9 @@ def test_a_planned_policy_arrives_with_its_model() -> None:
 def test_an_unsound_model_is_refused(changes: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ContractViolation, match=complaint):
         decode_policy(encode_policy(replace(planned(), **changes)))
+
+
+def test_a_memory_above_one_mebibyte_is_refused() -> None:
+    large = replace(spec().program, carry=(Memory("previous", (1,), "done"), Memory("held", (1 << 18,), "held")))
+    with pytest.raises(ContractViolation, match="memory takes 1,048,580 bytes"):
+        decode_policy(encode_policy(replace(spec(), program=large)))

@@ -40,7 +40,7 @@ TEST(NoAllocation, TheCounterCountsAllocations) {
     EXPECT_EQ(testing::counted_allocations(), 1U);
 }
 
-INSTANTIATE_TEST_SUITE_P(Golden, NoAllocationIn, ::testing::Values("ops", "heads"));
+INSTANTIATE_TEST_SUITE_P(Golden, NoAllocationIn, ::testing::Values("ops", "heads", "episodes"));
 
 }  // namespace
 }  // namespace rl4sys

@@ -236,6 +236,14 @@ TEST(Malformed, ARememberedActionHasARegisterOfItsSize) {
     expect_refusal("'elsewhere'", with("elsewhere", 3));
 }
 
+TEST(Malformed, AMemoryAboveOneMebibyteIsRefused) {
+    const auto with = [](std::uint32_t size) {
+        return [=](PolicySpec& s) { s.program.carry = {{"held", {size}, "held"}}; };
+    };
+    EXPECT_EQ(refusal(with(1U << 18)), "");
+    expect_refusal("takes 1048580 bytes; at most 1048576 can be carried", with((1U << 18) + 1));
+}
+
 TEST(Malformed, APolicyThatPlansIsDecidedOnTheServer) {
     expect_refusal("'planned'; decide on the server", [](PolicySpec& s) { s.head.kind = HeadKind::Planned; });
 }

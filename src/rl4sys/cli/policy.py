@@ -135,6 +135,7 @@ def _is_onnx(source: str) -> bool:
 def _summary(description: dict[str, Any]) -> list[str]:
     arrays = ", ".join(f"{array['name']} {array['dtype']}{array['shape']}" for array in description["observation"])
     memory = ", ".join(f"{part['name']} {part['shape']}" for part in description["memory"])
+    chance = ", ".join(f"{part['name']} [{part['size']}] {part['distribution']}" for part in description["chance"])
     action = ", ".join(f"{name} {value}" for name, value in description["action"].items() if name != "kind")
     lines = [
         f"policy       {description['policy']}",
@@ -143,6 +144,7 @@ def _summary(description: dict[str, Any]) -> list[str]:
         f"observation  {arrays}",
         f"normaliser   {', '.join(description['normaliser']) or 'none'}",
         f"memory       {memory or 'none'}",
+        *([f"chance       {chance}"] if chance else []),
         f"action       {description['action']['kind']}: {action}",
         *(f"{name:<12} {_head(head)}" for name, head in description["heads"].items()),
         f"weights      {description['weights']:,} ({description['bytes']:,} bytes), SHA-256 {description['sha256']}",

@@ -25,7 +25,9 @@ def orthogonal(parameters: Parameters, gains: Mapping[str, float], generator: to
             layer, _, part = name.rpartition(".")
             if part.endswith("weight"):
                 gain = gains.get(layer, math.sqrt(2.0) if part == "weight" else 1.0)
-                view.copy_(nn.init.orthogonal_(torch.empty(view.shape), gain, generator=generator))
+                # The blocks of a grouped layer are matrices of their own.
+                for block in view if view.ndim == 3 else (view,):
+                    block.copy_(nn.init.orthogonal_(torch.empty(block.shape), gain, generator=generator))
             elif part in ("gain", "scale"):
                 view.fill_(1.0)
         _remember(parameters)
@@ -58,5 +60,5 @@ def _remember(parameters: Parameters) -> None:
 
 
 def _fan_in(weight: torch.Tensor) -> int:
-    """Inputs of one unit: matrices are [in, out], kernels [out, in, height, width]."""
-    return weight.shape[0] if weight.ndim == 2 else weight[0].numel()
+    """Inputs of one unit: matrices are [in, out], grouped ones [groups, in, out], kernels [out, in, height, width]."""
+    return weight[0].numel() if weight.ndim == 4 else weight.shape[-2]

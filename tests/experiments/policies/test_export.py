@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from conformance.golden import EPISODES
 from experiments.runs import DQN, OFF_POLICY, PETS, PPO
 from experiments.trained import trained_run
 from policy.specs import mlp, recurrent, weights_for
@@ -58,6 +59,21 @@ def test_a_policy_that_plans_exports_with_its_model_and_not_to_onnx(tmp_path: Pa
     assert [latency.runtime for latency in bench_policy(trained.policy, 1, 10)] == ["numpy", "numpy"]
     with pytest.raises(UnsupportedHead, match="plans every decision"):
         export_policy(trained, "onnx", tmp_path / "a.onnx")
+
+
+@pytest.mark.parametrize("name", EPISODES)
+def test_policies_with_latents_attention_and_memory_of_actions_are_inspected_timed_and_exported(
+    name: str, tmp_path: Path
+) -> None:
+    pytest.importorskip("onnxruntime")
+    spec = EPISODES[name].spec
+    made = without_training(spec)
+    described = describe_policy(made)
+    assert [part["name"] for part in described["memory"]] == [memory.name for memory in spec.program.carry]
+    assert [part["size"] for part in described["chance"]] == [chance.size for chance in spec.program.chance]
+    assert len(list(bench_policy(made.policy, rows=1, decisions=10))) == 3
+    for kind in ("rl4sys", "onnx"):
+        assert export_policy(made, kind, tmp_path / f"a.{kind}").parity.largest < 1e-4
 
 
 @pytest.mark.parametrize("kind", [DQN, PENDULUM], ids=["dqn", "sac"])

@@ -70,6 +70,7 @@ def _architecture(spec: PolicySpec) -> dict[str, Any]:
         "observation": [_array(array) for array in program.inputs],
         "normaliser": [op.inputs[0] for op in program.ops if op.kind == "standardize"],
         "memory": [{"name": memory.name, "shape": list(memory.shape)} for memory in program.carry],
+        "chance": [_values(chance) for chance in program.chance],
         "ops": [_op(op, shapes) for op in program.ops],
         "tensors": [{"name": name, "shape": list(shape), "size": math.prod(shape)} for name, shape in shapes.items()],
         "weights": weights,

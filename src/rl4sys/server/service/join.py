@@ -33,6 +33,9 @@ from rl4sys.wire.generated import experience_pb2, policy_pb2, training_pb2
 
 _STARTING_RETRY_MS = 1_000
 
+_WITH_CHANCE = "latent"
+"""Clients that have this op know chance and the memory of actions, too, which came with it and are not listed."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
@@ -97,8 +100,14 @@ def _missing(request: training_pb2.JoinRequest, policy: PolicySpec) -> list[str]
     """What the client's runtime lacks."""
     missing = [f"the op {kind}" for kind in sorted({op.kind for op in policy.program.ops} - set(request.ops))]
     heads = {policy_pb2.HeadKind.Name(kind) for kind in request.heads if kind in policy_pb2.HeadKind.values()}
-    has_head = f"HEAD_KIND_{policy.head.kind.upper()}" in heads
-    return missing if has_head else [*missing, f"the head {policy.head.kind}"]
+    if f"HEAD_KIND_{policy.head.kind.upper()}" not in heads:
+        missing.append(f"the head {policy.head.kind}")
+    knows_chance = _WITH_CHANCE in request.ops
+    if policy.program.chance and not knows_chance:
+        missing.append("chance in programs")
+    if policy.head.action_register is not None and not knows_chance:
+        missing.append("the memory of actions")
+    return missing
 
 
 def agreed_protocol(request: training_pb2.JoinRequest) -> int:
