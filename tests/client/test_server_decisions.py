@@ -221,6 +221,18 @@ def test_an_order_to_turn_the_policy_off_is_obeyed_without_asking() -> None:
         assert server.asked == []
 
 
+def test_after_an_order_to_freeze_and_to_follow_the_server_still_decides() -> None:
+    server = server_with()
+    with asking(server) as agent, agent.episode() as episode:
+        for sequence, mode in enumerate(("frozen", "follow"), start=1):
+            server.give_order(mode, sequence)
+            until(lambda expected=sequence: agent.health().control_sequence == expected)  # type: ignore[misc]
+        server.publish(some_weights(server.spec, seed=1))
+        until(lambda: agent.health().version == 1)
+        assert episode.act(seen(0)) in range(4)
+        assert agent.health().damaged_patches == 0
+
+
 def test_the_exploit_policy_is_observed_beside_the_fallback() -> None:
     server = server_with()
     exploit = replace(server.spec, head=Head("deterministic", server.spec.head.inputs))

@@ -164,7 +164,8 @@ public:
     ~Episode();
 
     /// Choose the action for an observation. Never throws; it waits only while everything is full and `overflow` is
-    /// `block`. After the first few segments it allocates nothing.
+    /// `block`, and with `decide: server` for the server, up to `decide_timeout`. After the first few segments it
+    /// allocates nothing, unless the server decides.
     /// @param observation one array, or several by name: `{{"queue", queue}, {"load", load}}`.
     /// @param mask which choices are allowed (not 0); all where it is absent.
     ///

@@ -24,6 +24,9 @@ struct Health {
     std::uint64_t decisions = 0;
     /// Actions chosen by the fallback.
     std::uint64_t fallback_decisions = 0;
+    /// With `decide: server`: decisions that the server did not answer in time, or for which it was not asked because
+    /// it had not answered just before. The fallback took them.
+    std::uint64_t unanswered_decisions = 0;
     std::uint64_t open_episodes = 0;
     /// Segments waiting to be sent or acknowledged.
     std::uint64_t backlog = 0;

@@ -119,6 +119,7 @@ typedef struct rl4sys_health {
     char warning[512];         /**< What the server says is wrong with this client; "" if nothing is. */
     uint64_t bad_inputs;
     uint64_t defaulted_inputs;
+    uint64_t unanswered_decisions; /**< With `decide: server`: those that the server did not answer in time. */
 } rl4sys_health;
 
 /** Chooses an action where the policy may not or cannot decide; for actions of one choice. */

@@ -17,6 +17,7 @@
 #include "rl4sys/action_structure.hpp"
 #include "rl4sys/arrays.hpp"
 #include "rl4sys/bad_input.hpp"
+#include "rl4sys/decision_place.hpp"
 #include "rl4sys/policy_spec.hpp"
 #include "rl4sys/reward_window.hpp"
 
@@ -101,6 +102,11 @@ struct ClientSettings {
     /// `explore` (act, record and learn), `exploit` (act with the best guess and record nothing) or `observe` (the
     /// fallback acts, and the policy is compared with it).
     ActingMode mode = ActingMode::Explore;
+    /// `local` (the client decides with a copy of the policy) or `server` (each decision asks the server, and the
+    /// fallback decides when it does not answer in time).
+    DecisionPlace decide = DecisionPlace::Local;
+    /// Most seconds that `act` waits for the server with `decide: server`. More tolerates a slower server.
+    double decide_timeout = 0.1;
     /// What `act` does with an observation that has NaN, infinity, a missing array or a wrong shape, or for which the
     /// policy's decision is not finite. Absent: the fallback if there is one, else raise.
     std::optional<BadInputChoice> on_bad_input;

@@ -16,17 +16,20 @@ enum class DecidedBy : std::uint8_t { Policy, Fallback };
 struct ActingPlan {
     /// The policy; null before the first one arrives.
     SharedSnapshot snapshot;
-    /// Why the policy does not decide: `control`, `kill_file`, `lease` or `no_policy`; empty if it does.
+    /// Why the policy does not decide: `control`, `kill_file`, `lease`, `no_policy` or `no_answer`; empty if it
+    /// does.
     std::string_view off = "no_policy";
     DecidedBy decided_by = DecidedBy::Fallback;
     /// Whether decisions are recorded.
     bool records = false;
     /// Whether the policy decides beside the fallback, to be compared.
     bool observes = false;
+    /// Whether the policy decides on the server.
+    bool asks = false;
 
     friend bool operator==(const ActingPlan& one, const ActingPlan& other) {
         return one.snapshot == other.snapshot && one.off == other.off && one.decided_by == other.decided_by &&
-               one.records == other.records && one.observes == other.observes;
+               one.records == other.records && one.observes == other.observes && one.asks == other.asks;
     }
 };
 

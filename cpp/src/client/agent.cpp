@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -18,6 +19,8 @@ constexpr double longest_linger = 0.05;
 // A backlog of this size is sent at once, so that the experience of a fast system stays recent.
 constexpr std::size_t eager_bytes = 32 << 10;
 constexpr double least_join_seconds = 0.2;
+// Random steps to begin with have 48 bits, which leaves room for as many decisions.
+constexpr int step_bits = 15;
 
 std::unique_ptr<records::AnyOutbox> outbox_for(const ClientSettings& settings, std::uint64_t epoch) {
     records::OutboxLimits limits;
@@ -35,9 +38,11 @@ const std::string& policy_name(const ClientSettings& settings) {
 }
 
 std::unique_ptr<PolicyCache> cache_for(const ClientSettings& settings, const Clock& clock) {
-    return settings.cache ? std::make_unique<PolicyCache>(*settings.cache, policy_name(settings), clock,
-                                                          InterfaceSettings(settings))
-                          : nullptr;
+    // With `decide: server` there is no policy to keep.
+    const bool keeps = settings.cache && settings.decide == DecisionPlace::Local;
+    return keeps ? std::make_unique<PolicyCache>(*settings.cache, policy_name(settings), clock,
+                                                 InterfaceSettings(settings))
+                 : nullptr;
 }
 
 std::unique_ptr<ControlFile> control_file_for(const ClientSettings& settings) {
@@ -46,7 +51,7 @@ std::unique_ptr<ControlFile> control_file_for(const ClientSettings& settings) {
 
 /// A cached policy, if it observes and acts as the settings ask for.
 SharedSnapshot fitting(SharedSnapshot snapshot, const ClientSettings& settings) {
-    if (snapshot && !is_wanted(*snapshot->interface->explore, settings)) {
+    if (snapshot && !is_wanted(*snapshot->interface, settings)) {
         log(LogLevel::Warning, "The cached policy of '" + snapshot->learner +
                                    "' is not used: it observes or acts otherwise than this client asked for.");
         return nullptr;
@@ -73,6 +78,11 @@ void require_fallback(const ClientSettings& settings, bool has_fallback) {
         throw SettingsError(
             "mode: got observe, in which the fallback acts, but there is none. Pass a fallback to connect.");
     }
+    if (settings.decide == DecisionPlace::Server && !has_fallback) {
+        throw SettingsError(
+            "decide: got server, but there is no fallback for the time that it does not answer. Pass a fallback to "
+            "connect.");
+    }
 }
 
 }  // namespace
@@ -92,19 +102,31 @@ Core::Core(ClientSettings settings, std::shared_ptr<wire::Transport> transport, 
       clock_(start.clock),
       started_at_(clock_()),
       control_file_(control_file_for(settings_)),
-      governor_(settings_.mode, control_file_ ? control_file_->load() : ControlOrder(),
-                [this](const ControlOrder& order) {
-                    if (control_file_) {
-                        control_file_->save(order);
-                    }
-                }),
+      governor_(
+          settings_.mode, control_file_ ? control_file_->load() : ControlOrder(),
+          [this](const ControlOrder& order) {
+              if (control_file_) {
+                  control_file_->save(order);
+              }
+          },
+          settings_.decide == DecisionPlace::Server),
       queue_(settings_.outbox_bytes / 4, settings_.overflow, status_,
              std::min(settings_.send_interval, longest_linger)),
+      answer_wait_(random_source(start.epoch + 2), clock_, settings_.decide_timeout),
+      server_policy_(
+          transport_, answer_wait_, status_, settings_.decide_timeout,
+          [this](const SharedSnapshot& snapshot) { governor_.publish(snapshot, clock_()); },
+          [this](const OpenSession& opened) {
+              if (shared_session_.opened().get() == &opened) {
+                  watcher_.renew();
+              }
+          }),
       shared_{governor_,
               queue_,
               status_,
               thinning_,
               times_,
+              server_policy_,
               settings_.max_segment_length,
               settings_.reward_window,
               clock_,
@@ -113,6 +135,7 @@ Core::Core(ClientSettings settings, std::shared_ptr<wire::Transport> transport, 
               settings_.action_structure,
               settings_.client_id,
               start.seed,
+              settings_.seed ? 0 : start.epoch >> step_bits,
               forks()},
       lanes_(shared_, start.first_episode),
       shared_session_(
@@ -130,7 +153,7 @@ Core::Core(ClientSettings settings, std::shared_ptr<wire::Transport> transport, 
                   cache_->keep(snapshot);
               }
           },
-          start.refused_seconds),
+          start.refused_seconds, settings_.decide == DecisionPlace::Server ? &server_policy_ : nullptr),
       encoder_(queue_, courier_, status_),
       guard_(governor_, status_, clock_, settings_.kill_file, settings_.lease),
       reporter_(
@@ -183,6 +206,7 @@ Health Core::health() const {
     health.connected = status_.connected();
     health.decisions = lanes_.decisions();
     health.fallback_decisions = status_.fallback_decisions;
+    health.unanswered_decisions = status_.unanswered_decisions;
     health.open_episodes = lanes_.open_count();
     health.backlog = queue_.waiting() + outbox.backlog;
     health.backlog_bytes = outbox.backlog_bytes;
@@ -338,6 +362,17 @@ std::vector<Action> Agent::act_many(const std::vector<Episode*>& episodes, const
         if (episode == nullptr || episode->core_ != core_) {
             throw std::invalid_argument("One of the episodes belongs to another agent; pass those of this one.");
         }
+    }
+    const std::set<Episode*> different(episodes.begin(), episodes.end());
+    if (core_->settings().decide == DecisionPlace::Server && different.size() == count && count > 1 &&
+        !core_->is_forked()) {
+        std::vector<client::BatchRow> rows;
+        rows.reserve(count);
+        for (std::size_t row = 0; row < count; ++row) {
+            rows.push_back({episodes[row]->lane_, episodes[row]->number_, &observations[row],
+                            masks.empty() ? ArrayView() : masks[row]});
+        }
+        return core_->ask(std::move(rows));
     }
     std::vector<Action> actions;
     actions.reserve(count);

@@ -18,6 +18,8 @@
 #include "client/policy_cache.hpp"
 #include "client/segment_encoder.hpp"
 #include "client/segment_queue.hpp"
+#include "client/server_decision_batch.hpp"
+#include "client/server_policy.hpp"
 #include "client/shared_session.hpp"
 #include "client/thinning.hpp"
 #include "client/watcher.hpp"
@@ -47,6 +49,10 @@ public:
     void run();
     std::pair<Lane*, std::uint64_t> episode();
     void end(Lane& lane, std::uint64_t number, const Observation& final_observation, Ending ending, ArrayView mask);
+    /// Decide for several open episodes, which are different ones, with one question to the server.
+    std::vector<Action> ask(std::vector<BatchRow> rows) {
+        return ServerDecisionBatch(shared_, std::move(rows)).decide();
+    }
     Health health() const;
     bool flush(double timeout);
     void close(double timeout);
@@ -70,6 +76,8 @@ private:
     Thinning thinning_;
     DecisionTimes times_;
     SegmentQueue queue_;
+    AnswerWait answer_wait_;
+    ServerPolicy server_policy_;
     SharedState shared_;
     LaneAllocator lanes_;
     SharedSession shared_session_;

@@ -10,14 +10,15 @@
 
 namespace rl4sys::client {
 
-/// The threads that talk to the server.
-enum class Caller { Courier, Watcher, Reporter };
+/// Who talks to the server: three threads, and decisions with `decide: server`.
+enum class Caller { Courier, Watcher, Reporter, Decisions };
 
 /// Counts rare events and tracks whether the server can be reached. Thread-safe.
 class AgentStatus {
 public:
     std::atomic<std::uint64_t> late_rewards = 0;
     std::atomic<std::uint64_t> fallback_decisions = 0;
+    std::atomic<std::uint64_t> unanswered_decisions = 0;
     std::atomic<std::uint64_t> damaged_patches = 0;
     std::atomic<std::uint64_t> bad_inputs = 0;
     std::atomic<std::uint64_t> defaulted_inputs = 0;

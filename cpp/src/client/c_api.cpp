@@ -239,6 +239,7 @@ rl4sys_status rl4sys_get_health(const rl4sys_agent* agent, rl4sys_health* health
         health->age = now.age.value_or(-1.0);
         health->decisions = now.decisions;
         health->fallback_decisions = now.fallback_decisions;
+        health->unanswered_decisions = now.unanswered_decisions;
         health->open_episodes = now.open_episodes;
         health->backlog = now.backlog;
         health->backlog_bytes = now.backlog_bytes;

@@ -28,6 +28,7 @@ wire::ClientReport client_report(const Health& health, double uptime) {
     report.off = health.off.empty() && !health.lineage_problem.empty() ? "other_lineage" : health.off;
     report.decisions = health.decisions + health.fallback_decisions;
     report.fallback_decisions = health.fallback_decisions;
+    report.unanswered_decisions = health.unanswered_decisions;
     report.bad_inputs = health.bad_inputs;
     report.thinned_episodes = health.thinned_episodes;
     report.open_episodes = health.open_episodes;

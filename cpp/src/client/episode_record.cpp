@@ -24,6 +24,15 @@ void EpisodeRecord::begin() {
 
 std::string EpisodeRecord::observe(const ActingPlan& plan, const Observation& observation, ArrayView mask,
                                    const std::vector<float>& carry) {
+    std::string problem = observe_undecided(plan, observation, mask, carry);
+    if (problem.empty()) {
+        decided_with(plan, carry);
+    }
+    return problem;
+}
+
+std::string EpisodeRecord::observe_undecided(const ActingPlan& plan, const Observation& observation, ArrayView mask,
+                                             const std::vector<float>& carry) {
     const Snapshot& snapshot = *plan.snapshot;
     if (buffer_ && buffer_->form() != snapshot.form()) {
         // A policy with another schema: the next observation does not fit the old buffer.
@@ -42,8 +51,13 @@ std::string EpisodeRecord::observe(const ActingPlan& plan, const Observation& ob
     if (written.is_defaulted) {
         shared_.status.defaulted_inputs.fetch_add(1, std::memory_order_relaxed);
     }
+    return "";
+}
+
+void EpisodeRecord::decided_with(const ActingPlan& plan, const std::vector<float>& carry) {
     if (buffer_->count == 0) {
         buffer_->adopt(plan);
+        buffer_->recorded = records(plan);
     } else if (buffer_->count == buffer_->length() || is_another(plan)) {
         std::unique_ptr<SegmentBuffer> following = taken(plan, carry);
         // An episode that lasts needs full segments; growing at once saves copies later.
@@ -52,7 +66,6 @@ std::string EpisodeRecord::observe(const ActingPlan& plan, const Observation& ob
         close(following->recorded ? Ending::Continues : Ending::Truncated);
         buffer_ = std::move(following);
     }
-    return "";
 }
 
 void EpisodeRecord::leave_out() {

@@ -33,6 +33,11 @@ public:
     /// Returns what is wrong, or an empty string. `carry` is the policy memory before the decision.
     std::string observe(const ActingPlan& plan, const Observation& observation, ArrayView mask,
                         const std::vector<float>& carry);
+    /// As `observe`, while it is not known what will decide: the present segment continues until `decided_with`.
+    std::string observe_undecided(const ActingPlan& plan, const Observation& observation, ArrayView mask,
+                                  const std::vector<float>& carry);
+    /// Assign the present observation to a decision by this plan; another version cuts the segment.
+    void decided_with(const ActingPlan& plan, const std::vector<float>& carry);
     /// The buffer with the observation; there must be one.
     SegmentBuffer& buffer() { return *buffer_; }
     /// Note that the decision for the present row was recorded in the buffer.

@@ -7,8 +7,8 @@
 
 namespace rl4sys::client {
 
-Governor::Governor(ActingMode mode, ControlOrder order, OnOrder on_order)
-    : mode_(mode), on_order_(std::move(on_order)), order_(std::move(order)) {
+Governor::Governor(ActingMode mode, ControlOrder order, OnOrder on_order, bool asks)
+    : mode_(mode), asks_(asks), on_order_(std::move(on_order)), order_(std::move(order)) {
     const std::lock_guard lock(mutex_);
     replan();
 }
@@ -161,6 +161,15 @@ void Governor::wait(double seconds, const std::function<bool()>& holds) {
     changed_.wait_for(lock, length_of(seconds), [&] { return snapshot_ != nullptr || holds(); });
 }
 
+ActingPlan Governor::without_answer(const ActingPlan& plan) const {
+    const std::lock_guard lock(mutex_);
+    ActingPlan other = plan;
+    other.off = "no_answer";
+    other.decided_by = DecidedBy::Fallback;
+    other.records = plan.records && accepts_fallback_;
+    return other;
+}
+
 void Governor::replan() {
     ActingPlan plan;
     plan.snapshot = snapshot_;
@@ -180,6 +189,7 @@ void Governor::replan() {
     plan.records = mode_ == ActingMode::Explore && snapshot_ && lineage_problem_.empty() &&
                    (plan.decided_by == DecidedBy::Policy || accepts_fallback_);
     plan.observes = observes && plan.off.empty();
+    plan.asks = asks_;
     if (!(plan == *plan_)) {
         plan_ = std::make_shared<const ActingPlan>(std::move(plan));
         generation_.fetch_add(1, std::memory_order_release);

@@ -23,8 +23,10 @@ class Governor {
 public:
     using OnOrder = std::function<void(const ControlOrder&)>;
 
-    /// `order`: the latest order of an earlier start. `on_order` is called with each later one.
-    explicit Governor(ActingMode mode = ActingMode::Explore, ControlOrder order = {}, OnOrder on_order = nullptr);
+    /// `order`: the latest order of an earlier start. `on_order` is called with each later one. `asks`: whether the
+    /// policy decides on the server.
+    explicit Governor(ActingMode mode = ActingMode::Explore, ControlOrder order = {}, OnOrder on_order = nullptr,
+                      bool asks = false);
 
     /// Increases with every change of the plan.
     std::uint64_t generation() const noexcept { return generation_.load(std::memory_order_acquire); }
@@ -52,6 +54,8 @@ public:
     bool use_cached(double now);
     /// Take what the reply to Join says. Called for every join, by the thread that joined.
     void joined(const OpenSession& opened);
+    /// The plan for a decision that the server did not answer: the fallback takes it.
+    ActingPlan without_answer(const ActingPlan& plan) const;
     /// Take the share of episodes that the server asks to record.
     void ask_share(double share) noexcept { record_share_.store(share, std::memory_order_relaxed); }
     /// Obey an order that is later than every one before; false for any other.
@@ -72,6 +76,7 @@ private:
     void replan();
 
     ActingMode mode_;
+    bool asks_;
     OnOrder on_order_;
     mutable std::mutex mutex_;
     std::condition_variable changed_;

@@ -233,6 +233,14 @@ public:
         return std::make_unique<GrpcStream<v1::NewVersion, NewVersion>>(std::move(call), std::move(reader));
     }
 
+    ActReply act(const ActRequest& request, double timeout) override {
+        v1::ActReply reply;
+        Call call(open_, token_.current());
+        call.expire_in(timeout);
+        require_ok(stub_->Act(&call.context(), to_message(request), &reply), call.context());
+        return from_message(std::move(reply));
+    }
+
     ReportReply report(const ReportRequest& request, double timeout) override {
         v1::ReportReply reply;
         Call call(open_, token_.current());

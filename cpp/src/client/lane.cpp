@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <stdexcept>
 #include <utility>
@@ -17,11 +18,23 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr const char* too_large =
     "The policy's decision for this observation is NaN or infinite: its values are too large. Scale or clip them.";
 
+constexpr const char* episode_ended = "This episode has ended; start another one with agent.episode().";
+
 std::string explain(std::string_view off) {
     return off == "control"     ? "an operator ordered it off"
            : off == "kill_file" ? "the kill file exists"
            : off == "lease"     ? "the server was silent for longer than the lease"
+           : off == "no_answer" ? "the server did not answer in time"
                                 : "none has arrived yet";
+}
+
+/// A decision of the server as one of a policy; it is valid as long as the row is.
+Decision decision_of(const wire::DecidedRow& decided) {
+    Decision decision;
+    decision.choices = decided.choices.empty() ? nullptr : decided.choices.data();
+    decision.numbers = decided.choices.empty() ? decided.numbers.data() : nullptr;
+    decision.carry = decided.carry.empty() ? nullptr : decided.carry.data();
+    return decision;
 }
 
 }  // namespace
@@ -47,7 +60,7 @@ Action Lane::act(std::uint64_t episode, const Observation& observation, ArrayVie
         {
             const std::lock_guard lock(mutex_);
             if (ended_ || episode != episode_) {
-                return failed(Problem::EpisodeEnded, "This episode has ended; start another one with agent.episode().");
+                return failed(Problem::EpisodeEnded, episode_ended);
             }
             const std::int64_t before = record_.decisions();
             const bool is_timed = before % timed_decisions == 0;
@@ -155,7 +168,14 @@ void Lane::read_plan() {
 
 Action Lane::act_by_plan(const Observation& observation, ArrayView mask) {
     if (plan_->decided_by == DecidedBy::Fallback || !plan_->snapshot) {
-        return act_by_fallback(observation, mask);
+        return act_by_fallback(*plan_, observation, mask);
+    }
+    if (plan_->asks) {
+        if (std::string problem = record_.observe_undecided(*plan_, observation, mask, carry_); !problem.empty()) {
+            return act_despite(Problem::BadObservation, std::move(problem), observation);
+        }
+        ServerPolicy& policy = shared_.server_policy;
+        return take_answer(policy.decide({asked()}, policy.timeout()), 0, observation, mask);
     }
     if (std::string problem = record_.observe(*plan_, observation, mask, carry_); !problem.empty()) {
         return act_despite(Problem::BadObservation, std::move(problem), observation);
@@ -170,6 +190,59 @@ Action Lane::act_by_plan(const Observation& observation, ArrayView mask) {
     action.version_ = plan_->snapshot->version;
     action.log_prob_ = log_prob_;
     return action;
+}
+
+std::optional<Action> Lane::observe_for_server(std::uint64_t episode, const Observation& observation, ArrayView mask) {
+    if (ended_ || episode != episode_) {
+        return failed(Problem::EpisodeEnded, episode_ended);
+    }
+    read_plan();
+    if (plan_->decided_by == DecidedBy::Fallback || !plan_->snapshot) {
+        return act_by_fallback(*plan_, observation, mask);
+    }
+    if (std::string problem = record_.observe_undecided(*plan_, observation, mask, carry_); !problem.empty()) {
+        return act_despite(Problem::BadObservation, std::move(problem), observation);
+    }
+    return std::nullopt;
+}
+
+Action Lane::take_answer(const ServerDecision& decision, std::size_t row, const Observation& observation,
+                         ArrayView mask) {
+    switch (decision.answered) {
+        case Answered::Decided: break;
+        case Answered::Impossible: return act_despite(Problem::BadObservation, decision.problem, observation);
+        case Answered::NoAnswer:
+            shared_.status.unanswered_decisions.fetch_add(1, std::memory_order_relaxed);
+            return act_by_fallback(shared_.governor.without_answer(*plan_), observation, mask);
+    }
+    take(decision.snapshot, decision.rows[row]);
+    Action action = present_action();
+    action.version_ = decision.snapshot->version;
+    action.log_prob_ = log_prob_;
+    return action;
+}
+
+/// Record what a version of the server decided about the present observation.
+void Lane::take(const SharedSnapshot& snapshot, const wire::DecidedRow& decided) {
+    ActingPlan plan = *plan_;
+    plan.snapshot = snapshot;
+    record_.decided_with(plan, carry_);
+    SegmentBuffer& buffer = record_.buffer();
+    buffer.record(decided);
+    log_prob_.reset();
+    const auto& extras = buffer.form()->extras;
+    for (std::size_t place = 0; place < extras.size(); ++place) {
+        if (extras[place].name == "log_prob" && decided.extras[place].size() == sizeof(float)) {
+            float value = 0.0F;
+            std::memcpy(&value, decided.extras[place].data(), sizeof value);
+            log_prob_ = value;
+        }
+    }
+    record_.took();
+    const Decision decision = decision_of(decided);
+    remember(decision);
+    snapshot->interface->actions.finish(decision, action_);
+    has_acted_ = true;
 }
 
 /// Let the policy choose an action for the present row of the buffer, and record it there.
@@ -204,12 +277,12 @@ void Lane::remember(const Decision& decision) {
 }
 
 /// Let the fallback decide because the policy may not; recorded if the learner has use for it.
-Action Lane::act_by_fallback(const Observation& observation, ArrayView mask) {
+Action Lane::act_by_fallback(const ActingPlan& plan, const Observation& observation, ArrayView mask) {
     if (!shared_.fallback) {
-        return failed(Problem::PolicyOff, "The policy does not decide, because " + explain(plan_->off) +
+        return failed(Problem::PolicyOff, "The policy does not decide, because " + explain(plan.off) +
                                               ", and there is no fallback. Pass a fallback to connect.");
     }
-    const ActionAdapter* actions = plan_->snapshot ? &plan_->snapshot->interface->actions : nullptr;
+    const ActionAdapter* actions = plan.snapshot ? &plan.snapshot->interface->actions : nullptr;
     if (std::string problem = shared_.fallback->decide(observation, actions, action_); !problem.empty()) {
         return failed(Problem::FallbackFailed, std::move(problem));
     }
@@ -217,14 +290,14 @@ Action Lane::act_by_fallback(const Observation& observation, ArrayView mask) {
     status.fallback_decisions.fetch_add(1, std::memory_order_relaxed);
     has_acted_ = true;
     std::string problem = "not recorded";
-    if (actions != nullptr && (plan_->records || plan_->observes)) {
-        problem = record_.observe(*plan_, observation, mask, carry_);
+    if (actions != nullptr && (plan.records || plan.observes)) {
+        problem = record_.observe(plan, observation, mask, carry_);
         if (!problem.empty()) {
             status.bad_input(problem);
         }
     }
     if (problem.empty()) {
-        if (plan_->observes) {
+        if (plan.observes) {
             compare(*actions);
         }
         record_.buffer().record_fallback(actions->row(action_));
@@ -239,12 +312,25 @@ Action Lane::act_by_fallback(const Observation& observation, ArrayView mask) {
 
 /// Let the policy decide beside the fallback, and count how often they agree.
 void Lane::compare(const ActionAdapter& actions) {
-    const Decision decision = decision_of_policy(thread_policy(*record_.buffer().snapshot));
+    AgentStatus& status = shared_.status;
+    ServerDecision answer;
+    Decision decision;
+    if (record_.buffer().snapshot->interface->is_local()) {
+        decision = decision_of_policy(thread_policy(*record_.buffer().snapshot));
+    } else {
+        answer = shared_.server_policy.decide({asked()}, shared_.server_policy.timeout());
+        if (answer.answered == Answered::NoAnswer) {
+            status.unanswered_decisions.fetch_add(1, std::memory_order_relaxed);
+        }
+        if (answer.answered != Answered::Decided) {
+            return;
+        }
+        decision = decision_of(answer.rows.front());
+    }
     if (decision.outcome != Outcome::Decided) {
         return;
     }
     remember(decision);
-    AgentStatus& status = shared_.status;
     status.observed_decisions.fetch_add(1, std::memory_order_relaxed);
     if (actions.agree(decision, action_)) {
         status.agreed_decisions.fetch_add(1, std::memory_order_relaxed);

@@ -30,6 +30,19 @@ public:
     /// Start the next episode, and return its number.
     std::uint64_t begin();
     Action act(std::uint64_t episode, const Observation& observation, ArrayView mask) noexcept;
+
+    /// For decisions of several lanes at once. The lane must be locked for all of these but `post`.
+    std::unique_lock<std::mutex> lock() const { return std::unique_lock(mutex_); }
+    std::int64_t episode_decisions() const { return record_.decisions(); }
+    /// Nothing if the server has to be asked; otherwise the action, or why there is none.
+    std::optional<Action> observe_for_server(std::uint64_t episode, const Observation& observation, ArrayView mask);
+    /// What to ask about the present observation.
+    AskedRow asked() { return {index_, shared_.first_step + decisions(), &record_.buffer(), &carry_}; }
+    /// Record row `row` of what the server decided about the present observation, or decide otherwise.
+    Action take_answer(const ServerDecision& decision, std::size_t row, const Observation& observation, ArrayView mask);
+    void seal_due(std::int64_t before, SegmentBufferList& sealed) { record_.seal_due(before, sealed); }
+    void post(SegmentBufferList& sealed, std::uint64_t episode);
+
     void reward(std::uint64_t episode, double value, std::optional<std::int64_t> decision);
     /// Take the latest decision out of the record, for a program that chooses later what is recorded.
     void withdraw(std::uint64_t episode, std::int64_t decision);
@@ -43,13 +56,13 @@ public:
 private:
     void read_plan();
     Action act_by_plan(const Observation& observation, ArrayView mask);
-    Action act_by_fallback(const Observation& observation, ArrayView mask);
+    Action act_by_fallback(const ActingPlan& plan, const Observation& observation, ArrayView mask);
+    void take(const SharedSnapshot& snapshot, const wire::DecidedRow& decided);
     Action act_despite(Problem problem, std::string message, const Observation& observation);
     Outcome decide();
     Decision decision_of_policy(ThreadPolicy& policy);
     void remember(const Decision& decision);
     void compare(const ActionAdapter& actions);
-    void post(SegmentBufferList& sealed, std::uint64_t episode);
     Action present_action() const;
     static Action failed(Problem problem, std::string message);
 

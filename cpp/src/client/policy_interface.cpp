@@ -37,7 +37,8 @@ std::shared_ptr<const ActionStructure> fitting(const std::shared_ptr<const Actio
 
 PolicyInterface::PolicyInterface(PolicySpec explore_policy, std::optional<PolicySpec> exploit_policy,
                                  const InterfaceSettings& settings)
-    : actions(explore_policy.action, fitting(settings.structure, explore_policy.action)) {
+    : action(explore_policy.action),
+      actions(explore_policy.action, fitting(settings.structure, explore_policy.action)) {
     const ActingMode mode = settings.mode;
     if (mode != ActingMode::Explore && !exploit_policy) {
         throw ContractViolation(std::string("The server sent no exploit policy, which `mode: ") + name_of(mode) +
@@ -57,6 +58,18 @@ PolicyInterface::PolicyInterface(PolicySpec explore_policy, std::optional<Policy
     acting = mode == ActingMode::Explore ? explore : exploit;
     form = std::make_shared<const wire::SegmentFormat>(wire::format_of(*acting));
     noise_size = rl4sys::noise_size(*acting);
+    read_form(settings);
+}
+
+PolicyInterface::PolicyInterface(const wire::SegmentFormat& schema, const ActionSpec& kind,
+                                 const InterfaceSettings& settings)
+    : action(kind),
+      form(std::make_shared<const wire::SegmentFormat>(schema)),
+      actions(kind, fitting(settings.structure, kind)) {
+    read_form(settings);
+}
+
+void PolicyInterface::read_form(const InterfaceSettings& settings) {
     for (const ArraySpec& memory : form->carry) {
         carry_size += memory.values();
     }

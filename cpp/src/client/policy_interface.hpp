@@ -30,17 +30,27 @@ struct PolicyInterface {
     ///         policy is missing where the mode needs it.
     PolicyInterface(PolicySpec explore_policy, std::optional<PolicySpec> exploit_policy,
                     const InterfaceSettings& settings);
+    /// The interface of a policy that decides on the server. @throws ContractViolation for defaults that do not fit.
+    PolicyInterface(const wire::SegmentFormat& schema, const ActionSpec& kind, const InterfaceSettings& settings);
 
+    /// Whether the client decides by itself; otherwise there are no policies and no weights here.
+    bool is_local() const { return explore != nullptr; }
+
+    ActionSpec action;
     std::shared_ptr<const PolicySpec> explore;
     std::shared_ptr<const PolicySpec> exploit;        ///< Over the same weights; null where it is not known.
     std::shared_ptr<const PolicySpec> acting;         ///< The policy that decides.
     std::shared_ptr<const wire::SegmentFormat> form;  ///< The format of its segments.
-    std::string text;                                 ///< Canonical: equal policies have equal texts.
+    std::string text;  ///< Canonical: equal policies have equal texts; empty if the server decides.
     std::size_t weight_count = 0;
     std::size_t noise_size = 0;  ///< Uniform numbers of one decision.
     std::size_t carry_size = 0;  ///< Values of its memory.
     ObservationReader reader;
     ActionAdapter actions;
+
+private:
+    /// Prepare what follows from the format.
+    void read_form(const InterfaceSettings& settings);
 };
 
 using SharedInterface = std::shared_ptr<const PolicyInterface>;

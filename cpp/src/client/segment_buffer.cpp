@@ -102,13 +102,27 @@ void SegmentBuffer::record_fallback(const ActionValues& row) {
     record(row.choices.empty() ? static_cast<const void*>(row.numbers.data()) : row.choices.data(), 0.0F);
 }
 
-void SegmentBuffer::record(const void* action, float log_prob) {
+void SegmentBuffer::record(const wire::DecidedRow& decided) {
+    put_action(decided.choices.empty() ? static_cast<const void*>(decided.numbers.data()) : decided.choices.data());
+    for (std::size_t place = 0; place < form_->extras.size(); ++place) {
+        const Column& column = extras_columns()[place];
+        std::memcpy(block_.get() + column.offset + count * column.row_bytes, decided.extras[place].data(),
+                    column.row_bytes);
+    }
+    ++count;
+}
+
+void SegmentBuffer::put_action(const void* action) {
     const Column& column = action_column();
     std::memcpy(block_.get() + column.offset + count * column.row_bytes, action, column.row_bytes);
+    reward()[count] = 0.0F;
+}
+
+void SegmentBuffer::record(const void* action, float log_prob) {
+    put_action(action);
     for (std::size_t place = 0; place < form_->extras.size(); ++place) {
         std::memcpy(block_.get() + extras_columns()[place].offset + count * sizeof(float), &log_prob, sizeof(float));
     }
-    reward()[count] = 0.0F;
     ++count;
 }
 

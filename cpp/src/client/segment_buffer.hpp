@@ -11,6 +11,7 @@
 #include "client/action_adapter.hpp"
 #include "client/snapshot.hpp"
 #include "rl4sys/ending.hpp"
+#include "wire/decisions.hpp"
 #include "wire/segments.hpp"
 
 namespace rl4sys::client {
@@ -53,6 +54,8 @@ public:
     std::byte* row(std::size_t place, std::size_t number) const;
     /// Record the decision for the present row.
     void record(const Decision& decision);
+    /// Record a decision of the server for the present row.
+    void record(const wire::DecidedRow& decided);
     /// Record an action of the fallback for the present row, as `ActionAdapter::row` makes it.
     void record_fallback(const ActionValues& row);
     void add_reward(std::size_t step, float value) { reward()[step] += value; }
@@ -85,6 +88,8 @@ private:
     Block placed();
     void grow_to(std::size_t rows_then);
     void record(const void* action, float log_prob);
+    /// Write the action of the present row, which then has no reward.
+    void put_action(const void* action);
 
     std::shared_ptr<const wire::SegmentFormat> form_;
     std::size_t length_;

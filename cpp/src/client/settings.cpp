@@ -247,6 +247,9 @@ ClientSettings from_json(Json values, const path& directory) {
     settings.kill_file = path_from(section, "kill_file", directory);
     settings.lease = section.number("lease", 0.1);
     settings.mode = mode_from(section);
+    settings.decide = section.choice("decide", {"local", "server"}, "local") == "server" ? DecisionPlace::Server
+                                                                                         : DecisionPlace::Local;
+    settings.decide_timeout = section.number("decide_timeout", 0.001).value_or(settings.decide_timeout);
     read_limits(section, settings);
     section.finish();
     require_consistent(settings);

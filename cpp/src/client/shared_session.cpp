@@ -16,6 +16,7 @@ constexpr std::size_t largest_message = std::size_t{4} << 20;
 // Bytes of a message beyond the values of a segment: names, numbers, and the slack of `Delivery`.
 constexpr std::size_t message_slack = std::size_t{8} << 10;
 constexpr std::size_t per_array = 16;
+constexpr std::size_t per_row = 24;
 constexpr std::size_t otherwise_steps = std::size_t{1} << 16;
 
 /// Most segments of one request, the only one outstanding at a time; a limit of 0 is not set.
@@ -44,6 +45,26 @@ std::size_t steps_of_a_message(const wire::SegmentFormat& form, std::size_t mess
     return (message_bytes - besides) / step;
 }
 
+/// How many rows of a question, or of its answer, fit into one message.
+std::size_t rows_of_a_message(const wire::SegmentFormat& form, std::size_t message_bytes) {
+    const std::size_t row =
+        row_bytes(form.observation) + form.action.bytes() + row_bytes(form.extras) + row_bytes(form.carry) + per_row;
+    return std::max<std::size_t>(1, (message_bytes - message_slack) / row);
+}
+
+/// The action of a policy that is not sent.
+ActionSpec asked_action(const wire::JoinReply& reply, const ClientSettings& settings) {
+    if (reply.action) {
+        return *reply.action;
+    }
+    if (!settings.action) {
+        throw CallFailed(Code::Unimplemented,
+                         "The server does not say which actions the learner has. Upgrade it, or give `action` in the "
+                         "config.");
+    }
+    return *settings.action;
+}
+
 std::vector<ArraySpec> without_mask(std::vector<ArraySpec> arrays) {
     arrays.erase(
         std::remove_if(arrays.begin(), arrays.end(), [](const ArraySpec& array) { return array.name == mask_name; }),
@@ -60,9 +81,12 @@ wire::JoinRequest join_request(const ClientSettings& settings, std::uint64_t epo
     request.experiment = settings.experiment;
     request.observation = settings.observation;
     request.action = settings.action;
-    request.ops = known_ops();
-    std::sort(request.ops.begin(), request.ops.end());
-    request.heads = known_heads();
+    if (settings.decide == DecisionPlace::Local) {
+        // Without ops the server sends no policy, whatever it is made of, and decides.
+        request.ops = known_ops();
+        std::sort(request.ops.begin(), request.ops.end());
+        request.heads = known_heads();
+    }
     request.software = "rl4sys-cpp/" RL4SYS_VERSION;
     request.epoch = epoch;
     request.mode = settings.mode;
@@ -71,18 +95,19 @@ wire::JoinRequest join_request(const ClientSettings& settings, std::uint64_t epo
 
 }  // namespace
 
-OpenSession::OpenSession(wire::JoinReply reply, const InterfaceSettings& settings) {
+OpenSession::OpenSession(wire::JoinReply reply, const ClientSettings& settings) {
+    const bool asks = settings.decide == DecisionPlace::Server;
     if (reply.protocol != wire::protocol) {
         throw CallFailed(Code::FailedPrecondition,
                          "The server speaks protocol " + std::to_string(reply.protocol) + "; this client speaks " +
                              std::to_string(wire::protocol) + ". Upgrade the older one.",
                          {wire::FailureReason::Protocol, 0});
     }
-    if (!reply.explore) {
+    if (!asks && !reply.explore) {
         throw CallFailed(Code::Unimplemented,
                          "The policy of learner '" + reply.learner +
-                             "' acts only on the server, and this client acts by itself. Choose an "
-                             "algorithm whose policy runs in clients, such as PPO or DQN.");
+                             "' decides only on the server: set decide: server, or choose an algorithm whose policy "
+                             "runs in clients, such as PPO or DQN.");
     }
     const std::size_t message_bytes =
         std::clamp<std::size_t>(reply.limits.max_message_bytes, least_message, largest_message);
@@ -100,17 +125,31 @@ OpenSession::OpenSession(wire::JoinReply reply, const InterfaceSettings& setting
     max_steps =
         std::min<std::size_t>(reply.limits.max_segment_steps == 0 ? otherwise_steps : reply.limits.max_segment_steps,
                               steps_of_a_message(reply.schema, message_bytes));
-    if (!(reply.schema == wire::format_of(*reply.explore)) || schema_hash.size() != hash_bytes) {
+    const auto action = asks ? asked_action(reply, settings) : reply.explore->action;
+    const bool fits =
+        asks ? reply.schema.action == action_array(action) && reply.schema.choices == wire::choices_of(action)
+             : reply.schema == wire::format_of(*reply.explore);
+    if (!fits || schema_hash.size() != hash_bytes) {
         throw ContractViolation(
             "The schema of learner '" + session.learner +
             "' is not that of its policy. Compare the versions of client and server, and report it.");
     }
-    if (settings.mode != ActingMode::Explore && !reply.exploit) {
+    const bool can_exploit = asks ? reply.exploit_schema.has_value() : reply.exploit.has_value();
+    if (settings.mode != ActingMode::Explore && !can_exploit) {
         throw CallFailed(Code::Unimplemented, std::string("The server sent no exploit policy, with which `mode: ") +
                                                   name_of(settings.mode) +
                                                   "` acts. Upgrade the server, or use `mode: explore`.");
     }
-    interface = std::make_shared<const PolicyInterface>(std::move(*reply.explore), std::move(reply.exploit), settings);
+    const InterfaceSettings reading(settings);
+    if (asks) {
+        const wire::SegmentFormat& form = reply.exploit_schema ? *reply.exploit_schema : reply.schema;
+        most_rows =
+            std::min<std::size_t>(std::max(reply.limits.max_act_rows, 1U), rows_of_a_message(form, message_bytes));
+        interface = std::make_shared<const PolicyInterface>(form, action, reading);
+    } else {
+        interface =
+            std::make_shared<const PolicyInterface>(std::move(*reply.explore), std::move(reply.exploit), reading);
+    }
 }
 
 bool OpenSession::continues(const Snapshot& snapshot) const {
@@ -132,10 +171,10 @@ double share_of(double record_share) {
     return record_share > 0.0 && record_share < 1.0 ? record_share : 1.0;
 }
 
-bool is_wanted(const PolicySpec& spec, const ClientSettings& settings) {
+bool is_wanted(const PolicyInterface& interface, const ClientSettings& settings) {
     const auto wanted = without_mask(settings.observation);
-    const bool sees = wanted.empty() || wanted == without_mask(spec.program.inputs);
-    return sees && (!settings.action || is_same(*settings.action, spec.action));
+    const bool sees = wanted.empty() || wanted == without_mask(interface.form->observation);
+    return sees && (!settings.action || is_same(*settings.action, interface.action));
 }
 
 SharedSession::SharedSession(std::shared_ptr<wire::Transport> transport, const ClientSettings& settings,
@@ -159,9 +198,8 @@ std::shared_ptr<const OpenSession> SharedSession::open() {
     const SharedSnapshot known = known_();
     request_.lineage = known ? known->lineage : "";
     request_.have = known ? std::optional(known->version) : std::nullopt;
-    const auto joined = std::make_shared<const OpenSession>(transport_->join(request_, settings_.timeout),
-                                                            InterfaceSettings(settings_));
-    if (!is_wanted(*joined->interface->explore, settings_)) {
+    const auto joined = std::make_shared<const OpenSession>(transport_->join(request_, settings_.timeout), settings_);
+    if (!is_wanted(*joined->interface, settings_)) {
         throw ContractViolation("The learner '" + joined->session.learner +
                                 "' replied with a policy for other observations or actions than this client asked "
                                 "for. Compare the versions of client and server, and report it.");

@@ -16,10 +16,11 @@
 
 namespace rl4sys::client {
 
-/// A validated reply to Join: the session, and the policy to act with.
+/// A validated reply to Join: the session, and the policy to act with, unless that decides on the server.
 struct OpenSession {
-    /// @throws CallFailed where the policy decides on the server, ContractViolation for one that cannot be run here.
-    OpenSession(wire::JoinReply reply, const InterfaceSettings& settings);
+    /// @throws CallFailed where the policy decides only on the server, ContractViolation for one that cannot be run
+    ///         here.
+    OpenSession(wire::JoinReply reply, const ClientSettings& settings);
 
     DeliverySession session;
     SharedInterface interface;
@@ -28,6 +29,7 @@ struct OpenSession {
     std::vector<std::string> replaced_lineages;
     std::uint64_t version = 0;
     std::size_t max_steps = 0;
+    std::size_t most_rows = 1;  ///< Of one question, where the server decides.
     std::optional<ControlOrder> order;
     double report_seconds = 0.0;
     double record_share = 1.0;
@@ -47,7 +49,7 @@ struct OpenSession {
 double share_of(double record_share);
 
 /// Whether a policy observes and acts as the settings ask for. A mask may always be left out.
-bool is_wanted(const PolicySpec& spec, const ClientSettings& settings);
+bool is_wanted(const PolicyInterface& interface, const ClientSettings& settings);
 
 /// Joins when there is no session. One thread joins at a time; the other waits and uses the same session.
 class SharedSession {

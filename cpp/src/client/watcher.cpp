@@ -32,7 +32,7 @@ std::optional<std::string> unusable(const Work& work) {
 
 Watcher::Watcher(SharedSession& shared_session, std::shared_ptr<wire::Transport> transport, Governor& governor,
                  double timeout, RandomSource rng, Clock clock, AgentStatus& status, OnPublish on_publish,
-                 double refused_seconds)
+                 double refused_seconds, ServerPolicy* server_policy)
     : shared_session_(shared_session),
       transport_(std::move(transport)),
       governor_(governor),
@@ -41,7 +41,8 @@ Watcher::Watcher(SharedSession& shared_session, std::shared_ptr<wire::Transport>
       clock_(std::move(clock)),
       status_(status),
       on_publish_(std::move(on_publish)),
-      refused_seconds_(refused_seconds) {}
+      refused_seconds_(refused_seconds),
+      server_policy_(server_policy) {}
 
 void Watcher::run() {
     while (!is_stopping()) {
@@ -130,6 +131,10 @@ void Watcher::catch_up(const SharedOpenSession& opened) {
     if (std::exchange(joined_, opened) != opened) {
         status_.succeeded(Caller::Watcher);
     }
+    if (server_policy_ != nullptr) {
+        follow(opened);
+        return;
+    }
     if (governor_.keeps_version()) {
         governor_.use_cached(clock_());
     }
@@ -154,6 +159,19 @@ void Watcher::catch_up(const SharedOpenSession& opened) {
     status_.succeeded(Caller::Watcher);
 }
 
+void Watcher::follow(const SharedOpenSession& opened) {
+    if (opened != caught_up_) {
+        governor_.publish(server_policy_->join(opened), clock_());
+        caught_up_ = opened;
+    } else if (!status_.connected()) {
+        // A silent watch does not show whether the server is back; this call does. What it sends is not needed.
+        const SharedSnapshot snapshot = governor_.snapshot();
+        transport_->pull({opened->session.id, snapshot ? std::optional(snapshot->version) : std::nullopt}, timeout_)
+            ->next();
+    }
+    status_.succeeded(Caller::Watcher);
+}
+
 void Watcher::watch(const OpenSession& opened) {
     const SharedSnapshot snapshot = governor_.snapshot();
     if (!snapshot) {
@@ -162,7 +180,7 @@ void Watcher::watch(const OpenSession& opened) {
     wire::WatchRequest request{opened.session.id, 0, 0, true};
     if (governor_.lineage_problem().empty()) {
         request.have = snapshot->version;
-        request.max_patch_bytes = largest_pushed;
+        request.max_patch_bytes = server_policy_ == nullptr ? largest_pushed : 0;
     }
     const std::shared_ptr<wire::Stream<wire::NewVersion>> watching = transport_->watch(request);
     {
@@ -205,7 +223,7 @@ void Watcher::receive(const OpenSession& opened, wire::NewVersion news) {
     if (news.control) {
         const bool kept = governor_.keeps_version();
         governor_.obey(ControlOrder::from_message(*news.control));
-        if (kept && !governor_.keeps_version()) {
+        if (kept && !governor_.keeps_version() && server_policy_ == nullptr) {
             pull(opened, snapshot);
         }
         return;
@@ -214,6 +232,13 @@ void Watcher::receive(const OpenSession& opened, wire::NewVersion news) {
         governor_.ask_share(share_of(news.record_share));
     }
     if (!snapshot || news.version == snapshot->version || governor_.keeps_version()) {
+        return;
+    }
+    if (server_policy_ != nullptr) {
+        const SharedSnapshot announced = server_policy_->announced(opened, news.version);
+        if (announced && announced->version > snapshot->version) {
+            governor_.publish(announced, clock_());
+        }
         return;
     }
     if (opened.goes_back(news.version, snapshot.get())) {

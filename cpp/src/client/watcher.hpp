@@ -11,6 +11,7 @@
 #include "client/clock.hpp"
 #include "client/governor.hpp"
 #include "client/retries.hpp"
+#include "client/server_policy.hpp"
 #include "client/shared_session.hpp"
 #include "wire/patches.hpp"
 
@@ -24,9 +25,10 @@ class Watcher {
 public:
     using OnPublish = std::function<void(const SharedSnapshot&)>;
 
+    /// `server_policy` decides with `decide: server`; then no weights are pulled. Otherwise it is null.
     Watcher(SharedSession& shared_session, std::shared_ptr<wire::Transport> transport, Governor& governor,
             double timeout, RandomSource rng, Clock clock, AgentStatus& status, OnPublish on_publish,
-            double refused_seconds = refused_pause);
+            double refused_seconds = refused_pause, ServerPolicy* server_policy = nullptr);
 
     /// Watch for new versions until `stop` is called.
     void run();
@@ -44,6 +46,8 @@ private:
     /// Report a failed call; returns the least seconds to wait.
     double recover(const wire::CallFailed& error, const SharedOpenSession& opened);
     void catch_up(const SharedOpenSession& opened);
+    /// Let the server decide in this session.
+    void follow(const SharedOpenSession& opened);
     void watch(const OpenSession& opened);
     void receive(const OpenSession& opened, wire::NewVersion news);
     void pull(const OpenSession& opened, const SharedSnapshot& have);
@@ -59,6 +63,7 @@ private:
     AgentStatus& status_;
     OnPublish on_publish_;
     double refused_seconds_;
+    ServerPolicy* server_policy_;
     SharedOpenSession joined_;     ///< The session that was last found open.
     SharedOpenSession caught_up_;  ///< The session whose policy the present snapshot is known to be.
     mutable std::mutex mutex_;

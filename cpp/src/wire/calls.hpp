@@ -81,6 +81,7 @@ struct Limits {
     std::uint32_t max_segment_steps = 0;
     std::uint32_t max_push_segments = 0;
     std::uint32_t max_outstanding_segments = 0;
+    std::uint32_t max_act_rows = 0;
 };
 
 /// The session that was opened.
@@ -100,6 +101,8 @@ struct JoinReply {
     double report_seconds = 0.0;  ///< 0 if the server takes no reports.
     double record_share = 0.0;    ///< 0 stands for 1.
     bool accepts_fallback = false;
+    std::optional<ActionSpec> action;             ///< For clients that call Act and so get no policy.
+    std::optional<SegmentFormat> exploit_schema;  ///< The arrays of Act with the exploit policy, where that decides.
 };
 
 struct PushedSegment {
@@ -183,6 +186,7 @@ struct ClientReport {
     std::uint64_t decisions = 0;
     std::uint64_t fallback_decisions = 0;
     std::uint64_t bad_inputs = 0;
+    std::uint64_t unanswered_decisions = 0;
     std::uint64_t thinned_episodes = 0;
     std::uint64_t open_episodes = 0;
     std::uint64_t backlog_segments = 0;
@@ -208,6 +212,28 @@ struct ReportReply {
     std::uint64_t version = 0;
 };
 
+/// Observations to decide on, one row for each stream.
+struct ActRequest {
+    std::string session;
+    std::string schema_hash;
+    std::uint32_t rows = 0;
+    std::string agent;
+    std::uint64_t lane = 0;  ///< Of the first row; of row i it is lane + i, unless `lanes` has others.
+    std::uint64_t step = 0;  ///< Of every row, unless `steps` has others.
+    std::vector<std::string> observation;
+    std::vector<std::string> carry;
+    std::vector<std::uint64_t> lanes;
+    std::vector<std::uint64_t> steps;
+};
+
+/// The decisions, as bytes in the order of the schema.
+struct ActReply {
+    std::uint64_t version = 0;
+    std::string action;
+    std::vector<std::string> extras;
+    std::vector<std::string> carry;
+};
+
 /// Messages of one call.
 template <typename Message>
 class Stream {
@@ -231,6 +257,8 @@ public:
     virtual std::unique_ptr<Stream<PatchChunk>> pull(const PullRequest& request, double timeout) = 0;
     /// New versions as they are published. Keepalive, not a deadline, ends the stream when the server is gone.
     virtual std::unique_ptr<Stream<NewVersion>> watch(const WatchRequest& request) = 0;
+    /// Decide on the server.
+    virtual ActReply act(const ActRequest& request, double timeout) = 0;
     virtual ReportReply report(const ReportRequest& request, double timeout) = 0;
     /// Close the connection; pending and later calls fail as `Cancelled`.
     virtual void close() noexcept = 0;

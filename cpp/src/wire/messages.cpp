@@ -24,6 +24,16 @@ Control control_of(const v1::Control& message) {
     return {static_cast<int>(message.mode()), message.sequence(), message.reason(), message.ordered_by()};
 }
 
+SegmentFormat format_of(const v1::SegmentSchema& schema) {
+    SegmentFormat form;
+    form.observation = decode_arrays("observation", schema.observation());
+    form.action = decode_array(schema.action());
+    form.extras = decode_arrays("extras", schema.extras());
+    form.carry = decode_arrays("carry", schema.carry());
+    form.choices.assign(schema.choices().begin(), schema.choices().end());
+    return form;
+}
+
 PatchHeader header_of(const v1::PatchHeader& message) {
     PatchHeader header;
     if (message.has_base()) {
@@ -103,6 +113,25 @@ v1::WatchRequest to_message(const WatchRequest& request) {
     return message;
 }
 
+v1::ActRequest to_message(const ActRequest& request) {
+    v1::ActRequest message;
+    message.set_session(request.session);
+    message.set_schema_hash(request.schema_hash);
+    message.set_rows(request.rows);
+    message.set_agent(request.agent);
+    message.set_lane(request.lane);
+    message.set_step(request.step);
+    for (const std::string& column : request.observation) {
+        message.add_observation(column);
+    }
+    for (const std::string& column : request.carry) {
+        message.add_carry(column);
+    }
+    message.mutable_lanes()->Add(request.lanes.begin(), request.lanes.end());
+    message.mutable_steps()->Add(request.steps.begin(), request.steps.end());
+    return message;
+}
+
 v1::ReportRequest to_message(const ReportRequest& request) {
     v1::ReportRequest message;
     message.set_session(request.session);
@@ -119,6 +148,7 @@ v1::ReportRequest to_message(const ReportRequest& request) {
     written.set_decisions(report.decisions);
     written.set_fallback_decisions(report.fallback_decisions);
     written.set_bad_inputs(report.bad_inputs);
+    written.set_unanswered_decisions(report.unanswered_decisions);
     written.set_thinned_episodes(report.thinned_episodes);
     written.set_open_episodes(report.open_episodes);
     written.set_backlog_segments(report.backlog_segments);
@@ -140,17 +170,21 @@ JoinReply from_message(const v1::JoinReply& message) {
     reply.session = message.session();
     if (message.has_explore()) {
         reply.explore = decode_policy(message.explore());
-        const v1::SegmentSchema& schema = message.schema();
-        reply.schema.observation = decode_arrays("observation", schema.observation());
-        reply.schema.action = decode_array(schema.action());
-        reply.schema.extras = decode_arrays("extras", schema.extras());
-        reply.schema.carry = decode_arrays("carry", schema.carry());
-        reply.schema.choices.assign(schema.choices().begin(), schema.choices().end());
+    }
+    if (message.has_schema()) {
+        reply.schema = format_of(message.schema());
+    }
+    if (message.has_action()) {
+        reply.action = decode_action(message.action());
+    }
+    if (message.has_exploit_schema()) {
+        reply.exploit_schema = format_of(message.exploit_schema());
     }
     reply.schema_hash = message.schema_hash();
     reply.version = message.version();
     reply.limits = {message.limits().max_message_bytes(), message.limits().max_segment_steps(),
-                    message.limits().max_push_segments(), message.limits().max_outstanding_segments()};
+                    message.limits().max_push_segments(), message.limits().max_outstanding_segments(),
+                    message.limits().max_act_rows()};
     reply.lineage = message.lineage();
     reply.replaced_lineages.assign(message.replaced_lineages().begin(), message.replaced_lineages().end());
     if (message.has_exploit()) {
@@ -176,6 +210,19 @@ PushReply from_message(const v1::PushReply& message) {
     reply.retry_after_ms = message.retry_after_ms();
     reply.version = message.version();
     reply.record_share = message.record_share();
+    return reply;
+}
+
+ActReply from_message(v1::ActReply&& message) {
+    ActReply reply;
+    reply.version = message.version();
+    reply.action = std::move(*message.mutable_action());
+    for (std::string& column : *message.mutable_extras()) {
+        reply.extras.push_back(std::move(column));
+    }
+    for (std::string& column : *message.mutable_carry()) {
+        reply.carry.push_back(std::move(column));
+    }
     return reply;
 }
 

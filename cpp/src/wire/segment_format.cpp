@@ -3,7 +3,6 @@
 #include <algorithm>
 
 namespace rl4sys::wire {
-namespace {
 
 std::vector<std::uint64_t> choices_of(const ActionSpec& action) {
     if (const auto* discrete = std::get_if<DiscreteAction>(&action)) {
@@ -17,8 +16,6 @@ std::vector<std::uint64_t> choices_of(const ActionSpec& action) {
     }
     return {};
 }
-
-}  // namespace
 
 SegmentFormat format_of(const PolicySpec& spec) {
     return {spec.program.inputs, action_array(spec.action), spec.noted(), spec.carry_arrays(), choices_of(spec.action)};

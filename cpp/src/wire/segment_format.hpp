@@ -27,6 +27,9 @@ struct SegmentFormat {
 /// The format of the segments that this policy produces.
 SegmentFormat format_of(const PolicySpec& spec);
 
+/// Choices of each part of an action; empty for continuous actions.
+std::vector<std::uint64_t> choices_of(const ActionSpec& action);
+
 /// Bytes of one part of an action on the wire: 1, 2, 4 or 8, the fewest that hold every choice.
 std::size_t choice_bytes(const std::vector<std::uint64_t>& choices);
 

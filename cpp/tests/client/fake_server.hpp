@@ -64,12 +64,19 @@ public:
         reply.session = session_;
         reply.schema = wire::format_of(spec);
         reply.schema_hash = schema_hash;
-        reply.explore = spec;
+        if (request.ops.empty()) {
+            reply.action = spec.action;
+            if (request.mode != ActingMode::Explore && exploit) {
+                reply.exploit_schema = wire::format_of(*exploit);
+            }
+        } else {
+            reply.explore = spec;
+            reply.exploit = exploit;
+        }
         reply.version = version_;
         reply.limits = limits;
         reply.lineage = lineage;
         reply.replaced_lineages = replaced_lineages;
-        reply.exploit = exploit;
         reply.control = control_;
         reply.report_seconds = report_seconds;
         reply.record_share = record_share;
@@ -110,6 +117,28 @@ public:
         require_up();
         require_session(request.session);
         return std::make_unique<News>(*this, request);
+    }
+
+    /// Decides with the explore policy, as the Python server does.
+    wire::ActReply act(const wire::ActRequest& request, double) override {
+        const std::lock_guard lock(mutex_);
+        require_up();
+        require_session(request.session);
+        if (refuse_acts) {
+            throw wire::CallFailed(*refuse_acts, "not now");
+        }
+        acts.push_back(request);
+        const auto held = std::make_shared<const Weights>(weights_);
+        Policy policy(spec, held);
+        const wire::SegmentFormat form = wire::format_of(spec);
+        wire::ActReply reply;
+        reply.version = version_;
+        reply.extras.resize(form.extras.size());
+        reply.carry.resize(form.carry.size());
+        for (std::size_t row = 0; row < request.rows; ++row) {
+            decide_row(policy, form, request, row, reply);
+        }
+        return reply;
     }
 
     wire::ReportReply report(const wire::ReportRequest& request, double) override {
@@ -214,6 +243,8 @@ public:
     double record_share = 0.0;
     bool accepts_fallback = false;
     bool takes_reports = true;
+    std::optional<wire::Code> refuse_acts;
+    std::vector<wire::ActRequest> acts;
     std::string warning;
     std::vector<wire::ReportRequest> reports;
     std::map<std::pair<std::uint64_t, std::uint64_t>, std::string> stored;
@@ -289,6 +320,38 @@ private:
         std::string session_;
         bool cancelled_ = false;
     };
+
+    static void decide_row(Policy& policy, const wire::SegmentFormat& form, const wire::ActRequest& request,
+                           std::size_t row, wire::ActReply& reply) {
+        const std::uint64_t lane = request.lanes.empty() ? request.lane + row : request.lanes[row];
+        const std::uint64_t step = request.steps.empty() ? request.step : request.steps[row];
+        const KeyedNoise noise(7, StreamKey{"tester", "agent", lane}, noise_size(policy.spec()));
+        std::vector<float> numbers(noise.size());
+        noise.at(step, numbers.data());
+        std::vector<const void*> rows;
+        for (std::size_t place = 0; place < form.observation.size(); ++place) {
+            rows.push_back(request.observation[place].data() + row * form.observation[place].bytes());
+        }
+        std::vector<float> carry;
+        for (std::size_t place = 0; place < form.carry.size(); ++place) {
+            const auto* first = reinterpret_cast<const float*>(request.carry[place].data());
+            const std::size_t values = form.carry[place].values();
+            carry.insert(carry.end(), first + row * values, first + (row + 1) * values);
+        }
+        const Decision decision = policy.decide(rows.data(), numbers.data(), carry.empty() ? nullptr : carry.data());
+        if (decision.outcome != Outcome::Decided) {
+            throw wire::CallFailed(wire::Code::InvalidArgument, describe(decision.outcome));
+        }
+        reply.action += static_cast<char>(*decision.choices);
+        for (std::string& extra : reply.extras) {
+            extra.append(reinterpret_cast<const char*>(&decision.log_prob), sizeof(float));
+        }
+        const float* after = decision.carry;
+        for (std::size_t place = 0; place < form.carry.size(); ++place) {
+            reply.carry[place].append(reinterpret_cast<const char*>(after), form.carry[place].bytes());
+            after += form.carry[place].values();
+        }
+    }
 
     void require_up() const {
         if (down_ || closed_) {

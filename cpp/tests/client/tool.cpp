@@ -210,6 +210,31 @@ int run_controlled(const Arguments& arguments) {
     return 0;
 }
 
+/// CONFIG: for each number on standard input take so many decisions with a fallback that chooses 1, and print them.
+int run_asked(const Arguments& arguments) {
+    rl4sys::Agent agent =
+        rl4sys::connect(std::filesystem::path(arguments.at(0)), [](const rl4sys::Observation&) { return 1; });
+    rl4sys::Episode episode = agent.episode();
+    int step = 0;
+    for (std::string line; std::getline(std::cin, line);) {
+        std::vector<std::int64_t> choices;
+        int fallbacks = 0;
+        for (const int until = step + std::stoi(line); step < until; ++step) {
+            const std::vector<float> seen{static_cast<float>(step % 7) / 8.0F, static_cast<float>(step % 5) / 4.0F};
+            const rl4sys::Action action = episode.act(seen);
+            choices.push_back(action.choice());
+            fallbacks += action.is_fallback() ? 1 : 0;
+        }
+        std::cout << json{{"choices", choices},
+                          {"fallbacks", fallbacks},
+                          {"unanswered", agent.health().unanswered_decisions},
+                          {"version", agent.health().version.value_or(0)}}
+                  << std::endl;
+    }
+    agent.close(5.0);
+    return 0;
+}
+
 /// CONFIG EPISODES: the same with the original API.
 int run_original(const Arguments& arguments) {
     rl4sys::RL4SysAgent agent(arguments.at(0), true);
@@ -246,7 +271,7 @@ int main(int count, char** words) {
     const std::map<std::string, std::function<int(const Arguments&)>> commands{
         {"fill-outbox", fill_outbox},     {"list-outbox", list_outbox},       {"encode-segment", encode_segment},
         {"decode-policy", decode_policy}, {"show-settings", show_settings},   {"run", run_agent},
-        {"run-original", run_original},   {"run-controlled", run_controlled},
+        {"run-original", run_original},   {"run-controlled", run_controlled}, {"run-asked", run_asked},
     };
     const Arguments arguments(words + 1, words + count);
     const auto command = commands.find(arguments.empty() ? "" : arguments[0]);

@@ -189,7 +189,7 @@ class Watcher:
         if news.HasField("control"):
             kept = governor.keeps_version
             governor.obey(ControlOrder.from_message(news.control))
-            if kept and not governor.keeps_version:
+            if kept and not governor.keeps_version and self._server_policy is None:
                 self._pull(opened, snapshot)
             return
         if news.record_share:
