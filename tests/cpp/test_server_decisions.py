@@ -20,7 +20,7 @@ ASKING = {"decide": "server", "decide_timeout": 10.0, "buffer": {"size": 100_000
 
 
 class AskedClient:
-    """A C++ client that decides as often as it is told."""
+    """A C++ client that takes as many decisions as it is asked for."""
 
     def __init__(self, config: Path) -> None:
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}

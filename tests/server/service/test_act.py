@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.server.clients import ACTION, DDPG, PPO, ScriptedClient, join_request
+from tests.server.clients import ACTION, DDPG, PETS, PPO, ScriptedClient, join_request
 from tests.server.loopback import StubTransport
 from tests.server.workers.test_fold import wait_for_version
 
@@ -19,10 +20,11 @@ from rl4sys.policy import NumpyPolicy
 from rl4sys.seeding import Seeds
 from rl4sys.server import GrpcServer, InProcessTransport, ServerOptions, ServiceOptions
 from rl4sys.wire import FailureReason, Question, SegmentFormat, decode_decision, encode_question
-from rl4sys.wire.calls import CallFailed, Code, Transport
-from rl4sys.wire.generated import status_pb2, training_pb2
+from rl4sys.wire.calls import CallFailed, Transport
+from rl4sys.wire.generated import policy_pb2, status_pb2, training_pb2
 
 Serve = Callable[..., InProcessTransport]
+SETTINGS = {"client_id": "a", "decide": "server", "decide_timeout": 30.0, "seed": 5, "timeout": 60}
 SEEN = {"queue": np.ones((2, 3), np.float32)}
 
 
@@ -34,8 +36,7 @@ def server(tmp_path: Path) -> Iterator[GrpcServer]:
 
 
 def asking(transport: Transport | None, **settings: Any) -> Agent:
-    values = {"client_id": "a", "policy_id": "shared", "decide": "server", "decide_timeout": 30.0, "seed": 5}
-    return connect(values | {"timeout": 60} | settings, transport, lambda observation: 0)
+    return connect(SETTINGS | {"policy_id": "shared"} | settings, transport, lambda observation: 0)
 
 
 def decide(agent: Agent, count: int) -> list[Any]:
@@ -144,23 +145,44 @@ def test_a_slow_planner_delays_neither_pushes_nor_other_learners(
         assert {call.result().version for call in waiting} <= {0, 1}
 
 
-def test_a_question_whose_deadline_is_over_is_not_decided(server: GrpcServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    client, hold, decided = ScriptedClient(StubTransport(server.port), join_request("a")), threading.Event(), []
+def test_a_question_whose_caller_is_gone_before_its_turn_is_not_decided(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, hold, began = ScriptedClient(serve(), join_request("a")), threading.Event(), []
+    service = client.transport._service  # type: ignore[attr-defined]  # as the gRPC server calls it
     question = encode_question(client.form, Question("agent", 0, 3, SEEN, None, 2), client.joined.session)
     decides = NumpyPolicy.act_on_rows
 
     def plan(policy: NumpyPolicy, *arguments: Any) -> Any:
-        decided.append(1)
+        began.append(1)
         hold.wait(30.0)
         return decides(policy, *arguments)
 
-    monkeypatch.setattr(NumpyPolicy, "act_on_rows", plan)
-    with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(act, client)
-        with pytest.raises(CallFailed) as failed:
-            client.transport.act(question, 0.2)
-        assert failed.value.code is Code.DEADLINE_EXCEEDED
+    async def ask() -> None:
+        first, second = (asyncio.create_task(service.act_async(question)) for _ in range(2))
+        while not began:
+            await asyncio.sleep(0.001)
+        second.cancel()
+        await asyncio.gather(second, return_exceptions=True)
         hold.set()
-        first.result()
-        act(client)
-    assert len(decided) == 2
+        await first
+        await service.act_async(question)
+
+    monkeypatch.setattr(NumpyPolicy, "act_on_rows", plan)
+    asyncio.run(ask())
+    assert len(began) == 2
+
+
+def test_a_planner_decides_for_a_client_that_asks_and_is_refused_to_one_that_does_not(serve: Serve) -> None:
+    transport = serve()
+    request = join_request("a", PETS)
+    request.heads.remove(policy_pb2.HEAD_KIND_PLANNED)
+    with pytest.raises(CallFailed, match=r"needs .*the head planned.*set decide: server or upgrade"):
+        transport.join(request, 30.0)
+    spaces = {"observation": 3, "action": {"low": [-1, 0], "high": [2, 5]}}
+    method = {"algorithm": {"name": "PETS", **PETS[1]["algorithm"]}, "buffer": PETS[1]["buffer"]}
+    with connect(SETTINGS | spaces | method, transport, lambda observation: [0.0, 1.0]) as agent:
+        actions = decide(agent, 5)
+        assert agent.flush()
+        assert (agent.health().unanswered_decisions, agent.health().bad_inputs) == (0, 0)
+    assert all(action.shape == (2,) and -1 <= action[0] <= 2 and 0 <= action[1] <= 5 for action in actions)
