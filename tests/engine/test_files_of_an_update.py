@@ -18,7 +18,7 @@ SOURCES = str(Path(rl4sys.__file__).parent)
 
 
 @pytest.mark.parametrize("name", ["ppo", "dqn", "sac", "td3", "ddpg"])
-def test_an_update_touches_at_most_six_of_our_files(name: str) -> None:
+def test_an_update_touches_at_most_seven_of_our_files(name: str) -> None:
     action = DISCRETE if name in ("ppo", "dqn") else ASYMMETRIC
     settings = {"policy_delay": 1} if name == "td3" else {}
     algorithm = ALGORITHMS.parse({"name": name, **settings}).build(problem(action))
@@ -36,4 +36,4 @@ def test_an_update_touches_at_most_six_of_our_files(name: str) -> None:
     finally:
         sys.setprofile(None)
     assert f"/algorithms/{name}.py" in touched
-    assert len(touched) <= 6, sorted(touched)
+    assert len(touched) <= 7, sorted(touched)

@@ -17,6 +17,12 @@ _SAC = {"algorithm__name": "sac"}
 _SQL = {"algorithm__name": "sql", "algorithm__value_samples": 4}
 _PENDULUM = {"environment__name": "Pendulum-v1"}
 _RECALL = {"environment__name": "rl4sys/Recall-v0"}
+_MEMORY = {
+    "network": {"actor": {"type": "lstm", "units": 4, "hidden_dims": [4]}},
+    "algorithm__sequence_length": 4,
+    "algorithm__burn_in": 2,
+    "buffer": {"type": "sequences", "size": 150},
+}
 _PICTURES = {
     "environment__name": COMET,
     "environment__pixels": PIXELS,
@@ -36,6 +42,9 @@ CASES: dict[str, tuple[Mapping[str, Any], dict[str, Any]]] = {
     "sac": (OFF_POLICY, _SAC | _PENDULUM | {"environment__normalize_obs": True}),
     "sac ensemble": (OFF_POLICY, _SAC | _PENDULUM | {"algorithm__ensemble": 4, "algorithm__target_subset": 2}),
     "sac on choices": (OFF_POLICY, _SAC | {"environment__name": "CartPole-v1", "algorithm__policy_delay": 3}),
+    "dqn with memory": (DQN, _RECALL | _MEMORY | {"algorithm__n_step": 2}),
+    "sac with memory": (OFF_POLICY, _SAC | _PENDULUM | _MEMORY | {"environment__normalize_obs": True}),
+    "sac on choices with memory": (OFF_POLICY, _SAC | _RECALL | _MEMORY),
     "td3": (OFF_POLICY, _PENDULUM | {"algorithm__name": "td3", "buffer__type": "prioritized"}),
     "ddpg": (OFF_POLICY, _PENDULUM | {"algorithm__name": "ddpg", "algorithm__exploration": "ornstein_uhlenbeck"}),
     "sql": (OFF_POLICY, _SQL | _PENDULUM | {"environment__normalize_obs": True}),

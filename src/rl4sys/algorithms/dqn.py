@@ -13,13 +13,14 @@ from rl4sys.engine import (
     Policies,
     Problem,
     Progress,
+    SequencePlan,
     TensorBatch,
     TrainState,
     UnsuitableActions,
     Update,
     register_algorithm,
 )
-from rl4sys.networks import OptimizerSettings, masked
+from rl4sys.networks import NetworksConfig, OptimizerSettings, masked
 from rl4sys.policy import BoxAction, DiscreteAction, Head, Program, ProgramBuilder
 from rl4sys.replay import Ratio
 
@@ -33,7 +34,8 @@ class DQNConfig(AlgorithmConfig):
     anneal_lr: bool = False
     """Lower the learning rate linearly to zero over the run, so that the last policy has converged."""
     batch_size: int = Field(128, ge=1)
-    """Transitions per update. More give less noisy gradients and slower updates."""
+    """Transitions per update; with memory, steps in all sequences together. More give less noisy gradients and slower
+    updates."""
     train_frequency: int = Field(4, ge=1)
     """Environment steps (over all environments) between two rounds of updates."""
     gradient_steps: int = Field(1, ge=1)
@@ -60,6 +62,10 @@ class DQNConfig(AlgorithmConfig):
     """Rewards summed before bootstrapping. More propagate rewards faster, with more variance."""
     max_grad_norm: float | None = Field(10.0, gt=0)
     """Longer gradients are scaled down to this norm; null leaves them as they are."""
+    sequence_length: int = Field(16, ge=2)
+    """With memory: steps of each sequence that is learned from. Longer ones learn to remember for longer."""
+    burn_in: int = Field(8, ge=0)
+    """With memory: steps before these that only fill the memory, which starts empty (R2D2, ICLR 2019)."""
 
     buffers = ("uniform", "prioritized", "hindsight")
 
@@ -84,6 +90,15 @@ class DQNConfig(AlgorithmConfig):
         """Steps summed before bootstrapping."""
         return self.n_step
 
+    @classmethod
+    def replays_sequences(cls, networks: NetworksConfig) -> bool:
+        """If its one network has memory."""
+        return networks.actor.has_memory
+
+    def sequence_plan(self) -> SequencePlan:
+        """Burn-in, the steps to learn from, and those until the value of the last one."""
+        return SequencePlan(self.burn_in, self.sequence_length, self.n_step)
+
     def epsilon(self, progress: Progress) -> float:
         """The share of random actions at this point of the run."""
         if progress.total_steps is None:
@@ -94,12 +109,13 @@ class DQNConfig(AlgorithmConfig):
 
 
 class DQN:
-    """Learns the value of each action from replayed transitions."""
+    """Learns the value of each action from replayed transitions, or from sequences if its network has memory."""
 
     def __init__(self, config: DQNConfig, problem: Problem) -> None:
         self.config, self.problem = config, problem
         self.policies, program, outputs = _policies(problem, config.dueling)
-        self.train_state = state = TrainState(problem, self.policies, config.gamma)
+        plan = config.sequence_plan() if config.replays_sequences(problem.networks) else None
+        self.train_state = state = TrainState(problem, self.policies, config.gamma, sequences=plan)
         settings = OptimizerSettings(config.lr, max_grad_norm=config.max_grad_norm, anneal_lr=config.anneal_lr)
         self.network = state.network("q", program, outputs, settings, frozen=("epsilon",), target=True)
         state.schedule("epsilon", config.epsilon)
@@ -108,19 +124,20 @@ class DQN:
         """One step on the temporal-difference error (algorithm 1)."""
         config = self.config
         with torch.no_grad():
-            next_q = self.q_values(self.network.target(batch.next_observation))
-            chosen_by = self.q_values(self.network(batch.next_observation)) if config.double else next_q
-            best = masked(chosen_by, self.problem.allowed(batch.next_observation)).argmax(1, keepdim=True)
-            target = batch.reward + batch.discount * next_q.gather(1, best).squeeze(1)
+            next_q = self.q_values(batch.next_target_outputs(self.network))
+            chosen_by = self.q_values(batch.next_outputs(self.network)) if config.double else next_q
+            best = masked(chosen_by, self.problem.allowed(batch.next_observation)).argmax(-1, keepdim=True)
+            target = batch.reward + batch.discount * batch.at_next(next_q.gather(-1, best).squeeze(-1))
         loss, q, error = self.network.minimize(self.loss, batch, target)
         if self.network.optimizer.steps % config.target_update_interval == 0:
             self.network.polyak_update(config.polyak)
         metrics = {"loss": loss, "q": q.mean(), "gradient_norm": self.network.optimizer.gradient_norm}
-        return Update(metrics, {"priority": error.abs()})
+        return Update(metrics, batch.feedback(error))
 
     def loss(self, batch: TensorBatch, target: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """E[w · Huber(y − Q(s, a))]."""
-        q = self.q_values(self.network(batch.observation)).gather(1, batch.action.unsqueeze(1)).squeeze(1)
+        every = self.q_values(batch.outputs(self.network))
+        q, target = batch.rows(every.gather(-1, batch.action.unsqueeze(-1)).squeeze(-1)), batch.rows(target)
         errors = F.smooth_l1_loss(q, target, reduction="none")
         return (errors * batch.weight).mean(), q, q.detach() - target
 
@@ -129,7 +146,7 @@ class DQN:
         if not self.config.dueling:
             return outputs  # type: ignore[no-any-return]  # networks are not typed
         advantage, value = outputs
-        return value + advantage - advantage.mean(1, keepdim=True)  # type: ignore[no-any-return]
+        return value + advantage - advantage.mean(-1, keepdim=True)  # type: ignore[no-any-return]
 
 
 def _policies(problem: Problem, dueling: bool) -> tuple[Policies, Program, list[str]]:

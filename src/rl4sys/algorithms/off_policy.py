@@ -11,6 +11,8 @@ from rl4sys.policy import BoxAction, DiscreteAction, ProgramBuilder
 from rl4sys.replay import Ratio
 
 _ACTION = "critic.action"
+_AFTER_MEMORY = 64
+"""Units of the layer that joins what is remembered with an action."""
 
 
 class OffPolicyConfig(AlgorithmConfig):
@@ -21,7 +23,8 @@ class OffPolicyConfig(AlgorithmConfig):
     critic_lr: float | None = Field(None, gt=0)
     """Learning rate of the critics; that of the actor if not given."""
     batch_size: int = Field(256, ge=1)
-    """Transitions per update. More give less noisy gradients and slower updates."""
+    """Transitions per update; with memory, steps in all sequences together. More give less noisy gradients and slower
+    updates."""
     updates_per_step: float = Field(1.0, gt=0)
     """Updates for each environment step, over all environments. More learn more from the same data, and take time."""
     train_frequency: int = Field(1, ge=1)
@@ -69,7 +72,7 @@ class OffPolicyConfig(AlgorithmConfig):
             [ArraySpec(_ACTION, "float32", (problem.action.size,))] if isinstance(problem.action, BoxAction) else []
         )
         outputs = problem.action.n if isinstance(problem.action, DiscreteAction) else 1
-        value = builder.linear(problem.critic_body(builder, *inputs), outputs, "critic.value")
+        value = builder.linear(_critic_body(builder, problem, inputs), outputs, "critic.value")
         return state.network(
             "critics",
             builder.program(),
@@ -81,3 +84,15 @@ class OffPolicyConfig(AlgorithmConfig):
             squeeze=bool(inputs),
             fused=True,
         )
+
+
+def _critic_body(builder: ProgramBuilder, problem: Problem, inputs: list[ArraySpec]) -> str:
+    """The critic up to its last hidden layer.
+
+    An action is joined after the memory, and one more layer follows: what is remembered must depend on what was seen,
+    and not on the action whose value is asked for (as in arXiv:2110.05038).
+    """
+    if not inputs or not problem.networks.critic.has_memory:
+        return problem.critic_body(builder, *inputs)
+    joined = builder.joined([problem.critic_body(builder), *map(builder.input, inputs)])
+    return builder.activation(builder.linear(joined, _AFTER_MEMORY, "critic.joined"), "relu")

@@ -10,8 +10,26 @@ from pydantic import Field, model_validator
 
 from rl4sys.algorithms.off_policy import OffPolicyConfig
 from rl4sys.algorithms.sac_discrete import DiscreteSAC
-from rl4sys.engine import Algorithm, Policies, Problem, TensorBatch, TrainState, Update, UpdateWork, register_algorithm
-from rl4sys.networks import LOG_STD_HIGH, LOG_STD_LOW, OptimizerSettings, TrainedScalar, squared_error, tanh_gaussian
+from rl4sys.engine import (
+    Algorithm,
+    Policies,
+    Problem,
+    SequencePlan,
+    TensorBatch,
+    TrainState,
+    Update,
+    UpdateWork,
+    register_algorithm,
+)
+from rl4sys.networks import (
+    LOG_STD_HIGH,
+    LOG_STD_LOW,
+    NetworksConfig,
+    OptimizerSettings,
+    TrainedScalar,
+    squared_error,
+    tanh_gaussian,
+)
 from rl4sys.policy import BoxAction, DiscreteAction, Head, Program, ProgramBuilder
 
 
@@ -38,6 +56,10 @@ class SACConfig(OffPolicyConfig):
     """Whether the actor maximises the minimum over the critics (the paper) or their mean (REDQ)."""
     policy_delay: int = Field(1, ge=1)
     """Updates of the critics per update of the actor and the temperature. REDQ uses `updates_per_step`."""
+    sequence_length: int = Field(32, ge=2)
+    """With memory: steps of each sequence that is learned from. Longer ones learn to remember for longer."""
+    burn_in: int = Field(8, ge=0)
+    """With memory: steps before these that only fill the memory, which starts empty (R2D2, ICLR 2019)."""
 
     @model_validator(mode="after")
     def _check(self) -> SACConfig:
@@ -50,6 +72,20 @@ class SACConfig(OffPolicyConfig):
     def work(self, buffer_size: int) -> UpdateWork:
         """With all critics."""
         return UpdateWork(self.updates_per_step, critics=self.ensemble)
+
+    @classmethod
+    def replays_sequences(cls, networks: NetworksConfig) -> bool:
+        """If the actor or the critics have memory."""
+        return networks.actor.has_memory or networks.critic.has_memory
+
+    def sequence_plan(self) -> SequencePlan:
+        """Burn-in, the steps to learn from, and those until the value of the last one."""
+        return SequencePlan(self.burn_in, self.sequence_length, self.n_step)
+
+    def train_state(self, problem: Problem, policies: Policies) -> TrainState:
+        """The state of either form."""
+        plan = self.sequence_plan() if self.replays_sequences(problem.networks) else None
+        return TrainState(problem, policies, self.gamma, sequences=plan)
 
     def build(self, problem: Problem) -> Algorithm:
         """The algorithm for one problem: in its discrete form where an action is one choice."""
@@ -72,7 +108,7 @@ class SAC:
         action = problem.bounded_action("SAC")
         self.config, self.size = config, action.size
         self.policies, program = _policies(problem, action)
-        self.train_state = state = TrainState(problem, self.policies, config.gamma)
+        self.train_state = state = config.train_state(problem, self.policies)
         outputs = self.policies.explore.head.inputs
         self.actor = state.network("actor", program, outputs, config.actor_settings(), frozen=("epsilon",), fused=True)
         self.critics = config.critics(state, problem, config.ensemble)
@@ -85,34 +121,34 @@ class SAC:
         """One step of critics, actor and temperature (eq. 5, 7 and 18)."""
         config, state, alpha = self.config, self.train_state, self.log_alpha.value.exp()
         with torch.no_grad():
-            noise = state.normal(len(batch.reward), self.size)
-            mean, log_std = self.actor(batch.next_observation)
+            noise = state.normal(*batch.reward.shape, self.size)
+            mean, log_std = batch.next_outputs(self.actor)
             next_action, next_log_prob = tanh_gaussian(mean, log_std, noise)
-            next_q = self.critics.target(batch.next_observation, next_action)
+            next_q = batch.next_target_outputs(self.critics, next_action)
             if config.target_subset is not None:
                 next_q = next_q[state.permutation(config.ensemble)[: config.target_subset]]
-            target = batch.reward + batch.discount * (next_q.amin(0) - alpha * next_log_prob)
+            target = batch.reward + batch.discount * batch.at_next(next_q.amin(0) - alpha * next_log_prob)
         critic_loss, q, error = self.critics.minimize(self.critic_loss, batch, target)
         metrics = {"critic_loss": critic_loss, "q": q.mean(), "temperature": alpha}
         if self.critics.optimizer.steps % config.policy_delay == 0:
-            noise = state.normal(len(batch.reward), self.size)
+            noise = state.normal(*batch.reward.shape, self.size)
             actor_loss, log_prob = self.actor.minimize(self.actor_loss, batch, noise)
             metrics |= {"actor_loss": actor_loss, "entropy": -log_prob.mean()}
             if config.temperature == "auto":
                 self.log_alpha.minimize(self.temperature_loss, log_prob)
         self.critics.polyak_update(config.polyak)
-        return Update(metrics, {"priority": error.abs().mean(0)})
+        return Update(metrics, batch.feedback(error.abs().mean(0)))
 
     def critic_loss(self, batch: TensorBatch, target: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """E[½ (Q(s, a) − y)²], summed over critics (eq. 5)."""
-        q = self.critics(batch.observation, batch.action)
+        q, target = batch.rows(batch.outputs(self.critics, batch.action)), batch.rows(target)
         return squared_error(q, target, batch.weight), q, q.detach() - target
 
     def actor_loss(self, batch: TensorBatch, noise: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """E[α log π(a | s) − Q(s, a)] with reparameterised actions a (eq. 7)."""
-        mean, log_std = self.actor(batch.observation)
+        mean, log_std = batch.outputs(self.actor)
         action, log_prob = tanh_gaussian(mean, log_std, noise)
-        q = self.critics(batch.observation, action)
+        q, log_prob = batch.rows(batch.outputs(self.critics, action)), batch.rows(log_prob)
         value = q.amin(0) if self.config.actor_objective == "min" else q.mean(0)
         return (self.log_alpha.value.exp() * log_prob - value).mean(), log_prob
 

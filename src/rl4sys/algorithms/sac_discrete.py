@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 import torch.nn.functional as F
 
-from rl4sys.engine import Policies, Problem, TensorBatch, TrainState, Update
+from rl4sys.engine import Policies, Problem, TensorBatch, Update
 from rl4sys.networks import TensorMap, masked, squared_error
 from rl4sys.policy import DiscreteAction, Head, Program, ProgramBuilder
 
@@ -24,7 +24,7 @@ class DiscreteSAC:
     def __init__(self, config: SACConfig, problem: Problem) -> None:
         self.config, self.problem = config, problem
         self.policies, program = _policies(problem)
-        self.train_state = state = TrainState(problem, self.policies, config.gamma)
+        self.train_state = state = config.train_state(problem, self.policies)
         self.actor = state.network(
             "actor", program, self.policies.explore.head.inputs, config.actor_settings(), fused=True
         )
@@ -37,12 +37,12 @@ class DiscreteSAC:
         """One step of critics, actor and temperature (algorithm 1)."""
         config, state, alpha = self.config, self.train_state, self.log_alpha.value.exp()
         with torch.no_grad():
-            log_probs, allowed = self.log_probs(batch.next_observation)
-            next_q = self.critics.target(batch.next_observation)
+            log_probs, allowed = self.log_probs(batch.next_outputs(self.actor), batch.next_observation)
+            next_q = batch.next_target_outputs(self.critics)
             if config.target_subset is not None:
                 next_q = next_q[state.permutation(config.ensemble)[: config.target_subset]]
             next_value = expectation(log_probs, next_q.amin(0) - alpha * log_probs, allowed)
-            target = batch.reward + batch.discount * next_value
+            target = batch.reward + batch.discount * batch.at_next(next_value)
         critic_loss, q, error = self.critics.minimize(self.critic_loss, batch, target)
         metrics = {"critic_loss": critic_loss, "q": q.mean(), "temperature": alpha}
         if self.critics.optimizer.steps % config.policy_delay == 0:
@@ -51,24 +51,26 @@ class DiscreteSAC:
             if config.temperature == "auto":
                 self.log_alpha.minimize(self.temperature_loss, surplus)
         self.critics.polyak_update(config.polyak)
-        return Update(metrics, {"priority": error.abs().mean(0)})
+        return Update(metrics, batch.feedback(error.abs().mean(0)))
 
     def critic_loss(self, batch: TensorBatch, target: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """E[½ (Q(s, a) − y)²], summed over critics (eq. 4)."""
-        every = self.critics(batch.observation)
-        q = every.gather(-1, batch.action.expand(len(every), -1).unsqueeze(-1)).squeeze(-1)
+        every = batch.outputs(self.critics)
+        q = every.gather(-1, batch.action.expand(every.shape[:-1]).unsqueeze(-1)).squeeze(-1)
+        q, target = batch.rows(q), batch.rows(target)
         return squared_error(q, target, batch.weight), q, q.detach() - target
 
     def actor_loss(self, batch: TensorBatch) -> tuple[torch.Tensor, ...]:
         """E[Σ π(a | s) (α log π(a | s) − Q(s, a))] (eq. 12); also entropies, and by how much they exceed the target."""
-        log_probs, allowed = self.log_probs(batch.observation)
+        log_probs, allowed = self.log_probs(batch.outputs(self.actor), batch.observation)
         with torch.no_grad():
-            q = self.critics(batch.observation)
+            q = batch.outputs(self.critics)
             value = q.amin(0) if self.config.actor_objective == "min" else q.mean(0)
-        loss = expectation(log_probs, self.log_alpha.value.exp() * log_probs - value, allowed).mean()
+        loss = batch.rows(expectation(log_probs, self.log_alpha.value.exp() * log_probs - value, allowed)).mean()
         with torch.no_grad():
             entropy = -expectation(log_probs, log_probs, allowed)
-            return loss, entropy, entropy - self.target_entropy(value.shape[-1], allowed)
+            surplus = entropy - self.target_entropy(value.shape[-1], allowed)
+            return loss, batch.rows(entropy), batch.rows(surplus)
 
     def temperature_loss(self, surplus: torch.Tensor) -> torch.Tensor:
         """E[log α (entropy − target entropy)] (eq. 11, by the logarithm of α)."""
@@ -83,10 +85,10 @@ class DiscreteSAC:
             return config.entropy_fraction * math.log(actions)
         return config.entropy_fraction * allowed.sum(-1).clamp(min=1).log()
 
-    def log_probs(self, observation: TensorMap) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Log-probabilities of all actions [B, k], and the mask, if there is one."""
+    def log_probs(self, scores: torch.Tensor, observation: TensorMap) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Log-probabilities of all actions [B, k] from the actor's scores, and the mask, if there is one."""
         allowed = self.problem.allowed(observation)
-        return F.log_softmax(masked(self.actor(observation), allowed), dim=-1), allowed
+        return F.log_softmax(masked(scores, allowed), dim=-1), allowed
 
 
 def expectation(log_probs: torch.Tensor, values: torch.Tensor, allowed: torch.Tensor | None) -> torch.Tensor:

@@ -12,8 +12,10 @@ from rl4sys.engine.algorithm import (
     run_update,
     with_default_buffer,
 )
+from rl4sys.engine.buffer_choice import build_buffer, drawn_rows, pace_of
 from rl4sys.engine.problem import Policies, Problem, Progress, UnsuitableActions, Update
 from rl4sys.engine.tensor_batch import TensorBatch
+from rl4sys.engine.tensor_streams import SequencePlan, TensorStreams, stream_returns
 from rl4sys.engine.train_state import TrainState
 
 __all__ = [
@@ -25,7 +27,9 @@ __all__ = [
     "Policies",
     "Problem",
     "Progress",
+    "SequencePlan",
     "TensorBatch",
+    "TensorStreams",
     "TrainState",
     "UnsuitableActions",
     "Update",
@@ -33,9 +37,13 @@ __all__ = [
     "UpdateWork",
     "advantage_batch",
     "advantage_streams",
+    "build_buffer",
+    "drawn_rows",
     "explained_variance",
     "generalized_advantage",
+    "pace_of",
     "register_algorithm",
     "run_update",
+    "stream_returns",
     "with_default_buffer",
 ]

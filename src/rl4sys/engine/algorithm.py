@@ -8,11 +8,16 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import torch
 from pydantic import Field
 
-from rl4sys.config import Config, Registry
+from rl4sys.config import Config, ConfigError, Registry, parse
 from rl4sys.engine.problem import Policies, Problem, Update
+from rl4sys.engine.tensor_streams import SequencePlan
 from rl4sys.engine.train_state import TrainState
-from rl4sys.experience import Array, Transitions
+from rl4sys.experience import Array
+from rl4sys.networks import NetworksConfig
 from rl4sys.replay import OnceFresh, Ratio
+
+SEQUENCES = "sequences"
+"""The buffer that networks with memory learn from."""
 
 
 class Algorithm(Protocol):
@@ -36,8 +41,7 @@ class UpdateResult(NamedTuple):
 
 def run_update(algorithm: Algorithm, batch: Any) -> UpdateResult:
     """Let an algorithm learn from one batch of its buffer: tensors in, numbers out."""
-    tensors = algorithm.train_state.tensors(batch) if isinstance(batch, Transitions) else batch
-    update = algorithm.update(tensors)
+    update = algorithm.update(algorithm.train_state.tensors(batch))
     on_device = {name: value for name, value in update.metrics.items() if isinstance(value, torch.Tensor)}
     metrics = {name: value for name, value in update.metrics.items() if not isinstance(value, torch.Tensor)}
     for name, value in on_device.items():
@@ -95,6 +99,15 @@ class AlgorithmConfig(Config):
         """Consecutive steps that one drawn transition spans."""
         return 1
 
+    @classmethod
+    def replays_sequences(cls, networks: NetworksConfig) -> bool:
+        """Whether it learns from sequences of replay because a network that it would train has memory."""
+        return False
+
+    def sequence_plan(self) -> SequencePlan:
+        """The sequences that it learns from where `replays_sequences`."""
+        raise NotImplementedError(f"{type(self).__name__} does not learn from sequences of replay.")
+
 
 ALGORITHMS: Registry[AlgorithmConfig] = Registry("algorithm", AlgorithmConfig)
 register_algorithm = ALGORITHMS.register
@@ -111,4 +124,14 @@ def with_default_buffer(values: Any) -> Any:
     name = algorithm.get("name") if isinstance(algorithm, dict) else None
     if not isinstance(name, str) or name not in ALGORITHMS or not isinstance(buffer, dict) or "type" in buffer:
         return values
-    return {**values, "buffer": {"type": ALGORITHMS.type(name).buffers[0], **buffer}}
+    chosen = ALGORITHMS.type(name)
+    default = SEQUENCES if chosen.replays_sequences(_networks(values.get("network"))) else chosen.buffers[0]
+    return {**values, "buffer": {"type": default, **buffer}}
+
+
+def _networks(values: Any) -> NetworksConfig:
+    """The networks of a config's raw values; the usual ones if these are malformed, which validation reports."""
+    try:
+        return parse(NetworksConfig, values or {})
+    except ConfigError:
+        return NetworksConfig()

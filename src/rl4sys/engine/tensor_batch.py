@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 
 from rl4sys.experience import Array, Arrays, Transitions
-from rl4sys.networks import TensorMap
+from rl4sys.networks import Network, TensorMap
 from rl4sys.policy import ActionSpec, BoxAction
 
 
@@ -38,6 +39,30 @@ class TensorBatch:
         columns = self.action[rows], self.reward[rows], self.discount[rows]
         return TensorBatch(observation, *columns, next_observation, self.weight[rows])
 
+    def outputs(self, network: Network, *extra: torch.Tensor) -> Any:
+        """The outputs of a network for the observations."""
+        return network(self.observation, *extra)
+
+    def next_outputs(self, network: Network, *extra: torch.Tensor) -> Any:
+        """The outputs of a network for the next observations."""
+        return network(self.next_observation, *extra)
+
+    def next_target_outputs(self, network: Network, *extra: torch.Tensor) -> Any:
+        """The outputs of a target network for the next observations."""
+        return network.target(self.next_observation, *extra)
+
+    def at_next(self, values: torch.Tensor) -> torch.Tensor:
+        """From values of what `next_outputs` was computed for, those of the next observations: all of them."""
+        return values
+
+    def rows(self, values: torch.Tensor) -> torch.Tensor:
+        """From values of what `outputs` was computed for, those to learn from: all of them."""
+        return values
+
+    def feedback(self, error: torch.Tensor) -> dict[str, torch.Tensor]:
+        """What the buffer gets to know about the errors [B] of the rows."""
+        return {"priority": error.abs()}
+
 
 class TransitionTensors:
     """Makes tensors of transitions: n-step returns, and continuous actions scaled from their bounds to [−1, 1]."""
@@ -57,24 +82,25 @@ class TransitionTensors:
         reward, discount = n_step_return(batch, self._gamma)
         return TensorBatch(
             self._tensors(batch.observation),
-            self._scaled(self._tensor(batch.action)),
-            self._tensor(reward),
-            self._tensor(discount),
+            self.scaled(self.tensor(batch.action)),
+            self.tensor(reward),
+            self.tensor(discount),
             self._tensors(batch.next_observation),
-            self._tensor(batch.weight),
+            self.tensor(batch.weight),
         )
 
-    def _scaled(self, action: torch.Tensor) -> torch.Tensor:
-        """An action beyond the bounds was executed at the bound."""
+    def scaled(self, action: torch.Tensor) -> torch.Tensor:
+        """Continuous actions in [−1, 1]: one beyond the bounds was executed at the bound."""
         if self._middle is None:
             return action
         return ((action - self._middle) * self._inverse).clamp_(-1.0, 1.0)
 
-    def _tensor(self, array: Array) -> torch.Tensor:
+    def tensor(self, array: Array) -> torch.Tensor:
+        """An array on the device."""
         return torch.from_numpy(np.asarray(array)).to(self._device)
 
     def _tensors(self, arrays: Arrays) -> dict[str, torch.Tensor]:
-        return {name: self._tensor(array) for name, array in arrays.items()}
+        return {name: self.tensor(array) for name, array in arrays.items()}
 
 
 def n_step_return(batch: Transitions, gamma: float) -> tuple[Array, Array]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,7 +11,8 @@ import torch
 from rl4sys.engine.earlier_states import converted, is_earlier
 from rl4sys.engine.problem import Policies, Problem, Progress
 from rl4sys.engine.tensor_batch import TransitionTensors
-from rl4sys.experience import Array
+from rl4sys.engine.tensor_streams import SequencePlan, StreamTensors
+from rl4sys.experience import Array, Sequences, Transitions
 from rl4sys.networks import (
     NETWORKS,
     BatchSplitter,
@@ -34,11 +36,23 @@ class TrainState:
     The network declared first acts: its first tensors are those of the policies' program.
     """
 
-    def __init__(self, problem: Problem, policies: Policies, gamma: float = 1.0, *, memory: bool = False) -> None:
-        """`memory`: whether the algorithm trains networks with memory, over streams; others are refused them."""
-        self.problem, self.policies, self._trains_memory = problem, policies, memory
-        self.tensors = TransitionTensors(problem.action, gamma, problem.device)
-        """Turns a batch of transitions into tensors."""
+    def __init__(
+        self,
+        problem: Problem,
+        policies: Policies,
+        gamma: float = 1.0,
+        *,
+        memory: bool = False,
+        sequences: SequencePlan | None = None,
+    ) -> None:
+        """`memory`: whether the algorithm trains networks with memory, over streams; others are refused them.
+
+        With `sequences` it trains them, on sequences of replay that become tensors according to this plan.
+        """
+        self.problem, self.policies = problem, policies
+        self._trains_memory = memory or sequences is not None
+        self._transitions = TransitionTensors(problem.action, gamma, problem.device)
+        self._streams = StreamTensors(sequences, gamma, self._transitions) if sequences is not None else None
         self.optimizers: dict[str, Optimizer] = {}
         self.splitter = BatchSplitter()
         self._targets: dict[str, Network] = {}
@@ -47,6 +61,12 @@ class TrainState:
         self._schedules: dict[str, Callable[[Progress], float]] = {}
         self._zero_layer: tuple[str, Callable[[Progress], bool]] | None = None
         self._progress = Progress()
+
+    def tensors(self, batch: Any) -> Any:
+        """A batch of replay as tensors; any other batch as it is."""
+        if isinstance(batch, Transitions):
+            return self._transitions(batch)
+        return self._streams(batch) if self._streams is not None and isinstance(batch, Sequences) else batch
 
     def network(
         self,

@@ -11,6 +11,7 @@ import torch
 from rl4sys.alerts import require_notifications
 from rl4sys.algorithms import ALGORITHMS, Algorithm
 from rl4sys.config import ConfigError
+from rl4sys.engine import build_buffer, pace_of
 from rl4sys.environments import Grade
 from rl4sys.environments.objects import PREFIX
 from rl4sys.experience import SegmentSchema
@@ -44,10 +45,10 @@ def check_combination(config: ExperimentConfig, algorithm: Algorithm | None = No
     components = Components(config, torch.device("cpu"), Grade.E3)
     schema = (algorithm or components.algorithm()).policies.explore.segment_schema()
     config = _with_replay_that_fits(config, schema)
-    pace = config.algorithm.pace(config.buffer.size)
+    pace = pace_of(config.algorithm, config.network, config.buffer.size)
     context = components.buffer_context(schema.observation, Path(config.experiment.directory))
     try:
-        config.buffer.build(pace, np.random.default_rng(0), config.algorithm.window, context)
+        build_buffer(config.algorithm, config.network, config.buffer, pace, np.random.default_rng(0), context)
     except UnsuitableBuffer as error:
         raise ConfigError(
             f"buffer.type: {ALGORITHMS.name_of(config.algorithm)} cannot learn from a "

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 
 from rl4sys.config import ConfigError
-from rl4sys.engine import ALGORITHMS, Algorithm, AlgorithmConfig, Problem, TrainState
+from rl4sys.engine import ALGORITHMS, Algorithm, AlgorithmConfig, Problem, TrainState, build_buffer, pace_of
 from rl4sys.experience import ArraySpec
 from rl4sys.learning.learner import Learner
 from rl4sys.learning.normalizers import ObservationStatistics, RewardScale
@@ -63,10 +63,10 @@ class LearnerAssembly:
 
     def build_learner(self, algorithm: Algorithm, context: BufferContext, pace_steps: int | None = None) -> Learner:
         """The learner around an algorithm; `pace_steps` replaces the buffer's size in the algorithm's pace."""
-        pace = self.algorithm.pace(pace_steps or self.buffer.size)
+        pace = pace_of(self.algorithm, self.network, pace_steps or self.buffer.size)
         return Learner(
             algorithm,
-            self.buffer.build(pace, self.seeds.generator("replay"), self.algorithm.window, context),
+            build_buffer(self.algorithm, self.network, self.buffer, pace, self.seeds.generator("replay"), context),
             total_steps=self.total_steps,
             observations=ObservationStatistics(context.observation) if self.normalize_obs else None,
             rewards=RewardScale(self.algorithm.gamma) if self.normalize_reward else None,

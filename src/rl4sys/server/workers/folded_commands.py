@@ -14,10 +14,10 @@ import torch
 from rl4sys.algorithms import ALGORITHMS, UnsuitableActions, UnsuitableNetwork
 from rl4sys.checkpoints import ReplayRows, decode_state
 from rl4sys.config import ConfigError, parse
-from rl4sys.engine import Algorithm
+from rl4sys.engine import Algorithm, drawn_rows, pace_of
 from rl4sys.learning import Learner, choose_device
 from rl4sys.policy import layout_of
-from rl4sys.replay import UnsuitableBuffer
+from rl4sys.replay import OnceFresh, Ratio, UnsuitableBuffer
 from rl4sys.server.learners.learner_commands import CommandKind, LearnerCommand
 from rl4sys.server.learners.learner_setup import LearnerSetup
 from rl4sys.server.workers.learner_config import LearnerConfig, build_learner, canonical, learner_assembly, resolve
@@ -105,7 +105,7 @@ def rebuilt(
     new = build_learner(after, setup, device, scratch, is_new=False)
     new.restore(learner.state())
     size = before.buffer.size
-    if before.algorithm.pace(size) == after.algorithm.pace(size) and before.algorithm.window == after.algorithm.window:
+    if _draws(before, size) == _draws(after, size):
         # The same object: two large buffers at once might not fit.
         new.buffer = learner.buffer
     elif isinstance(learner.buffer, ReplayRows) and isinstance(new.buffer, ReplayRows):
@@ -153,3 +153,8 @@ def _require_fits(algorithm: Algorithm, state: State) -> None:
         raise StateMismatch(f"The state does not fit: {type(error).__name__}: {error}") from error
     if not np.isfinite(algorithm.train_state.policy_weights()).all():
         raise StateMismatch("The state has weights that are not finite.")
+
+
+def _draws(config: LearnerConfig, size: int) -> tuple[OnceFresh | Ratio, int]:
+    """When and how much a learner draws from its buffer."""
+    return pace_of(config.algorithm, config.network, size), drawn_rows(config.algorithm, config.network)
