@@ -49,7 +49,7 @@ class LearnerAssembly:
             seeds=Seeds(self.seeds.integer("algorithm")),
             standardize=self.normalize_obs,
             compile=self.compile and _can_compile(),
-            algorithm=ALGORITHMS.name_of(self.algorithm),
+            algorithm=_name_of(self.algorithm),
         )
         # The number of threads changes the last bits of orthogonal matrices, and it is measured later.
         with _one_thread():
@@ -72,6 +72,14 @@ class LearnerAssembly:
             rewards=RewardScale(self.algorithm.gamma) if self.normalize_reward else None,
             max_skipped_in_row=self.max_skipped_in_row,
         )
+
+
+def _name_of(algorithm: AlgorithmConfig) -> str:
+    """The name of an algorithm, for errors; one that is built in code need not be registered."""
+    try:
+        return ALGORITHMS.name_of(algorithm)
+    except ConfigError:
+        return type(algorithm).__name__
 
 
 @contextmanager
