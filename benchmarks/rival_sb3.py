@@ -1,6 +1,6 @@
 """Trains with stable-baselines3, or with its JAX version sbx, and prints its steps per second as JSON.
 
-Runs in a separate venv with both.
+Runs in a separate venv with both; recurrent PPO is sb3-contrib's.
 """
 
 from __future__ import annotations
@@ -46,6 +46,17 @@ def main() -> None:
             learning_starts=500,
             device="cpu" if job["rival"] == "sb3" else "auto",
             policy_kwargs={"net_arch": [256, 256]},
+        )
+    elif job["algorithm"] == "recurrent_ppo":
+        contrib = importlib.import_module("sb3_contrib")
+        model = contrib.RecurrentPPO(
+            "MlpLstmPolicy",
+            make_vec_env(job["environment"], n_envs=8, seed=0),
+            n_steps=job["steps"],
+            batch_size=256,
+            n_epochs=job["epochs"],
+            device="cpu",
+            policy_kwargs={"lstm_hidden_size": 64, "net_arch": []},
         )
     elif job["algorithm"] == "ppo":
         environment = make_vec_env(job["environment"], n_envs=8, seed=0)
