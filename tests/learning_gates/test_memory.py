@@ -17,6 +17,7 @@ GATES = {
     "ppo_recall_transformer.yaml": 0.95,
     "ppo_cartpole_velocity_free.yaml": 475,
     "ppo_pendulum_velocity_free.yaml": -300,
+    "sac_pendulum_velocity_free.yaml": -300,
 }
 MLP = {"network.actor.type": "mlp", "network.critic.type": "mlp"}
 

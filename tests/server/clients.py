@@ -34,6 +34,15 @@ DQN = (
     "DQN",
     SMALL | {"algorithm": {"learning_starts": 20, "batch_size": 8}, "buffer": {"size": 200}, "seed": 5},
 )
+RECURRENT_DQN = (
+    "DQN",
+    {
+        "algorithm": {"learning_starts": 20, "batch_size": 8, "sequence_length": 4, "burn_in": 2},
+        "network": {"actor": {"type": "lstm", "units": 8}},
+        "buffer": {"size": 200},
+        "seed": 5,
+    },
+)
 _REPLAYED = SMALL | {"algorithm": {"learning_starts": 20, "batch_size": 8}, "buffer": {"size": 200}, "seed": 5}
 SAC, TD3 = ("SAC", _REPLAYED), ("TD3", _REPLAYED)
 DDPG = ("DDPG", _REPLAYED | {"algorithm": _REPLAYED["algorithm"] | {"exploration": "ornstein_uhlenbeck"}})

@@ -14,6 +14,7 @@ from tests.server.clients import (
     OBSERVATION,
     PETS,
     PPO,
+    RECURRENT_DQN,
     RECURRENT_PPO,
     SAC,
     SQL,
@@ -37,9 +38,9 @@ from rl4sys.wire.generated import status_pb2
 
 Serve = Callable[..., InProcessTransport]
 Method = tuple[str, dict[str, Any]]
-_RECURRENT = pytest.param(RECURRENT_PPO, id="recurrent PPO")
+_RECURRENT = [pytest.param(RECURRENT_PPO, id="recurrent PPO"), pytest.param(RECURRENT_DQN, id="recurrent DQN")]
 METHODS = pytest.mark.parametrize(
-    "method", [PPO, _RECURRENT, DQN, SAC, TD3, DDPG, SQL, PETS], ids=lambda method: method[0]
+    "method", [PPO, *_RECURRENT, DQN, SAC, TD3, DDPG, SQL, PETS], ids=lambda method: method[0]
 )
 
 
