@@ -21,7 +21,7 @@ RIVAL = HERE / ".venv-sb3"
 GAMES = ("Pong", "Breakout", "Seaquest")
 TARGETS = {"decisions": 1.2, "ppo": 1.5}
 """The lowest acceptable ratios."""
-PPO = {"game": "Pong", "warmup": 1_024, "total": 3_072}
+PPO = {"game": "Pong", "warmup": 1_024}
 SKIP = 4
 
 
@@ -41,9 +41,9 @@ def compare_decisions(game: str, rounds: int, decisions: int) -> float:
     return ratio
 
 
-def compare_ppo(rounds: int, threads: int) -> float:
+def compare_ppo(rounds: int, threads: int, steps: int) -> float:
     """The ratio of our frames per second in PPO to those of stable-baselines3."""
-    job = json.dumps(PPO | {"threads": threads})
+    job = json.dumps(PPO | {"threads": threads, "total": steps})
     ours = [sys.executable, __file__, "--ours", job]
     rival = [str(RIVAL / "bin" / "python"), str(HERE / "rival_sb3_atari.py"), job]
     speeds = [(_speeds(ours), _speeds(rival)) for _ in range(rounds)]
@@ -141,6 +141,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--decisions", type=int, default=1_000, help="decisions in each round of each side")
+    parser.add_argument("--steps", type=int, default=3_072, help="steps of PPO after the warm-up, 1,024 to an update")
     parser.add_argument("--threads", type=int, nargs="+", default=[1])
     parser.add_argument("--only", choices=sorted(TARGETS), help="one of the two comparisons")
     parser.add_argument("--ours", help=argparse.SUPPRESS)
@@ -154,7 +155,7 @@ def main() -> None:
         slow += [game for game, ratio in ratios.items() if ratio < TARGETS["decisions"]]
     if arguments.only != "decisions":
         ensure_rival()
-        threads = {count: compare_ppo(arguments.rounds, count) for count in arguments.threads}
+        threads = {count: compare_ppo(arguments.rounds, count, arguments.steps) for count in arguments.threads}
         slow += [f"PPO with {count} thread(s)" for count, ratio in threads.items() if ratio < TARGETS["ppo"]]
     if slow:
         raise SystemExit(f"Below its target: {', '.join(slow)}")

@@ -46,7 +46,8 @@ def main() -> None:
         # A network for the policy and one for the critic, as ours.
         policy_kwargs={"share_features_extractor": False, "normalize_images": True},
     )
-    watch = CpuStopwatch(job["warmup"])
+    # Past the warm-up, not at its end: there the update of its steps is still to come.
+    watch = CpuStopwatch(job["warmup"] + 1)
     model.learn(job["total"] + job["warmup"], callback=watch)
     assert watch.began is not None
     began, steps = watch.began
