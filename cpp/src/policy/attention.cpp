@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "policy/elements.hpp"
-#include "policy/group_ops.hpp"
+#include "policy/op_compilers.hpp"
 
 namespace rl4sys::detail {
 namespace {

@@ -1,6 +1,6 @@
-#include "policy/group_ops.hpp"
-
 #include <memory>
+
+#include "policy/op_compilers.hpp"
 
 namespace rl4sys::detail {
 namespace {

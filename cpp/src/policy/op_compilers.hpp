@@ -1,11 +1,12 @@
 /// @file
-/// Ops over vectors of several equal parts, elementwise products, and attention.
+/// The ops that have files of their own: convolution.cpp, group_ops.cpp and attention.cpp.
 #pragma once
 
 #include "policy/op_reader.hpp"
 
 namespace rl4sys::detail {
 
+Step compile_conv2d(OpReader& op);
 Step compile_multiply(OpReader& op);
 Step compile_symlog(OpReader& op);
 Step compile_softmax(OpReader& op);
