@@ -13,7 +13,7 @@ from time import perf_counter_ns, thread_time_ns
 
 import numpy as np
 
-from rl4sys.experience import Ending, Segment, StreamKey, Transitions
+from rl4sys.experience import ArraySpec, Ending, Segment, StreamKey, Transitions
 from rl4sys.replay import (
     DistanceReward,
     Hindsight,
@@ -24,12 +24,15 @@ from rl4sys.replay import (
     TrajectoryBuffer,
     UniformBuffer,
 )
+from rl4sys.replay.columns import Columns
+from rl4sys.replay.frame_column import FrameStack
 from rl4sys.replay.hindsight import Strategy
 
 BATCH = 256
 SEGMENT_STEPS = 10_000
 EPISODE_STEPS = 50
 """With goals: the length of the usual robotic tasks."""
+STACKED_STEPS = 4_000
 GOAL = 3
 NEAR = DistanceReward(threshold=0.05)
 STRATEGIES: tuple[Strategy, ...] = ("future", "final", "episode")
@@ -137,6 +140,28 @@ def assemble(repeats: int) -> float:
     return float(np.median(times))
 
 
+def draw_stacks(batch: int, repeats: int) -> list[float]:
+    """Microseconds of CPU time to draw stacks of 4 grey frames: stored whole, and as frames."""
+    rng = np.random.default_rng(0)
+    stack = FrameStack(ArraySpec("state", "uint8", (84, 84, 4)), 4)
+    whole, frames = (Columns(STACKED_STEPS, stacks=stacks) for stacks in ({}, {"state": stack}))
+    for number in range(STACKED_STEPS // 500):
+        images = rng.integers(0, 256, (504, 84, 84)).astype(np.uint8)
+        images[:3] = images[3]
+        shown = np.stack([images[first : first + 501] for first in range(4)], axis=-1)
+        segment = replace(episode(number, 500, 1, rng), observation={"state": shown})
+        whole.append(segment)
+        frames.append(segment)
+    times: list[list[int]] = [[], []]
+    for _ in range(repeats):
+        ids = rng.integers(whole.first, whole.total, batch)
+        for columns, taken in zip((whole, frames), times, strict=True):
+            begin = thread_time_ns()
+            columns.batch(ids, np.ones(batch, np.float32))
+            taken.append(thread_time_ns() - begin)
+    return [float(np.median(taken)) / 1000 for taken in times]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--capacity", type=int, default=1_000_000)
@@ -152,6 +177,9 @@ def main() -> None:
     for features in (10, 25):
         plain, *others = compare_with_goals(features, arguments.capacity, arguments.repeats)
         print(f"{features:6} {plain:9.1f}" + "".join(f"{other:9.1f} {other / plain:5.2f}×" for other in others))
+    for batch in (32, 256):
+        whole, frames = draw_stacks(batch, repeats=50)
+        print(f"{batch} stacks of 84×84×4: stored whole {whole:.0f} µs, as frames {frames:.0f} µs")
     print(f"trajectory batch of 1,037 steps in 61 segments: {assemble(200):.0f} µs")
 
 

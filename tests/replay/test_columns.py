@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rl4sys.experience import Array, ArraySpec, Ending, Segment, Transitions
-from rl4sys.replay import BufferContext
+from rl4sys.replay import BufferContext, Ratio, SequenceBuffer
 from rl4sys.replay.columns import Columns
 from rl4sys.replay.frame_column import FrameStack
 
@@ -147,3 +147,15 @@ def test_frames_that_do_not_divide_an_array_are_refused() -> None:
     context = BufferContext((ArraySpec("image", "uint8", (2, 2, 5)),), frames={"image": 2})
     with pytest.raises(ValueError, match="cannot show 2 frames along its last axis"):
         _ = context.stacks
+
+
+def test_sequences_show_the_same_stacks_however_they_are_stored() -> None:
+    plain, stacked = (
+        SequenceBuffer(40, Ratio(1, 0, 32), np.random.default_rng(0), length=6, stacks=stacks)
+        for stacks in ({}, {"image": STACK})
+    )
+    for item in map(with_images, history(seed=3, segments=40)):
+        plain.add(item)
+        stacked.add(item)
+    for one, other, _ in zip(plain.due(), stacked.due(), range(5), strict=False):
+        np.testing.assert_array_equal(one.observation["image"], other.observation["image"])

@@ -85,3 +85,12 @@ def test_a_replay_buffer_must_leave_a_fifth_of_the_available_space() -> None:
 
 def test_a_trajectory_buffer_has_no_cost_worth_mentioning() -> None:
     assert BUFFERS.parse({"type": "trajectory"}).cost(SCHEMA) is None
+
+
+def test_a_stack_of_frames_costs_its_newest_one() -> None:
+    schema = SegmentSchema((ArraySpec("pixels", "uint8", (84, 84, 4)),), ArraySpec("action", "int64", ()))
+    cost = BUFFERS.parse({"type": "uniform", "size": 1_000_000}).cost(schema, frames={"pixels": 4})
+    assert str(cost) == (
+        "1,000,000 × 7,072 B (pixels 7056 uint8, action int64, reward float32, discount float32) = 7.1 GB, "
+        "index 16.0 MB, and 28,224 B per episode end"
+    )
