@@ -144,6 +144,17 @@ def test_a_deterministic_model_cannot_be_sampled() -> None:
         parse(PETSConfig, {"propagation": "sample", "dynamics": {"type": "deterministic"}})
 
 
+def test_a_search_beyond_reason_is_refused() -> None:
+    with pytest.raises(ConfigError, match="1,000,000 steps at most"):
+        parse(PETSConfig, {"candidates": 100_000})
+
+
+def test_its_own_networks_count_for_the_limits_of_a_server() -> None:
+    algorithm = pets()
+    own = algorithm.config.own_weights(SEEN, BOX)
+    assert own >= algorithm.train_state.policy_weights().size > 0.9 * own
+
+
 def test_more_elites_than_candidates_are_refused() -> None:
     with pytest.raises(ConfigError, match="only 5 candidates"):
         parse(PETSConfig, {"candidates": 5, "elites": 6})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -142,6 +143,33 @@ def test_a_planner_from_outside_that_can_decide_is_accepted() -> None:
 def test_the_spec_of_a_planner_round_trips_through_json() -> None:
     spec = remembering(policy(drawn=True)).spec
     assert PolicySpec.from_json(spec.to_json()) == spec
+
+
+class Distance:
+    """Rewards actions near 0.3, whatever the state."""
+
+    def __init__(self, rows: int) -> None:
+        self.action, self.reward = np.zeros((rows, 2), np.float32), np.zeros(rows, np.float32)
+
+    def start(self, state: Sequence[Array]) -> None:
+        self.reward.fill(0.0)
+
+    def step(self, generator: np.random.Generator) -> None:
+        self.reward[:] = -np.square(self.action - np.float32(0.3)).sum(axis=1)
+
+
+def test_the_distribution_is_fitted_as_in_float64() -> None:
+    settings, start = SearchSettings(3, 2, 20, 5, 0.8, 0.1, 0.25, 0.9), np.full((3, 2), -0.2, np.float32)
+    drawn, mean, std = np.random.default_rng(4), start.astype(np.float64), np.full((3, 2), 0.8)
+    for _ in range(2):
+        normal = drawn.standard_normal((3, 20, 2), np.float32).astype(np.float64)
+        candidates = np.clip(mean[:, None] + std[:, None] * normal, -1.0, 1.0)
+        rewards = -np.square(candidates - 0.3).sum(axis=2)
+        best = candidates[:, np.argsort(-(0.9 ** np.arange(3)[:, None] * rewards).sum(axis=0))[:5]]
+        mean = 0.25 * mean + 0.75 * best.mean(axis=1)
+        std = 0.25 * std + 0.75 * np.maximum(best.std(axis=1), 0.1)
+    found = search(Distance(20), [], start, settings, np.random.default_rng(4))
+    np.testing.assert_allclose(found, mean, atol=1e-6)
 
 
 def test_it_swings_up_a_pendulum_whose_dynamics_it_knows() -> None:

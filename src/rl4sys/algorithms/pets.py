@@ -31,10 +31,11 @@ from rl4sys.engine import (
     UpdateWork,
     register_algorithm,
 )
-from rl4sys.experience import Sequences
+from rl4sys.experience import ArraySpec, Sequences
 from rl4sys.networks import NetworksConfig, OptimizerSettings, UnsuitableNetwork
-from rl4sys.policy import BoxAction, Head, Memory, PolicySpec, Program
+from rl4sys.policy import ActionSpec, BoxAction, Head, Memory, PolicySpec, Program, layout_of, output_size
 from rl4sys.policy.action_encoding import action_encoder
+from rl4sys.policy.planned_head import MAX_PLANNED_STEPS
 from rl4sys.policy.policy_spec import Setting
 from rl4sys.replay import Ratio
 
@@ -93,6 +94,12 @@ class PETSConfig(AlgorithmConfig):
             )
         if self.elites > self.candidates:
             raise ValueError(f"elites is {self.elites}, but there are only {self.candidates} candidates")
+        steps = self.horizon * self.iterations * self.candidates
+        if steps > MAX_PLANNED_STEPS:
+            raise ValueError(
+                f"horizon · iterations · candidates is {steps:,}; a decision may predict {MAX_PLANNED_STEPS:,} steps "
+                f"at most"
+            )
         return self
 
     def build(self, problem: Problem) -> PETS:
@@ -114,6 +121,11 @@ class PETSConfig(AlgorithmConfig):
     def work(self, buffer_size: int) -> UpdateWork:
         """With all members."""
         return UpdateWork(self.updates_per_step, critics=self.one_step.members)
+
+    def own_weights(self, observation: tuple[ArraySpec, ...], action: ActionSpec) -> int:
+        """Those of all members."""
+        program, _ = OneStepModel(self.one_step, observation, output_size(action)).training()
+        return self.one_step.members * layout_of(program).size
 
     @property
     def one_step(self) -> OneStepConfig:

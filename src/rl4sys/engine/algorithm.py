@@ -12,8 +12,9 @@ from rl4sys.config import Config, ConfigError, Registry, parse
 from rl4sys.engine.problem import Policies, Problem, Update
 from rl4sys.engine.tensor_streams import SequencePlan
 from rl4sys.engine.train_state import TrainState
-from rl4sys.experience import Array
+from rl4sys.experience import Array, ArraySpec
 from rl4sys.networks import NetworksConfig
+from rl4sys.policy import ActionSpec
 from rl4sys.replay import OnceFresh, Ratio
 
 SEQUENCES = "sequences"
@@ -93,6 +94,10 @@ class AlgorithmConfig(Config):
         """How much it computes."""
         pace = self.pace(buffer_size)
         return UpdateWork(1 / pace.steps if isinstance(pace, OnceFresh) else pace.updates_per_step)
+
+    def own_weights(self, observation: tuple[ArraySpec, ...], action: ActionSpec) -> int | None:
+        """Weights of networks that its own settings define; None if it has those of `network`."""
+        return None
 
     @property
     def window(self) -> int:

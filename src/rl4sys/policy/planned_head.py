@@ -19,6 +19,8 @@ from rl4sys.policy.noise import normal
 from rl4sys.policy.policy_spec import Head, PolicySpec, number
 from rl4sys.policy.vector_heads import Decide, scale_and_middle
 
+MAX_PLANNED_STEPS = 1_000_000
+"""Steps of all candidates that may be predicted for one decision. PlaNet's settings make 120,000."""
 SEED_NUMBERS = 4
 """Uniform numbers of a decision's noise that seed its generator: 24 bits each."""
 

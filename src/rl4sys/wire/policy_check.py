@@ -19,7 +19,7 @@ from rl4sys.policy import (
     output_size,
 )
 from rl4sys.policy.chance import chance_registers
-from rl4sys.policy.planned_head import SearchSettings
+from rl4sys.policy.planned_head import MAX_PLANNED_STEPS, SearchSettings
 from rl4sys.policy.policy_spec import number
 from rl4sys.weights import Layout
 from rl4sys.wire.errors import ContractViolation
@@ -31,8 +31,6 @@ MAX_REGISTER_BYTES = 256 << 20
 _MAX_NOISE = 1 << 12
 """Normal numbers that a program reads in one decision."""
 _MAX_PADDING = 1 << 10
-_MAX_PLANNED_STEPS = 1_000_000
-"""Steps of all candidates that a head that plans predicts for one decision. PlaNet's settings make 120,000."""
 
 
 def require_runnable(spec: PolicySpec) -> None:
@@ -164,8 +162,8 @@ def _require_bounded_search(head: Head, model: Program, layout: Layout) -> None:
     """Limit what a head that plans computes for one decision, and the memory that its candidates take."""
     settings = SearchSettings.of(head)
     steps = settings.horizon * settings.iterations * settings.candidates
-    if steps > _MAX_PLANNED_STEPS:
-        raise ValueError(f"a decision predicts {steps} steps; at most {_MAX_PLANNED_STEPS} are allowed")
+    if steps > MAX_PLANNED_STEPS:
+        raise ValueError(f"a decision predicts {steps} steps; at most {MAX_PLANNED_STEPS} are allowed")
     drawn = {chance.name: np.zeros((1, chance.size), np.float32) for chance in model.chance}
     _run_by_shape(model, drawn, layout, rows=settings.candidates)
 

@@ -62,6 +62,7 @@ def test_giant_networks_are_refused_before_they_are_allocated(serve: Serve) -> N
         ("replay_bytes", 1_000_000, ("DQN", {"buffer": {"size": 100_000}})),
         ("memory_bytes", 1_000_000, ("DQN", {"buffer": {"size": 100_000}})),
         ("weights", 10_000, ("SAC", {"algorithm": {"ensemble": 100}})),
+        ("weights", 10_000, ("PETS", {"algorithm": {"dynamics": {"size": 100}}})),
     ],
 )
 def test_each_limit_is_named_with_its_key(

@@ -18,11 +18,13 @@ _WEIGHT_BYTES = 4
 
 
 def learner_cost(config: LearnerConfig, setup: LearnerSetup) -> LearnerCost:
-    """The weights of actor and critics, and the bytes of a full replay buffer."""
+    """The weights of actor and critics, or of an algorithm's own networks, and the bytes of a full replay buffer."""
     critics = config.algorithm.work(config.buffer.size).critics
     schema = SegmentSchema(setup.observation, action_array(setup.action))
     replay = config.buffer.cost(schema)
-    weights = _weights(config, setup, "actor") + critics * _weights(config, setup, "critic")
+    weights = config.algorithm.own_weights(setup.observation, setup.action)
+    if weights is None:
+        weights = _weights(config, setup, "actor") + critics * _weights(config, setup, "critic")
     in_memory, on_disk = (0, 0) if replay is None else (replay.memory, replay.disk)
     return LearnerCost(weights, in_memory + on_disk, _COPIES * _WEIGHT_BYTES * weights + in_memory)
 
@@ -31,7 +33,12 @@ def require_within(limits: Mapping[str, Limit], config: LearnerConfig, cost: Lea
     """Raise `LimitExceeded` for the first limit that a new learner would exceed."""
     work = config.algorithm.work(config.buffer.size)
     for name, got, what, advice in (
-        ("weights", cost.weights, "network: actor and critics have weights:", "Choose fewer or narrower layers."),
+        (
+            "weights",
+            cost.weights,
+            "The networks have weights:",
+            "Choose fewer or narrower layers.",
+        ),
         ("replay_bytes", cost.replay_bytes, "buffer: a full replay buffer takes bytes:", "Lower buffer.size."),
         ("memory_bytes", cost.memory_bytes, "The learner takes about this many bytes of memory:", "Make it smaller."),
         ("threads", config.threads, "threads: got", "Ask for fewer."),
