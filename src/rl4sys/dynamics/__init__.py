@@ -1,4 +1,4 @@
-"""Dynamics models: what follows from an action, learned from experience, as programs that planners run."""
+"""Models of the world, learned from experience: what follows from a state and an action."""
 
 from rl4sys.dynamics.config import (
     DYNAMICS,
@@ -9,6 +9,8 @@ from rl4sys.dynamics.config import (
     OneStepConfig,
     register_dynamics,
 )
+from rl4sys.dynamics.encoder import Decoder, Encoder
+from rl4sys.dynamics.evidence import Evidence, action_size, action_vectors, evidence
 from rl4sys.dynamics.forecast import (
     LEVELS,
     Forecast,
@@ -19,26 +21,40 @@ from rl4sys.dynamics.forecast import (
     open_loop_error,
     reward_r2,
 )
+from rl4sys.dynamics.normed_mlp import NormedMlp
 from rl4sys.dynamics.one_step import OneStepModel, OneStepTargets, flat_state
+from rl4sys.dynamics.rssm import RSSM, State
 from rl4sys.dynamics.statistics import STATISTICS, Standardization
+from rl4sys.dynamics.world_model import ModelSize, WorldModel
 
 __all__ = [
     "DYNAMICS",
     "LEVELS",
+    "RSSM",
     "STATISTICS",
+    "Decoder",
     "DeterministicConfig",
     "DynamicsConfig",
+    "Encoder",
     "EnsembleConfig",
+    "Evidence",
     "Forecast",
     "GaussianConfig",
+    "ModelSize",
+    "NormedMlp",
     "OneStepConfig",
     "OneStepModel",
     "OneStepTargets",
     "Standardization",
+    "State",
     "Truth",
+    "WorldModel",
+    "action_size",
+    "action_vectors",
     "copy_last_error",
     "coverage",
     "disagreement",
+    "evidence",
     "flat_state",
     "open_loop_error",
     "register_dynamics",

@@ -13,6 +13,7 @@ from rl4sys.engine.algorithm import (
     with_default_buffer,
 )
 from rl4sys.engine.buffer_choice import build_buffer, drawn_rows, pace_of
+from rl4sys.engine.lambda_return import lambda_return
 from rl4sys.engine.problem import Policies, Problem, Progress, UnsuitableActions, Update
 from rl4sys.engine.tensor_batch import TensorBatch
 from rl4sys.engine.tensor_streams import SequencePlan, TensorStreams, stream_returns
@@ -42,6 +43,7 @@ __all__ = [
     "explained_variance",
     "generalized_advantage",
     "pace_of",
+    "lambda_return",
     "register_algorithm",
     "run_update",
     "stream_returns",

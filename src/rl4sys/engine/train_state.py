@@ -21,6 +21,7 @@ from rl4sys.networks import (
     Optimizer,
     OptimizerSettings,
     Parameters,
+    TargetCopy,
     TrainedScalar,
     UnsuitableNetwork,
     stacked_parameters,
@@ -56,6 +57,8 @@ class TrainState:
         self.optimizers: dict[str, Optimizer] = {}
         self.splitter = BatchSplitter()
         self._targets: dict[str, Network] = {}
+        self._copies: dict[str, TargetCopy] = {}
+        self._running: dict[str, torch.Tensor] = {}
         self._generators: dict[str, np.random.Generator] = {}
         self._noise = problem.torch_generator("samples")
         self._schedules: dict[str, Callable[[Progress], float]] = {}
@@ -142,6 +145,15 @@ class TrainState:
         optimizer = Optimizer(parameters, settings or OptimizerSettings(0.0), self.splitter)
         return TrainedScalar(name, optimizer if settings is None else self._add(name, optimizer))
 
+    def target_copy(self, name: str, source: Parameters, tensors: Sequence[Tensor]) -> TargetCopy:
+        """A slow copy of some tensors, for a network that shares its optimizer with others."""
+        self._copies[f"{name}.target"] = copy = TargetCopy(source, tensors)
+        return copy
+
+    def running(self, name: str, *shape: int) -> torch.Tensor:
+        """A running statistic, zeros at first, that is saved with everything else; update it in place."""
+        return self._running.setdefault(name, torch.zeros(shape, device=self.problem.device))
+
     def _add(self, name: str, optimizer: Optimizer) -> Optimizer:
         if name in self.optimizers:
             raise ValueError(f"Two networks are named '{name}'; give each a name of its own.")
@@ -155,6 +167,10 @@ class TrainState:
     def normal(self, *shape: int) -> torch.Tensor:
         """Standard normal noise, drawn on the CPU, so that it is equal on every device."""
         return torch.randn(shape, generator=self._noise).to(self.problem.device)
+
+    def random(self, *shape: int) -> torch.Tensor:
+        """Uniform noise in [0, 1)."""
+        return torch.rand(shape, generator=self._noise).to(self.problem.device)
 
     def uniform(self, *shape: int) -> torch.Tensor:
         """Uniform noise in [−1, 1]."""
@@ -212,6 +228,8 @@ class TrainState:
             network = self._targets.get(name)
             if network is not None and network.target_parameters is not None:
                 yield f"{name}.target", network.target_parameters
+        for name, copy in self._copies.items():
+            yield name, copy.parameters
 
     @property
     def _acting(self) -> Parameters:
@@ -238,6 +256,7 @@ class TrainState:
             },
             "generators": {name: generator_state(generator) for name, generator in self._generators.items()},
             "noise": self._noise.get_state().numpy().copy(),
+            "running": {name: values.cpu().numpy().copy() for name, values in self._running.items()},
         }
 
     def restore(self, state: State) -> None:
@@ -256,6 +275,11 @@ class TrainState:
         for name, generator in self._generators.items():
             restore_generator(generator, state["generators"][name])
         self._noise.set_state(torch.from_numpy(state["noise"]))
+        # States of algorithms without running statistics lack them, as did all states before 0.3.
+        running = state.get("running", {})
+        require(running, *self._running)
+        for name, values in self._running.items():
+            values.copy_(torch.from_numpy(np.array(running[name])))
 
 
 def _require_no_memory(program: Program, problem: Problem) -> None:

@@ -20,8 +20,8 @@ from rl4sys.networks.distributions import (
 )
 from rl4sys.networks.ensemble import EnsembleProgram, stacked_parameters
 from rl4sys.networks.fused import LOG_STD_HIGH, LOG_STD_LOW, squared_error, tanh_gaussian
-from rl4sys.networks.initialize import Initializer, orthogonal, uniform_fan_in
 from rl4sys.networks.mixed import MixedConfig
+from rl4sys.networks.initialize import Initializer, orthogonal, truncated_normal, uniform_fan_in
 from rl4sys.networks.network import Network, TrainedScalar
 from rl4sys.networks.optimizer import (
     BatchSplitter,
@@ -31,7 +31,7 @@ from rl4sys.networks.optimizer import (
     OptimizerSettings,
     is_out_of_memory,
 )
-from rl4sys.networks.parameters import Parameters
+from rl4sys.networks.parameters import Parameters, TargetCopy
 from rl4sys.networks.program import FUNCTIONS, TensorMap, TorchProgram, from_spec
 from rl4sys.networks.recurrent import GruConfig, LstmConfig, MemoryConfig
 from rl4sys.networks.sequence_program import SequenceProgram
@@ -62,6 +62,7 @@ __all__ = [
     "OptimizerSettings",
     "Parameters",
     "SequenceProgram",
+    "TargetCopy",
     "TensorMap",
     "TorchProgram",
     "TrainedScalar",
@@ -79,5 +80,6 @@ __all__ = [
     "squared_error",
     "stacked_parameters",
     "tanh_gaussian",
+    "truncated_normal",
     "uniform_fan_in",
 ]

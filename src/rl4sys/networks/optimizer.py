@@ -1,4 +1,4 @@
-"""Minimises losses over batches: gradients by autograd, in parts where memory is short, then one step of Adam."""
+"""Minimises losses over batches: gradients by autograd, in parts where memory is short, then one optimizer step."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import torch
 
+from rl4sys.networks.laprop import clip_adaptively, laprop_step
 from rl4sys.networks.layer_chain import release_buffers
 from rl4sys.networks.parameters import Parameters
 from rl4sys.state import State, StateMismatch, require
@@ -52,6 +53,12 @@ class OptimizerSettings:
     """Longer gradients are scaled down to this norm."""
     anneal_lr: bool = False
     """Lower the learning rate linearly to zero over the run."""
+    rule: Literal["adam", "laprop"] = "adam"
+    """How a gradient becomes a step."""
+    adaptive_clip: float | None = None
+    """The gradient of each tensor is scaled down to at most this share of the norm of the tensor."""
+    warmup_steps: int = 0
+    """Steps over which the learning rate grows from zero."""
 
 
 class BatchSplitter:
@@ -88,7 +95,7 @@ class BatchSplitter:
 
 
 class Optimizer:
-    """Adam (arXiv:1412.6980) over the flat vector of `Parameters`: one fused call per step, whatever the layers."""
+    """Adam (arXiv:1412.6980) or LaProp over the flat vector of `Parameters`: few calls, whatever the layers."""
 
     def __init__(
         self, parameters: Parameters, settings: OptimizerSettings, splitter: BatchSplitter, *, compiled: bool = False
@@ -161,7 +168,7 @@ class Optimizer:
         return value.detach() if isinstance(found, torch.Tensor) else tuple(tensor.detach() for tensor in found)
 
     def step(self) -> None:
-        """The second half of `minimize`: check and clip the gradient, then one step of Adam."""
+        """The second half of `minimize`: check and clip the gradient, then one step of the rule."""
         gradient, settings = self.parameters.gradient, self.settings
         norm = torch.linalg.vector_norm(gradient)
         if not math.isfinite(norm.item()) or not math.isfinite(self._loss.item()):
@@ -172,7 +179,14 @@ class Optimizer:
         self.gradient_norm = norm
         if settings.max_grad_norm is not None:
             gradient.mul_(torch.clamp(settings.max_grad_norm / (norm + 1e-6), max=1.0))
+        if settings.adaptive_clip is not None:
+            views = self.parameters.trained()
+            clip_adaptively(views, [view.grad for view in views if view.grad is not None], settings.adaptive_clip)
         self.steps += 1
+        lr = self.lr * min(1.0, self.steps / settings.warmup_steps) if settings.warmup_steps else self.lr
+        if settings.rule == "laprop":
+            laprop_step(self.parameters.flat, gradient, self._first, self._second, self.steps, lr)
+            return
         torch._fused_adam_(
             [self.parameters.flat],
             [gradient],
@@ -180,7 +194,7 @@ class Optimizer:
             [self._second],
             [],
             [self._count.fill_(self.steps)],
-            lr=self.lr,
+            lr=lr,
             beta1=_BETA1,
             beta2=_BETA2,
             weight_decay=0.0,

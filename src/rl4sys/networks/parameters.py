@@ -43,6 +43,10 @@ class Parameters:
         for name in names:
             self.views[name].requires_grad_(False)
 
+    def trained(self) -> list[torch.Tensor]:
+        """The tensors that are not frozen."""
+        return [view for view in self.views.values() if view.requires_grad]
+
     def set(self, name: str, value: torch.Tensor) -> None:
         """Overwrite a tensor."""
         with torch.no_grad():
@@ -59,6 +63,22 @@ class Parameters:
         twin.flat.copy_(self.flat)
         twin.freeze(*twin.views)
         return twin
+
+
+class TargetCopy:
+    """A copy of some tensors of `Parameters` that follows them slowly."""
+
+    def __init__(self, source: Parameters, tensors: Iterable[Tensor]) -> None:
+        self.parameters = Parameters(tensors, source.flat.device)
+        self.views = self.parameters.views
+        self.parameters.freeze(*self.views)
+        self._own = [view.detach() for view in self.views.values()]
+        self._sources = [source.views[name].detach() for name in self.views]
+        self.polyak_update(1.0)
+
+    def polyak_update(self, polyak: float) -> None:
+        """Move the copy towards its source by the share `polyak`; 1 copies it."""
+        torch._foreach_lerp_(self._own, self._sources, polyak)
 
 
 def _is_finite(gradient: torch.Tensor | None) -> bool:

@@ -1,0 +1,268 @@
+"""DreamerV3 (arXiv:2301.04104): learns a model of the world, and a policy inside of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from pydantic import Field
+
+from rl4sys.algorithms.model_sizes import SIZES, SizeName
+from rl4sys.algorithms.world_policies import world_policies
+from rl4sys.dynamics import Evidence, NormedMlp, State, WorldModel, action_size, evidence
+from rl4sys.dynamics.latents import drawn, probabilities
+from rl4sys.engine import AlgorithmConfig, Problem, TrainState, Update, lambda_return, register_algorithm
+from rl4sys.experience import Sequences
+from rl4sys.networks import OptimizerSettings, truncated_normal
+from rl4sys.networks.two_hot import BINS, TwoHot
+from rl4sys.policy import DiscreteAction, Program
+from rl4sys.replay import Ratio
+
+
+@register_algorithm("dreamer")
+class DreamerConfig(AlgorithmConfig):
+    """Model-based; one discrete choice or continuous actions with finite bounds; vectors, images or both."""
+
+    size: SizeName = "1m"
+    """Size of all networks. Larger ones predict better after more data, and take longer per decision and update."""
+    gamma: float = Field(0.997, ge=0, le=1)
+    """Discount per step. Nearer to 1 looks further ahead."""
+    lr: float | None = Field(None, gt=0)
+    """Learning rate; one that suits the size if not given."""
+    batch_size: int = Field(16, ge=1)
+    """Sequences per update."""
+    sequence_length: int = Field(64, ge=2)
+    """Rows of a sequence. Longer ones train a longer memory, and take longer."""
+    context: int = Field(1, ge=1)
+    """Rows at the start of a sequence that only let the model find its state, unless an episode begins there."""
+    updates_per_step: float = Field(0.5, gt=0)
+    """Updates for each environment step. More learn more from the same data, and take time."""
+    learning_starts: int = Field(1_000, ge=0)
+    """Steps before learning starts; no updates are due for them."""
+    horizon: int = Field(15, ge=1)
+    """Steps that are imagined from each state. More see later consequences, and more errors of the model."""
+    imag_last: int | None = Field(None, ge=1)
+    """Imagine from this many of the last rows of each sequence; from all of them if not given. Fewer are faster."""
+    gae_lambda: float = Field(0.95, ge=0, le=1)
+    """Weight of long returns. Higher trusts imagined rewards more than the critic."""
+    entropy_coef: float = Field(3e-4, ge=0)
+    """Bonus for entropy. Higher explores longer."""
+    free_nats: float = Field(1.0, ge=0)
+    """Divergence between inferred and predicted states that costs nothing."""
+    dynamics_scale: float = Field(1.0, ge=0)
+    """How strongly predicted states are drawn to inferred ones."""
+    representation_scale: float = Field(0.1, ge=0)
+    """How strongly inferred states are drawn to predicted ones."""
+    replay_value_scale: float = Field(0.3, ge=0)
+    """Weight of the critic's loss on recorded steps; it trains the model, too."""
+    slow_critic_rate: float = Field(0.02, gt=0, le=1)
+    """Share of the critic in its slow copy after each update, which keeps the critic steady."""
+    adaptive_clip: float | None = Field(0.3, gt=0)
+    """The gradient of each tensor is scaled down to this share of the tensor's norm; null leaves it as it is."""
+    warmup_steps: int = Field(1_000, ge=0)
+    """Updates over which the learning rate grows from zero."""
+
+    buffers = ("sequences",)
+
+    def build(self, problem: Problem) -> Dreamer:
+        """The algorithm for one problem."""
+        return Dreamer(self, problem)
+
+    def pace(self, buffer_size: int) -> Ratio:
+        """A fixed number of updates for each step."""
+        return Ratio(self.updates_per_step, self.learning_starts, self.batch_size)
+
+    def update_size(self) -> int:
+        """Rows in one gradient step."""
+        return self.batch_size * self.sequence_length
+
+    @property
+    def window(self) -> int:
+        """Rows of a sequence."""
+        return self.sequence_length
+
+
+class Dreamer:
+    """Trains the world model on recorded sequences, and actor and critic on imagined ones."""
+
+    def __init__(self, config: DreamerConfig, problem: Problem) -> None:
+        self.config, self.problem = config, problem
+        size, two_hot = SIZES[config.size], TwoHot(problem.device)
+        self.two_hot = two_hot
+        self.model = model = WorldModel(
+            problem.observation,
+            action_size(problem.action),
+            size,
+            config.free_nats,
+            config.dynamics_scale,
+            config.representation_scale,
+            config.gamma,
+            two_hot,
+        )
+        self.is_discrete = isinstance(problem.action, DiscreteAction)
+        self.actor = NormedMlp("actor", model.rssm.feature, size.units, size.layers)
+        self.critic = NormedMlp("critic", model.rssm.feature, size.units, size.layers, BINS)
+        self.policies = world_policies(problem, model, self.actor)
+        self.train_state = state = TrainState(problem, self.policies, config.gamma)
+        settings = OptimizerSettings(
+            config.lr or size.lr, rule="laprop", adaptive_clip=config.adaptive_clip, warmup_steps=config.warmup_steps
+        )
+        programs = self.policies.explore.program, Program((), (), (*model.tensors(), *self.critic.tensors()))
+        generator, gains = problem.torch_generator("init"), {"reward.out": 0.0, "critic.out": 0.0, "actor.action": 0.01, "actor.mean": 0.01, "actor.std": 0.01}
+        self.optimizer = state.optimizer(
+            "dreamer",
+            [replace(program, carry=()) for program in programs],
+            settings,
+            initialize=lambda parameters: truncated_normal(parameters, gains, generator),
+        )
+        self.views = self.optimizer.parameters.views
+        self.slow_critic = state.target_copy("critic", self.optimizer.parameters, self.critic.tensors())
+        self.scale = state.running("return_scale", 3)
+
+    def update(self, batch: Sequences) -> Update:
+        """One step on the losses of model, actor and critic together."""
+        config, state = self.config, self.train_state
+        data = evidence(batch, self.problem.action, config.context, self.problem.device)
+        uniform = state.random(len(data), config.sequence_length, self.model.rssm.groups)
+        loss, returns, *found = self.optimizer.minimize(self.loss, data, uniform)
+        update_scale(self.scale, returns)
+        self.slow_critic.polyak_update(config.slow_critic_rate)
+        metrics = dict(zip(self.metric_names, found, strict=True))
+        return Update({"loss": loss, **metrics, "return_scale": return_scale(self.scale)}, {})
+
+    def loss(self, data: Evidence, uniform: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """The sum of all losses; then the imagined returns and the metrics."""
+        config = self.config
+        understood = self.model.understand(self.views, data, uniform)
+        start = State(*(part[:, -(config.imag_last or config.sequence_length) :] for part in understood.state))
+        dream = self.imagine(start.rows())
+        actor_loss, entropy = self.actor_loss(dream)
+        critic_loss = self.value_loss(dream.feature, dream.log_values[:-1].flatten(0, 1), dream.returns.flatten())
+        critic_loss = (dream.weight.flatten() * critic_loss).mean()
+        replay_loss = self.replay_value_loss(data, start.feature(), dream.returns[0].view(start.deter.shape[:2]))
+        total = understood.loss + actor_loss + critic_loss + config.replay_value_scale * replay_loss
+        metrics = understood.metrics | {
+            "actor_loss": actor_loss,
+            "critic_loss": critic_loss,
+            "replay_value_loss": replay_loss,
+            "entropy": entropy,
+            "imagined_return": dream.returns.mean(),
+            "imagined_reward": dream.reward[1:].mean(),
+            "value": dream.value.mean(),
+        }
+        self.metric_names = list(metrics)
+        # Rows along the last axis, as the optimizer joins them.
+        return total, dream.returns.flatten(), *metrics.values()
+
+    def imagine(self, state: State) -> Dream:
+        """Act inside of the model from each state [N, …], and compute λ-returns (eq. 7)."""
+        config, views, model, rows = self.config, self.views, self.model, len(state.deter)
+        features, actions = [state.feature()], []
+        with torch.no_grad():
+            for _ in range(config.horizon):
+                action = self.sampled(self.actor(views, features[-1]))
+                uniform = self.train_state.random(rows, model.rssm.groups)
+                state = model.rssm.imagine(views, state, action.clamp(-1.0, 1.0), uniform)
+                actions.append(action)
+                features.append(state.feature())
+            feature = torch.cat(features)
+            reward = self.two_hot.predict(model.reward(views, feature)).view(-1, rows)
+            live = torch.sigmoid(model.goes_on(views, feature)).view(-1, rows)
+        log_values = F.log_softmax(self.critic(views, feature), -1).unflatten(0, (-1, rows))
+        with torch.no_grad():
+            value = self.two_hot.mean(log_values.exp())
+            returns = lambda_return(reward, live, value, config.gae_lambda)
+        # A state counts as much as it is likely to be reached; the discount of its own first step does not count.
+        weight = (live.cumprod(0) / config.gamma)[:-1]
+        return Dream(feature[:-rows], torch.cat(actions), reward, value, log_values, returns, weight)
+
+    def actor_loss(self, dream: Dream) -> tuple[torch.Tensor, torch.Tensor]:
+        """−E[w (log π(a | s) · A / max(1, S) + η H(π))] (eq. 11), for both kinds of actions; and the entropy."""
+        advantage = (dream.returns - dream.value[:-1]) / return_scale(self.scale)
+        log_prob, entropy = self.likelihood(self.actor(self.views, dream.feature), dream.action)
+        objective = log_prob * advantage.flatten() + self.config.entropy_coef * entropy
+        return -(dream.weight.flatten() * objective).mean(), entropy.mean()
+
+    def value_loss(self, feature: torch.Tensor, log_values: torch.Tensor, returns: torch.Tensor) -> torch.Tensor:
+        """Two-hot cross-entropies [N] to the λ-returns, and to the values of the slow critic (eq. 8)."""
+        with torch.no_grad():
+            slow = self.two_hot.predict(self.critic(self.slow_critic.views, feature))
+        return self.two_hot.loss(log_values, returns, slow)
+
+    def replay_value_loss(self, data: Evidence, feature: torch.Tensor, imagined: torch.Tensor) -> torch.Tensor:
+        """The same on recorded steps [B, K], whose λ-returns end in those that were imagined from there."""
+        config, used = self.config, slice(-feature.shape[1], None)
+        reward, live, last, weight = (
+            column[:, used] for column in (data.reward, data.goes_on * config.gamma, data.is_last, data.weight)
+        )
+        blend = (~last).to(torch.float32) * config.gae_lambda
+        returns = lambda_return(reward.T, live.T, imagined.T, blend.T).T
+        flat = feature[:, :-1].flatten(0, 1)
+        losses = self.value_loss(flat, F.log_softmax(self.critic(self.views, flat), -1), returns.flatten())
+        counts = (weight * ~last)[:, :-1].flatten()
+        return (losses * counts).sum() / counts.sum().clamp(min=1.0)
+
+    def sampled(self, hidden: torch.Tensor) -> torch.Tensor:
+        """Actions [N, a] as networks see them, before they are clipped."""
+        if self.is_discrete:
+            return drawn(self._choices(hidden), self.train_state.random(len(hidden), 1))
+        mean, std = self._gaussian(hidden)
+        return mean + std * self.train_state.normal(*mean.shape)
+
+    def likelihood(self, hidden: torch.Tensor, action: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Log-probability [N] of actions, and the entropy [N] of the policy."""
+        if self.is_discrete:
+            chances = self._choices(hidden).squeeze(1)
+            log_chances = chances.log()
+            return (log_chances * action).sum(-1), -(chances * log_chances).sum(-1)
+        distribution = torch.distributions.Normal(*self._gaussian(hidden), validate_args=False)
+        return distribution.log_prob(action).sum(-1), distribution.entropy().sum(-1)
+
+    def _choices(self, hidden: torch.Tensor) -> torch.Tensor:
+        """Probabilities [N, 1, n]."""
+        logits = torch.addmm(self.views["actor.action.bias"], hidden, self.views["actor.action.weight"])
+        return probabilities(logits, logits.shape[-1])
+
+    def _gaussian(self, hidden: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Mean within [−1, 1] and standard deviation within [0.1, 1]."""
+        mean, std = (
+            torch.addmm(self.views[f"actor.{part}.bias"], hidden, self.views[f"actor.{part}.weight"])
+            for part in ("mean", "std")
+        )
+        return torch.tanh(mean), 0.9 * torch.sigmoid(std + 2.0) + 0.1
+
+
+class Dream(NamedTuple):
+    """Imagined steps, time first: T steps from each of N states."""
+
+    feature: torch.Tensor
+    """[T · N, f]: where an action was chosen."""
+    action: torch.Tensor
+    """[T · N, a]"""
+    reward: torch.Tensor
+    """[T + 1, N]"""
+    value: torch.Tensor
+    """[T + 1, N]"""
+    log_values: torch.Tensor
+    """[T + 1, N, bins]: the critic's prediction, to be trained."""
+    returns: torch.Tensor
+    """[T, N]"""
+    weight: torch.Tensor
+    """[T, N]: the probability to get there."""
+
+
+_RATE, _LOW, _HIGH = 0.01, 0.05, 0.95
+
+
+def update_scale(scale: torch.Tensor, returns: torch.Tensor) -> None:
+    """Average the 5th and 95th percentile of the returns into (low, high, weight so far), in place (eq. 12)."""
+    ends = torch.quantile(returns[:: max(1, len(returns) // 100_000)], torch.tensor([_LOW, _HIGH], device=returns.device))
+    scale.lerp_(torch.cat([ends, ends.new_ones(1)]), _RATE)
+
+
+def return_scale(scale: torch.Tensor) -> torch.Tensor:
+    """max(1, S): advantages are divided by the range of returns, but small ones are not blown up."""
+    low, high, weight = scale.unbind()
+    return ((high - low) / weight.clamp(min=1e-8)).clamp(min=1.0)

@@ -1,0 +1,39 @@
+"""The policies of an actor that sees the states of a world model."""
+
+from __future__ import annotations
+
+from rl4sys.dynamics import NormedMlp, WorldModel
+from rl4sys.dynamics.latents import UNIMIX
+from rl4sys.dynamics.rssm import PREVIOUS_ACTION
+from rl4sys.engine import Policies, Problem
+from rl4sys.policy import DiscreteAction, Head, PolicySpec, ProgramBuilder
+
+_NEXT_ACTION = f"{PREVIOUS_ACTION}.next"
+
+
+def world_policies(problem: Problem, model: WorldModel, actor: NormedMlp) -> Policies:
+    """Encoder, one step of the filter, and the actor: exploring draws latents and actions, exploiting takes the best."""
+    return Policies(*(_policy(problem, model, actor, draw=draw) for draw in (True, False)))
+
+
+def _policy(problem: Problem, model: WorldModel, actor: NormedMlp, *, draw: bool) -> PolicySpec:
+    builder = ProgramBuilder(problem.observation)
+    state = model.rssm.write_filter(builder, model.encoder.write(builder), draw=draw)
+    hidden = actor.write(builder, builder.joined(state))
+    builder.remember(PREVIOUS_ACTION, _NEXT_ACTION)
+    action, settings = problem.action, {"action": _NEXT_ACTION}
+    if isinstance(action, DiscreteAction):
+        logits = builder.linear(hidden, action.n, "actor.action")
+        mixed = builder.op("softmax", (logits,), (action.n,), (), groups=1)
+        mixed = builder.op("scale", (mixed,), (action.n,), factor=1.0 - UNIMIX, offset=UNIMIX / action.n)
+        head = Head("categorical" if draw else "deterministic", (builder.activation(mixed, "log"),), settings=settings)
+    else:
+        box = problem.bounded_action("Dreamer")
+        mean = builder.activation(builder.linear(hidden, box.size, "actor.mean"), "tanh")
+        spread = builder.op("scale", (builder.linear(hidden, box.size, "actor.std"),), (box.size,), factor=1.0, offset=2.0)
+        std = builder.op("scale", (builder.activation(spread, "sigmoid"),), (box.size,), factor=0.9, offset=0.1)
+        if draw:
+            noise = builder.op("multiply", (std, builder.chance("actor.noise", box.size, "normal")), (box.size,))
+            mean = builder.op("add", (mean, noise), (box.size,))
+        head = Head("deterministic", (mean,), settings={"squash": "clip", **settings})
+    return PolicySpec(action, builder.program(), head)

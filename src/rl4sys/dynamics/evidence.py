@@ -1,0 +1,78 @@
+"""Sequences as a world model reads them: every row with the action before it, and the reward that it brought."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from rl4sys.experience import Array, Sequences
+from rl4sys.networks import TensorMap
+from rl4sys.policy import ActionSpec, BoxAction, DiscreteAction
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Rows [B, L, …]; slicing takes some of the B."""
+
+    observation: TensorMap
+    previous_action: torch.Tensor
+    """[B, L, a]: the action that led here, as networks see it; zeros at the start of an episode."""
+    reward: torch.Tensor
+    """[B, L]: what it brought."""
+    goes_on: torch.Tensor
+    """[B, L]: 0 where the episode terminated here, else 1."""
+    is_first: torch.Tensor
+    is_last: torch.Tensor
+    """[B, L] bool: whether no action followed here, because the episode ended."""
+    weight: torch.Tensor
+    """[B, L]: 1 for rows to learn from; 0 for those before which too little is known."""
+
+    def __len__(self) -> int:
+        return len(self.reward)
+
+    def __getitem__(self, rows: slice) -> Evidence:
+        observation = {name: array[rows] for name, array in self.observation.items()}
+        columns = self.previous_action, self.reward, self.goes_on, self.is_first, self.is_last, self.weight
+        return Evidence(observation, *(column[rows] for column in columns))
+
+
+def evidence(batch: Sequences, action: ActionSpec, context: int, device: torch.device) -> Evidence:
+    """Shift actions, rewards and terminations by one row, so that they stand where their effect is observed.
+
+    A sequence that starts in the middle of an episode is not learned from in its first `context` rows (at least one),
+    where the model, which starts from zeros, cannot know what happened before.
+    """
+    led_here = np.zeros_like(batch.acted)
+    led_here[:, 1:] = batch.acted[:, :-1] & ~batch.is_first[:, 1:]
+    before = action_vectors(action, batch.action)
+    previous_action = np.zeros_like(before)
+    previous_action[:, 1:] = before[:, :-1]
+    previous_action *= led_here[..., None]
+    reward, goes_on = np.zeros_like(batch.reward), np.ones_like(batch.discount)
+    reward[:, 1:] = batch.reward[:, :-1] * led_here[:, 1:]
+    goes_on[:, 1:] = np.where(led_here[:, 1:], batch.discount[:, :-1], 1.0)
+    since_first = np.maximum.accumulate(batch.is_first, axis=1)
+    weight = since_first.copy()
+    weight[:, max(1, context) :] = True
+    is_last = ~batch.acted
+    columns = previous_action, reward, goes_on, batch.is_first, is_last, weight.astype(np.float32)
+    tensors = [torch.from_numpy(np.ascontiguousarray(column)).to(device) for column in columns]
+    return Evidence({n: torch.from_numpy(array).to(device) for n, array in batch.observation.items()}, *tensors)
+
+
+def action_size(action: ActionSpec) -> int:
+    """Numbers in an action as networks see it."""
+    return action.n if isinstance(action, DiscreteAction) else len(action.low) if isinstance(action, BoxAction) else 0
+
+
+def action_vectors(spec: ActionSpec, action: Array) -> Array:
+    """Actions as networks see them: choices as one-hots, vectors scaled from their bounds to [−1, 1]."""
+    if isinstance(spec, DiscreteAction):
+        return np.eye(spec.n, dtype=np.float32)[action]
+    if not isinstance(spec, BoxAction):
+        raise ValueError(f"World models cannot read {spec.kind} actions; expected discrete or box.")
+    low, high = np.array(spec.low, np.float32), np.array(spec.high, np.float32)
+    scaled: Array = np.clip((action - (high + low) / 2) * (2 / (high - low)), -1.0, 1.0).astype(np.float32)
+    return scaled

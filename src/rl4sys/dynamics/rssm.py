@@ -1,0 +1,174 @@
+"""The recurrent state-space model of DreamerV3 (arXiv:2301.04104): in torch for training, as ops for acting."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+
+from rl4sys.dynamics.filter_scan import CellWeights, filter_scan
+from rl4sys.dynamics.latents import UNIMIX, drawn, probabilities
+from rl4sys.dynamics.normed_mlp import NormedLayer, NormedMlp, write_normed
+from rl4sys.networks import TensorMap
+from rl4sys.networks.normed_layer import normed
+from rl4sys.policy import ProgramBuilder, Tensor
+
+UPDATE_BIAS = -1.0
+"""Added to the update gate: at first the model remembers."""
+DETER, STOCH, PREVIOUS_ACTION = "rssm.deter", "rssm.stoch", "rssm.previous_action"
+"""The memory of a policy that acts with the model."""
+
+
+class State(NamedTuple):
+    """What the model knows of the world: a deterministic part [..., d] and latents as one-hots [..., groups · classes]."""
+
+    deter: torch.Tensor
+    stoch: torch.Tensor
+
+    def feature(self) -> torch.Tensor:
+        """Both parts side by side: the input of all heads."""
+        return torch.cat(self, -1)
+
+    def rows(self) -> State:
+        """With all leading axes as one, without a gradient."""
+        return State(*(part.detach().flatten(0, -2) for part in self))
+
+
+@dataclass(frozen=True, slots=True)
+class RSSM:
+    """h' = f(h, z, a), z ~ q(z | h, x) with an observation x, z ~ p(z | h) without."""
+
+    deter: int
+    """Size of h, a multiple of `blocks`."""
+    hidden: int
+    groups: int
+    classes: int
+    blocks: int
+    embedding: int
+    """Size of an encoded observation."""
+    actions: int
+    """Size of an action as networks see it."""
+
+    @property
+    def stoch(self) -> int:
+        """Size of z."""
+        return self.groups * self.classes
+
+    @property
+    def feature(self) -> int:
+        """Size of a state."""
+        return self.deter + self.stoch
+
+    def _inputs(self) -> tuple[NormedLayer, NormedLayer, NormedLayer]:
+        sizes = ("deter", self.deter), ("stoch", self.stoch), ("action", self.actions)
+        from_deter, from_stoch, from_action = (NormedLayer(f"rssm.from_{n}", s, self.hidden) for n, s in sizes)
+        return from_deter, from_stoch, from_action
+
+    @property
+    def _posterior(self) -> NormedMlp:
+        return NormedMlp("rssm.posterior", self.deter + self.embedding, self.hidden, 1, self.stoch)
+
+    @property
+    def _prior(self) -> NormedMlp:
+        return NormedMlp("rssm.prior", self.deter, self.hidden, 2, self.stoch)
+
+    def prior_tensors(self) -> tuple[Tensor, ...]:
+        """Tensors that acting does not need."""
+        return self._prior.tensors()
+
+    def initial(self, rows: int, device: torch.device) -> State:
+        """The state before an episode: zeros."""
+        return State(torch.zeros(rows, self.deter, device=device), torch.zeros(rows, self.stoch, device=device))
+
+    def prior(self, views: TensorMap, deter: torch.Tensor) -> torch.Tensor:
+        """p(z | h) [N, groups, classes]."""
+        return probabilities(self._prior(views, deter), self.classes)
+
+    def observe(
+        self,
+        views: TensorMap,
+        embedding: torch.Tensor,
+        previous_action: torch.Tensor,
+        is_first: torch.Tensor,
+        uniform: torch.Tensor,
+    ) -> tuple[State, torch.Tensor]:
+        """Filter sequences [B, L, …] from zeros, again at each `is_first`; returns the states and q(z | h, x).
+
+        `uniform` [B, L, groups] decides the draws. Everything but the recurrence itself is computed for all rows at once.
+        """
+        rows, length = is_first.shape
+        keep = (~is_first).to(embedding.dtype).unsqueeze(-1)
+        action = self._inputs()[2](views, (previous_action * keep).flatten(0, 1))
+        core, posterior = views["rssm.core.weight"], views["rssm.posterior.0.weight"]
+        acted = torch.addmm(views["rssm.core.bias"], action, core[2 * self.hidden :])
+        seen = torch.addmm(views["rssm.posterior.0.bias"], embedding.flatten(0, 1), posterior[self.deter :])
+        time_first = [part.unflatten(0, (rows, length)).transpose(0, 1) for part in (acted, seen)]
+        weights = CellWeights(
+            *(views[f"rssm.from_{part}.{kind}"] for part in ("deter", "stoch") for kind in ("weight", "bias", "gain")),
+            core[: self.hidden],
+            core[self.hidden : 2 * self.hidden],
+            views["rssm.core.block_weight"],
+            views["rssm.core.gain"],
+            views["rssm.gates.weight"],
+            views["rssm.gates.bias"],
+            posterior[: self.deter],
+            views["rssm.posterior.0.gain"],
+            views["rssm.posterior.out.weight"],
+            views["rssm.posterior.out.bias"],
+        )
+        turned = keep.transpose(0, 1), uniform.transpose(0, 1)
+        scan = filter_scan(*time_first, *turned, self.classes, UPDATE_BIAS, weights)
+        deter, stoch, chances = (part.transpose(0, 1) for part in scan)
+        return State(deter, stoch), chances
+
+    def imagine(self, views: TensorMap, state: State, action: torch.Tensor, uniform: torch.Tensor) -> State:
+        """One step without an observation, for rows [N, …]; `uniform` [N, groups]."""
+        deter = self._recur(views, state.deter, state.stoch, self._inputs()[2](views, action))
+        return State(deter, drawn(self.prior(views, deter), uniform))
+
+    def _recur(self, views: TensorMap, deter: torch.Tensor, stoch: torch.Tensor, action: torch.Tensor) -> torch.Tensor:
+        """h' from h, z and the layer over the action."""
+        from_deter, from_stoch, _ = self._inputs()
+        joined = torch.cat([from_deter(views, deter), from_stoch(views, stoch), action], -1)
+        dense = torch.addmm(views["rssm.core.bias"], joined, views["rssm.core.weight"])
+        blocks = self._grouped(deter, views["rssm.core.block_weight"])
+        core = normed(dense + blocks, views["rssm.core.gain"])
+        gates = self._grouped(core, views["rssm.gates.weight"]) + views["rssm.gates.bias"]
+        reset, candidate, update = gates.unflatten(-1, (self.blocks, 3, -1)).unbind(-2)
+        candidate = torch.tanh(torch.sigmoid(reset) * candidate)
+        share = torch.sigmoid(update + UPDATE_BIAS)
+        return torch.lerp(deter.unflatten(-1, (self.blocks, -1)), candidate, share).flatten(-2)
+
+    def _grouped(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        """A product with a block-diagonal matrix."""
+        return torch.bmm(x.unflatten(-1, (self.blocks, -1)).transpose(0, 1), weight).transpose(0, 1).flatten(-2)
+
+    def write_filter(self, builder: ProgramBuilder, embedding: str, *, draw: bool) -> tuple[str, str]:
+        """One step of `observe` as ops, with the state and the previous action as memory.
+
+        Returns the registers of h and z. Without `draw`, z is the most likely one.
+        """
+        deter = builder.memory(DETER, self.deter)
+        stoch = builder.memory(STOCH, self.stoch)
+        inputs = zip(self._inputs(), (deter, stoch, builder.memory(PREVIOUS_ACTION, self.actions)), strict=True)
+        joined = builder.joined([layer.write(builder, register) for layer, register in inputs])
+        width = self.deter // self.blocks
+        dense = builder.linear(joined, self.deter, "rssm.core")
+        block_weight = builder.tensor("rssm.core.block_weight", self.blocks, width, width)
+        blocks = builder.op("grouped_linear", (deter,), (self.deter,), (block_weight,))
+        core = write_normed(builder, builder.op("add", (dense, blocks), (self.deter,)), "rssm.core")
+        tensors = builder.tensor("rssm.gates.weight", self.blocks, width, 3 * width), builder.tensor("rssm.gates.bias", 3 * self.deter)
+        gates = builder.op("grouped_linear", (core,), (3 * self.deter,), tensors)
+        settings = {"groups": self.blocks, "update_bias": UPDATE_BIAS}
+        next_deter = builder.op("gate", (gates, deter), (self.deter,), (), **settings)
+        logits = self._posterior.write(builder, builder.joined([next_deter, embedding]))
+        next_stoch = self._write_latent(builder, logits, "rssm.chance", draw=draw)
+        builder.remember(DETER, next_deter)
+        builder.remember(STOCH, next_stoch)
+        return next_deter, next_stoch
+
+    def _write_latent(self, builder: ProgramBuilder, logits: str, chance: str, *, draw: bool) -> str:
+        inputs = (logits, builder.chance(chance, self.groups, "uniform")) if draw else (logits,)
+        settings = {"groups": self.groups, "unimix": UNIMIX, "draw": draw}
+        return builder.op("latent", inputs, (self.stoch,), (), **settings)

@@ -1,0 +1,114 @@
+"""What Dreamer and PlaNet learn of the world: an encoder, an RSSM, and heads that predict what is observed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+
+from rl4sys.dynamics.encoder import Decoder, Encoder
+from rl4sys.dynamics.evidence import Evidence
+from rl4sys.dynamics.latents import divergence
+from rl4sys.dynamics.normed_mlp import NormedMlp
+from rl4sys.dynamics.rssm import RSSM, State
+from rl4sys.experience import ArraySpec
+from rl4sys.networks import TensorMap
+from rl4sys.networks.two_hot import BINS, TwoHot
+from rl4sys.policy import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSize:
+    """How large the networks of a world model are."""
+
+    deter: int
+    hidden: int
+    groups: int
+    classes: int
+    units: int
+    layers: int
+    depth: int
+    lr: float
+    """A learning rate that suits the size."""
+    blocks: int = 8
+
+
+class Understanding(NamedTuple):
+    """The states that a world model infers for a batch [B, L, …], and how well it predicts."""
+
+    state: State
+    loss: torch.Tensor
+    metrics: dict[str, torch.Tensor]
+
+
+@dataclass(frozen=True, slots=True)
+class WorldModel:
+    """Learns to predict observations, rewards and terminations from states that it also predicts (eq. 3 to 5)."""
+
+    observation: tuple[ArraySpec, ...]
+    actions: int
+    size: ModelSize
+    free_nats: float
+    dynamics_scale: float
+    representation_scale: float
+    discount: float
+    """The continue head learns this times whether the episode continues."""
+    two_hot: TwoHot
+
+    @property
+    def encoder(self) -> Encoder:
+        """Observations to embeddings."""
+        return Encoder(self.observation, self.size.units, self.size.layers, self.size.depth)
+
+    @property
+    def rssm(self) -> RSSM:
+        """States from embeddings and actions."""
+        size = self.size
+        return RSSM(size.deter, size.hidden, size.groups, size.classes, size.blocks, self.encoder.size, self.actions)
+
+    @property
+    def decoder(self) -> Decoder:
+        """States to observations."""
+        return Decoder(self.observation, self.rssm.feature, self.size.units, self.size.layers, self.size.depth)
+
+    @property
+    def reward(self) -> NormedMlp:
+        """States to logits of the reward."""
+        return NormedMlp("reward", self.rssm.feature, self.size.units, 1, BINS)
+
+    @property
+    def goes_on(self) -> NormedMlp:
+        """States to the logit of whether the episode continues."""
+        return NormedMlp("continue", self.rssm.feature, self.size.units, 1, 1)
+
+    def tensors(self) -> tuple[Tensor, ...]:
+        """What is trained beyond the tensors that acting needs."""
+        parts = self.rssm.prior_tensors(), self.decoder.tensors(), self.reward.tensors(), self.goes_on.tensors()
+        return tuple(tensor for part in parts for tensor in part)
+
+    def understand(self, views: TensorMap, batch: Evidence, uniform: torch.Tensor) -> Understanding:
+        """Infer the states of a batch; the loss is a mean over its rows with a weight."""
+        rows, length = batch.reward.shape
+        observation = {name: array.flatten(0, 1) for name, array in batch.observation.items()}
+        embedding = self.encoder(views, observation).unflatten(0, (rows, length))
+        state, posterior = self.rssm.observe(views, embedding, batch.previous_action, batch.is_first, uniform)
+        feature, weight = state.feature().flatten(0, 1), batch.weight.flatten()
+        prior = self.rssm.prior(views, state.deter.flatten(0, 1))
+        posterior = posterior.flatten(0, 1)
+        losses = {
+            "reconstruction": self.decoder.loss(views, feature, observation),
+            "reward": self.two_hot.loss(F.log_softmax(self.reward(views, feature), -1), batch.reward.flatten()),
+            "continue": F.binary_cross_entropy_with_logits(
+                self.goes_on(views, feature).squeeze(-1), batch.goes_on.flatten() * self.discount, reduction="none"
+            ),
+            # Both are the same number; one trains the prior, the other the posterior.
+            "dynamics": divergence(posterior.detach(), prior).clamp(min=self.free_nats),
+            "representation": divergence(posterior, prior.detach()).clamp(min=self.free_nats),
+        }
+        means = {name: (loss * weight).sum() / weight.sum() for name, loss in losses.items()}
+        scales = {"dynamics": self.dynamics_scale, "representation": self.representation_scale}
+        total = torch.stack([scales.get(name, 1.0) * mean for name, mean in means.items()]).sum()
+        metrics = {f"{name}_loss": mean.detach() for name, mean in means.items()}
+        return Understanding(state, total, metrics)
