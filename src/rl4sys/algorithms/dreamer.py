@@ -43,7 +43,7 @@ class DreamerConfig(AlgorithmConfig):
     """Steps before learning starts; no updates are due for them."""
     horizon: int = Field(15, ge=1)
     """Steps that are imagined from each state. More see later consequences, and more errors of the model."""
-    imag_last: int | None = Field(None, ge=1)
+    imag_last: int | None = Field(None, ge=2)
     """Imagine from this many of the last rows of each sequence; from all of them if not given. Fewer are faster."""
     gae_lambda: float = Field(0.95, ge=0, le=1)
     """Weight of long returns. Higher trusts imagined rewards more than the critic."""

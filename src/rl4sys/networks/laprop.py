@@ -10,6 +10,7 @@ _BETA1, _BETA2, _EPSILON = 0.9, 0.999, 1e-20
 _SMALLEST_NORM = 1e-3
 
 
+@torch.no_grad()
 def laprop_step(
     flat: torch.Tensor, gradient: torch.Tensor, momentum: torch.Tensor, square: torch.Tensor, steps: int, lr: float
 ) -> None:
@@ -23,6 +24,7 @@ def laprop_step(
     flat.add_(momentum, alpha=-lr / (1.0 - _BETA1**steps))
 
 
+@torch.no_grad()
 def clip_adaptively(parameters: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor], clip: float) -> None:
     """Scale each tensor's gradient down, in place, to at most `clip` times the norm of the tensor itself."""
     limits = torch.stack(torch._foreach_norm(list(parameters))).clamp_(min=_SMALLEST_NORM).mul_(clip)
