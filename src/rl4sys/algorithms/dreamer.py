@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import torch
@@ -65,6 +64,7 @@ class DreamerConfig(AlgorithmConfig):
     """Updates over which the learning rate grows from zero."""
 
     buffers = ("sequences",)
+    own_networks = "algorithm.size"
 
     def build(self, problem: Problem) -> Dreamer:
         """The algorithm for one problem."""
@@ -105,7 +105,7 @@ class Dreamer:
         self.actor = NormedMlp("actor", model.rssm.feature, size.units, size.layers)
         self.critic = NormedMlp("critic", model.rssm.feature, size.units, size.layers, BINS)
         self.policies = world_policies(problem, model, self.actor)
-        self.train_state = state = TrainState(problem, self.policies, config.gamma)
+        self.train_state = state = TrainState(problem, self.policies, config.gamma, memory=True)
         settings = OptimizerSettings(
             config.lr or size.lr, rule="laprop", adaptive_clip=config.adaptive_clip, warmup_steps=config.warmup_steps
         )
@@ -113,7 +113,7 @@ class Dreamer:
         generator, gains = problem.torch_generator("init"), {"reward.out": 0.0, "critic.out": 0.0, "actor.action": 0.01, "actor.mean": 0.01, "actor.std": 0.01}
         self.optimizer = state.optimizer(
             "dreamer",
-            [replace(program, carry=()) for program in programs],
+            programs,
             settings,
             initialize=lambda parameters: truncated_normal(parameters, gains, generator),
         )

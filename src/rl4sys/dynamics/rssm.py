@@ -149,26 +149,41 @@ class RSSM:
 
         Returns the registers of h and z. Without `draw`, z is the most likely one.
         """
-        deter = builder.memory(DETER, self.deter)
-        stoch = builder.memory(STOCH, self.stoch)
-        inputs = zip(self._inputs(), (deter, stoch, builder.memory(PREVIOUS_ACTION, self.actions)), strict=True)
+        deter, stoch, action = (
+            builder.memory(name, (size,))
+            for name, size in ((DETER, self.deter), (STOCH, self.stoch), (PREVIOUS_ACTION, self.actions))
+        )
+        next_deter = self._write_recurrence(builder, deter, stoch, action)
+        logits = self._posterior.write(builder, builder.joined([next_deter, embedding]))
+        next_stoch = self._write_latent(builder, logits, draw=draw)
+        builder.remember(DETER, next_deter)
+        builder.remember(STOCH, next_stoch)
+        return next_deter, next_stoch
+
+    def write_imagination(self, builder: ProgramBuilder, action: str) -> tuple[str, str]:
+        """One step of `imagine` as ops, with the state as memory; returns the registers of h and z."""
+        deter, stoch = builder.memory(DETER, (self.deter,)), builder.memory(STOCH, (self.stoch,))
+        next_deter = self._write_recurrence(builder, deter, stoch, action)
+        next_stoch = self._write_latent(builder, self._prior.write(builder, next_deter), draw=True)
+        builder.remember(DETER, next_deter)
+        builder.remember(STOCH, next_stoch)
+        return next_deter, next_stoch
+
+    def _write_recurrence(self, builder: ProgramBuilder, deter: str, stoch: str, action: str) -> str:
+        inputs = zip(self._inputs(), (deter, stoch, action), strict=True)
         joined = builder.joined([layer.write(builder, register) for layer, register in inputs])
         width = self.deter // self.blocks
         dense = builder.linear(joined, self.deter, "rssm.core")
         block_weight = builder.tensor("rssm.core.block_weight", self.blocks, width, width)
         blocks = builder.op("grouped_linear", (deter,), (self.deter,), (block_weight,))
         core = write_normed(builder, builder.op("add", (dense, blocks), (self.deter,)), "rssm.core")
-        tensors = builder.tensor("rssm.gates.weight", self.blocks, width, 3 * width), builder.tensor("rssm.gates.bias", 3 * self.deter)
+        shape = (self.blocks, width, 3 * width)
+        tensors = builder.tensor("rssm.gates.weight", *shape), builder.tensor("rssm.gates.bias", 3 * self.deter)
         gates = builder.op("grouped_linear", (core,), (3 * self.deter,), tensors)
         settings = {"groups": self.blocks, "update_bias": UPDATE_BIAS}
-        next_deter = builder.op("gate", (gates, deter), (self.deter,), (), **settings)
-        logits = self._posterior.write(builder, builder.joined([next_deter, embedding]))
-        next_stoch = self._write_latent(builder, logits, "rssm.chance", draw=draw)
-        builder.remember(DETER, next_deter)
-        builder.remember(STOCH, next_stoch)
-        return next_deter, next_stoch
+        return builder.op("gate", (gates, deter), (self.deter,), (), **settings)
 
-    def _write_latent(self, builder: ProgramBuilder, logits: str, chance: str, *, draw: bool) -> str:
-        inputs = (logits, builder.chance(chance, self.groups, "uniform")) if draw else (logits,)
+    def _write_latent(self, builder: ProgramBuilder, logits: str, *, draw: bool) -> str:
+        inputs = (logits, builder.chance("rssm.chance", self.groups, "uniform")) if draw else (logits,)
         settings = {"groups": self.groups, "unimix": UNIMIX, "draw": draw}
         return builder.op("latent", inputs, (self.stoch,), (), **settings)

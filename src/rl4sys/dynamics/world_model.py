@@ -55,7 +55,8 @@ class WorldModel:
     representation_scale: float
     discount: float
     """The continue head learns this times whether the episode continues."""
-    two_hot: TwoHot
+    two_hot: TwoHot | None
+    """How rewards are predicted; as plain numbers, by squared error, if not given."""
 
     @property
     def encoder(self) -> Encoder:
@@ -75,8 +76,8 @@ class WorldModel:
 
     @property
     def reward(self) -> NormedMlp:
-        """States to logits of the reward."""
-        return NormedMlp("reward", self.rssm.feature, self.size.units, 1, BINS)
+        """States to the reward, or to its logits."""
+        return NormedMlp("reward", self.rssm.feature, self.size.units, 1, BINS if self.two_hot else 1)
 
     @property
     def goes_on(self) -> NormedMlp:
@@ -99,7 +100,7 @@ class WorldModel:
         posterior = posterior.flatten(0, 1)
         losses = {
             "reconstruction": self.decoder.loss(views, feature, observation),
-            "reward": self.two_hot.loss(F.log_softmax(self.reward(views, feature), -1), batch.reward.flatten()),
+            "reward": self._reward_loss(self.reward(views, feature), batch.reward.flatten()),
             "continue": F.binary_cross_entropy_with_logits(
                 self.goes_on(views, feature).squeeze(-1), batch.goes_on.flatten() * self.discount, reduction="none"
             ),
@@ -112,3 +113,8 @@ class WorldModel:
         total = torch.stack([scales.get(name, 1.0) * mean for name, mean in means.items()]).sum()
         metrics = {f"{name}_loss": mean.detach() for name, mean in means.items()}
         return Understanding(state, total, metrics)
+
+    def _reward_loss(self, output: torch.Tensor, reward: torch.Tensor) -> torch.Tensor:
+        if self.two_hot is not None:
+            return self.two_hot.loss(F.log_softmax(output, -1), reward)
+        return (output.squeeze(-1) - reward).square()

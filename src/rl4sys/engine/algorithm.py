@@ -70,6 +70,8 @@ class AlgorithmConfig(Config):
 
     buffers: ClassVar[tuple[str, ...]]
     """Names of the buffers it can learn from; the first is the default."""
+    own_networks: ClassVar[str | None] = None
+    """The setting that determines its networks, where `network` does not."""
 
     gamma: float = Field(0.99, ge=0, le=1)
     """Discount per step. Nearer to 1 looks further ahead."""

@@ -41,6 +41,7 @@ class LearnerAssembly:
 
     def build_algorithm(self, observation: tuple[ArraySpec, ...], action: ActionSpec) -> Algorithm:
         """The algorithm with initial weights."""
+        self._require_suitable_settings()
         problem = Problem(
             observation=observation,
             action=action,
@@ -60,6 +61,17 @@ class LearnerAssembly:
                 f"through TrainState, which saves and publishes them; docs/own_algorithm.md shows how."
             )
         return algorithm
+
+    def _require_suitable_settings(self) -> None:
+        """Refuse settings that the algorithm would ignore."""
+        setting = self.algorithm.own_networks
+        if setting is None:
+            return
+        name = ALGORITHMS.name_of(self.algorithm)
+        if self.network != NetworksConfig():
+            raise ConfigError(f"{name} has its own networks: set {setting}, and leave out the section network.")
+        if self.normalize_obs:
+            raise ConfigError(f"{name} scales observations itself: set environment.normalize_obs=false.")
 
     def build_learner(self, algorithm: Algorithm, context: BufferContext, pace_steps: int | None = None) -> Learner:
         """The learner around an algorithm; `pace_steps` replaces the buffer's size in the algorithm's pace."""
