@@ -71,6 +71,7 @@ def head_cases() -> Iterator[Case]:
     yield _case("tanh_gaussian", ASYMMETRIC, "tanh_gaussian")
     yield _case("deterministic_box", UNBOUNDED, "deterministic")
     yield _case("deterministic_box_tanh", ASYMMETRIC, "deterministic", squash="tanh")
+    yield _case("deterministic_box_clip", ASYMMETRIC, "deterministic", squash="clip")
     yield _case("tanh_gaussian_epsilon", ASYMMETRIC, "tanh_gaussian", epsilon=True)
     yield _case("perturbed", ASYMMETRIC, "perturbed")
     yield _case("perturbed_remembering", ASYMMETRIC, "perturbed", remembers=True)
@@ -181,8 +182,12 @@ def _expected(spec: PolicySpec, shown: Shown) -> dict[str, Array]:
             return _sometimes_uniform(shown, box, squashed, slice(2 * CHANCES, -1))
         case "deterministic", BoxAction() as box:
             scale, middle = _scale_and_middle(box)
-            squash = spec.head.settings.get("squash") == "tanh"
-            return _answer(torch.tanh(shown.scores.double()) * scale + middle if squash else shown.scores)
+            match spec.head.settings.get("squash"):
+                case "tanh":
+                    return _answer(torch.tanh(shown.scores.double()) * scale + middle)
+                case "clip":
+                    return _answer(shown.scores.double().clamp(-1.0, 1.0) * scale + middle)
+            return _answer(shown.scores)
         case "epsilon_greedy", _:
             return _epsilon_greedy(shown)
         case _, MixedAction() as mixed:

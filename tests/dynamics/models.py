@@ -24,7 +24,9 @@ def random_views(rssm: RSSM = SMALL, seed: int = 0) -> dict[str, torch.Tensor]:
     parameters = Parameters(tensors, torch.device("cpu"))
     generator = torch.Generator().manual_seed(seed)
     truncated_normal(parameters, {}, generator)
-    noisy = ((name, view + 0.3 * torch.randn(view.shape, generator=generator)) for name, view in parameters.views.items())
+    noisy = (
+        (name, view + 0.3 * torch.randn(view.shape, generator=generator)) for name, view in parameters.views.items()
+    )
     return {name: view.detach().double().requires_grad_() for name, view in noisy}
 
 

@@ -1,10 +1,10 @@
 """The recurrent state-space model: its scan, its gradients, its resets."""
 
 import torch
+from tests.dynamics.models import SMALL, random_views, sequences
 
 from rl4sys.dynamics import State
 from rl4sys.dynamics.latents import drawn, probabilities
-from tests.dynamics.models import SMALL, random_views, sequences
 
 Views = dict[str, torch.Tensor]
 

@@ -33,7 +33,11 @@ def test_a_lambda_of_zero_cuts_the_return_at_that_row() -> None:
 
 
 def test_a_termination_ends_the_return() -> None:
-    reward, live, value = torch.tensor([0.0, 1.0, 2.0, 4.0]), torch.tensor([1.0, 1.0, 0.0, 1.0]), torch.full((4,), 100.0)
+    reward, live, value = (
+        torch.tensor([0.0, 1.0, 2.0, 4.0]),
+        torch.tensor([1.0, 1.0, 0.0, 1.0]),
+        torch.full((4,), 100.0),
+    )
     assert lambda_return(reward, live, value, 1.0)[:2].tolist() == [3.0, 2.0]
 
 

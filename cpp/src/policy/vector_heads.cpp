@@ -35,12 +35,21 @@ Outcome finite(const Answer& answer, std::size_t size) {
     return all ? Outcome::Decided : Outcome::NotFinite;
 }
 
-/// tanh of the values from this register on, scaled to the bounds.
-Decide squash(std::size_t value, Bounds bounds) {
-    return [value, bounds = std::move(bounds)](const DecisionFrame& f, const float*, Answer& answer) {
+float tanh_of(float x) {
+    return std::tanh(x);
+}
+
+/// Also brings NaN into the result, which is then not finite.
+float clipped(float x) {
+    return x < -1.0F ? -1.0F : x > 1.0F ? 1.0F : x;
+}
+
+/// The values from this register on, brought into [-1, 1] by a function and scaled to the bounds.
+Decide squash(std::size_t value, Bounds bounds, float (*into_unit)(float) = tanh_of) {
+    return [value, into_unit, bounds = std::move(bounds)](const DecisionFrame& f, const float*, Answer& answer) {
         const std::size_t size = bounds.scale.size();
         for (std::size_t i = 0; i < size; ++i) {
-            answer.numbers[i] = std::tanh(f.registers[value + i]) * bounds.scale[i] + bounds.middle[i];
+            answer.numbers[i] = into_unit(f.registers[value + i]) * bounds.scale[i] + bounds.middle[i];
         }
         return finite(answer, size);
     };
@@ -51,6 +60,8 @@ Decide compile_deterministic(Compiler& compiler, const BoxAction& box) {
     const std::size_t size = box.low.size(), value = read_vector(compiler, 0, size).at;
     const Settings& settings = compiler.spec().head.settings;
     const auto squashes = settings.find("squash");
+    const bool clips = squashes != settings.end() && squashes->second == Setting(std::string("clip"));
+    if (clips) return squash(value, finite_bounds(box), clipped);
     if (squashes == settings.end() || squashes->second != Setting(std::string("tanh"))) {
         return unchanged(value, size);
     }

@@ -3,6 +3,8 @@
 from rl4sys.algorithms.ddpg import DDPG, DDPGConfig
 from rl4sys.algorithms.dqn import DQN, DQNConfig
 from rl4sys.algorithms.pets import PETS, PETSConfig
+from rl4sys.algorithms.dreamer import Dreamer, DreamerConfig
+from rl4sys.algorithms.planet import PlaNet, PlaNetConfig
 from rl4sys.algorithms.ppo import PPO, PPOConfig
 from rl4sys.algorithms.sac import SAC, SACConfig
 from rl4sys.algorithms.sac_discrete import DiscreteSAC
@@ -46,7 +48,11 @@ __all__ = [
     "DQNConfig",
     "DiscreteSAC",
     "PETSConfig",
+    "Dreamer",
+    "DreamerConfig",
     "PPOConfig",
+    "PlaNet",
+    "PlaNetConfig",
     "Policies",
     "Problem",
     "Progress",

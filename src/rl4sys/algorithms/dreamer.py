@@ -110,7 +110,10 @@ class Dreamer:
             config.lr or size.lr, rule="laprop", adaptive_clip=config.adaptive_clip, warmup_steps=config.warmup_steps
         )
         programs = self.policies.explore.program, Program((), (), (*model.tensors(), *self.critic.tensors()))
-        generator, gains = problem.torch_generator("init"), {"reward.out": 0.0, "critic.out": 0.0, "actor.action": 0.01, "actor.mean": 0.01, "actor.std": 0.01}
+        generator, gains = (
+            problem.torch_generator("init"),
+            {"reward.out": 0.0, "critic.out": 0.0, "actor.action": 0.01, "actor.mean": 0.01, "actor.std": 0.01},
+        )
         self.optimizer = state.optimizer(
             "dreamer",
             programs,
@@ -258,7 +261,9 @@ _RATE, _LOW, _HIGH = 0.01, 0.05, 0.95
 
 def update_scale(scale: torch.Tensor, returns: torch.Tensor) -> None:
     """Average the 5th and 95th percentile of the returns into (low, high, weight so far), in place (eq. 12)."""
-    ends = torch.quantile(returns[:: max(1, len(returns) // 100_000)], torch.tensor([_LOW, _HIGH], device=returns.device))
+    ends = torch.quantile(
+        returns[:: max(1, len(returns) // 100_000)], torch.tensor([_LOW, _HIGH], device=returns.device)
+    )
     scale.lerp_(torch.cat([ends, ends.new_ones(1)]), _RATE)
 
 

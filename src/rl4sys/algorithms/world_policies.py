@@ -30,7 +30,9 @@ def _policy(problem: Problem, model: WorldModel, actor: NormedMlp, *, draw: bool
     else:
         box = problem.bounded_action("Dreamer")
         mean = builder.activation(builder.linear(hidden, box.size, "actor.mean"), "tanh")
-        spread = builder.op("scale", (builder.linear(hidden, box.size, "actor.std"),), (box.size,), factor=1.0, offset=2.0)
+        spread = builder.op(
+            "scale", (builder.linear(hidden, box.size, "actor.std"),), (box.size,), factor=1.0, offset=2.0
+        )
         std = builder.op("scale", (builder.activation(spread, "sigmoid"),), (box.size,), factor=0.9, offset=0.1)
         if draw:
             noise = builder.op("multiply", (std, builder.chance("actor.noise", box.size, "normal")), (box.size,))

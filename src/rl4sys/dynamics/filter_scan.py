@@ -167,9 +167,23 @@ class _FilterScan(torch.autograd.Function):
         through_update = change * update * (1.0 - update)
         through_reset = through_candidate * proposal * reset * (1.0 - reset)
         through_proposal = through_candidate * reset
-        gate_factors = torch.stack([part.unflatten(-1, (blocks, -1)) for part in (through_reset, through_proposal, through_update)], -2)
+        gate_factors = torch.stack(
+            [part.unflatten(-1, (blocks, -1)) for part in (through_reset, through_proposal, through_update)], -2
+        )
         kept = 1.0 - update
-        turned = [weight.transpose(-1, -2) for weight in (w.deter_weight, w.stoch_weight, w.core_from_deter, w.core_from_stoch, w.core_blocks, w.gate_blocks, w.posterior_weight, w.logit_weight)]
+        turned = [
+            weight.transpose(-1, -2)
+            for weight in (
+                w.deter_weight,
+                w.stoch_weight,
+                w.core_from_deter,
+                w.core_from_stoch,
+                w.core_blocks,
+                w.gate_blocks,
+                w.posterior_weight,
+                w.logit_weight,
+            )
+        ]
         deter_t, stoch_t, core_deter_t, core_stoch_t, core_blocks_t, gate_blocks_t, posterior_t, logit_t = turned
         batch = deter.shape[1]
         next_deter, next_stoch = torch.zeros_like(deter[0]), torch.zeros_like(stoch[0])

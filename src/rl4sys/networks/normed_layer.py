@@ -11,9 +11,7 @@ EPSILON = 1e-4
 """Added to the mean square before its root is taken."""
 
 
-def normed_layer(
-    x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, gain: torch.Tensor
-) -> torch.Tensor:
+def normed_layer(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, gain: torch.Tensor) -> torch.Tensor:
     """silu(gain · rms_norm(x · weight + bias)) for rows [N, in]."""
     return normed(torch.addmm(bias, x, weight), gain)
 

@@ -43,7 +43,8 @@ def compile_vector_head(
     parameters = [tensors[name] for name in head.tensors]
     match head.kind:
         case "deterministic":
-            return _squashed(inputs[0], box) if head.settings.get("squash") == "tanh" else deterministic(inputs[0])
+            squash = SQUASHES.get(str(head.settings.get("squash")))
+            return deterministic(inputs[0]) if squash is None else _squashed(inputs[0], box, squash)
         case "gaussian":
             return gaussian(inputs[0], parameters[0])
         case "tanh_gaussian":
@@ -57,7 +58,7 @@ def compile_vector_head(
             theta = np.float32(number(head.settings, "theta", head.kind)) if memory else np.float32(1.0)
             return _sometimes_uniform(_perturbed(inputs[0], box, std, memory, theta), box, epsilon, _ANGLES)
         case "noise_conditioned":
-            squashed = _squashed(inputs[0], box)
+            squashed = _squashed(inputs[0], box, np.tanh)
             apart = slice(2 * _chances(head), -1)
             return _sometimes_uniform(squashed, box, parameters[0], apart) if parameters else squashed
     return None
@@ -140,9 +141,17 @@ def deterministic(value: Array) -> Decide:
     return lambda noise: (value.copy(), {})
 
 
-def _squashed(value: Array, box: BoxAction) -> Decide:
+def _squashed(value: Array, box: BoxAction, squash: Callable[[Array], Array]) -> Decide:
     scale, middle = scale_and_middle(box)
-    return lambda noise: (np.tanh(value) * scale + middle, {})
+    return lambda noise: (squash(value) * scale + middle, {})
+
+
+def _clipped(value: Array) -> Array:
+    return np.clip(value, np.float32(-1.0), np.float32(1.0))
+
+
+SQUASHES: Mapping[str, Callable[[Array], Array]] = {"tanh": np.tanh, "clip": _clipped}
+"""How the setting `squash` brings numbers into [−1, 1], before they are scaled to the bounds."""
 
 
 def scale_and_middle(box: BoxAction) -> tuple[Array, Array]:

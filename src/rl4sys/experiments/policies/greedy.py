@@ -57,8 +57,8 @@ def greedy(spec: PolicySpec) -> PolicySpec:
     parameters(spec)
     head, program = spec.head, spec.program
     settings: dict[str, Setting] = {}
-    if head.kind in _SQUASHED or head.settings.get("squash") == "tanh":
-        settings["squash"] = "tanh"
+    if head.kind in _SQUASHED or "squash" in head.settings:
+        settings["squash"] = head.settings.get("squash", "tanh")
     if head.action_register is not None:
         settings["action"] = head.action_register
     best = Head("deterministic", head.inputs[:1], mask=head.mask, settings=settings)

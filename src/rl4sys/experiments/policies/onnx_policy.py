@@ -77,10 +77,15 @@ def _action(graph: Graph, spec: PolicySpec, registers: Mapping[str, str]) -> str
         case MultiDiscreteAction(sizes=sizes):
             return _best_choices(graph, sizes, scores)
         case BoxAction(low=low, high=high):
-            if spec.head.settings.get("squash") != "tanh":
-                return scores
+            match spec.head.settings.get("squash"):
+                case "tanh":
+                    squashed = graph.one("Tanh", scores)
+                case "clip":
+                    squashed = graph.one("Clip", scores, graph.constant(-1.0), graph.constant(1.0))
+                case _:
+                    return scores
             bottom, top, two = np.array(low, np.float32), np.array(high, np.float32), np.float32(2.0)
-            scaled = graph.one("Mul", graph.one("Tanh", scores), graph.constant((top - bottom) / two))
+            scaled = graph.one("Mul", squashed, graph.constant((top - bottom) / two))
             return graph.one("Add", scaled, graph.constant((top + bottom) / two))
 
 

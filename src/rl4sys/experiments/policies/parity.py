@@ -142,10 +142,13 @@ class TorchOutputs:
                 chosen = np.stack([part.argmax(1) for part in self._parts()], axis=1)
                 return np.concatenate([chosen.astype(np.float32), self._numbers], axis=1)
             case BoxAction(low=low, high=high):
-                if self._best.head.settings.get("squash") != "tanh":
+                squash = {"tanh": torch.tanh, "clip": lambda x: x.clamp(-1.0, 1.0)}.get(
+                    str(self._best.head.settings.get("squash"))
+                )
+                if squash is None:
                     return self._scores
                 bottom, top = np.array(low, np.float32), np.array(high, np.float32)
-                squashed = torch.tanh(torch.from_numpy(self._scores)).numpy()
+                squashed = squash(torch.from_numpy(self._scores)).numpy()
                 return np.asarray(squashed * (top - bottom) / 2 + (top + bottom) / 2, np.float32)
 
 
