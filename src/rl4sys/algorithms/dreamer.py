@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -173,7 +174,7 @@ class Dreamer:
             feature = torch.cat(features)
             reward = self.two_hot.predict(model.reward(views, feature)).view(-1, rows)
             live = torch.sigmoid(model.goes_on(views, feature)).view(-1, rows)
-        log_values = F.log_softmax(self.critic(views, feature), -1).unflatten(0, (-1, rows))
+        log_values = F.log_softmax(self.critic(views, feature), -1).view(-1, rows, BINS)
         with torch.no_grad():
             value = self.two_hot.mean(log_values.exp())
             returns = lambda_return(reward, live, value, config.gae_lambda)
@@ -220,8 +221,10 @@ class Dreamer:
             chances = self._choices(hidden).squeeze(1)
             log_chances = chances.log()
             return (log_chances * action).sum(-1), -(chances * log_chances).sum(-1)
-        distribution = torch.distributions.Normal(*self._gaussian(hidden), validate_args=False)
-        return distribution.log_prob(action).sum(-1), distribution.entropy().sum(-1)
+        mean, std = self._gaussian(hidden)
+        log_std = std.log()
+        log_prob = -0.5 * ((action - mean) / std).square() - log_std - _HALF_LOG_TWO_PI
+        return log_prob.sum(-1), (log_std + 0.5 + _HALF_LOG_TWO_PI).sum(-1)
 
     def _choices(self, hidden: torch.Tensor) -> torch.Tensor:
         """Probabilities [N, 1, n]."""
@@ -257,6 +260,7 @@ class Dream(NamedTuple):
 
 
 _RATE, _LOW, _HIGH = 0.01, 0.05, 0.95
+_HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
 
 def update_scale(scale: torch.Tensor, returns: torch.Tensor) -> None:

@@ -12,7 +12,7 @@ _NEXT_ACTION = f"{PREVIOUS_ACTION}.next"
 
 
 def world_policies(problem: Problem, model: WorldModel, actor: NormedMlp) -> Policies:
-    """Encoder, one step of the filter, and the actor: exploring draws latents and actions, exploiting takes the best."""
+    """Encoder, one step of the filter, actor: exploring draws latents and actions, exploiting takes the best."""
     return Policies(*(_policy(problem, model, actor, draw=draw) for draw in (True, False)))
 
 

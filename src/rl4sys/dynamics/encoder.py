@@ -62,11 +62,11 @@ class Encoder:
     def size(self) -> int:
         """Numbers in an embedding."""
         images, vectors = images_and_vectors(self.observation)
-        pixels = sum(math.prod(spec.shape[:2]) // 4**_HALVINGS for spec in images)
+        pixels = sum((spec.shape[0] >> _HALVINGS) * (spec.shape[1] >> _HALVINGS) for spec in images)
         return (self._mlp.size if vectors else 0) + pixels * self._filters(_HALVINGS - 1)
 
     def _filters(self, number: int) -> int:
-        return self.depth * 2**number
+        return self.depth << number
 
     def __call__(self, views: TensorMap, observation: TensorMap) -> torch.Tensor:
         """Embeddings [N, size] of observations [N, …]."""
@@ -129,7 +129,7 @@ class Decoder:
         return tuple(found)
 
     def _filters(self, number: int) -> int:
-        return self.depth * 2 ** (_HALVINGS - 1 - number)
+        return self.depth << (_HALVINGS - 1 - number)
 
     def loss(self, views: TensorMap, feature: torch.Tensor, observation: TensorMap) -> torch.Tensor:
         """Squared errors [N], summed over all numbers and pixels."""

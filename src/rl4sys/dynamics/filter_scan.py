@@ -104,6 +104,11 @@ def _grouped(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     return torch.bmm(x.view(len(x), len(weight), -1).transpose(0, 1), weight).transpose(0, 1).reshape(len(x), -1)
 
 
+def _rows(tensor: torch.Tensor) -> torch.Tensor:
+    """[L, B, …] as [L · B, …]."""
+    return tensor.flatten(0, 1)
+
+
 def _by_blocks(x: torch.Tensor, by_result: torch.Tensor, blocks: int) -> torch.Tensor:
     """The gradient [n, i, o] of blocks, from inputs [N, n · i] and gradients of results [N, n · o]."""
     inputs, gradients = (part.reshape(len(part), blocks, -1) for part in (x, by_result))
@@ -168,7 +173,7 @@ class _FilterScan(torch.autograd.Function):
         through_reset = through_candidate * proposal * reset * (1.0 - reset)
         through_proposal = through_candidate * reset
         gate_factors = torch.stack(
-            [part.unflatten(-1, (blocks, -1)) for part in (through_reset, through_proposal, through_update)], -2
+            [part.view(*part.shape[:-1], blocks, -1) for part in (through_reset, through_proposal, through_update)], -2
         )
         kept = 1.0 - update
         turned = [
@@ -204,9 +209,8 @@ class _FilterScan(torch.autograd.Function):
             next_stoch = (by_from_stoch @ stoch_t).mul_(keep[row])
             collected.append((by_logits, by_seen, by_gates, by_acted, by_from_deter, by_from_stoch))
         rows = [torch.stack(part[::-1]) for part in zip(*collected, strict=True)]
-        logits, seen, gates, acted, from_d, from_s = (part.flatten(0, 1) for part in rows)
-        flat = lambda tensor: tensor.flatten(0, 1)  # noqa: E731  # shorter than a function for one expression
-        deter, stoch, results = flat(deter), flat(stoch), flat(results)
+        logits, seen, gates, acted, from_d, from_s = map(_rows, rows)
+        deter, stoch, results = _rows(deter), _rows(stoch), _rows(results)
         weights = CellWeights(
             deter.T @ from_d,
             from_d.sum(0),
@@ -214,15 +218,15 @@ class _FilterScan(torch.autograd.Function):
             stoch.T @ from_s,
             from_s.sum(0),
             from_stoch.by_gain(),
-            flat(from_deter.result).T @ acted,
-            flat(from_stoch.result).T @ acted,
+            _rows(from_deter.result).T @ acted,
+            _rows(from_stoch.result).T @ acted,
             _by_blocks(deter, acted, blocks),
             core.by_gain(),
-            _by_blocks(flat(core.result), gates, blocks),
+            _by_blocks(_rows(core.result), gates, blocks),
             gates.sum(0),
             results.T @ seen,
             hidden.by_gain(),
-            flat(hidden.result).T @ logits,
+            _rows(hidden.result).T @ logits,
             logits.sum(0),
         )
         return rows[3], rows[1], None, None, None, None, *weights

@@ -13,7 +13,7 @@ UNIMIX = 0.01
 
 def probabilities(logits: torch.Tensor, classes: int) -> torch.Tensor:
     """Softmax within each group, mixed with 1 % of uniform: [..., groups · classes] to [..., groups, classes]."""
-    softmax = logits.unflatten(-1, (-1, classes)).softmax(-1)
+    softmax = logits.view(*logits.shape[:-1], -1, classes).softmax(-1)
     return softmax * (1.0 - UNIMIX) + UNIMIX / classes
 
 

@@ -21,7 +21,7 @@ DETER, STOCH, PREVIOUS_ACTION = "rssm.deter", "rssm.stoch", "rssm.previous_actio
 
 
 class State(NamedTuple):
-    """What the model knows of the world: a deterministic part [..., d] and latents as one-hots [..., groups · classes]."""
+    """What the model knows of the world: a deterministic part [..., d], and latents as one-hots [..., n · classes]."""
 
     deter: torch.Tensor
     stoch: torch.Tensor
@@ -95,7 +95,7 @@ class RSSM:
     ) -> tuple[State, torch.Tensor]:
         """Filter sequences [B, L, …] from zeros, again at each `is_first`; returns the states and q(z | h, x).
 
-        `uniform` [B, L, groups] decides the draws. Everything but the recurrence itself is computed for all rows at once.
+        `uniform` [B, L, groups] decides the draws. All but the recurrence itself is computed for all rows at once.
         """
         rows, length = is_first.shape
         keep = (~is_first).to(embedding.dtype).unsqueeze(-1)
@@ -103,9 +103,14 @@ class RSSM:
         core, posterior = views["rssm.core.weight"], views["rssm.posterior.0.weight"]
         acted = torch.addmm(views["rssm.core.bias"], action, core[2 * self.hidden :])
         seen = torch.addmm(views["rssm.posterior.0.bias"], embedding.flatten(0, 1), posterior[self.deter :])
-        time_first = [part.unflatten(0, (rows, length)).transpose(0, 1) for part in (acted, seen)]
+        acted, seen = (part.view(rows, length, -1).transpose(0, 1) for part in (acted, seen))
         weights = CellWeights(
-            *(views[f"rssm.from_{part}.{kind}"] for part in ("deter", "stoch") for kind in ("weight", "bias", "gain")),
+            views["rssm.from_deter.weight"],
+            views["rssm.from_deter.bias"],
+            views["rssm.from_deter.gain"],
+            views["rssm.from_stoch.weight"],
+            views["rssm.from_stoch.bias"],
+            views["rssm.from_stoch.gain"],
             core[: self.hidden],
             core[self.hidden : 2 * self.hidden],
             views["rssm.core.block_weight"],
@@ -117,8 +122,8 @@ class RSSM:
             views["rssm.posterior.out.weight"],
             views["rssm.posterior.out.bias"],
         )
-        turned = keep.transpose(0, 1), uniform.transpose(0, 1)
-        scan = filter_scan(*time_first, *turned, self.classes, UPDATE_BIAS, weights)
+        chance = uniform.transpose(0, 1)
+        scan = filter_scan(acted, seen, keep.transpose(0, 1), chance, self.classes, UPDATE_BIAS, weights)
         deter, stoch, chances = (part.transpose(0, 1) for part in scan)
         return State(deter, stoch), chances
 
@@ -135,14 +140,14 @@ class RSSM:
         blocks = self._grouped(deter, views["rssm.core.block_weight"])
         core = normed(dense + blocks, views["rssm.core.gain"])
         gates = self._grouped(core, views["rssm.gates.weight"]) + views["rssm.gates.bias"]
-        reset, candidate, update = gates.unflatten(-1, (self.blocks, 3, -1)).unbind(-2)
+        reset, candidate, update = gates.view(len(gates), self.blocks, 3, -1).unbind(-2)
         candidate = torch.tanh(torch.sigmoid(reset) * candidate)
         share = torch.sigmoid(update + UPDATE_BIAS)
-        return torch.lerp(deter.unflatten(-1, (self.blocks, -1)), candidate, share).flatten(-2)
+        return torch.lerp(deter.view(len(deter), self.blocks, -1), candidate, share).flatten(-2)
 
     def _grouped(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         """A product with a block-diagonal matrix."""
-        return torch.bmm(x.unflatten(-1, (self.blocks, -1)).transpose(0, 1), weight).transpose(0, 1).flatten(-2)
+        return torch.bmm(x.view(len(x), self.blocks, -1).transpose(0, 1), weight).transpose(0, 1).flatten(-2)
 
     def write_filter(self, builder: ProgramBuilder, embedding: str, *, draw: bool) -> tuple[str, str]:
         """One step of `observe` as ops, with the state and the previous action as memory.

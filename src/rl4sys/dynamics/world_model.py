@@ -93,7 +93,7 @@ class WorldModel:
         """Infer the states of a batch; the loss is a mean over its rows with a weight."""
         rows, length = batch.reward.shape
         observation = {name: array.flatten(0, 1) for name, array in batch.observation.items()}
-        embedding = self.encoder(views, observation).unflatten(0, (rows, length))
+        embedding = self.encoder(views, observation).view(rows, length, -1)
         state, posterior = self.rssm.observe(views, embedding, batch.previous_action, batch.is_first, uniform)
         feature, weight = state.feature().flatten(0, 1), batch.weight.flatten()
         prior = self.rssm.prior(views, state.deter.flatten(0, 1))

@@ -10,8 +10,8 @@ def lambda_return(
 ) -> torch.Tensor:
     """R_t = r_{t+1} + c_{t+1} ((1 − λ) v_{t+1} + λ R_{t+1}) for t < T; all inputs are [T + 1, …], time first.
 
-    `live` is the discount times whether the episode continues. R_T is v_T. Where λ, which may be a tensor [T + 1, …], is
-    0, the return does not reach beyond the next value.
+    `live` is the discount times whether the episode continues. R_T is v_T. λ may be a tensor [T + 1, …]; where it is 0,
+    the return does not reach beyond the next value.
     """
     blend = gae_lambda if isinstance(gae_lambda, torch.Tensor) else torch.full_like(live, gae_lambda)
     within = reward[1:] + (1.0 - blend[1:]) * live[1:] * value[1:]
