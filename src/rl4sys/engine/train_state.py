@@ -256,14 +256,13 @@ class TrainState:
             },
             "generators": {name: generator_state(generator) for name, generator in self._generators.items()},
             "noise": self._noise.get_state().numpy().copy(),
-            "running": {name: values.cpu().numpy().copy() for name, values in self._running.items()},
-        }
+        } | ({"running": self._running_state()} if self._running else {})
 
     def restore(self, state: State) -> None:
         """Continue exactly where `state` was taken."""
         if is_earlier(state):
             state = converted(state, list(self.optimizers), self._noise.get_state().numpy())
-        require(state, "optimizers", "targets", "generators", "noise")
+        require(state, "optimizers", "targets", "generators", "noise", *(["running"] if self._running else []))
         require(state["optimizers"], *self.optimizers)
         for name, optimizer in self.optimizers.items():
             optimizer.restore(state["optimizers"][name])
@@ -275,11 +274,13 @@ class TrainState:
         for name, generator in self._generators.items():
             restore_generator(generator, state["generators"][name])
         self._noise.set_state(torch.from_numpy(state["noise"]))
-        # States of algorithms without running statistics lack them, as did all states before 0.3.
-        running = state.get("running", {})
-        require(running, *self._running)
+        if self._running:
+            require(state["running"], *self._running)
         for name, values in self._running.items():
-            values.copy_(torch.from_numpy(np.array(running[name])))
+            values.copy_(torch.from_numpy(np.array(state["running"][name])))
+
+    def _running_state(self) -> State:
+        return {name: values.cpu().numpy().copy() for name, values in self._running.items()}
 
 
 def _require_no_memory(program: Program, problem: Problem) -> None:
