@@ -178,9 +178,13 @@ class RSSM:
         inputs = zip(self._inputs(), (deter, stoch, action), strict=True)
         joined = builder.joined([layer.write(builder, register) for layer, register in inputs])
         width = self.deter // self.blocks
-        dense = builder.linear(joined, self.deter, "rssm.core")
-        block_weight = builder.tensor("rssm.core.block_weight", self.blocks, width, width)
-        blocks = builder.op("grouped_linear", (deter,), (self.deter,), (block_weight,))
+        weight = builder.tensor("rssm.core.weight", 3 * self.hidden, self.deter)
+        dense = builder.op("linear", (joined,), (self.deter,), (weight,))
+        tensors = (
+            builder.tensor("rssm.core.block_weight", self.blocks, width, width),
+            builder.tensor("rssm.core.bias", self.deter),
+        )
+        blocks = builder.op("grouped_linear", (deter,), (self.deter,), tensors)
         core = write_normed(builder, builder.op("add", (dense, blocks), (self.deter,)), "rssm.core")
         shape = (self.blocks, width, 3 * width)
         tensors = builder.tensor("rssm.gates.weight", *shape), builder.tensor("rssm.gates.bias", 3 * self.deter)
