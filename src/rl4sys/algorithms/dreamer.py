@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from pydantic import Field
 
 from rl4sys.algorithms.model_sizes import SIZES, SizeName
-from rl4sys.algorithms.world_policies import world_policies
+from rl4sys.algorithms.world_policies import require_suitable, world_policies
 from rl4sys.dynamics import Evidence, NormedMlp, State, WorldModel, action_size, evidence
 from rl4sys.dynamics.latents import drawn, probabilities
 from rl4sys.engine import AlgorithmConfig, Problem, TrainState, Update, lambda_return, register_algorithm
@@ -89,6 +89,7 @@ class Dreamer:
     """Trains the world model on recorded sequences, and actor and critic on imagined ones."""
 
     def __init__(self, config: DreamerConfig, problem: Problem) -> None:
+        require_suitable(problem, "Dreamer")
         self.config, self.problem = config, problem
         size, two_hot = SIZES[config.size], TwoHot(problem.device)
         self.two_hot = two_hot

@@ -6,6 +6,7 @@ import torch
 from pydantic import Field, model_validator
 
 from rl4sys.algorithms.model_sizes import SIZES, SizeName
+from rl4sys.algorithms.world_policies import require_suitable
 from rl4sys.dynamics import Evidence, WorldModel, action_size, evidence
 from rl4sys.dynamics.rssm import PREVIOUS_ACTION
 from rl4sys.engine import AlgorithmConfig, Policies, Problem, TrainState, Update, register_algorithm
@@ -112,6 +113,7 @@ class PlaNet:
     """Trains a world model on recorded sequences; the policy plans with it by the cross-entropy method."""
 
     def __init__(self, config: PlaNetConfig, problem: Problem) -> None:
+        require_suitable(problem, "PlaNet")
         action, size = problem.bounded_action("PlaNet"), SIZES[config.size]
         self.config, self.problem = config, problem
         self.model = model = WorldModel(

@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from rl4sys.dynamics import NormedMlp, WorldModel
+from rl4sys.dynamics.encoder import require_sizes
 from rl4sys.dynamics.latents import UNIMIX
 from rl4sys.dynamics.rssm import PREVIOUS_ACTION
 from rl4sys.engine import Policies, Problem
+from rl4sys.networks import UnsuitableNetwork
 from rl4sys.policy import DiscreteAction, Head, PolicySpec, ProgramBuilder
 
 _NEXT_ACTION = f"{PREVIOUS_ACTION}.next"
+
+
+def require_suitable(problem: Problem, algorithm: str) -> None:
+    """Refuse what a world model cannot predict, before anything starts."""
+    require_sizes(problem.observation)
+    if problem.mask is not None:
+        raise UnsuitableNetwork(
+            f"{algorithm} cannot predict which actions are allowed, and this environment has an action mask. "
+            f"Use algorithm.name=ppo or dqn."
+        )
+    if not isinstance(problem.action, DiscreteAction):
+        problem.bounded_action(algorithm)
 
 
 def world_policies(problem: Problem, model: WorldModel, actor: NormedMlp) -> Policies:
