@@ -23,6 +23,7 @@ MakeCase = Callable[[str, ProgramBuilder, str, Expect], Case]
 def group_cases(case: MakeCase) -> Iterator[Case]:
     """The cases, made by this function."""
     yield from _elementwise(case)
+    yield from _log(case)
     yield from _softmax(case)
     yield from _grouped(case)
     yield from _latents(case)
@@ -53,6 +54,16 @@ def _elementwise(case: MakeCase) -> Iterator[Case]:
         builder,
         builder.symlog("x"),
         lambda i, w: {"action": torch.copysign(torch.log(1.0 + i["x"].double().abs()), i["x"]).float()},
+    )
+
+
+def _log(case: MakeCase) -> Iterator[Case]:
+    builder = _builder(x=4)
+    yield case(
+        "log",
+        builder,
+        builder.log(builder.op("scale", (builder.softmax("x"),), (4,), factor=0.99, offset=0.0025)),
+        lambda i, w: {"action": torch.log(0.99 * F.softmax(i["x"].double(), dim=1) + 0.0025).float()},
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from rl4sys.dynamics import RSSM
+from rl4sys.dynamics.rssm import PREVIOUS_ACTION
 from rl4sys.experience import ArraySpec
 from rl4sys.networks import Parameters, truncated_normal
 from rl4sys.policy import Program, ProgramBuilder
@@ -15,6 +16,7 @@ SMALL = RSSM(deter=16, hidden=6, groups=3, classes=4, blocks=2, embedding=5, act
 def acting_program(rssm: RSSM = SMALL) -> Program:
     builder = ProgramBuilder((ArraySpec("embedding", "float32", (rssm.embedding,)),))
     rssm.write_filter(builder, "embedding", draw=True)
+    builder.remember(PREVIOUS_ACTION, PREVIOUS_ACTION)
     return builder.program()
 
 

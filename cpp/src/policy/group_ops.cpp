@@ -47,6 +47,15 @@ Step compile_symlog(OpReader& op) {
     };
 }
 
+Step compile_log(OpReader& op) {
+    op.expect(1, 0);
+    const Register x = op.floats(0);
+    const std::size_t from = x.at, out = op.output(x.shape), count = x.values;
+    return [=](DecisionFrame& f) {
+        for (std::size_t i = 0; i < count; ++i) f.registers[out + i] = std::log(f.registers[from + i]);
+    };
+}
+
 Step compile_softmax(OpReader& op) {
     op.expect(1, 0);
     const Register x = op.vector(0);

@@ -9,6 +9,7 @@ namespace rl4sys::detail {
 Step compile_conv2d(OpReader& op);
 Step compile_multiply(OpReader& op);
 Step compile_symlog(OpReader& op);
+Step compile_log(OpReader& op);
 Step compile_softmax(OpReader& op);
 Step compile_grouped_linear(OpReader& op);
 Step compile_gate(OpReader& op);

@@ -264,6 +264,7 @@ const std::map<std::string, Compile>& compilers() {
         {"embed", compile_embed},
         {"multiply", compile_multiply},
         {"symlog", compile_symlog},
+        {"log", compile_log},
         {"softmax", compile_softmax},
         {"grouped_linear", compile_grouped_linear},
         {"gate", compile_gate},

@@ -2,8 +2,8 @@
 
 from rl4sys.algorithms.ddpg import DDPG, DDPGConfig
 from rl4sys.algorithms.dqn import DQN, DQNConfig
-from rl4sys.algorithms.pets import PETS, PETSConfig
 from rl4sys.algorithms.dreamer import Dreamer, DreamerConfig
+from rl4sys.algorithms.pets import PETS, PETSConfig
 from rl4sys.algorithms.planet import PlaNet, PlaNetConfig
 from rl4sys.algorithms.ppo import PPO, PPOConfig
 from rl4sys.algorithms.sac import SAC, SACConfig
@@ -47,9 +47,9 @@ __all__ = [
     "DDPGConfig",
     "DQNConfig",
     "DiscreteSAC",
-    "PETSConfig",
     "Dreamer",
     "DreamerConfig",
+    "PETSConfig",
     "PPOConfig",
     "PlaNet",
     "PlaNetConfig",

@@ -38,9 +38,9 @@ def _policy(problem: Problem, model: WorldModel, actor: NormedMlp, *, draw: bool
     action, settings = problem.action, {"action": _NEXT_ACTION}
     if isinstance(action, DiscreteAction):
         logits = builder.linear(hidden, action.n, "actor.action")
-        mixed = builder.op("softmax", (logits,), (action.n,), (), groups=1)
+        mixed = builder.softmax(logits)
         mixed = builder.op("scale", (mixed,), (action.n,), factor=1.0 - UNIMIX, offset=UNIMIX / action.n)
-        head = Head("categorical" if draw else "deterministic", (builder.activation(mixed, "log"),), settings=settings)
+        head = Head("categorical" if draw else "deterministic", (builder.log(mixed),), settings=settings)
     else:
         box = problem.bounded_action("Dreamer")
         mean = builder.activation(builder.linear(hidden, box.size, "actor.mean"), "tanh")

@@ -86,7 +86,7 @@ class Encoder:
         parts = []
         if vectors:
             flat = builder.joined([builder.flat(builder.numbers(spec, standardize=False)) for spec in vectors])
-            parts.append(self._mlp.write(builder, builder.activation(flat, "symlog")))
+            parts.append(self._mlp.write(builder, builder.symlog(flat)))
         for spec in images:
             register = builder.channels_first(builder.numbers(spec, standardize=False))
             for number in range(_HALVINGS):
@@ -122,8 +122,8 @@ class Decoder:
             found += [Tensor(f"decoder.{spec.name}.start.weight", (self.feature, size))]
             found += [Tensor(f"decoder.{spec.name}.start.bias", (size,))]
             for number in range(_HALVINGS):
-                name, outputs = f"decoder.{spec.name}.{number}", self._filters(number + 1)
-                outputs = channels if number == _HALVINGS - 1 else outputs
+                name, is_last = f"decoder.{spec.name}.{number}", number == _HALVINGS - 1
+                outputs = channels if is_last else self._filters(number + 1)
                 found += [Tensor(f"{name}.weight", (self._filters(number), outputs, _KERNEL, _KERNEL))]
                 found += [Tensor(f"{name}.bias", (outputs,))]
         return tuple(found)

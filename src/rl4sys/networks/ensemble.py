@@ -19,7 +19,7 @@ from rl4sys.policy.policy_spec import number
 ProgramStep: TypeAlias = Callable[[Registers], None]
 """A part of a program: reads registers and assigns others."""
 _ACTIVATIONS = ("tanh", "relu", "sigmoid", "silu", "gelu", "elu", "softplus", "leaky_relu")
-_ELEMENTWISE = (*_ACTIVATIONS, "add", "scale", "multiply", "symlog")
+_ELEMENTWISE = (*_ACTIVATIONS, "add", "scale", "multiply", "symlog", "log")
 _LAST_AXIS = ("softmax", "gate", "latent")
 """Ops without weights over the last axis, whatever axes come before it."""
 

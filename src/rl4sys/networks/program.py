@@ -147,6 +147,7 @@ FUNCTIONS: dict[str, Function] = {
     "embed": _embed,
     "multiply": lambda op, inputs, tensors: (inputs[0] * inputs[1],),
     "symlog": _unary(symlog),
+    "log": _unary(torch.log),
     "softmax": softmax,
     "grouped_linear": grouped_linear,
     "gate": gate,

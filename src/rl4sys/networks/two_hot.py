@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import torch
 
+from rl4sys.networks.group_functions import symlog
+
+__all__ = ["BINS", "TwoHot", "symexp", "symlog"]
+
 BINS = 255
 """Bins of a two-hot distribution. Odd, so that one of them is exactly zero."""
 _HALF = BINS // 2
 _LARGEST = 20.0
 """The outermost bins are ±symexp(20), about ±4.9e8."""
-
-
-def symlog(x: torch.Tensor) -> torch.Tensor:
-    """sign(x) · log(1 + |x|): compresses large numbers and is the identity near zero."""
-    return torch.sign(x) * torch.log1p(x.abs())
 
 
 def symexp(x: torch.Tensor) -> torch.Tensor:

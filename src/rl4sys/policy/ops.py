@@ -264,6 +264,7 @@ COMPILERS: dict[str, Compiler] = {
     "embed": _embed,
     "multiply": _multiply,
     "symlog": _elementwise(_symlog),
+    "log": _elementwise(np.log),
     "softmax": softmax,
     "grouped_linear": grouped_linear,
     "gate": gate,

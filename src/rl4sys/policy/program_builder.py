@@ -136,6 +136,10 @@ class ProgramBuilder:
         """sign(x) · log(1 + |x|), which keeps large numbers small."""
         return self.op("symlog", (register,), self.shape(register))
 
+    def log(self, register: str) -> str:
+        """The natural logarithm, of positive numbers."""
+        return self.op("log", (register,), self.shape(register))
+
     def softmax(self, register: str, groups: int = 1) -> str:
         """A vector of so many equal parts, each normalised to probabilities."""
         return self.op("softmax", (register,), self.shape(register), groups=groups)

@@ -127,6 +127,7 @@ EMITTERS: dict[str, Emitter] = {
     "embed": _embed,
     "multiply": _plain("Mul"),
     "symlog": symlog,
+    "log": _plain("Log"),
     "softmax": softmax,
     "grouped_linear": grouped_linear,
     "gate": gate,
