@@ -34,12 +34,12 @@ def test_rewards_and_actions_stand_where_their_effect_is_observed() -> None:
 
 
 def test_a_termination_stands_at_the_final_observation() -> None:
-    assert _read().goes_on.tolist() == [[1.0, 1.0, 0.0, 1.0, 1.0]]
+    assert _read().continues.tolist() == [[1.0, 1.0, 0.0, 1.0, 1.0]]
     assert _read().is_last.tolist() == [[False, False, True, False, False]]
 
 
-def test_a_truncated_episode_goes_on() -> None:
-    assert _read(discount=np.ones((1, 5), np.float32)).goes_on.tolist() == [[1.0] * 5]
+def test_a_truncated_episode_continues() -> None:
+    assert _read(discount=np.ones((1, 5), np.float32)).continues.tolist() == [[1.0] * 5]
 
 
 def test_the_first_rows_of_a_sequence_in_mid_episode_are_not_learned_from() -> None:

@@ -54,11 +54,11 @@ def quality(agent: Dreamer, name: str, seed: int = 1) -> Quality:
         state = agent.model.understand(agent.views, data, uniform).state
         feature = state.feature().flatten(0, 1)
         reward = agent.two_hot.predict(agent.model.reward(agent.views, feature)).view(_ROWS, _LENGTH)
-        goes_on = agent.model.goes_on(agent.views, feature).view(_ROWS, _LENGTH)
+        continues = agent.model.continues(agent.views, feature).view(_ROWS, _LENGTH)
         open_loop, correlation = _open_loop(agent, data, state, generator)
     known = data.weight.bool()
     errors = (reward - data.reward)[known].square().mean() / data.reward[known].var().clamp(min=1e-12)
-    return Quality(1.0 - errors.item(), open_loop, correlation, _auc(goes_on[known], data.goes_on[known]))
+    return Quality(1.0 - errors.item(), open_loop, correlation, _auc(continues[known], data.continues[known]))
 
 
 def _open_loop(agent: Dreamer, data: Evidence, state: State, generator: torch.Generator) -> tuple[float, float]:
@@ -81,7 +81,7 @@ def _open_loop(agent: Dreamer, data: Evidence, state: State, generator: torch.Ge
 
 
 def _auc(score: torch.Tensor, truth: torch.Tensor) -> float:
-    """The probability that a step that goes on has a higher score than one that does not."""
+    """The probability that a step that continues has a higher score than one that does not."""
     positive, negative = score[truth > 0], score[truth == 0]
     if not len(negative):
         return float("nan")

@@ -41,6 +41,19 @@ PETS: Mapping[str, Any] = {
     # Its networks are those of its model.
     "network": {},
 }
+WORLD_MODEL: Mapping[str, Any] = {
+    "algorithm": {
+        "size": "pico",
+        "batch_size": 2,
+        "sequence_length": 8,
+        "learning_starts": 50,
+        "updates_per_step": 0.1,
+        "warmup_steps": 0,
+    },
+    "environment": {"num_envs": 2},
+    "buffer": {"type": "sequences", "size": 150},
+    "network": {},
+}
 SMALL: Mapping[str, Any] = {
     "network": {"actor": {"hidden_dims": [8]}, "critic": {"hidden_dims": [8]}},
     "training": {

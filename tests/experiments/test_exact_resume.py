@@ -11,10 +11,12 @@ import pytest
 from image_environment import COMET, NETWORK, PIXELS
 from rl4sys.experiments import Run
 
-from .runs import DQN, OFF_POLICY, PETS, PPO, small
+from .runs import DQN, OFF_POLICY, PETS, PPO, WORLD_MODEL, small
 
 _SAC = {"algorithm__name": "sac"}
 _SQL = {"algorithm__name": "sql", "algorithm__value_samples": 4}
+_DREAMER = {"algorithm__name": "dreamer", "algorithm__horizon": 3}
+_PLANET = {"algorithm__name": "planet", "algorithm__horizon": 3, "algorithm__candidates": 12, "algorithm__elites": 3}
 _PENDULUM = {"environment__name": "Pendulum-v1"}
 _RECALL = {"environment__name": "rl4sys/Recall-v0"}
 _MEMORY = {
@@ -51,6 +53,10 @@ CASES: dict[str, tuple[Mapping[str, Any], dict[str, Any]]] = {
     "sql among goals": (OFF_POLICY, _SQL | {"environment__name": "rl4sys/MultiGoal-v0", "buffer__type": "prioritized"}),
     "pets": (PETS, _PENDULUM),
     "pets collecting meanwhile": (PETS, _PENDULUM | {"training__pipelined": True}),
+    "dreamer": (WORLD_MODEL, _DREAMER | _PENDULUM),
+    "dreamer on choices": (WORLD_MODEL, _DREAMER | {"environment__name": "CartPole-v1"}),
+    "dreamer collecting meanwhile": (WORLD_MODEL, _DREAMER | _PENDULUM | {"training__pipelined": True}),
+    "planet": (WORLD_MODEL, _PLANET | _PENDULUM),
     "ppo with pictures": (PPO, _PICTURES),
     "sac with pictures": (OFF_POLICY, _SAC | _PICTURES | {"environment__kwargs": {"continuous": True}}),
     "sac collecting meanwhile": (OFF_POLICY, _SAC | _PENDULUM | {"training__pipelined": True}),

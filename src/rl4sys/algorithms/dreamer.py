@@ -174,7 +174,7 @@ class Dreamer:
                 features.append(state.feature())
             feature = torch.cat(features)
             reward = self.two_hot.predict(model.reward(views, feature)).view(-1, rows)
-            live = torch.sigmoid(model.goes_on(views, feature)).view(-1, rows)
+            live = torch.sigmoid(model.continues(views, feature)).view(-1, rows)
         log_values = F.log_softmax(self.critic(views, feature), -1).view(-1, rows, BINS)
         with torch.no_grad():
             value = self.two_hot.mean(log_values.exp())
@@ -200,7 +200,7 @@ class Dreamer:
         """The same on recorded steps [B, K], whose λ-returns end in those that were imagined from there."""
         config, used = self.config, slice(-feature.shape[1], None)
         reward, live, last, weight = (
-            column[:, used] for column in (data.reward, data.goes_on * config.gamma, data.is_last, data.weight)
+            column[:, used] for column in (data.reward, data.continues * config.gamma, data.is_last, data.weight)
         )
         blend = (~last).to(torch.float32) * config.gae_lambda
         returns = lambda_return(reward.T, live.T, imagined.T, blend.T).T

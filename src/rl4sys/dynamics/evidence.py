@@ -21,7 +21,7 @@ class Evidence:
     """[B, L, a]: the action that led here, as networks see it; zeros at the start of an episode."""
     reward: torch.Tensor
     """[B, L]: what it brought."""
-    goes_on: torch.Tensor
+    continues: torch.Tensor
     """[B, L]: 0 where the episode terminated here, else 1."""
     is_first: torch.Tensor
     is_last: torch.Tensor
@@ -34,7 +34,7 @@ class Evidence:
 
     def __getitem__(self, rows: slice) -> Evidence:
         observation = {name: array[rows] for name, array in self.observation.items()}
-        columns = self.previous_action, self.reward, self.goes_on, self.is_first, self.is_last, self.weight
+        columns = self.previous_action, self.reward, self.continues, self.is_first, self.is_last, self.weight
         return Evidence(observation, *(column[rows] for column in columns))
 
 
@@ -50,14 +50,14 @@ def evidence(batch: Sequences, action: ActionSpec, context: int, device: torch.d
     previous_action = np.zeros_like(before)
     previous_action[:, 1:] = before[:, :-1]
     previous_action *= led_here[..., None]
-    reward, goes_on = np.zeros_like(batch.reward), np.ones_like(batch.discount)
+    reward, continues = np.zeros_like(batch.reward), np.ones_like(batch.discount)
     reward[:, 1:] = batch.reward[:, :-1] * led_here[:, 1:]
-    goes_on[:, 1:] = np.where(led_here[:, 1:], batch.discount[:, :-1], 1.0)
+    continues[:, 1:] = np.where(led_here[:, 1:], batch.discount[:, :-1], 1.0)
     since_first = np.maximum.accumulate(batch.is_first, axis=1)
     weight = since_first.copy()
     weight[:, max(1, context) :] = True
     is_last = ~batch.acted
-    columns = previous_action, reward, goes_on, batch.is_first, is_last, weight.astype(np.float32)
+    columns = previous_action, reward, continues, batch.is_first, is_last, weight.astype(np.float32)
     tensors = [torch.from_numpy(np.ascontiguousarray(column)).to(device) for column in columns]
     return Evidence({n: torch.from_numpy(array).to(device) for n, array in batch.observation.items()}, *tensors)
 

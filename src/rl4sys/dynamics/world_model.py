@@ -80,13 +80,13 @@ class WorldModel:
         return NormedMlp("reward", self.rssm.feature, self.size.units, 1, BINS if self.two_hot else 1)
 
     @property
-    def goes_on(self) -> NormedMlp:
+    def continues(self) -> NormedMlp:
         """States to the logit of whether the episode continues."""
         return NormedMlp("continue", self.rssm.feature, self.size.units, 1, 1)
 
     def tensors(self) -> tuple[Tensor, ...]:
         """What is trained beyond the tensors that acting needs."""
-        parts = self.rssm.prior_tensors(), self.decoder.tensors(), self.reward.tensors(), self.goes_on.tensors()
+        parts = self.rssm.prior_tensors(), self.decoder.tensors(), self.reward.tensors(), self.continues.tensors()
         return tuple(tensor for part in parts for tensor in part)
 
     def understand(self, views: TensorMap, batch: Evidence, uniform: torch.Tensor) -> Understanding:
@@ -102,7 +102,7 @@ class WorldModel:
             "reconstruction": self.decoder.loss(views, feature, observation),
             "reward": self._reward_loss(self.reward(views, feature), batch.reward.flatten()),
             "continue": F.binary_cross_entropy_with_logits(
-                self.goes_on(views, feature).squeeze(-1), batch.goes_on.flatten() * self.discount, reduction="none"
+                self.continues(views, feature).squeeze(-1), batch.continues.flatten() * self.discount, reduction="none"
             ),
             # Both are the same number; one trains the prior, the other the posterior.
             "dynamics": divergence(posterior.detach(), prior).clamp(min=self.free_nats),
