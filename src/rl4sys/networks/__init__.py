@@ -20,8 +20,8 @@ from rl4sys.networks.distributions import (
 )
 from rl4sys.networks.ensemble import EnsembleProgram, stacked_parameters
 from rl4sys.networks.fused import LOG_STD_HIGH, LOG_STD_LOW, squared_error, tanh_gaussian
-from rl4sys.networks.mixed import MixedConfig
 from rl4sys.networks.initialize import Initializer, orthogonal, truncated_normal, uniform_fan_in
+from rl4sys.networks.mixed import MixedConfig
 from rl4sys.networks.network import Network, TrainedScalar
 from rl4sys.networks.optimizer import (
     BatchSplitter,
