@@ -23,6 +23,7 @@ ONLY_IN_CPP = {
     "policy/kernels": "In Python, numpy computes.",
     "policy/kernels_avx2": "In Python, numpy computes.",
     "policy/kernels_baseline": "In Python, numpy computes.",
+    "policy/op_reader": "In Python, ops are functions over arrays.",
     "policy/plan": "In Python, part of numpy_policy.",
     "policy/policy": "In Python, numpy_policy.",
     "policy/policy_json": "In Python, part of policy_spec.",

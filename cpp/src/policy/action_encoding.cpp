@@ -32,7 +32,7 @@ std::vector<Scaling> scalings(const std::vector<double>& low, const std::vector<
 }
 
 /// The parts of an action: the number of choices in each group, then the numbers.
-struct Encoding {
+struct EncodedAction {
     std::vector<std::size_t> groups;
     std::vector<Scaling> numbers;
     /// Whether the choices are the first of the answer's numbers.
@@ -59,8 +59,8 @@ struct Encoding {
     }
 };
 
-Encoding encoding_of(const ActionSpec& action) {
-    Encoding encoding;
+EncodedAction encoding_of(const ActionSpec& action) {
+    EncodedAction encoding;
     encoding.groups = groups_of(action);
     if (const auto* box = std::get_if<BoxAction>(&action)) encoding.numbers = scalings(box->low, box->high);
     if (const auto* mixed = std::get_if<MixedAction>(&action)) {
@@ -75,7 +75,7 @@ Encoding encoding_of(const ActionSpec& action) {
 Decide remember_action(Compiler& compiler, Decide decide) {
     const std::optional<std::string> name = compiler.spec().head.action_register();
     if (!name) return decide;
-    Encoding encoding = encoding_of(compiler.spec().action);
+    EncodedAction encoding = encoding_of(compiler.spec().action);
     const std::size_t size = encoding.size();
     if (size > most_register_values) refuse(head_label, "writes an action of too many choices into memory");
     const std::size_t at = compiler.assign(*name, {static_cast<std::uint32_t>(size)}).at;

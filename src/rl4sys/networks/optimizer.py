@@ -26,7 +26,7 @@ _CPU_OUT_OF_MEMORY = ("can't allocate memory", "not enough memory")
 
 
 @runtime_checkable
-class Streams(Protocol):
+class StreamedBatch(Protocol):
     """A batch of streams: its loss is a mean over their steps, and streams may have different numbers of them."""
 
     @property
@@ -255,7 +255,7 @@ class Optimizer:
 
 def _size(batch: Any) -> int:
     """What a mean over a batch is taken over: steps of streams, or rows."""
-    return batch.steps if isinstance(batch, Streams) else len(batch)
+    return batch.steps if isinstance(batch, StreamedBatch) else len(batch)
 
 
 def _describe_gradient(norm: float, tensors: Sequence[str]) -> str:
