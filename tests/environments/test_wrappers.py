@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from rl4sys.environments import Grade, GymnasiumConfig, Lanes, probe
+from rl4sys.environments import Grade, GymnasiumConfig, Lanes, UnsupportedSpace, probe
 from rl4sys.environments.making import UnsuitableArguments
 from rl4sys.environments.wrappers import AreaAverage, FrameSkip, PixelObservation, PixelStack
 from rl4sys.experience import Ending
@@ -166,10 +166,10 @@ def test_only_the_chosen_numbers_are_observed() -> None:
 
 
 def test_a_number_that_is_not_observed_cannot_be_chosen() -> None:
-    with pytest.raises(ValueError, match="names number 4, counted from 0, and this environment shows 4 numbers"):
+    with pytest.raises(UnsupportedSpace, match="names number 4, counted from 0, and this environment shows 4 numbers"):
         GymnasiumConfig(name="CartPole-v1", observe=(0, 4)).maker()()
 
 
 def test_numbers_are_chosen_from_vectors_only() -> None:
-    with pytest.raises(ValueError, match=r"set environment\.flatten_obs=true"):
+    with pytest.raises(UnsupportedSpace, match=r"set environment\.flatten_obs=true"):
         GymnasiumConfig(name="rl4sys/PointReach-v0", observe=(0,)).maker()()

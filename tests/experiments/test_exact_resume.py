@@ -37,6 +37,7 @@ CASES: dict[str, tuple[Mapping[str, Any], dict[str, Any]]] = {
     "ppo on a box": (PPO, {"environment__name": "Pendulum-v1"}),
     "ppo on a simulated world": (PPO, {"environment__name": "LunarLander-v3"}),
     "ppo with memory": (PPO, _RECALL | {"network__actor__type": "lstm", "environment__normalize_obs": True}),
+    "ppo with a transformer": (PPO, _RECALL | {"network": {"actor": {"type": "transformer", "units": 8, "window": 6}}}),
     "ppo with memory of its critic only": (PPO, _RECALL | {"network__critic__type": "gru"}),
     "ppo collecting meanwhile": (PPO, {"training__pipelined": True}),
     "dqn uniform": (DQN, {"buffer": {"type": "uniform", "size": 1_000}}),

@@ -9,6 +9,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
+from rl4sys.environments.spaces import UnsupportedSpace
 from rl4sys.experience import Array
 from rl4sys.state import State
 
@@ -40,12 +41,12 @@ class ChosenNumbers(gymnasium.ObservationWrapper[Any, Any, Any]):
         super().__init__(environment)
         shown = environment.observation_space
         if not isinstance(shown, spaces.Box) or len(shown.shape) != 1:
-            raise ValueError(
+            raise UnsupportedSpace(
                 f"environment.observe chooses among the numbers of one vector, and this environment shows {shown}. "
                 f"Leave it out, or set environment.flatten_obs=true for a dict of vectors."
             )
         if wrong := [place for place in chosen if place >= shown.shape[0]]:
-            raise ValueError(
+            raise UnsupportedSpace(
                 f"environment.observe names number {wrong[0]}, counted from 0, and this environment shows "
                 f"{shown.shape[0]} numbers."
             )
