@@ -21,6 +21,7 @@ from rl4sys.seeding import Seeds
 
 SEEDS = (1, 2, 3)
 STEPS, UPDATES, HELD_OUT = 5_000, 1_500, 1_000
+EPISODES = 12
 
 
 def random_steps(count: int, seed: int) -> tuple[Array, Array, Array, Array]:
@@ -78,16 +79,14 @@ def test_intervals_hold_and_members_disagree_off_the_data(seed: int) -> None:
 
 @pytest.mark.learning
 def test_pets_swings_the_pendulum_up_within_2500_steps(tmp_path: Path) -> None:
-    last = []
+    """The mean of a few episodes depends on where they start: with the true dynamics some cost 350, others 0."""
+    scores = []
     for seed in SEEDS:
-        config = load_experiment(
-            "pets_Pendulum-v1.yaml",
-            [f"seed={seed}", "threads=1", f"directory={tmp_path}", "training.num_eval_episodes=1"],
-        )
+        overrides = [f"seed={seed}", "threads=1", f"directory={tmp_path}", "training.num_eval_episodes=1"]
         began = time.process_time()
-        with Run.create(config) as run:
-            run.train()
-            rewards = run.learner.buffer.rows(1_600, 2_400)["reward"]
-        last.append(float(rewards.sum() / 4.0))
-        print(f"\nseed {seed}: mean of the last four episodes {last[-1]:.1f}, {time.process_time() - began:.0f} CPU s")
-    assert np.mean(last) >= -200.0
+        run = Run.create(load_experiment("pets_Pendulum-v1.yaml", overrides))
+        run.train()
+        seconds, last = time.process_time() - began, run.learner.buffer.rows(1_600, 2_400)["reward"].sum() / 4.0
+        scores.append(run.evaluate(EPISODES, seed=7).mean)
+        print(f"\nseed {seed}: {scores[-1]:.1f}, last four episodes {last:.1f}, {seconds:.0f} CPU s")
+    assert min(scores) >= -200.0
