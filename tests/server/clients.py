@@ -48,6 +48,21 @@ SAC, TD3 = ("SAC", _REPLAYED), ("TD3", _REPLAYED)
 DDPG = ("DDPG", _REPLAYED | {"algorithm": _REPLAYED["algorithm"] | {"exploration": "ornstein_uhlenbeck"}})
 _PARTICLES = {"value_samples": 4, "fixed_particles": 4, "updated_particles": 4}
 SQL = ("SQL", _REPLAYED | {"algorithm": _REPLAYED["algorithm"] | _PARTICLES})
+DREAMER = (
+    "Dreamer",
+    {
+        "algorithm": {
+            "size": "pico",
+            "learning_starts": 20,
+            "batch_size": 2,
+            "sequence_length": 6,
+            "updates_per_step": 0.1,
+            "horizon": 3,
+        },
+        "buffer": {"size": 200},
+        "seed": 5,
+    },
+)
 PETS = (
     "PETS",
     {
@@ -68,7 +83,7 @@ HEADS = [number for number in policy_pb2.HeadKind.values() if number]
 
 def action_of(method: tuple[str, dict[str, Any]] | None) -> ActionSpec:
     """The action of synthetic clients: two numbers for algorithms that need continuous actions."""
-    return BoxAction((-1.0, 0.0), (2.0, 5.0)) if method in (SAC, TD3, DDPG, SQL, PETS) else ACTION
+    return BoxAction((-1.0, 0.0), (2.0, 5.0)) if method in (SAC, TD3, DDPG, SQL, PETS, DREAMER) else ACTION
 
 
 def join_request(

@@ -11,6 +11,7 @@ from tests.server.clients import (
     ACTION,
     DDPG,
     DQN,
+    DREAMER,
     OBSERVATION,
     PETS,
     PPO,
@@ -40,7 +41,7 @@ Serve = Callable[..., InProcessTransport]
 Method = tuple[str, dict[str, Any]]
 _RECURRENT = [pytest.param(RECURRENT_PPO, id="recurrent PPO"), pytest.param(RECURRENT_DQN, id="recurrent DQN")]
 METHODS = pytest.mark.parametrize(
-    "method", [PPO, *_RECURRENT, DQN, SAC, TD3, DDPG, SQL, PETS], ids=lambda method: method[0]
+    "method", [PPO, *_RECURRENT, DQN, SAC, TD3, DDPG, SQL, PETS, DREAMER], ids=lambda method: method[0]
 )
 
 
