@@ -1,7 +1,15 @@
 """Gates for what world models predict, after minutes of training on random actions (`make test-learning`)."""
 
+import json
+from pathlib import Path
+
+import numpy as np
 import pytest
 from tests.dynamics.world_model_gate import quality, trained
+
+from rl4sys.experiments import Run, load_experiment
+
+from .test_published_scores import Gate, interquartile_mean
 
 
 @pytest.mark.learning
@@ -18,3 +26,31 @@ def test_a_world_model_predicts_when_a_pole_falls() -> None:
     found = quality(trained("CartPole-v1", 5_000, 600), "CartPole-v1")
     print(f"\nCartPole-v1 after 600 updates: {found}")
     assert found.continue_auc >= 0.97
+
+
+GATES = [
+    Gate("dreamer_Pendulum-v1.yaml", -250, (1, 2, 3)),
+    Gate("dreamer_CartPole-v1.yaml", 400, (1, 2, 3)),
+    Gate("dreamer_dm_control-cartpole-swingup.yaml", 500, (1, 2, 3)),
+    Gate("planet_Pendulum-v1.yaml", -350, (1, 2, 3)),
+]
+
+
+@pytest.mark.learning
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("gate", GATES, ids=lambda gate: gate.config.removesuffix(".yaml"))
+def test_a_world_model_trains_a_policy(gate: Gate, tmp_path: Path) -> None:
+    scores = [_last_two_evaluations(gate.config, seed, tmp_path) for seed in gate.seeds]
+    middle = interquartile_mean(scores)
+    print(f"\n{gate.config}: IQM {middle:.1f}, gate {gate.score}, seeds {[round(score, 1) for score in scores]}")
+    assert middle >= gate.score
+
+
+def _last_two_evaluations(config: str, seed: int, directory: Path) -> float:
+    """The mean return of the last two evaluations: one alone varies, because every update changes the policy."""
+    overrides = {"seed": seed, "directory": str(directory), "threads": 1, "logging.tensorboard": False}
+    run = Run.create(load_experiment(config, overrides))
+    run.train()
+    lines = map(json.loads, run.directory.metrics.read_text().splitlines())
+    returns = [line["metrics"]["evaluation/return"] for line in lines if "evaluation/return" in line["metrics"]]
+    return float(np.mean(returns[-2:]))
