@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -167,6 +168,22 @@ def test_the_policy_filters_as_training_does(action: Any) -> None:
     for name, found in (("rssm.deter", state.deter), ("rssm.stoch", state.stoch)):
         expected = np.stack([memory[name] for memory in memories[1:]], 1)
         assert found.numpy() == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("action", [BOX, DiscreteAction(3)], ids=["box", "discrete"])
+def test_weights_are_counted_before_they_are_made(action: Any) -> None:
+    agent = dreamer(action)
+    made = agent.optimizer.parameters.flat.numel() + agent.slow_critic.parameters.flat.numel()
+    assert agent.config.own_weights(agent.problem.observation, action) == made
+
+
+def test_a_forecast_follows_the_actions() -> None:
+    agent, batch = dreamer(), sequences()
+    found = agent.forecast(batch, 3)
+    assert found.observation.shape == (1, 3, 5, 3)
+    assert found.reward.shape == (1, 3, 5)
+    other = agent.forecast(dataclasses.replace(batch, action=-batch.action), 3)
+    assert not np.array_equal(other.observation, found.observation)
 
 
 @pytest.mark.slow

@@ -10,14 +10,14 @@ import torch.nn.functional as F
 from pydantic import Field
 
 from rl4sys.algorithms.model_sizes import SIZES, SizeName
-from rl4sys.algorithms.world_policies import require_suitable, world_policies
-from rl4sys.dynamics import Evidence, NormedMlp, State, WorldModel, action_size, evidence
+from rl4sys.algorithms.world_policies import require_suitable, world_forecast, world_policies, world_weights
+from rl4sys.dynamics import Evidence, Forecast, NormedMlp, State, WorldModel, action_size, evidence
 from rl4sys.dynamics.latents import drawn, probabilities
 from rl4sys.engine import AlgorithmConfig, Problem, TrainState, Update, lambda_return, register_algorithm
-from rl4sys.experience import Sequences
+from rl4sys.experience import ArraySpec, Sequences
 from rl4sys.networks import OptimizerSettings, truncated_normal
 from rl4sys.networks.two_hot import BINS, TwoHot
-from rl4sys.policy import DiscreteAction, Program
+from rl4sys.policy import ActionSpec, DiscreteAction, Program
 from rl4sys.replay import Ratio
 
 
@@ -79,6 +79,12 @@ class DreamerConfig(AlgorithmConfig):
         """Rows in one gradient step."""
         return self.batch_size * self.sequence_length
 
+    def own_weights(self, observation: tuple[ArraySpec, ...], action: ActionSpec) -> int:
+        """Weights of all networks, the slow critic included."""
+        outputs = action_size(action) if isinstance(action, DiscreteAction) else 2 * action_size(action)
+        two_hot = TwoHot(torch.device("cpu"))
+        return world_weights(SIZES[self.size], observation, action, two_hot, (outputs, BINS, BINS))
+
     @property
     def window(self) -> int:
         """Rows of a sequence."""
@@ -136,6 +142,10 @@ class Dreamer:
         self.slow_critic.polyak_update(config.slow_critic_rate)
         metrics = dict(zip(self.metric_names, found, strict=True))
         return Update({"loss": loss, **metrics, "return_scale": return_scale(self.scale)}, {})
+
+    def forecast(self, sequences: Sequences, context: int) -> Forecast:
+        """What follows the first `context` rows, given the actions."""
+        return world_forecast(self.model, self.views, self.problem, sequences, context)
 
     def loss(self, data: Evidence, uniform: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """The sum of all losses; then the imagined returns and the metrics."""

@@ -6,13 +6,13 @@ import torch
 from pydantic import Field, model_validator
 
 from rl4sys.algorithms.model_sizes import SIZES, SizeName
-from rl4sys.algorithms.world_policies import require_suitable
-from rl4sys.dynamics import Evidence, WorldModel, action_size, evidence
+from rl4sys.algorithms.world_policies import require_suitable, world_forecast, world_weights
+from rl4sys.dynamics import Evidence, Forecast, WorldModel, action_size, evidence
 from rl4sys.dynamics.rssm import PREVIOUS_ACTION
 from rl4sys.engine import AlgorithmConfig, Policies, Problem, TrainState, Update, register_algorithm
 from rl4sys.experience import ArraySpec, Sequences
 from rl4sys.networks import OptimizerSettings, truncated_normal
-from rl4sys.policy import BoxAction, Head, PolicySpec, Program, ProgramBuilder
+from rl4sys.policy import ActionSpec, BoxAction, Head, PolicySpec, Program, ProgramBuilder
 from rl4sys.policy.policy_spec import Setting
 from rl4sys.replay import Ratio
 
@@ -87,6 +87,10 @@ class PlaNetConfig(AlgorithmConfig):
         """Rows in one gradient step."""
         return self.batch_size * self.sequence_length
 
+    def own_weights(self, observation: tuple[ArraySpec, ...], action: ActionSpec) -> int:
+        """Weights of all networks."""
+        return world_weights(SIZES[self.size], observation, action, None, ())
+
     @property
     def window(self) -> int:
         """Rows of a sequence."""
@@ -150,6 +154,10 @@ class PlaNet:
         uniform = self.train_state.random(len(data), self.config.sequence_length, self.model.rssm.groups)
         loss, *found = self.optimizer.minimize(self.loss, data, uniform)
         return Update({"loss": loss, **dict(zip(self.metric_names, found, strict=True))}, {})
+
+    def forecast(self, sequences: Sequences, context: int) -> Forecast:
+        """What follows the first `context` rows, given the actions."""
+        return world_forecast(self.model, self.views, self.problem, sequences, context)
 
     def loss(self, data: Evidence, uniform: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """The loss, then its parts."""

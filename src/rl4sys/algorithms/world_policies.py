@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from rl4sys.dynamics import NormedMlp, WorldModel
-from rl4sys.dynamics.encoder import require_sizes
+import math
+from collections.abc import Sequence
+
+from rl4sys.dynamics import Forecast, ModelSize, NormedMlp, WorldModel, action_size, evidence
+from rl4sys.dynamics.encoder import images_and_vectors, require_sizes
 from rl4sys.dynamics.latents import UNIMIX
 from rl4sys.dynamics.rssm import PREVIOUS_ACTION
 from rl4sys.engine import Policies, Problem
-from rl4sys.networks import UnsuitableNetwork
-from rl4sys.policy import DiscreteAction, Head, PolicySpec, ProgramBuilder
+from rl4sys.experience import ArraySpec, Sequences
+from rl4sys.networks import TensorMap, UnsuitableNetwork
+from rl4sys.networks.two_hot import TwoHot
+from rl4sys.policy import ActionSpec, DiscreteAction, Head, PolicySpec, ProgramBuilder
 
 _NEXT_ACTION = f"{PREVIOUS_ACTION}.next"
 
@@ -53,3 +58,32 @@ def _policy(problem: Problem, model: WorldModel, actor: NormedMlp, *, draw: bool
             mean = builder.op("add", (mean, noise), (box.size,))
         head = Head("deterministic", (mean,), settings={"squash": "clip", **settings})
     return PolicySpec(action, builder.program(), head)
+
+
+def world_weights(
+    size: ModelSize,
+    observation: tuple[ArraySpec, ...],
+    action: ActionSpec,
+    two_hot: TwoHot | None,
+    heads: Sequence[int],
+) -> int:
+    """Weights of a world model of this size, and of perceptrons over its states with so many outputs."""
+    model = WorldModel(observation, action_size(action), size, 1.0, 1.0, 1.0, 1.0, two_hot)
+    builder = ProgramBuilder(observation)
+    model.rssm.write_filter(builder, model.encoder.write(builder), draw=False)
+    builder.remember(PREVIOUS_ACTION, PREVIOUS_ACTION)
+    perceptrons = [NormedMlp("head", model.rssm.feature, size.units, size.layers, outputs) for outputs in heads]
+    tensors = (*builder.program().tensors, *model.tensors(), *(t for mlp in perceptrons for t in mlp.tensors()))
+    return sum(math.prod(tensor.shape) for tensor in tensors)
+
+
+def world_forecast(
+    model: WorldModel, views: TensorMap, problem: Problem, sequences: Sequences, context: int
+) -> Forecast:
+    """What a world model predicts after the first `context` rows of sequences; refuses images."""
+    images, _ = images_and_vectors(problem.observation)
+    if images:
+        raise UnsuitableNetwork(
+            f"The observation '{images[0].name}' is an image; only predictions of numbers are compared."
+        )
+    return model.forecast(views, evidence(sequences, problem.action, context, problem.device), context)

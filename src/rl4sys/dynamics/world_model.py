@@ -10,12 +10,13 @@ import torch.nn.functional as F
 
 from rl4sys.dynamics.encoder import Decoder, Encoder
 from rl4sys.dynamics.evidence import Evidence
+from rl4sys.dynamics.forecast import Forecast
 from rl4sys.dynamics.latents import divergence
 from rl4sys.dynamics.normed_mlp import NormedMlp
 from rl4sys.dynamics.rssm import RSSM, State
 from rl4sys.experience import ArraySpec
 from rl4sys.networks import TensorMap
-from rl4sys.networks.two_hot import BINS, TwoHot
+from rl4sys.networks.two_hot import BINS, TwoHot, symexp
 from rl4sys.policy import Tensor
 
 
@@ -33,6 +34,10 @@ class ModelSize:
     lr: float
     """A learning rate that suits the size."""
     blocks: int = 8
+
+
+_DRAWS = 8
+"""Draws of latents that a forecast is the mean of."""
 
 
 class Understanding(NamedTuple):
@@ -113,6 +118,34 @@ class WorldModel:
         total = torch.stack([scales.get(name, 1.0) * mean for name, mean in means.items()]).sum()
         metrics = {f"{name}_loss": mean.detach() for name, mean in means.items()}
         return Understanding(state, total, metrics)
+
+    def forecast(self, views: TensorMap, batch: Evidence, context: int) -> Forecast:
+        """What follows the first `context` rows of sequences, from the actions alone: the mean over several draws."""
+        generator = torch.Generator().manual_seed(0)
+        rows, length = batch.reward.shape
+        with torch.no_grad():
+            seen = {name: array[:, :context].flatten(0, 1) for name, array in batch.observation.items()}
+            embedding = self.encoder(views, seen).view(rows, context, -1).repeat(_DRAWS, 1, 1)
+            actions, is_first = batch.previous_action.repeat(_DRAWS, 1, 1), batch.is_first.repeat(_DRAWS, 1)
+            uniform = torch.rand(_DRAWS * rows, length, self.rssm.groups, generator=generator).to(embedding.device)
+            states, _ = self.rssm.observe(
+                views, embedding, actions[:, :context], is_first[:, :context], uniform[:, :context]
+            )
+            state = State(states.deter[:, -1], states.stoch[:, -1])
+            observations, rewards = [], []
+            for step in range(context, length):
+                state = self.rssm.imagine(views, state, actions[:, step], uniform[:, step])
+                observations.append(symexp(self.decoder.vectors(views, state.feature())))
+                rewards.append(self.predicted_reward(views, state.feature()))
+            steps = length - context
+            observation = torch.stack(observations, 1).view(_DRAWS, rows, steps, -1).mean(0, keepdim=True)
+            reward = torch.stack(rewards, 1).view(_DRAWS, rows, steps).mean(0, keepdim=True)
+        return Forecast(observation.cpu().numpy(), reward.cpu().numpy())
+
+    def predicted_reward(self, views: TensorMap, feature: torch.Tensor) -> torch.Tensor:
+        """The expected reward [N] in states."""
+        output = self.reward(views, feature)
+        return output.squeeze(-1) if self.two_hot is None else self.two_hot.predict(output)
 
     def _reward_loss(self, output: torch.Tensor, reward: torch.Tensor) -> torch.Tensor:
         if self.two_hot is not None:
