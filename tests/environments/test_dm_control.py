@@ -108,7 +108,7 @@ def test_asymmetric_bounds_reach_the_policy_and_are_learned_in_as_one() -> None:
     ends = torch.tensor(
         [box.low, box.high, tuple((low + high) / 2 for low, high in zip(box.low, box.high, strict=True))]
     )
-    scaled = TransitionTensors(box, 0.99, torch.device("cpu"))._scaled(ends)
+    scaled = TransitionTensors(box, 0.99, torch.device("cpu")).scaled(ends)
     torch.testing.assert_close(scaled, torch.tensor([-1.0, 1.0, 0.0])[:, None].expand(3, box.size))
 
 

@@ -78,6 +78,8 @@ const Words dqn_names{"gamma",
                       "double",
                       "dueling",
                       "n_step",
+                      "sequence_length",
+                      "burn_in",
                       "max_grad_norm"};
 // Most bytes of observations that a batch of PPO may hold, whatever `traj_per_epoch` times `max_traj_length` is.
 constexpr std::int64_t most_bytes = std::int64_t{256} << 20;

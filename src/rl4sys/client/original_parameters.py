@@ -74,7 +74,7 @@ PPO_NAMES = (
 DQN_NAMES = (
     "gamma", "lr", "anneal_lr", "batch_size", "train_frequency", "gradient_steps", "learning_starts",
     "target_update_interval", "polyak", "epsilon_start", "epsilon_end", "exploration_fraction", "exploration_steps",
-    "double", "dueling", "n_step", "max_grad_norm",
+    "double", "dueling", "n_step", "sequence_length", "burn_in", "max_grad_norm",
 )
 # fmt: on
 _KNOWN = {"ppo": PPO_NAMES, "dqn": DQN_NAMES}
