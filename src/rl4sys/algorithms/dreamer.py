@@ -9,38 +9,23 @@ import torch
 import torch.nn.functional as F
 from pydantic import Field
 
-from rl4sys.algorithms.model_sizes import SIZES, SizeName
+from rl4sys.algorithms.world_model_config import SIZES, WorldModelConfig
 from rl4sys.algorithms.world_policies import require_suitable, world_forecast, world_policies, world_weights
-from rl4sys.dynamics import Evidence, Forecast, NormedMlp, State, WorldModel, action_size, evidence
+from rl4sys.dynamics import Evidence, Forecast, NormedMlp, State, action_size, evidence
 from rl4sys.dynamics.latents import drawn, probabilities
-from rl4sys.engine import AlgorithmConfig, Problem, TrainState, Update, lambda_return, register_algorithm
+from rl4sys.engine import Problem, TrainState, Update, lambda_return, register_algorithm
 from rl4sys.experience import ArraySpec, Sequences
-from rl4sys.networks import OptimizerSettings, truncated_normal
+from rl4sys.networks import truncated_normal
 from rl4sys.networks.two_hot import BINS, TwoHot
 from rl4sys.policy import ActionSpec, DiscreteAction, Program
-from rl4sys.replay import Ratio
 
 
 @register_algorithm("dreamer")
-class DreamerConfig(AlgorithmConfig):
+class DreamerConfig(WorldModelConfig):
     """Model-based; one discrete choice or continuous actions with finite bounds; vectors, images or both."""
 
-    size: SizeName = "1m"
-    """Size of all networks. Larger ones predict better after more data, and take longer per decision and update."""
     gamma: float = Field(0.997, ge=0, le=1)
     """Discount per step. Nearer to 1 looks further ahead."""
-    lr: float | None = Field(None, gt=0)
-    """Learning rate; one that suits the size if not given."""
-    batch_size: int = Field(16, ge=1)
-    """Sequences per update."""
-    sequence_length: int = Field(64, ge=2)
-    """Rows of a sequence. Longer ones train a longer memory, and take longer."""
-    context: int = Field(1, ge=1)
-    """Rows at the start of a sequence that only let the model find its state, unless an episode begins there."""
-    updates_per_step: float = Field(0.5, gt=0)
-    """Updates for each environment step. More learn more from the same data, and take time."""
-    learning_starts: int = Field(1_000, ge=0)
-    """Steps before learning starts; no updates are due for them."""
     horizon: int = Field(15, ge=1)
     """Steps that are imagined from each state. More see later consequences, and more errors of the model."""
     imag_last: int | None = Field(None, ge=2)
@@ -49,46 +34,20 @@ class DreamerConfig(AlgorithmConfig):
     """Weight of long returns. Higher trusts imagined rewards more than the critic."""
     entropy_coef: float = Field(3e-4, ge=0)
     """Bonus for entropy. Higher explores longer."""
-    free_nats: float = Field(1.0, ge=0)
-    """Divergence between inferred and predicted states that costs nothing."""
-    dynamics_scale: float = Field(1.0, ge=0)
-    """How strongly predicted states are drawn to inferred ones."""
-    representation_scale: float = Field(0.1, ge=0)
-    """How strongly inferred states are drawn to predicted ones."""
     replay_value_scale: float = Field(0.3, ge=0)
     """Weight of the critic's loss on recorded steps; it trains the model, too."""
     slow_critic_rate: float = Field(0.02, gt=0, le=1)
     """Share of the critic in its slow copy after each update, which keeps the critic steady."""
-    adaptive_clip: float | None = Field(0.3, gt=0)
-    """The gradient of each tensor is scaled down to this share of the tensor's norm; null leaves it as it is."""
-    warmup_steps: int = Field(1_000, ge=0)
-    """Updates over which the learning rate grows from zero."""
-
-    buffers = ("sequences",)
-    own_networks = "algorithm.size"
 
     def build(self, problem: Problem) -> Dreamer:
         """The algorithm for one problem."""
         return Dreamer(self, problem)
-
-    def pace(self, buffer_size: int) -> Ratio:
-        """A fixed number of updates for each step."""
-        return Ratio(self.updates_per_step, self.learning_starts, self.batch_size)
-
-    def update_size(self) -> int:
-        """Rows in one gradient step."""
-        return self.batch_size * self.sequence_length
 
     def own_weights(self, observation: tuple[ArraySpec, ...], action: ActionSpec) -> int:
         """Weights of all networks, the slow critic included."""
         outputs = action_size(action) if isinstance(action, DiscreteAction) else 2 * action_size(action)
         two_hot = TwoHot(torch.device("cpu"))
         return world_weights(SIZES[self.size], observation, action, two_hot, (outputs, BINS, BINS))
-
-    @property
-    def window(self) -> int:
-        """Rows of a sequence."""
-        return self.sequence_length
 
 
 class Dreamer:
@@ -97,35 +56,20 @@ class Dreamer:
     def __init__(self, config: DreamerConfig, problem: Problem) -> None:
         require_suitable(problem, "Dreamer")
         self.config, self.problem = config, problem
-        size, two_hot = SIZES[config.size], TwoHot(problem.device)
-        self.two_hot = two_hot
-        self.model = model = WorldModel(
-            problem.observation,
-            action_size(problem.action),
-            size,
-            config.free_nats,
-            config.dynamics_scale,
-            config.representation_scale,
-            config.gamma,
-            two_hot,
-        )
+        size, self.two_hot = SIZES[config.size], TwoHot(problem.device)
+        self.model = model = config.world_model(problem, config.gamma, self.two_hot)
         self.is_discrete = isinstance(problem.action, DiscreteAction)
         self.actor = NormedMlp("actor", model.rssm.feature, size.units, size.layers)
         self.critic = NormedMlp("critic", model.rssm.feature, size.units, size.layers, BINS)
         self.policies = world_policies(problem, model, self.actor)
         self.train_state = state = TrainState(problem, self.policies, config.gamma, memory=True)
-        settings = OptimizerSettings(
-            config.lr or size.lr, rule="laprop", adaptive_clip=config.adaptive_clip, warmup_steps=config.warmup_steps
-        )
         programs = self.policies.explore.program, Program((), (), (*model.tensors(), *self.critic.tensors()))
-        generator, gains = (
-            problem.torch_generator("init"),
-            {"reward.out": 0.0, "critic.out": 0.0, "actor.action": 0.01, "actor.mean": 0.01, "actor.std": 0.01},
-        )
+        generator, gains = problem.torch_generator("init"), {"reward.out": 0.0, "critic.out": 0.0}
+        gains |= dict.fromkeys(("actor.action", "actor.mean", "actor.std"), 0.01)
         self.optimizer = state.optimizer(
             "dreamer",
             programs,
-            settings,
+            config.optimizer_settings(),
             initialize=lambda parameters: truncated_normal(parameters, gains, generator),
         )
         self.views = self.optimizer.parameters.views
