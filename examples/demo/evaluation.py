@@ -26,10 +26,10 @@ def fly_greedily(path: Path, episodes: int) -> list[float]:
 
 def greedy_policy(path: Path) -> NumpyPolicy:
     """The policy in this file, without exploration."""
-    snapshot = PolicyCache(path.parent, path.stem, time.monotonic, PolicyInterface).load()
-    if snapshot is None or snapshot.interface.exploit is None:
+    snapshot = PolicyCache(path.parent, path.stem, time.monotonic, PolicyInterface.of).load()
+    if snapshot is None or snapshot.interface.policies.exploit is None:
         raise SystemExit(f"{path} holds no policy. Run the demo once: make demo")
-    return NumpyPolicy(snapshot.interface.exploit, snapshot.weights)
+    return NumpyPolicy(snapshot.interface.policies.exploit, snapshot.weights)
 
 
 def _fly(policy: NumpyPolicy, environment: gymnasium.Env[np.ndarray, int], seed: int) -> float:

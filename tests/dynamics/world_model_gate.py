@@ -104,8 +104,9 @@ def _problem(environment: gymnasium.Env[Any, Any], seed: int) -> Problem:
 def _batches(
     environment: gymnasium.Env[Any, Any], steps: int, updates: int, seed: int, rows: int, length: int
 ) -> Iterator[Sequences]:
-    config = BUFFERS.type("sequences")(size=steps)
-    buffer = config.build(Ratio(updates / steps, 0, rows), np.random.default_rng(seed), length)
+    config = BUFFERS.type("sequences")(size=max(steps, rows * length))
+    # A little more than is asked for: nothing is due for the steps before a sequence can be drawn.
+    buffer = config.build(Ratio(updates / (steps - length - 500), 0, rows), np.random.default_rng(seed), length)
     for segment in _random_segments(environment, steps, seed):
         buffer.add(segment)
     batches = buffer.due()
