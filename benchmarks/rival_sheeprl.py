@@ -32,7 +32,9 @@ def main() -> None:
                 f"algo.per_rank_batch_size={job['batch']}",
                 f"algo.per_rank_sequence_length={job['length']}",
                 "algo.mlp_keys.encoder=[state]",
+                "algo.mlp_keys.decoder=[state]",
                 "algo.cnn_keys.encoder=[]",
+                "algo.cnn_keys.decoder=[]",
             ],
         )
     from omegaconf import OmegaConf
