@@ -15,6 +15,8 @@ HERE = Path(__file__).parent
 RESULTS = HERE / "RESULTS.md"
 BENCHMARKS = {
     "training.py": "Training throughput against stable-baselines3 (ratio of medians, alternating processes)",
+    "recurrent.py": "Recurrent PPO against sb3-contrib",
+    "world_models.py": "Updates of Dreamer against SheepRL, at equal size",
     "atari.py": "Atari: decisions against Gymnasium's wrappers, PPO against stable-baselines3",
     "runtime.py": "One decision: numpy runtime, torch, stable-baselines3; importing the client core",
     "replay.py": "Drawing 256 of 1M transitions, compared with np.take",
