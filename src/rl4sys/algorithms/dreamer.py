@@ -11,13 +11,13 @@ from pydantic import Field
 
 from rl4sys.algorithms.world_model_config import SIZES, WorldModelConfig
 from rl4sys.algorithms.world_policies import require_suitable, world_forecast, world_policies, world_weights
-from rl4sys.dynamics import Evidence, Forecast, NormedMlp, State, action_size, evidence
+from rl4sys.dynamics import Evidence, Forecast, NormedMlp, State, evidence
 from rl4sys.dynamics.latents import drawn, probabilities
 from rl4sys.engine import Problem, TrainState, Update, lambda_return, register_algorithm
 from rl4sys.experience import ArraySpec, Sequences
 from rl4sys.networks import truncated_normal
 from rl4sys.networks.two_hot import BINS, TwoHot
-from rl4sys.policy import ActionSpec, DiscreteAction, Program
+from rl4sys.policy import ActionSpec, DiscreteAction, Program, output_size
 
 
 @register_algorithm("dreamer")
@@ -45,7 +45,7 @@ class DreamerConfig(WorldModelConfig):
 
     def own_weights(self, observation: tuple[ArraySpec, ...], action: ActionSpec) -> int:
         """Weights of all networks, the slow critic included."""
-        outputs = action_size(action) if isinstance(action, DiscreteAction) else 2 * action_size(action)
+        outputs = output_size(action) if isinstance(action, DiscreteAction) else 2 * output_size(action)
         two_hot = TwoHot(torch.device("cpu"))
         return world_weights(SIZES[self.size], observation, action, two_hot, (outputs, BINS, BINS))
 

@@ -9,10 +9,11 @@ from typing import Literal, TypeAlias
 
 from pydantic import Field
 
-from rl4sys.dynamics import ModelSize, WorldModel, action_size
+from rl4sys.dynamics import ModelSize, WorldModel
 from rl4sys.engine import AlgorithmConfig, Problem
 from rl4sys.networks import OptimizerSettings
 from rl4sys.networks.two_hot import TwoHot
+from rl4sys.policy import output_size
 from rl4sys.replay import Ratio
 
 SizeName: TypeAlias = Literal["pico", "nano", "1m", "xs", "s", "m", "l"]
@@ -82,7 +83,7 @@ class WorldModelConfig(AlgorithmConfig):
         """The model of one problem; see `WorldModel`."""
         scales = self.free_nats, self.dynamics_scale, self.representation_scale
         return WorldModel(
-            problem.observation, action_size(problem.action), SIZES[self.size], *scales, discount, two_hot
+            problem.observation, output_size(problem.action), SIZES[self.size], *scales, discount, two_hot
         )
 
     def optimizer_settings(self) -> OptimizerSettings:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from rl4sys.dynamics import Forecast, ModelSize, NormedMlp, WorldModel, action_size, evidence
+from rl4sys.dynamics import Forecast, ModelSize, NormedMlp, WorldModel, evidence
 from rl4sys.dynamics.encoder import images_and_vectors, require_sizes
 from rl4sys.dynamics.latents import UNIMIX
 from rl4sys.dynamics.rssm import PREVIOUS_ACTION
@@ -13,7 +13,7 @@ from rl4sys.engine import Policies, Problem
 from rl4sys.experience import ArraySpec, Sequences
 from rl4sys.networks import TensorMap, UnsuitableNetwork
 from rl4sys.networks.two_hot import TwoHot
-from rl4sys.policy import ActionSpec, DiscreteAction, Head, PolicySpec, ProgramBuilder
+from rl4sys.policy import ActionSpec, DiscreteAction, Head, PolicySpec, ProgramBuilder, output_size
 
 _NEXT_ACTION = f"{PREVIOUS_ACTION}.next"
 
@@ -68,7 +68,7 @@ def world_weights(
     heads: Sequence[int],
 ) -> int:
     """Weights of a world model of this size, and of perceptrons over its states with so many outputs."""
-    model = WorldModel(observation, action_size(action), size, 1.0, 1.0, 1.0, 1.0, two_hot)
+    model = WorldModel(observation, output_size(action), size, 1.0, 1.0, 1.0, 1.0, two_hot)
     builder = ProgramBuilder(observation)
     model.rssm.write_filter(builder, model.encoder.write(builder), draw=False)
     builder.remember(PREVIOUS_ACTION, PREVIOUS_ACTION)

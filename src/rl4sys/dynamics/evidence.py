@@ -9,7 +9,8 @@ import torch
 
 from rl4sys.experience import Array, Sequences
 from rl4sys.networks import TensorMap
-from rl4sys.policy import ActionSpec, BoxAction, DiscreteAction
+from rl4sys.policy import ActionSpec, action_array, output_size
+from rl4sys.policy.action_encoding import action_encoder
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +63,9 @@ def evidence(batch: Sequences, action: ActionSpec, context: int, device: torch.d
     return Evidence({n: torch.from_numpy(array).to(device) for n, array in batch.observation.items()}, *tensors)
 
 
-def action_size(action: ActionSpec) -> int:
-    """Numbers in an action as networks see it."""
-    return action.n if isinstance(action, DiscreteAction) else len(action.low) if isinstance(action, BoxAction) else 0
-
-
 def action_vectors(spec: ActionSpec, action: Array) -> Array:
-    """Actions as networks see them: choices as one-hots, vectors scaled from their bounds to [−1, 1]."""
-    if isinstance(spec, DiscreteAction):
-        return np.eye(spec.n, dtype=np.float32)[action]
-    if not isinstance(spec, BoxAction):
-        raise ValueError(f"World models cannot read {spec.kind} actions; expected discrete or box.")
-    low, high = np.array(spec.low, np.float32), np.array(spec.high, np.float32)
-    scaled: Array = np.clip((action - (high + low) / 2) * (2 / (high - low)), -1.0, 1.0).astype(np.float32)
-    return scaled
+    """Actions [B, L, …] as networks see them, in training as in the memory of a policy."""
+    flat = action.reshape(-1, *action_array(spec).shape)
+    vectors = np.zeros((len(flat), output_size(spec)), np.float32)
+    action_encoder(spec)(flat, vectors)
+    return vectors.reshape(*action.shape[: action.ndim - flat.ndim + 1], -1)
