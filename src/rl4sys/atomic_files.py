@@ -40,6 +40,9 @@ def replace_link(link: Path, target: str) -> None:
     aside = link.with_name(f".{link.name}.tmp")
     aside.unlink(missing_ok=True)
     aside.symlink_to(target)
+    if link.is_dir() and not link.is_symlink():
+        # A tool that follows links has copied the directory.
+        shutil.rmtree(link)
     failpoint("before link")
     aside.replace(link)
     failpoint("after link")

@@ -27,7 +27,7 @@ LABELS = "labels.json"
 OUTPUT = "output.txt"
 """What a run in a process of its own printed."""
 CURVE = "learning_curve.png"
-CHECKPOINTS, REPLAY, POLICIES, VIDEOS = "checkpoints", "replay", "policies", "videos"
+CHECKPOINTS, REPLAY, POLICIES, VIDEOS, PLUGINS = "checkpoints", "replay", "policies", "videos", "plugins"
 TENSORBOARD, WANDB, MLFLOW, DEBUG, SCRATCH = "tensorboard", "wandb", "mlflow", "debug", "scratch"
 
 RETURN = "evaluation/return"

@@ -28,6 +28,8 @@ COMMANDS = {
     "cleanup": "cleanup.cleanup",
     "tag": "labels.tag",
     "note": "labels.note",
+    "pull": "stored_runs.pull",
+    "push": "stored_runs.push",
     "sweep": "sweep.sweep",
     "tune": "tune.tune",
     "serve": "serve.serve",

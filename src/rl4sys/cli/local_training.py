@@ -15,6 +15,7 @@ from rl4sys.cli.output import errors, print_table, report, show
 from rl4sys.experiments import ExperimentConfig, Result, Run, RunDirectory, Screen, check_combination, plot
 from rl4sys.experiments.preflight import fit_to_machine
 from rl4sys.laboratory.formatting import format_return
+from rl4sys.laboratory.run_mirror import RunMirror
 from rl4sys.laboratory.sweeps.sweep import run_seeds
 from rl4sys.laboratory.training import train_with_progress
 from rl4sys.laboratory.trials.driver import TrialState
@@ -50,9 +51,11 @@ def announce(run: Run) -> None:
         report("compile   losses are compiled at the first update, which takes up to a few minutes")
 
 
-def train_to_end(run: Run, stop: Callable[[], bool]) -> None:
+def train_to_end(run: Run, stop: Callable[[], bool], mirror: RunMirror | None = None) -> None:
     """Train until the end or until asked to stop, then print the result or how to resume."""
     result = train_with_progress(run, errors, stop)
+    if mirror is not None:
+        mirror.conclude(run.directory.path)
     if run.stopped is not None and not result.finished:
         report(f"stopped by an alert: {run.stopped}; resume with: rl4sys resume {run.directory.path}")
         raise typer.Exit(STOPPED)

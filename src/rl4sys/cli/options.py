@@ -7,18 +7,74 @@ from typing import Annotated
 
 import typer
 
-Runs = Annotated[Path, typer.Option("--runs", metavar="DIRECTORY", help="The directory to search for runs.")]
+
+def pulled(url: str, runs: Path) -> list[Path]:
+    """The runs at a URL, copied into a directory."""
+    from rl4sys.cli.output import report
+    from rl4sys.laboratory.formatting import format_size
+    from rl4sys.storage import NotStored, find_stored_runs, open_storage
+
+    copies = []
+    for stored in find_stored_runs(open_storage(url)):
+        contents = stored.contents()
+        if contents is None or not contents.files:
+            continue
+        report(f"pulling   {stored.storage.url} to {runs / contents.run}, {format_size(contents.size)}")
+        copies.append(stored.fetch(runs))
+    if not copies:
+        raise NotStored(f"There is no run in {url}.")
+    return copies
+
+
+def find_here(run: str) -> Path:
+    """The directory of the run that a text names."""
+    from rl4sys.experiments import find_run
+
+    return find_run(run).path
+
+
+def _copied_here(context: typer.Context, given: str | list[str]) -> str | list[str]:
+    """A run by its URL is copied into the directory of runs first, and is its path from then on."""
+    if isinstance(given, list):
+        return [path for text in given for path in _paths(context, text)]
+    if "://" not in given:
+        return given
+    found = _paths(context, given)
+    if len(found) > 1:
+        raise typer.BadParameter(f"{given} holds {len(found)} runs; give the URL of one of them")
+    return found[0]
+
+
+def _paths(context: typer.Context, text: str) -> list[str]:
+    if "://" not in text:
+        return [text]
+    return [str(path) for path in pulled(text, Path(context.params.get("runs") or "runs"))]
+
+
+Runs = Annotated[
+    Path, typer.Option("--runs", metavar="DIRECTORY", is_eager=True, help="The directory to search for runs.")
+]
 OneRun = Annotated[
-    str, typer.Argument(metavar="RUN", help="A run directory, or the beginning of its name if that is unique.")
+    str,
+    typer.Argument(
+        metavar="RUN",
+        callback=_copied_here,
+        help="A run directory, the beginning of its name if that is unique, or its URL in storage.",
+    ),
 ]
 ManyRuns = Annotated[
     list[str],
-    typer.Argument(metavar="RUN...", help="Run directories or names; the beginning of a name stands for all matches."),
+    typer.Argument(
+        metavar="RUN...",
+        callback=_copied_here,
+        help="Run directories, names or URLs; the beginning of a name stands for all matches.",
+    ),
 ]
 Source = Annotated[
     str,
     typer.Argument(
         metavar="RUN|FILE",
+        callback=_copied_here,
         help="A run (or the beginning of its name), a checkpoint, a policy file, or a learner directory of a server.",
     ),
 ]

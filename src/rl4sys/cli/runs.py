@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import sys
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -124,7 +125,7 @@ def _row(record: RunRecord) -> list[str]:
     share = f" {record.steps / record.total:.0%}" if record.total and record.steps < record.total else ""
     return [
         record.id,
-        f"{record.status}{share}",
+        f"{record.status}{share}{_where(record)}",
         record.algorithm,
         record.environment,
         "–" if record.seed is None else str(record.seed),
@@ -134,6 +135,13 @@ def _row(record: RunRecord) -> list[str]:
         f"{datetime.datetime.fromtimestamp(record.created):%Y-%m-%d %H:%M}",
         " ".join(record.tags),
     ]
+
+
+def _where(record: RunRecord) -> str:
+    """The machine on which a run trains, if it is another one, and when it was last heard of."""
+    if not record.is_elsewhere or record.heard is None:
+        return ""
+    return f" on {record.host}, last heard {max(0.0, time.time() - record.heard):.0f} s ago"
 
 
 def show(run: OneRun, runs: Runs = Path("runs"), json: Json = False, debug: Debug = False) -> None:
@@ -160,14 +168,14 @@ def show(run: OneRun, runs: Runs = Path("runs"), json: Json = False, debug: Debu
         settings = read_config(directory) if record.config else None
         values = record.json_values(root) | {
             "bytes": size,
-            "notes": [{"time": time, "text": text} for time, text in notes],
+            "notes": [{"time": written, "text": text} for written, text in notes],
         }
         print_json({**values, "metrics": metrics, "settings": settings})
         return
     for name, value in _description(record, record.json_values(root), size):
         say(f"{name:<12} {value}")
-    for time, text in notes:
-        say(f"{'note':<12} {time}  {text}")
+    for written, text in notes:
+        say(f"{'note':<12} {written}  {text}")
     if metrics:
         say("")
         print_table(("metric", "last value"), [[name, f"{value:.6g}"] for name, value in sorted(metrics.items())])
@@ -191,7 +199,7 @@ def _description(record: RunRecord, values: dict[str, Any], size: int) -> list[t
     lines = [
         ("run", values["directory"]),
         ("name", record.name),
-        ("status", f"{record.status}, {record.steps:,} of {record.total:,} steps"),
+        ("status", f"{record.status}{_where(record)}, {record.steps:,} of {record.total:,} steps"),
         ("cause", record.cause),
         ("resume with", values["resume"]),
         ("algorithm", record.algorithm),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rl4sys.cli.options import AllowFallback, DebugTraining, OneRun
+from rl4sys.cli.options import AllowFallback, DebugTraining
 
 if TYPE_CHECKING:
     from rl4sys.experiments import ExperimentConfig
@@ -70,7 +70,12 @@ def train(
 
 
 def resume(
-    run: OneRun,
+    run: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN", help="A run directory, the beginning of its name if that is unique, or its URL in storage."
+        ),
+    ],
     allow_fallback: AllowFallback = False,
     debug: DebugTraining = False,
 ) -> None:
@@ -83,12 +88,17 @@ def resume(
       rl4sys resume runs/ppo-CartPole-v1-seed0-20260101-120000
 
       rl4sys resume ppo-CartPole        [dim]the beginning of a name in runs/, if it is unique[/]
+
+      rl4sys resume s3://lab/runs/first-try      [dim]copied to runs/, and stored again at each checkpoint[/]
     """
     from rl4sys.cli.local_training import announce, stop_on_signal, train_to_end
+    from rl4sys.cli.options import pulled
     from rl4sys.cli.output import report, show
     from rl4sys.experiments import Result, Run, find_run
+    from rl4sys.laboratory.run_mirror import RunMirror
 
-    directory = find_run(run)
+    mirror = RunMirror(run) if "://" in run else None
+    directory = find_run(run if mirror is None else pulled(run, Path("runs"))[0])
     result = Result.read(directory.result)
     if result is not None and result.finished:
         show(f"{directory.path} is finished: {result.steps:,} steps. Train longer with a new run.")
@@ -97,9 +107,11 @@ def resume(
         resumed = Run.resume(directory, allow_fallback=allow_fallback)
         if debug:
             resumed.debug()
+        if mirror is not None:
+            mirror.attach(resumed)
         announce(resumed)
         report(f"resuming  at step {resumed.steps:,}")
-        train_to_end(resumed, stop)
+        train_to_end(resumed, stop, mirror)
 
 
 def _show(configs: Sequence[ExperimentConfig], settings: str | None) -> None:

@@ -6,7 +6,7 @@ from rl4sys.config.layers import Layers, LoadedConfig, flat, load, origins, read
 from rl4sys.config.migrations import CONFIG_VERSION, MIGRATIONS, Migrations, migrate, migration
 from rl4sys.config.model import Config, parse
 from rl4sys.config.overrides import Overrides
-from rl4sys.config.plugins import load_plugins, plugin_hashes
+from rl4sys.config.plugins import load_plugins, located, plugin_hashes, use_copies
 from rl4sys.config.reference import json_schema, reference
 from rl4sys.config.registry import Registry
 
@@ -24,6 +24,7 @@ __all__ = [
     "json_schema",
     "load",
     "load_plugins",
+    "located",
     "migrate",
     "migration",
     "origins",
@@ -32,4 +33,5 @@ __all__ = [
     "plugin_hashes",
     "read",
     "reference",
+    "use_copies",
 ]

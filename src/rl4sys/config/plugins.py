@@ -6,12 +6,15 @@ import hashlib
 import importlib
 import importlib.util
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 
 from rl4sys.config.errors import ConfigError
 from rl4sys.suggestions import did_you_mean
+
+_COPIES: dict[str, Path] = {}
+"""Copies of plug-in files, by the paths of the originals on the machine where the run began."""
 
 
 def load_plugins(plugins: Iterable[str | Path], relative_to: Path) -> tuple[ModuleType, ...]:
@@ -21,8 +24,19 @@ def load_plugins(plugins: Iterable[str | Path], relative_to: Path) -> tuple[Modu
 
 def plugin_hashes(plugins: Iterable[str]) -> dict[str, str]:
     """SHA-256 of each plug-in that is a file, by its path: a changed file may learn differently."""
-    files = (Path(plugin) for plugin in plugins if plugin.endswith(".py"))
-    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files if path.is_file()}
+    files = {plugin: located(plugin) for plugin in plugins if plugin.endswith(".py")}
+    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items() if path.is_file()}
+
+
+def use_copies(copies: Mapping[str, Path]) -> None:
+    """From now on, load a copy in place of each plug-in file that is not on this machine."""
+    _COPIES.update(copies)
+
+
+def located(plugin: str | Path) -> Path:
+    """The file of a plug-in, or the copy that stands for it here."""
+    path = Path(plugin)
+    return path if path.is_file() else _COPIES.get(str(plugin), path)
 
 
 def _load(plugin: str, relative_to: Path) -> ModuleType:
@@ -43,6 +57,7 @@ def _import(module: str) -> ModuleType:
 
 
 def _run_file(path: Path) -> ModuleType:
+    path = located(path)
     # The name follows from the place: two files of one name do not meet, and one file is not run twice.
     name = f"rl4sys_plugin_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
     if name in sys.modules:

@@ -12,6 +12,7 @@ import torch
 
 from rl4sys.algorithms import Algorithm
 from rl4sys.collection import Collected, PipelinedSource, PipelineSetup, PooledSource, SteppedSource
+from rl4sys.config import located
 from rl4sys.environments import (
     AnyLanes,
     EnvironmentConfig,
@@ -129,9 +130,8 @@ class Components:
         steps = -(-config.algorithm.steps_between_updates(config.buffer.size) // lanes)
         seed, noise_seed = self.seeds.integer("environments"), self.seeds.integer("decisions")
         if config.training.pipelined:
-            setup = PipelineSetup(
-                config.environment, explore, steps, seed, noise_seed, self.grade, config.plugins, Path.cwd()
-            )
+            plugins = [str(located(plugin)) for plugin in config.plugins]
+            setup = PipelineSetup(config.environment, explore, steps, seed, noise_seed, self.grade, plugins, Path.cwd())
             processes = config.training.collectors
             return PipelinedSource(setup) if processes == 1 else PooledSource(setup, processes)
         return SteppedSource(config.environment.lanes(Seeds(seed), lanes, self.grade), explore, steps, noise_seed)

@@ -22,11 +22,13 @@ from rl4sys.config import (
     origins,
     packaged_configs,
     parse,
+    use_copies,
 )
 from rl4sys.environments import ENVIRONMENTS, EnvironmentConfig
 from rl4sys.experiments.loggers.registry import LOGGERS
 from rl4sys.experiments.loggers.section import LoggingSection
 from rl4sys.experiments.monitoring.config import AlertConfig, StabilitySection
+from rl4sys.experiments.plugin_copies import copies_in
 from rl4sys.networks import NETWORKS, NetworksConfig
 from rl4sys.replay import BUFFERS, GOAL_REWARDS, BufferConfig, TrajectoryConfig
 
@@ -163,6 +165,9 @@ def _load(source: str | Path | Mapping[str, Any], overrides: Overrides) -> tuple
 
 def _typed(loaded: LoadedConfig, source: str | Path | None = None) -> ExperimentConfig:
     plugins = [_found(plugin, loaded.sources) for plugin in _texts(loaded.values.get("plugins"))]
+    for path in loaded.sources:
+        # The config of a run, which has copies of the plug-ins that it began with.
+        use_copies(copies_in(path.parent))
     load_plugins(plugins, relative_to=Path.cwd())
     load_entry_points()
     return parse(ExperimentConfig, {**loaded.values, "plugins": plugins}, source, loaded.overrides)

@@ -57,9 +57,13 @@ def fingerprint_of_machine() -> dict[str, Any]:
         "platform": platform.platform(),
         "cpu": str(torch.backends.cpu.get_cpu_capability()),
         "cores": os.cpu_count(),
-        "command": sys.argv,
-        "git": git_revision(),
+        **origin_of_command(),
     }
+
+
+def origin_of_command() -> dict[str, Any]:
+    """The command of this process and the revision of the code it was given in."""
+    return {"command": sys.argv, "git": git_revision()}
 
 
 def git_revision() -> dict[str, Any] | None:

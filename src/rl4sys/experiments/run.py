@@ -62,6 +62,7 @@ class Run:
         self._manifest = dict(manifest)
         self._clock = clock
         self._saved_at: int | None = None
+        self._after_save: list[Callable[[], None]] = []
         self._began = (clock(), 0)
         self._statistics = RunStatistics()
         self._videos = TrainingVideos(directory.videos, components)
@@ -86,8 +87,13 @@ class Run:
             self._resources = resources.pop_all()
 
     @classmethod
-    def create(cls, config: ExperimentConfig, *, allow_fallback: bool = False) -> Run:
-        """A new run in a directory of its own. Impossible configs are refused before the directory is made."""
+    def create(
+        cls, config: ExperimentConfig, *, allow_fallback: bool = False, origin: Mapping[str, Any] | None = None
+    ) -> Run:
+        """A new run in a directory of its own. Impossible configs are refused before the directory is made.
+
+        `origin` is what `origin_of_command` found where the command was given, if that was not in this process.
+        """
         config = fit_to_machine(config, allow_fallback=allow_fallback)
         device = torch.device(config.experiment.device)
         algorithm = Components(config, device, Grade.E3).algorithm()
@@ -96,6 +102,7 @@ class Run:
         components = Components(config, device, grade)
         threads = threads_for(config, algorithm.policies.exploit)
         manifest = new_manifest(config, threads=threads, grade=grade, requested_buffer_size=asked.buffer.size)
+        manifest |= origin or {}
         directory = RunDirectory.create(config, manifest, datetime.datetime.now().astimezone())
         try:
             return cls(directory, components, manifest, algorithm)
@@ -242,6 +249,12 @@ class Run:
         with self.directory.writing(self.steps):
             self._checkpoints.save(self.steps, state, self._replay(), best=best)
         self._saved_at = self.steps
+        for listener in self._after_save:
+            listener()
+
+    def after_save(self, listener: Callable[[], None]) -> None:
+        """Call a function after each checkpoint from now on."""
+        self._after_save.append(listener)
 
     def restore(self, step: int | None = None) -> None:
         """Restore the newest good checkpoint, or that of a given step."""

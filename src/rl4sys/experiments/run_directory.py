@@ -17,6 +17,7 @@ import yaml
 from rl4sys import run_files
 from rl4sys.atomic_files import publish_directory, replace_file, write_durably
 from rl4sys.experiments.config import ExperimentConfig
+from rl4sys.experiments.plugin_copies import plugin_texts, write_copies
 from rl4sys.file_lock import FileLock
 from rl4sys.run_finder import find_one
 
@@ -51,6 +52,7 @@ class RunDirectory:
             values = yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
             write_durably(aside.config, values.encode())
             write_durably(aside.manifest, json.dumps(manifest, indent=1).encode())
+            write_copies(aside.path, plugin_texts(config.plugins))
             publish_directory(aside.path, path)
         except BaseException:
             shutil.rmtree(aside.path, ignore_errors=True)

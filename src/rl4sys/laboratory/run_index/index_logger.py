@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from rl4sys.laboratory.run_index.index import Index, root_of
 from rl4sys.laboratory.run_index.records import RunRecord, read_record, with_progress
-from rl4sys.laboratory.run_index.training_process import TrainingProcess, this_process
+from rl4sys.laboratory.run_index.training_process import Heartbeat, TrainingProcess, this_process
 from rl4sys.run_files import RETURN, RunProgress
 
 if TYPE_CHECKING:
@@ -27,12 +27,13 @@ _LOCK_SECONDS = 0.5
 
 
 @contextmanager
-def index_run(run: Path) -> Iterator[IndexLogger]:
-    """MetricRecord in a run and in the index that this process trains it, its progress, and how it ended.
+def index_run(run: Path, *, is_indexed: bool = True) -> Iterator[IndexLogger]:
+    """Record in a run and in the index that this process trains it, its progress, and how it ended.
 
-    Pass the logger that this yields to `Run.train`.
+    Pass the logger that this yields to `Run.train`. Without `is_indexed`, only the run is written to: on a cluster, the
+    machine that launched it keeps the index, since SQLite does not work over a network.
     """
-    logger = IndexLogger(run)
+    logger = IndexLogger(run, is_indexed=is_indexed)
     cause = None
     try:
         yield logger
@@ -46,20 +47,23 @@ def index_run(run: Path) -> Iterator[IndexLogger]:
 class IndexLogger:
     """A logger that writes the progress of a run to the index."""
 
-    def __init__(self, run: Path, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, run: Path, clock: Callable[[], float] = time.time, *, is_indexed: bool = True) -> None:
         self._run, self._clock = run, clock
         self._root = root_of(run)
         self._id = run.resolve().relative_to(self._root.resolve()).as_posix()
         self._has_warned = False
         self._index: Index | None = None
         self._process: TrainingProcess | None = None
+        self._heartbeat: Heartbeat | None = None
         self._record: RunRecord | None = None
         self._due = 0.0
         with self._failures_are_warnings():
             self._process = this_process(run, clock())
             self._process.write(run)
-            self._index = Index(self._root, timeout=_LOCK_SECONDS)
-            self._put(read_record(self._root, self._id))
+            self._heartbeat = Heartbeat(self._process, run)
+            if is_indexed:
+                self._index = Index(self._root, timeout=_LOCK_SECONDS)
+                self._put(read_record(self._root, self._id))
 
     def log(self, record: MetricRecord) -> None:
         """Write evaluations at once, and the number of steps every few seconds."""
@@ -76,11 +80,14 @@ class IndexLogger:
 
     def conclude(self, cause: str | None) -> None:
         """Write how the run ended, with the cause if it failed."""
+        if self._heartbeat is not None:
+            self._heartbeat.end()
         with self._failures_are_warnings():
             if self._process is not None:
                 self._process.end(self._clock(), cause).write(self._run)
-        with self._failures_are_warnings():
-            self._put(read_record(self._root, self._id))
+        if self._index is not None:
+            with self._failures_are_warnings():
+                self._put(read_record(self._root, self._id))
         if self._index is not None:
             self._index.close()
 

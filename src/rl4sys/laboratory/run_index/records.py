@@ -71,6 +71,8 @@ class RunRecord:
     total: int
     """Steps that the run should reach."""
     host: str | None
+    heard: float | None
+    """When a process on another machine last wrote that it is alive, in seconds since 1970."""
     stamp: int
     """Modification time of the directory in nanoseconds; 0 if it must be read again in any case."""
     resumable: bool
@@ -85,6 +87,11 @@ class RunRecord:
         values = {name: getattr(self, name) for name in COLUMNS if name != "stamp"}
         created = datetime.datetime.fromtimestamp(self.created, datetime.UTC)
         return values | {"created": created.isoformat(timespec="seconds")}
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether it is training on another machine."""
+        return self.status is Status.RUNNING and self.heard is not None
 
     def resume_command(self, root: Path) -> str | None:
         """The command that resumes an unfinished run, if it has a checkpoint."""
@@ -135,6 +142,7 @@ def _read(run: Path, id_: str, changed: int) -> RunRecord:
         steps=progress.steps,
         total=config["training"]["total_timesteps"],
         host=process.host if process is not None else None,
+        heard=process.heard if process is not None and not process.is_here else None,
         stamp=changed if _is_settled(status, process, changed) else 0,
         resumable=is_resumable(run),
     )
@@ -160,6 +168,7 @@ def _unreadable(run: Path, id_: str, changed: int, cause: str) -> RunRecord:
         steps=0,
         total=0,
         host=None,
+        heard=None,
         # Read again each time: a repair of the file may not change the modification time of the directory.
         stamp=0,
         resumable=False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import os
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rl4sys.config import ConfigError, use_copies
 from rl4sys.experiments import (
     ExperimentConfig,
     Logger,
@@ -23,10 +25,16 @@ from rl4sys.experiments import (
     RunDirectory,
     load_experiment,
 )
+from rl4sys.experiments.manifest import origin_of_command
+from rl4sys.experiments.plugin_copies import plugin_texts, write_copies
 from rl4sys.laboratory.run_index.index_logger import index_run
+from rl4sys.laboratory.run_mirror import RunMirror
 from rl4sys.laboratory.trials.launcher import Report, TrialLaunch
 from rl4sys.laboratory.trials.names import label
 from rl4sys.run_files import OUTPUT
+from rl4sys.storage import StorageUnavailable, Superseded
+
+_log = logging.getLogger(__name__)
 
 TRAIN = "rl4sys.laboratory.trials.trial:train"
 """The task that trains a trial."""
@@ -80,9 +88,14 @@ class Trial:
         values = {
             "config": self.config.model_dump(mode="json"),
             "resume": self.has_own_directory,
+            "run": None,
             "output": None if self.has_own_directory else str(directory / OUTPUT),
             "allow_fallback": options.allow_fallback,
             "debug": options.debug,
+            "is_elsewhere": False,
+            "storage": None,
+            "plugins": plugin_texts(self.config.plugins),
+            "origin": origin_of_command(),
         }
         return TrialLaunch(
             key=self.key,
@@ -117,15 +130,19 @@ def train(values: Mapping[str, Any], report: Report, stop: Callable[[], bool]) -
     """
     if values["debug"]:
         logging.getLogger("rl4sys").setLevel(logging.DEBUG)
+    use_copies(write_copies(Path(), values["plugins"]) if values["is_elsewhere"] else {})
     config = load_experiment(values["config"])
     directory = Path(config.experiment.directory)
+    mirror = None if values["storage"] is None else RunMirror(values["storage"])
     with locked(directory, stop) if values["resume"] else nullcontext():
-        existing = run_in(directory) if values["resume"] else None
-        if existing is not None and result_in(directory) is not None:
+        existing = _existing(values, directory, mirror)
+        if existing is not None and is_finished(existing):
             report({"run": str(existing.path)})
             return True
         if stop():
             return False
+        if existing is not None:
+            _require_equal_plugins(existing, values["plugins"])
 
         def begin(run: Run) -> Sequence[Logger]:
             moved = {} if values["output"] is None else {"output": str(_move(Path(values["output"]), run))}
@@ -134,10 +151,26 @@ def train(values: Mapping[str, Any], report: Report, stop: Callable[[], bool]) -
                 run.debug()
             return [Reporter(report)]
 
-        trained = train_run(existing, config, begin, stop, allow_fallback=values["allow_fallback"])
+        place = TrainingPlace(values["origin"], mirror, is_indexed=not values["is_elsewhere"])
+        trained = train_run(existing, config, begin, stop, place, allow_fallback=values["allow_fallback"])
     if trained.alert is not None:
         report({"alert": trained.alert})
     return trained.result.finished
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingPlace:
+    """Where a run trains, as far as its files are concerned."""
+
+    origin: Mapping[str, Any] | None = None
+    """The command and revision that the run comes from, if they are not those of this process."""
+    mirror: RunMirror | None = None
+    """Where a copy of the run is kept, if it is kept elsewhere."""
+    is_indexed: bool = True
+    """Whether this process keeps the index of runs up to date, and not the one that launched it."""
+
+
+HERE = TrainingPlace()
 
 
 def train_run(
@@ -145,17 +178,29 @@ def train_run(
     config: ExperimentConfig,
     begin: Callable[[Run], Sequence[Logger]],
     stop: Callable[[], bool],
+    place: TrainingPlace = HERE,
     *,
     allow_fallback: bool,
 ) -> Trained:
     """Resume the run that exists, or create one, and train it with the loggers that `begin` returns."""
     if existing is None:
-        run = Run.create(config, allow_fallback=allow_fallback)
+        run = Run.create(config, allow_fallback=allow_fallback, origin=place.origin)
     else:
         run = Run.resume(existing, allow_fallback=allow_fallback)
+    if place.mirror is not None:
+        place.mirror.attach(run)
     loggers = begin(run)
-    with index_run(run.directory.path) as index_logger:
-        result = run.train([*loggers, index_logger], stop)
+    try:
+        with index_run(run.directory.path, is_indexed=place.is_indexed) as index_logger:
+            result = run.train([*loggers, index_logger], stop)
+    except Superseded:
+        # The run belongs to another process now.
+        raise
+    except Exception:
+        _store_failure(place.mirror, run)
+        raise
+    if place.mirror is not None:
+        place.mirror.conclude(run.directory.path)
     return Trained(result, None if result.finished else run.stopped)
 
 
@@ -181,11 +226,45 @@ def run_in(directory: Path) -> RunDirectory | None:
     return RunDirectory(runs[-1]) if runs else None
 
 
+def is_finished(run: RunDirectory) -> bool:
+    """Whether a run has done all its steps."""
+    result = Result.read(run.result)
+    return result is not None and result.finished
+
+
 def result_in(directory: Path) -> Result | None:
     """The result of a trial with a directory of its own, if it is finished."""
     run = run_in(directory)
     result = None if run is None else Result.read(run.result)
     return result if result is not None and result.finished else None
+
+
+def _existing(values: Mapping[str, Any], directory: Path, mirror: RunMirror | None) -> RunDirectory | None:
+    """The run to continue: that of an earlier attempt, in storage or here."""
+    if mirror is not None:
+        return mirror.fetch(directory)
+    if values["run"] is not None:
+        return RunDirectory(Path(values["run"]))
+    return run_in(directory) if values["resume"] else None
+
+
+def _require_equal_plugins(run: RunDirectory, texts: Mapping[str, str]) -> None:
+    """Refuse to continue a run with other code than it began with."""
+    for path, sha in run.read_manifest().get("plugins", {}).items():
+        if path in texts and hashlib.sha256(texts[path].encode()).hexdigest() != sha:
+            raise ConfigError(
+                f"The plug-in {path} has changed since {run.path.name} began. Restore it, or train again under another "
+                f"--name; to continue anyway, with a note that it is not exact: rl4sys resume {run.path}"
+            )
+
+
+def _store_failure(mirror: RunMirror | None, run: Run) -> None:
+    """Keep what there is of a run that failed, with its cause; the failure itself is what matters."""
+    if mirror is not None:
+        try:
+            mirror.conclude(run.directory.path)
+        except (StorageUnavailable, Superseded) as error:
+            _log.warning("%s", error)
 
 
 @contextmanager
