@@ -60,6 +60,32 @@ def running(*arguments: str | Path) -> Iterator[subprocess.Popen[str]]:
                 process.kill()
 
 
+class AskedClient:
+    """A C++ client that takes as many decisions as it is asked for."""
+
+    def __init__(self, config: Path) -> None:
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        self._process = subprocess.Popen([str(find_tool()), "run-asked", str(config)], **pipes)  # type: ignore[call-overload]
+
+    def __enter__(self) -> AskedClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate(timeout=60)
+
+    def decide(self, count: int) -> dict[str, Any]:
+        """Its next decisions, and the version it has then; step k observes what `observed(k)` returns."""
+        self._process.stdin.write(f"{count}\n")
+        self._process.stdin.flush()
+        found: dict[str, Any] = json.loads(self._process.stdout.readline())
+        return found
+
+
+def observed(step: int) -> list[float]:
+    """What `AskedClient` observes."""
+    return [step % 7 / 8.0, step % 5 / 4.0]
+
+
 class Server:
     """`rl4sys serve` on a loopback port that stays the same after a restart."""
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tests.cpp.programs import Server, find_tool, needs_cpp, write_config
+from tests.cpp.programs import AskedClient, Server, needs_cpp, observed, write_config
 
 from rl4sys.client import connect
 from rl4sys.seeding import Seeds
@@ -19,33 +17,13 @@ pytestmark = [needs_cpp, pytest.mark.slow]
 ASKING = {"decide": "server", "decide_timeout": 10.0, "buffer": {"size": 100_000}}
 
 
-class AskedClient:
-    """A C++ client that takes as many decisions as it is asked for."""
-
-    def __init__(self, config: Path) -> None:
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        self._process = subprocess.Popen([str(find_tool()), "run-asked", str(config)], **pipes)  # type: ignore[call-overload]
-
-    def __enter__(self) -> AskedClient:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.communicate(timeout=60)
-
-    def decide(self, count: int) -> dict[str, Any]:
-        self._process.stdin.write(f"{count}\n")
-        self._process.stdin.flush()
-        found: dict[str, Any] = json.loads(self._process.stdout.readline())
-        return found
-
-
 def test_clients_in_two_languages_get_the_decisions_that_a_local_one_takes(tmp_path: Path) -> None:
     with Server(tmp_path) as server:
         config = write_config(tmp_path / "agent.json", server, **ASKING)
         with AskedClient(config) as client:
             asked = client.decide(200)
         assert (asked["fallbacks"], asked["unanswered"]) == (0, 0)
-        seen = [[step % 7 / 8.0, step % 5 / 4.0] for step in range(200)]
+        seen = [observed(step) for step in range(200)]
         noise_seed = Seeds(1).integer("decisions")
         settings = json.loads(config.read_text()) | {"network": None, "buffer": None, "algorithm": None}
         for other in ({}, {"decide": "local", "seed": noise_seed}):

@@ -1,0 +1,86 @@
+"""Policies with memory in C++ and Python clients of a real server, while it learns."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.client.waiting import until
+from tests.cpp.programs import AskedClient, Server, needs_cpp, observed, write_config
+
+from rl4sys.client import Agent, connect
+from rl4sys.experience import Segment
+from rl4sys.policy import PolicySpec
+from rl4sys.wire import SegmentFormat, decode_checked_segment
+
+pytestmark = [needs_cpp, pytest.mark.slow]
+
+VERSIONS, DECISIONS = 10, 1_000
+# The twins, two clients of one name and seed, send a segment only when they get a version, and experience of an earlier
+# version is not learned from. So every version is caused by the teacher, one in each round, and reaches both between
+# the same two decisions.
+LEARNER = {
+    "client_id": "twin",
+    "algorithm": {"name": "ppo", "lr": 0.02, "epochs": 4, "minibatch_size": 100, "max_age": 0},
+    "buffer": {"size": 200},
+    "max_segment_length": 2 * DECISIONS,
+}
+
+
+def teach(teacher: Agent, version: int) -> None:
+    """Let the learner make the version after this one."""
+    rng = np.random.default_rng(version)
+
+    def is_learned() -> bool:
+        with teacher.episode() as episode:
+            for _ in range(200):
+                seen = rng.uniform(-1, 1, 2)
+                episode.reward(float(episode.act(seen) == (seen[0] > 0)))
+            episode.end(rng.uniform(-1, 1, 2))
+        assert teacher.flush(30.0)
+        return (teacher.health().version or 0) > version
+
+    until(is_learned, 60.0)
+
+
+def recorded(server: Server, cached: Path) -> list[dict[int, Segment]]:
+    """The logged segments of each twin by their first step. The server asks for a share of them only."""
+    spec = PolicySpec.from_json(json.loads(cached.read_bytes().partition(b"\n")[0])["spec"])
+    form, found = SegmentFormat.of(spec), dict[int, dict[int, Segment]]()
+    for entry in server.entries():
+        if entry.client == "twin":
+            segment = decode_checked_segment(form, entry.segment, client=entry.client)
+            found.setdefault(entry.epoch, {})[segment.start] = segment
+    return list(found.values())
+
+
+def require_equal(ours: dict[int, Segment], theirs: dict[int, Segment]) -> None:
+    """Segments that both twins recorded have equal versions, memories and probabilities."""
+    shared = ours.keys() & theirs.keys()
+    assert 0 in shared
+    for mine, other in ((ours[start], theirs[start]) for start in shared):
+        assert mine.policy_version == other.policy_version
+        for name, memory in mine.carry.items():
+            np.testing.assert_allclose(memory, other.carry[name], rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(mine.extras["log_prob"], other.extras["log_prob"], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["lstm", "gru"])
+def test_clients_in_two_languages_agree_on_10000_decisions_across_new_versions(tmp_path: Path, kind: str) -> None:
+    with Server(tmp_path) as server:
+        config = write_config(tmp_path / "twin.json", server, network={"actor": {"type": kind, "units": 8}}, **LEARNER)
+        settings = json.loads(config.read_text())
+        caching = {"client_id": "teacher", "cache": str(tmp_path)}
+        with connect(settings | caching) as teacher, connect(settings) as agent:
+            with AskedClient(config) as cpp, agent.episode() as episode:
+                for version in range(VERSIONS):
+                    until(lambda: agent.health().version == version == cpp.decide(0)["version"], 60.0)  # noqa: B023
+                    steps = range(version * DECISIONS, (version + 1) * DECISIONS)
+                    choices = [episode.act(observed(step)) for step in steps]
+                    assert cpp.decide(DECISIONS)["choices"] == choices
+                    teach(teacher, version)
+            assert agent.flush(30.0)
+        ours, theirs = recorded(server, tmp_path / "shared.policy")
+        require_equal(ours, theirs)
