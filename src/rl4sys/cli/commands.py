@@ -32,6 +32,7 @@ COMMANDS = {
     "push": "stored_runs.push",
     "sweep": "sweep.sweep",
     "tune": "tune.tune",
+    "cluster": "cluster.cluster",
     "serve": "serve.serve",
     "status": "status.status",
     "learners": "learners.learners",
