@@ -54,7 +54,7 @@ def test_a_dry_run_shows_what_would_be_run_and_runs_nothing(rl4sys: Here, config
     documents = list(yaml.safe_load_all(out))
     assert (code, [document["experiment"]["seed"] for document in documents]) == (0, [1, 2])
     assert documents[0]["algorithm"]["lr"] == 0.01
-    assert "2 run(s); nothing was started." in err
+    assert "2 run(s) on this machine; nothing was started." in err
     assert not Path("runs").exists()
 
 

@@ -12,15 +12,16 @@ import typer
 
 from rl4sys.cli.exit_codes import INTERRUPTED, STOPPED, SomeFailed
 from rl4sys.cli.output import errors, print_table, report, show
+from rl4sys.cli.where import launcher_for
 from rl4sys.experiments import ExperimentConfig, Result, Run, RunDirectory, Screen, check_combination, plot
 from rl4sys.experiments.preflight import fit_to_machine
+from rl4sys.experiments.where import WhereSection
 from rl4sys.laboratory.formatting import format_return
 from rl4sys.laboratory.run_mirror import RunMirror
 from rl4sys.laboratory.sweeps.sweep import run_seeds
 from rl4sys.laboratory.training import train_with_progress
 from rl4sys.laboratory.trials.driver import TrialState
 from rl4sys.laboratory.trials.launcher import Outcome
-from rl4sys.laboratory.trials.local_launcher import LocalLauncher
 from rl4sys.laboratory.trials.trial import TrialOptions
 from rl4sys.laboratory.trials.view import TrialView
 from rl4sys.run_files import CURVE, RETURN
@@ -32,11 +33,16 @@ def train_new(config: ExperimentConfig, options: TrialOptions, settings: str | N
         run = Run.create(config, allow_fallback=options.allow_fallback)
         if options.debug:
             run.debug()
+        url = options.place_of(run.directory.path.name)
+        mirror = None if url is None else RunMirror(url)
+        if mirror is not None:
+            mirror.attach(run)
+            report(f"storage   {url}")
         # Not before the run exists: a wrong name is refused first.
         if settings is not None:
             report(settings)
         announce(run)
-        train_to_end(run, stop)
+        train_to_end(run, stop, mirror)
 
 
 def announce(run: Run) -> None:
@@ -111,13 +117,17 @@ def _print_result(directory: RunDirectory, result: Result) -> None:
     show(f"evaluate it with  rl4sys evaluate {directory.path}")
 
 
-def train_seeds(configs: Sequence[ExperimentConfig], jobs: int, options: TrialOptions, settings: str | None) -> None:
+def train_seeds(
+    configs: Sequence[ExperimentConfig], where: WhereSection, options: TrialOptions, settings: str | None
+) -> None:
     """Train all configs, a few at a time; one that fails does not stop the others."""
-    # An error that all of them have is reported once, before the first starts.
-    check_combination(fit_to_machine(configs[0], allow_fallback=options.allow_fallback))
+    # An error that all of them have is reported once, before the first starts. Other machines may have a GPU.
+    is_here = where.on == "local"
+    first = fit_to_machine(configs[0], allow_fallback=options.allow_fallback) if is_here else configs[0]
+    check_combination(first)
     if settings is not None:
         report(settings)
-    launcher = LocalLauncher(min(jobs, len(configs)))
+    launcher = launcher_for(where, len(configs), jobs=1)
     report(f"runs      {len(configs)} in {configs[0].experiment.directory}, {launcher.describe()}")
     with Screen(errors) as screen, stop_on_signal() as stop:
         view = TrialView(screen, configs[0].name, len(configs), noun="runs")

@@ -97,8 +97,12 @@ Changes = Annotated[
 Name = Annotated[
     str | None, typer.Option(help="Name of the sweep or study and its directory; by default that of the file.")
 ]
-Jobs = Annotated[int | None, typer.Option(min=1, help="Trials at the same time; by default 'parallel_jobs'.")]
-Cpus = Annotated[int | None, typer.Option(min=1, help="Cores per trial; by default an equal share of all cores.")]
+DebugTrials = Annotated[
+    bool,
+    typer.Option(
+        "--debug", help="Run all trials one after the other in this process, with verbose logs and tracebacks."
+    ),
+]
 
 
 def count_trials(count: int) -> str:

@@ -8,12 +8,30 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rl4sys.cli.options import AllowFallback, Changes, Cpus, Debug, Jobs, Name, count_trials
+from rl4sys.cli.options import AllowFallback, Changes, DebugTrials, Name, count_trials
+from rl4sys.cli.where import (
+    Address,
+    Cpus,
+    Detach,
+    Gpus,
+    Jobs,
+    On,
+    Retries,
+    Storage,
+    choose_place,
+    debugged,
+    describe_place,
+    launcher_for,
+    shared_directory,
+    storage_url,
+    submit_if_asked,
+)
 
 if TYPE_CHECKING:
+    from rl4sys.experiments.where import WhereSection
     from rl4sys.laboratory.sweeps.plan import SweepConfig
     from rl4sys.laboratory.sweeps.summary import SweepSummary
-    from rl4sys.laboratory.trials.trial import Trial
+    from rl4sys.laboratory.trials.trial import Trial, TrialOptions
 
 
 def sweep(
@@ -22,8 +40,14 @@ def sweep(
     ],
     changes: Changes = None,
     name: Name = None,
+    on: On = None,
+    address: Address = None,
     jobs: Jobs = None,
     cpus: Cpus = None,
+    gpus: Gpus = None,
+    retries: Retries = None,
+    storage: Storage = None,
+    detach: Detach = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show the trials and their resolved configs.")
     ] = False,
@@ -31,7 +55,7 @@ def sweep(
         bool, typer.Option("--json", help="Print the summary (with --dry-run, the configs) as JSON.")
     ] = False,
     allow_fallback: AllowFallback = False,
-    debug: Debug = False,
+    debug: DebugTrials = False,
 ) -> None:
     """Train all trials of a sweep, several at a time.
 
@@ -45,31 +69,40 @@ def sweep(
       rl4sys sweep ppo_sweep.yaml --jobs 2
 
       rl4sys sweep my_sweep.yaml training.total_timesteps=5000 --name quick     [dim]a quick try[/]
+
+      rl4sys sweep ppo_sweep.yaml --on ray --address auto --cpus 2 --storage s3://lab/runs
     """
     from rl4sys.experiments import check_combination
     from rl4sys.experiments.preflight import fit_to_machine
     from rl4sys.laboratory.sweeps.plan import SweepConfig, plan
     from rl4sys.laboratory.trials.config import load_many_trials, parse_changes
+    from rl4sys.laboratory.trials.trial import TrialOptions
 
     config = load_many_trials(SweepConfig, file, "sweeps", parse_changes(changes or ()), name=name)
+    where = choose_place(
+        config.where, on=on, address=address, cpus=cpus, gpus=gpus, jobs=jobs, retries=retries, storage=storage
+    )
+    directory = shared_directory(where) or config.directory
+    config = config.model_copy(update={"where": where, "directory": directory})
     trials = plan(config)
     check_combination(trials[0].config)
     if dry_run:
-        _show(trials, as_json=json)
+        _show(trials, where, as_json=json)
         return
-    # An error that all trials have is reported once, before the first starts.
-    fit_to_machine(trials[0].config, allow_fallback=allow_fallback)
-    _run(config, trials, jobs, cpus, as_json=json, allow_fallback=allow_fallback)
+    if submit_if_asked(where, detach=detach):
+        return
+    if where.on == "local":
+        # An error that all trials have is reported once, before the first starts. Other machines may have a GPU.
+        fit_to_machine(trials[0].config, allow_fallback=allow_fallback)
+    _run(config, trials, TrialOptions(allow_fallback, debug, storage_url(where)), as_json=json)
 
 
 def _run(
     config: SweepConfig,
     trials: Sequence[Trial],
-    jobs: int | None,
-    cpus: int | None,
+    options: TrialOptions,
     *,
     as_json: bool,
-    allow_fallback: bool,
 ) -> None:
     from dataclasses import asdict
 
@@ -79,20 +112,21 @@ def _run(
     from rl4sys.experiments import Screen
     from rl4sys.laboratory.sweeps.plot import plot_sweep
     from rl4sys.laboratory.sweeps.sweep import run_sweep
-    from rl4sys.laboratory.trials.local_launcher import LocalLauncher
-    from rl4sys.laboratory.trials.trial import TrialOptions
     from rl4sys.laboratory.trials.view import TrialView
 
-    launcher = LocalLauncher(min(jobs or config.parallel_jobs, len(trials)), cpus)
-    report(f"sweep     {config.place}: {count_trials(len(trials))}, {launcher.describe()}")
     with Screen(errors) as screen, stop_on_signal() as stop:
+        if options.debug:
+            launcher = debugged(config.where, stop)
+        else:
+            launcher = launcher_for(config.where, len(trials), config.parallel_jobs)
+        report(f"sweep     {config.place}: {count_trials(len(trials))}, {launcher.describe()}")
         summary = run_sweep(
             config,
             trials,
             launcher,
             lambda done: TrialView(screen, config.place.name, len(trials), done),
             stop,
-            TrialOptions(allow_fallback),
+            options,
         )
     plot = try_plot(lambda: plot_sweep(summary, config.place / "summary.png"))
     if as_json:
@@ -108,7 +142,7 @@ def _run(
         raise typer.Exit(INTERRUPTED)
 
 
-def _show(trials: Sequence[Trial], *, as_json: bool) -> None:
+def _show(trials: Sequence[Trial], where: WhereSection, *, as_json: bool) -> None:
     import yaml
 
     from rl4sys.cli.output import print_json, report
@@ -123,7 +157,7 @@ def _show(trials: Sequence[Trial], *, as_json: bool) -> None:
             }
             for trial in trials
         ]
-        print_json({"count": len(trials), "trials": shown})
+        print_json({"count": len(trials), "where": where.model_dump(mode="json"), "trials": shown})
     else:
         # The C dumper if available: with a thousand trials, this takes most of the time.
         dumper = yaml.CSafeDumper if yaml.__with_libyaml__ else yaml.SafeDumper
@@ -131,7 +165,7 @@ def _show(trials: Sequence[Trial], *, as_json: bool) -> None:
             values = trial.config.model_dump(mode="json")
             text = yaml.dump(values, Dumper=dumper, sort_keys=False, allow_unicode=True)
             typer.echo(f"---\n# trial {number} of {len(trials)}: {trial.title}\n{text}", nl=False)
-    report(f"{count_trials(len(trials))}; nothing was started.")
+    report(f"{count_trials(len(trials))} {describe_place(where)}; nothing was started.")
 
 
 def _tabulate(summary: SweepSummary, place: Path, plot: Path | None) -> None:

@@ -10,6 +10,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rl4sys.cli.options import AllowFallback, DebugTraining
+from rl4sys.cli.where import (
+    Address,
+    Cpus,
+    Detach,
+    Gpus,
+    Jobs,
+    On,
+    Retries,
+    Storage,
+    choose_place,
+    describe_place,
+    shared_directory,
+    storage_url,
+    submit_if_asked,
+)
 
 if TYPE_CHECKING:
     from rl4sys.experiments import ExperimentConfig
@@ -27,8 +42,15 @@ def train(
     algorithm: Annotated[str | None, typer.Option(help="The algorithm: ppo, dqn, sac, …")] = None,
     env: Annotated[str | None, typer.Option(help="The environment, such as CartPole-v1.")] = None,
     seed: Annotated[str | None, typer.Option(help="One seed, or several: 1,2,3. Each seed is a run.")] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Runs at the same time, if there are several seeds.")] = 1,
+    jobs: Jobs = None,
     name: Annotated[str | None, typer.Option(help="Name of the run.")] = None,
+    on: On = None,
+    address: Address = None,
+    cpus: Cpus = None,
+    gpus: Gpus = None,
+    retries: Retries = None,
+    storage: Storage = None,
+    detach: Detach = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only check and show the resolved config.")] = False,
     allow_fallback: AllowFallback = False,
     debug: DebugTraining = False,
@@ -50,10 +72,13 @@ def train(
 
       rl4sys train --algorithm ppo --env LunarLander-v3 --seed 1,2,3 --jobs 2
 
+      rl4sys train my.yaml --seed 1,2,3 --on ray --address auto --storage s3://lab/runs
+
       rl4sys train my.yaml --dry-run
     """
     from rl4sys.cli.local_training import train_new, train_seeds
     from rl4sys.experiments import load_experiment
+    from rl4sys.laboratory.trials.config import placed
     from rl4sys.laboratory.trials.trial import TrialOptions
 
     source, overrides, settings = _source(arguments or [], algorithm, env)
@@ -61,12 +86,21 @@ def train(
         overrides.append(f"experiment.name={json.dumps(name, ensure_ascii=False)}")
     choices = [[f"experiment.seed={number}"] for number in _seeds(seed)] or [[]]
     configs = [load_experiment(source, [*overrides, *choice]) for choice in choices]
+    where = choose_place(
+        configs[0].where, on=on, address=address, cpus=cpus, gpus=gpus, jobs=jobs, retries=retries, storage=storage
+    )
+    configs = [config.model_copy(update={"where": where}) for config in configs]
+    if (directory := shared_directory(where)) is not None:
+        configs = [placed(config, Path(directory)) for config in configs]
+    options = TrialOptions(allow_fallback, debug, storage_url(where))
     if dry_run:
         _show(configs, settings)
-    elif len(configs) == 1:
-        train_new(configs[0], TrialOptions(allow_fallback, debug), settings)
+    elif submit_if_asked(where, detach=detach):
+        return
+    elif len(configs) == 1 and where.on == "local":
+        train_new(configs[0], options, settings)
     else:
-        train_seeds(configs, jobs, TrialOptions(allow_fallback, debug), settings)
+        train_seeds(configs, where, options, settings)
 
 
 def resume(
@@ -125,7 +159,7 @@ def _show(configs: Sequence[ExperimentConfig], settings: str | None) -> None:
         report(settings)
     documents = [config.model_dump(mode="json") for config in configs]
     typer.echo(yaml.safe_dump_all(documents, sort_keys=False, allow_unicode=True), nl=False)
-    report(f"{len(configs)} run(s); nothing was started.")
+    report(f"{len(configs)} run(s) {describe_place(configs[0].where)}; nothing was started.")
 
 
 def _source(

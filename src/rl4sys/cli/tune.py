@@ -8,12 +8,30 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rl4sys.cli.options import AllowFallback, Changes, Cpus, Debug, Jobs, Name, count_trials
+from rl4sys.cli.options import AllowFallback, Changes, DebugTrials, Name, count_trials
+from rl4sys.cli.where import (
+    Address,
+    Cpus,
+    Detach,
+    Gpus,
+    Jobs,
+    On,
+    Retries,
+    Storage,
+    choose_place,
+    debugged,
+    describe_place,
+    launcher_for,
+    shared_directory,
+    storage_url,
+    submit_if_asked,
+)
 
 if TYPE_CHECKING:
     from rl4sys.experiments import ExperimentConfig
     from rl4sys.laboratory.studies.config import TuneConfig
     from rl4sys.laboratory.studies.results import TuneSummary
+    from rl4sys.laboratory.trials.trial import TrialOptions
 
 _SHOWN = 10
 
@@ -32,8 +50,14 @@ def tune(
         int | None, typer.Option(min=1, help="Trials of the whole study, including earlier ones; by default 'trials'.")
     ] = None,
     name: Name = None,
+    on: On = None,
+    address: Address = None,
     jobs: Jobs = None,
     cpus: Cpus = None,
+    gpus: Gpus = None,
+    retries: Retries = None,
+    storage: Storage = None,
+    detach: Detach = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show the search space and an example config.")
     ] = False,
@@ -41,7 +65,7 @@ def tune(
         bool, typer.Option("--json", help="Print the summary (with --dry-run, the search space) as JSON.")
     ] = False,
     allow_fallback: AllowFallback = False,
-    debug: Debug = False,
+    debug: DebugTrials = False,
 ) -> None:
     """Search for good settings with Optuna: values near those of good trials are tried, and bad trials are pruned.
 
@@ -64,21 +88,30 @@ def tune(
     from rl4sys.experiments.preflight import fit_to_machine
     from rl4sys.laboratory.studies.config import TuneConfig
     from rl4sys.laboratory.trials.config import load_many_trials, parse_changes
+    from rl4sys.laboratory.trials.trial import TrialOptions
 
     config = load_many_trials(TuneConfig, file, "tuning", parse_changes(changes or ()), base, name)
     if trials is not None:
         config = config.model_copy(update={"trials": trials})
+    where = choose_place(
+        config.where, on=on, address=address, cpus=cpus, gpus=gpus, jobs=jobs, retries=retries, storage=storage
+    )
+    directory = shared_directory(where) or config.directory
+    config = config.model_copy(update={"where": where, "directory": directory})
     example = config.example()
     if dry_run:
         check_combination(example)
         _show(config, example, as_json=json)
         return
-    # An error that all trials have is reported once, before the first starts.
-    fit_to_machine(example, allow_fallback=allow_fallback)
-    _run(config, jobs or config.parallel_jobs, cpus, as_json=json, allow_fallback=allow_fallback)
+    if submit_if_asked(where, detach=detach):
+        return
+    if where.on == "local":
+        # An error that all trials have is reported once, before the first starts. Other machines may have a GPU.
+        fit_to_machine(example, allow_fallback=allow_fallback)
+    _run(config, TrialOptions(allow_fallback, debug, storage_url(where)), as_json=json)
 
 
-def _run(config: TuneConfig, jobs: int, cpus: int | None, *, as_json: bool, allow_fallback: bool) -> None:
+def _run(config: TuneConfig, options: TrialOptions, *, as_json: bool) -> None:
     from dataclasses import asdict
 
     from rl4sys.cli.exit_codes import INTERRUPTED
@@ -87,20 +120,21 @@ def _run(config: TuneConfig, jobs: int, cpus: int | None, *, as_json: bool, allo
     from rl4sys.experiments import Screen
     from rl4sys.laboratory.studies.results import plot_history, plot_importances, summarize_study
     from rl4sys.laboratory.studies.study import run_study
-    from rl4sys.laboratory.trials.local_launcher import LocalLauncher
-    from rl4sys.laboratory.trials.trial import TrialOptions
     from rl4sys.laboratory.trials.view import TrialView
 
     title, place = config.place.name, config.place
-    launcher = LocalLauncher(min(jobs, config.trials), cpus)
-    report(f"study     {place}: {count_trials(config.trials)}, {launcher.describe()}")
     with Screen(errors) as screen, stop_on_signal() as stop:
+        if options.debug:
+            launcher = debugged(config.where, stop)
+        else:
+            launcher = launcher_for(config.where, config.trials, config.parallel_jobs)
+        report(f"study     {place}: {count_trials(config.trials)}, {launcher.describe()}")
         study = run_study(
             config,
             launcher,
             lambda over: TrialView(screen, title, config.trials, over),
             stop,
-            TrialOptions(allow_fallback),
+            options,
         )
     summary = summarize_study(config, study)
     summary.write(place / "summary.json")
@@ -125,11 +159,12 @@ def _show(config: TuneConfig, example: ExperimentConfig, *, as_json: bool) -> No
 
     values = example.model_dump(mode="json")
     if as_json:
-        print_json({"count": config.trials, "space": config.space, "example": values})
+        where = config.where.model_dump(mode="json")
+        print_json({"count": config.trials, "where": where, "space": config.space, "example": values})
     else:
         for part in ({"space": config.space}, values):
             typer.echo("---\n" + yaml.safe_dump(part, sort_keys=False, allow_unicode=True), nl=False)
-    report(f"{count_trials(config.trials)}, such as this one; nothing was started.")
+    report(f"{count_trials(config.trials)} {describe_place(config.where)}, such as this one; nothing was started.")
 
 
 def _tabulate(summary: TuneSummary, plots: list[Path]) -> None:

@@ -29,6 +29,7 @@ from rl4sys.experiments.loggers.registry import LOGGERS
 from rl4sys.experiments.loggers.section import LoggingSection
 from rl4sys.experiments.monitoring.config import AlertConfig, StabilitySection
 from rl4sys.experiments.plugin_copies import copies_in
+from rl4sys.experiments.where import WhereSection
 from rl4sys.networks import NETWORKS, NetworksConfig
 from rl4sys.replay import BUFFERS, GOAL_REWARDS, BufferConfig, TrajectoryConfig
 
@@ -102,6 +103,8 @@ class ExperimentConfig(Config):
     """Conditions to watch for during the run, and what to do when one holds."""
     stability: StabilitySection = StabilitySection()
     """How much instability the run tolerates before it fails."""
+    where: WhereSection = WhereSection()
+    """On which machines runs train."""
 
     @model_validator(mode="before")
     @classmethod
@@ -113,7 +116,9 @@ class ExperimentConfig(Config):
         watching = {"training": {"video_frequency", "video_length"}}
         lying = {"buffer": {"storage", "on_low_memory"}}
         acting = {name: True for name, acts in self._acting_sections() if not acts}
-        text = self.model_dump_json(exclude={"experiment": True, "logging": True, **watching, **lying, **acting})
+        text = self.model_dump_json(
+            exclude={"experiment": True, "logging": True, "where": True, **watching, **lying, **acting}
+        )
         return hashlib.sha256(text.encode()).hexdigest()
 
     def _acting_sections(self) -> Iterator[tuple[str, bool]]:

@@ -58,7 +58,7 @@ class InlineLauncher:
 def rl4sys(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Here:
     """The command, in a directory with a small config."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("rl4sys.cli.local_training.LocalLauncher", InlineLauncher)
+    monkeypatch.setattr("rl4sys.laboratory.trials.local_launcher.LocalLauncher", InlineLauncher)
     write_config(tmp_path / "small.yaml", values(PPO, Path("runs")))
     return Here(monkeypatch, capsys)
 

@@ -79,7 +79,7 @@ def test_a_dry_run_shows_the_count_and_the_configs(rl4sys: Here, tmp_path: Path)
     documents = list(yaml.safe_load_all(out))
     assert (code, len(documents)) == (0, 6)
     assert "# trial 1 of 6: lr=0.001, seed 0" in out
-    assert "6 trials; nothing was started." in err
+    assert "6 trials on this machine; nothing was started." in err
     assert [document["algorithm"]["lr"] for document in documents] == RATES * 3
     assert not (tmp_path / "runs").exists()
     shown = json.loads(rl4sys("sweep", "sweep.yaml", "--dry-run", "--json").out)
@@ -92,7 +92,7 @@ def test_a_dry_run_of_a_study_shows_its_space_and_an_example(rl4sys: Here, tmp_p
     space, example = yaml.safe_load_all(out)
     assert (code, example["algorithm"]["name"]) == (0, "ppo")
     assert example["buffer"]["size"] in space["space"]["buffer.size"]
-    assert "1 trial, such as this one; nothing was started." in err
+    assert "1 trial on this machine, such as this one; nothing was started." in err
     shown = json.loads(rl4sys("tune", "ppo.yaml", "--dry-run", "--json").out)
     assert (shown["count"], shown["space"]) == (50, space["space"])
     assert not (tmp_path / "runs").exists()

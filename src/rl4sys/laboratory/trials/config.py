@@ -13,11 +13,12 @@ from rl4sys.config.files import find_config, read_file
 from rl4sys.config.overrides import parse_overrides
 from rl4sys.experiments import ExperimentConfig
 from rl4sys.experiments.config import BaseExperiment, ExperimentSection
+from rl4sys.experiments.where import WhereSection
 
 C = TypeVar("C", bound="ManyTrials")
 Seed = Annotated[int, Field(ge=0)]
 
-_IRRELEVANT = ("config_version", "experiment", "logging")
+_IRRELEVANT = ("config_version", "experiment", "logging", "where")
 """Sections that do not affect what is learned, except for the seed."""
 
 
@@ -39,6 +40,8 @@ class ManyTrials(Config):
     """The evaluation that is the score of a trial: the last one, or the best one, which favours unstable learning."""
     directory: str = "runs"
     """The parent of the directory of the sweep or study."""
+    where: WhereSection = WhereSection()
+    """On which machines the trials train."""
 
     @property
     def place(self) -> Path:

@@ -1,4 +1,4 @@
-"""Launches and what runs them: processes on this machine today, a cluster with the same interface another day."""
+"""Launches and what runs them: processes on this machine, or a cluster with the same interface."""
 
 from __future__ import annotations
 
@@ -65,6 +65,8 @@ class Ended:
     outcome: Outcome
     cause: str | None = None
     """Why it failed, if it did."""
+    was_killed: bool = False
+    """Whether a signal ended it, and not an error of its own: it may be worth another try."""
 
 
 TrialEvent = Reported | Ended
@@ -80,6 +82,9 @@ class Launcher(Protocol):
     @property
     def is_busy(self) -> bool:
         """Whether any task is running."""
+
+    def describe(self) -> str:
+        """How many tasks run at once, and where."""
 
     def start(self, launch: TrialLaunch) -> None:
         """Start a task; there must be a free slot."""

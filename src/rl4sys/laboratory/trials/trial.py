@@ -48,6 +48,15 @@ class TrialOptions:
 
     allow_fallback: bool = False
     debug: bool = False
+    storage: str | None = None
+    """The URL below which runs are kept, too."""
+
+    def place_of(self, *names: str) -> str | None:
+        """The URL of one run."""
+        if self.storage is None:
+            return None
+        base, question, options = self.storage.partition("?")
+        return "/".join([base.rstrip("/"), *names]) + question + options
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +102,7 @@ class Trial:
             "allow_fallback": options.allow_fallback,
             "debug": options.debug,
             "is_elsewhere": False,
-            "storage": None,
+            "storage": options.place_of(*self._names(directory)),
             "plugins": plugin_texts(self.config.plugins),
             "origin": origin_of_command(),
         }
@@ -106,6 +115,10 @@ class Trial:
             title=self.title,
             steps=self.config.training.total_timesteps,
         )
+
+    def _names(self, directory: Path) -> tuple[str, ...]:
+        """The place of its run below a URL: sweep and trial, or the name of a directory that is unique, too."""
+        return (directory.parent.name, directory.name) if self.has_own_directory else (directory.name.strip("."),)
 
     def _temporary_directory(self) -> Path:
         """A directory beside the run for what the process prints before the run exists."""

@@ -1,0 +1,72 @@
+"""Submits a command to a Ray cluster as a job."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import socket
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+import typer
+from ray.job_submission import JobStatus, JobSubmissionClient
+
+from rl4sys.cli.exit_codes import ERROR
+from rl4sys.cli.output import report, show
+
+_PROBE_SECONDS = 3.0
+_LEFT_OUT = ["runs", ".git", ".venv*", "__pycache__", "*.mp4"]
+"""What is not sent along with the working directory."""
+
+
+class JobRefused(RuntimeError):
+    """A job that the cluster does not take."""
+
+
+def submit(address: str, arguments: Sequence[str], *, follow: bool) -> None:
+    """Run the same command on the cluster; with `follow`, show its output and end as it ends."""
+    parts = urlsplit(address)
+    try:
+        socket.create_connection((parts.hostname or "", parts.port or 80), timeout=_PROBE_SECONDS).close()
+    except OSError as error:
+        raise JobRefused(
+            f"No process answers at {address} ({error.strerror or error}). Check that the cluster is running, and that "
+            "this is the address of its dashboard (port 8265)."
+        ) from error
+    try:
+        client = JobSubmissionClient(address)
+        environment = {"working_dir": ".", "excludes": _LEFT_OUT}
+        job = client.submit_job(entrypoint=command_there(arguments), runtime_env=environment)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        raise JobRefused(f"The cluster at {address} does not take the job: {str(error).splitlines()[0]}") from error
+    show(f"job       {job} on {address}")
+    logs = f"ray job logs --address {address} {job}"
+    if not follow:
+        show(f"follow it with: {logs} --follow")
+        return
+    report("its output follows; Ctrl-C leaves it running")
+    try:
+        asyncio.run(_print_logs(client, job))
+    except KeyboardInterrupt:
+        show(f"the job continues; follow it with: {logs} --follow")
+        return
+    if client.get_job_status(job) != JobStatus.SUCCEEDED:
+        report(f"error: the job ended as {client.get_job_status(job)}; all of its output: {logs}")
+        raise typer.Exit(ERROR)
+
+
+def command_there(arguments: Sequence[str]) -> str:
+    """The command as the cluster runs it: its own Ray is the one to join."""
+    kept: list[str] = []
+    waiting = iter(arguments)
+    for argument in waiting:
+        if argument == "--address":
+            next(waiting, None)
+        elif argument != "--detach" and not argument.startswith("--address="):
+            kept.append(argument)
+    return shlex.join(["rl4sys", *kept, "--on", "ray", "--address", "auto"])
+
+
+async def _print_logs(client: JobSubmissionClient, job: str) -> None:
+    async for text in client.tail_job_logs(job):
+        report(text.rstrip("\n"))

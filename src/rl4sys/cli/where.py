@@ -1,0 +1,147 @@
+"""Where runs train: the options that `train`, `sweep` and `tune` share, and the launcher they ask for."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rl4sys.experiments.where import WhereSection
+    from rl4sys.laboratory.trials.launcher import Launcher
+
+On = Annotated[
+    str | None,
+    typer.Option("--on", metavar="local|ray|slurm", help="Where runs train: this machine, a Ray cluster, or SLURM."),
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        metavar="auto|HOST:PORT|URL",
+        help="The Ray cluster. None: start Ray here. auto, HOST:6379: join. http://HOST:8265: submit as a Ray job.",
+    ),
+]
+Cpus = Annotated[
+    int | None,
+    typer.Option(min=1, help="Cores per run; here by default an equal share of all cores, on a cluster 1."),
+]
+Gpus = Annotated[float | None, typer.Option(min=0, help="GPUs per run on a cluster; 0.5 lets two runs share one.")]
+Jobs = Annotated[int | None, typer.Option(min=1, help="Runs at the same time.")]
+Retries = Annotated[
+    int | None,
+    typer.Option(min=0, help="How often a run continues after its process or machine on a cluster was lost."),
+]
+Storage = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DIRECTORY|URL",
+        help="Where runs are kept: a directory that all machines see, or s3://, gs://, file://.",
+    ),
+]
+Detach = Annotated[
+    bool, typer.Option("--detach", help="With --address http://…: return at once, do not follow the job.")
+]
+
+
+class RayUnavailable(RuntimeError):
+    """Ray is not installed."""
+
+
+def choose_place(
+    section: WhereSection,
+    *,
+    on: str | None,
+    address: str | None,
+    cpus: int | None,
+    gpus: float | None,
+    jobs: int | None,
+    retries: int | None,
+    storage: str | None,
+) -> WhereSection:
+    """The section `where` of a config, with what the command line says."""
+    from rl4sys.config import ConfigError, parse
+    from rl4sys.experiments.where import WhereSection
+
+    given = {
+        "on": on,
+        "address": address,
+        "cpus": cpus,
+        "gpus": gpus,
+        "jobs": jobs,
+        "retries": retries,
+        "storage": storage,
+    }
+    values = section.model_dump() | {name: value for name, value in given.items() if value is not None}
+    chosen = parse(WhereSection, values)
+    if chosen.address is not None and chosen.on != "ray":
+        raise ConfigError(f"--address {chosen.address} is that of a Ray cluster; add --on ray")
+    if chosen.gpus and chosen.on == "local":
+        raise ConfigError("--gpus is for clusters; on this machine, a run uses the device of experiment.device")
+    return chosen
+
+
+def launcher_for(where: WhereSection, count: int, jobs: int) -> Launcher:
+    """The launcher for so many runs; `jobs` of them at a time on this machine, unless something else is asked for."""
+    if where.on == "ray":
+        if importlib.util.find_spec("ray") is None:
+            raise RayUnavailable("--on ray needs the package 'ray'. Install it with: pip install 'rl4sys[ray]'")
+        from rl4sys.laboratory.trials.launcher_on_ray import RayLauncher
+
+        return RayLauncher(where, count)
+    from rl4sys.laboratory.trials.local_launcher import LocalLauncher
+
+    return LocalLauncher(min(where.jobs or jobs, count), where.cpus)
+
+
+def submit_if_asked(where: WhereSection, *, detach: bool) -> bool:
+    """Submit this command to a cluster as a Ray job, if its address is that of a dashboard; whether that was done."""
+    from rl4sys.config import ConfigError
+
+    if where.address is None or not where.address.startswith(("http://", "https://")):
+        if detach:
+            raise ConfigError("--detach needs the address of a cluster's dashboard: --address http://HOST:8265")
+        return False
+    if where.storage is None:
+        raise ConfigError(
+            "The command will run on the cluster, and so will its results be there. Give --storage, such as "
+            "s3://bucket/runs, and fetch them with: rl4sys pull URL"
+        )
+    if importlib.util.find_spec("ray") is None:
+        raise RayUnavailable("--address needs the package 'ray'. Install it with: pip install 'rl4sys[ray]'")
+    from rl4sys.cli.job_on_ray import submit
+
+    submit(where.address, sys.argv[1:], follow=not detach)
+    return True
+
+
+def describe_place(where: WhereSection) -> str:
+    """Where runs would train and with what, for --dry-run; nothing is started for it, and no Ray imported."""
+    if where.on == "local":
+        return "on this machine"
+    at = f" at {where.address}" if where.address is not None else ""
+    gpus = f" and {where.gpus:g} GPU" if where.gpus else ""
+    kept = f", kept in {where.storage}" if where.storage is not None else ""
+    return f"on {where.on}{at} with {where.cpus or 1} CPU{gpus} each{kept}"
+
+
+def storage_url(where: WhereSection) -> str | None:
+    """The URL below which runs are kept, if they are not simply made in a directory that all machines see."""
+    return where.storage if where.storage is not None and "://" in where.storage else None
+
+
+def shared_directory(where: WhereSection) -> str | None:
+    """The directory in which runs are made because all machines see it, if there is one."""
+    return where.storage if where.storage is not None and "://" not in where.storage else None
+
+
+def debugged(where: WhereSection, stop: Callable[[], bool]) -> Launcher:
+    """The launcher of --debug: everything in this process."""
+    from rl4sys.config import ConfigError
+    from rl4sys.laboratory.trials.one_process_launcher import OneProcessLauncher
+
+    if where.on != "local":
+        raise ConfigError(f"--debug runs everything in this process; leave out --on {where.on}")
+    return OneProcessLauncher(stop)

@@ -1,0 +1,129 @@
+"""Joins a Ray cluster, and checks that it can run what is asked for before anything is started."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import socket
+from pathlib import Path
+from typing import Any
+
+import ray
+from ray.exceptions import RayError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from rl4sys.cores import usable_cores
+from rl4sys.experiments.where import WhereSection
+from rl4sys.laboratory.trials.trial_host import can_see, describe_machine
+from rl4sys.storage import is_url, open_storage
+
+_PROBE_SECONDS = 3.0
+"""Seconds to wait for an answer from an address."""
+_NODE_SECONDS = 60.0
+"""Seconds that a node has to say what it is."""
+
+
+class ClusterUnfit(RuntimeError):
+    """A Ray cluster that cannot be reached, or cannot run what was asked for."""
+
+
+def join_cluster(address: str | None) -> None:
+    """Join a cluster, or start Ray on this machine, without a word of Ray on the screen."""
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+    if address is None:
+        ray.init(num_cpus=len(usable_cores()), include_dashboard=False, **quiet)
+        return
+    if address != "auto":
+        _probe(address)
+    try:
+        ray.init(address=address, **quiet)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        line = " ".join(str(error).split())
+        advice = "Start one with `ray start --head`, or leave out --address to start Ray on this machine."
+        raise ClusterUnfit(f"The Ray cluster at {address} cannot be joined: {line[:300]} {advice}") from error
+
+
+def _probe(address: str) -> None:
+    """Raise unless a process listens at an address: Ray itself would wait for minutes."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit():
+        raise ClusterUnfit(f"--address {address}: expected auto, HOST:6379 or http://HOST:8265")
+    try:
+        socket.create_connection((host, int(port)), timeout=_PROBE_SECONDS).close()
+    except OSError as error:
+        raise ClusterUnfit(
+            f"No process answers at {address} ({error.strerror or error}). Check that the Ray cluster is running, and "
+            "that this is the port of its head (6379), not that of its dashboard."
+        ) from error
+
+
+def require_fit(where: WhereSection, cpus: int) -> list[dict[str, Any]]:
+    """The nodes of the cluster, if they can do what is asked."""
+    nodes: list[dict[str, Any]] = [node for node in ray.nodes() if node["Alive"]]
+    if not where.autoscaling:
+        for name, asked in (("CPU", float(cpus)), ("GPU", where.gpus)):
+            most = max((float(node["Resources"].get(name, 0)) for node in nodes), default=0.0)
+            if asked > most:
+                raise ClusterUnfit(
+                    f"A run asks for {asked:g} {name}, but no node of the cluster has more than {most:g}. Ask for "
+                    f"fewer with --{name.lower()}s, or set where.autoscaling=true if the cluster starts larger nodes."
+                )
+    machines = [_describe(node) for node in nodes]
+    here = json.loads(describe_machine())
+    for machine in machines:
+        for name in ("rl4sys", "python", "torch"):
+            if machine[name] != here[name]:
+                raise ClusterUnfit(
+                    f"{machine['host']} has {name} {machine[name]}, this machine has {here[name]}: runs would differ. "
+                    "Install the same version there."
+                )
+    _require_storage(where, nodes, {machine["host"] for machine in machines})
+    return nodes
+
+
+def _describe(node: dict[str, Any]) -> dict[str, Any]:
+    name = node["NodeManagerHostname"]
+    try:
+        found: dict[str, Any] = json.loads(ray.get(_on(node, describe_machine).remote(), timeout=_NODE_SECONDS))
+    except (RayError, TimeoutError) as error:
+        line = str(error).strip().splitlines()[-1]
+        raise ClusterUnfit(
+            f"{name} cannot run RL4Sys: {line} Install it there with: pip install 'rl4sys[train,ray]'"
+        ) from error
+    return found
+
+
+def _on(node: dict[str, Any], function: Any) -> Any:
+    """A function as a Ray task that runs on one node."""
+    strategy = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+    return ray.remote(num_cpus=0, max_retries=0, scheduling_strategy=strategy)(function)
+
+
+def _require_storage(where: WhereSection, nodes: list[dict[str, Any]], hosts: set[str]) -> None:
+    """Storage must be given if there are several machines, and usable from all of them."""
+    if where.storage is None:
+        if hosts | {platform.node()} != {platform.node()}:
+            raise ClusterUnfit(
+                f"The cluster has other machines ({', '.join(sorted(hosts))}), which do not see the runs here. Give "
+                "--storage: a directory that all machines see, or a URL such as s3://bucket/runs"
+            )
+    elif is_url(where.storage):
+        open_storage(where.storage).require_writable()
+    else:
+        mark = Path(where.storage).resolve() / f".seen-{os.getpid()}"
+        try:
+            mark.parent.mkdir(parents=True, exist_ok=True)
+            mark.touch()
+        except OSError as error:
+            raise ClusterUnfit(f"--storage {where.storage} cannot be written to: {error.strerror}") from error
+        try:
+            for node in nodes:
+                if not ray.get(_on(node, can_see).remote(str(mark)), timeout=_NODE_SECONDS):
+                    raise ClusterUnfit(
+                        f"{node['NodeManagerHostname']} does not see {mark.parent}; give --storage a directory that "
+                        "all machines see, or a URL such as s3://bucket/runs"
+                    )
+        finally:
+            mark.unlink()

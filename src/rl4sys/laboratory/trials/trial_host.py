@@ -1,0 +1,109 @@
+"""Runs one launch on the machine it is on, for a driver on another. What goes in and comes out is JSON."""
+
+from __future__ import annotations
+
+import json
+import platform
+import select
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rl4sys import __version__
+from rl4sys.cores import usable_cores
+from rl4sys.laboratory.trials.launcher import Ended, Outcome, Reported, TrialEvent, TrialLaunch
+from rl4sys.laboratory.trials.trial_process import TrialProcess
+from rl4sys.run_files import OUTPUT
+
+RUNS = "runs"
+"""Where a run is made below the working directory of a trial, if it is kept in storage."""
+
+
+class TrialHost:
+    """The process of one trial, in a working directory of its own that is removed when the trial has ended well."""
+
+    def __init__(self) -> None:
+        self._process: TrialProcess | None = None
+        self._asked_to_stop = False
+        self._directory = Path(tempfile.mkdtemp(prefix="rl4sys-trial-"))
+
+    def start(self, order: str) -> str:
+        """Start what an order says; returns the name of this machine."""
+        values = json.loads(order)
+        launch = values["launch"]
+        if launch["values"]["storage"] is not None:
+            # The run is made here and moves to storage, with what was printed.
+            starting = self._directory / "starting"
+            starting.mkdir()
+            launch["directory"] = str(starting)
+            launch["values"]["output"] = str(starting / OUTPUT)
+        self._process = TrialProcess(
+            TrialLaunch(launch["key"], launch["task"], launch["values"], Path(launch["directory"])),
+            usable_cores(),
+            threads=values["threads"],
+            directory=self._directory,
+        )
+        return platform.node()
+
+    def events(self, seconds: float) -> str:
+        """The events since the last call; waits up to so many seconds for the first one."""
+        process = self._process
+        if process is None:
+            raise RuntimeError("The host has no process; start one first.")
+        if not process.has_closed_pipe:
+            select.select([process.reports], [], [], seconds)
+        found: list[TrialEvent] = list(process.read())
+        # The pipe closes when the process ends, or a moment before.
+        if process.has_closed_pipe:
+            ended = process.ending(asked_to_stop=self._asked_to_stop)
+            process.close()
+            if ended.outcome is not Outcome.FAILED:
+                shutil.rmtree(self._directory, ignore_errors=True)
+            found.append(ended)
+        return json.dumps([_encode(event) for event in found])
+
+    def stop(self) -> None:
+        """Ask the process to save and end."""
+        self._asked_to_stop = True
+        if self._process is not None:
+            self._process.popen.terminate()
+
+
+def describe_machine() -> str:
+    """The name of this machine, and its versions, as JSON."""
+    import torch
+
+    return json.dumps(
+        {
+            "host": platform.node(),
+            "rl4sys": __version__,
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+        }
+    )
+
+
+def can_see(path: str) -> bool:
+    """Whether a file is there on this machine."""
+    return Path(path).exists()
+
+
+def decode_events(text: str) -> list[TrialEvent]:
+    """The events that a host returned."""
+    return [_decode(values) for values in json.loads(text)]
+
+
+def _encode(event: TrialEvent) -> dict[str, Any]:
+    match event:
+        case Reported(key, values):
+            return {"key": key, "values": values}
+        case Ended(key, outcome, cause, was_killed):
+            return {"key": key, "outcome": outcome.value, "cause": cause, "was_killed": was_killed}
+
+
+def _decode(values: Mapping[str, Any]) -> TrialEvent:
+    if "values" in values:
+        return Reported(values["key"], values["values"])
+    return Ended(values["key"], Outcome(values["outcome"]), values["cause"], values["was_killed"])
