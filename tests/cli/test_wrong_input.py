@@ -10,6 +10,7 @@ import pytest
 from .commands import Here
 
 TRAIN = ("train", "small.yaml")
+DREAMER = ("train", "--algorithm", "dreamer", "--env", "Pendulum-v1")
 MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
     "no config at all": (("train",), "Give a config file, or both --algorithm and --env"),
     "half a choice": (("train", "--algorithm", "ppo"), "both --algorithm and --env"),
@@ -44,6 +45,38 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
         "DQN needs one discrete choice per step",
     ),
     "wrong buffer": ((*TRAIN, "buffer.type=uniform"), "ppo cannot learn from a 'uniform' buffer"),
+    "memory where there are only transitions": (
+        ("train", "--algorithm", "td3", "--env", "Pendulum-v1", "network.actor.type=lstm"),
+        "td3 cannot train a network with memory (network.actor.type=lstm); use algorithm.name=ppo, dqn or sac",
+    ),
+    "sequence longer than replay": (
+        (*DREAMER, "buffer.size=50"),
+        "buffer.size: A sequence has 64 steps, and buffer.size holds 50: raise buffer.size",
+    ),
+    "replay smaller than a batch": (
+        (*DREAMER, "buffer.size=500"),
+        "buffer.size: A batch of 16 sequences of 64 steps is more than the 500 steps of buffer.size",
+    ),
+    "networks of an algorithm with its own": (
+        (*DREAMER, "network.actor.type=lstm"),
+        "dreamer has its own networks: set algorithm.size",
+    ),
+    "window that remembers nothing": (
+        (
+            "train",
+            "--algorithm",
+            "ppo",
+            "--env",
+            "CartPole-v1",
+            "network.actor.type=transformer",
+            "network.actor.window=1",
+        ),
+        "network.actor.window: got 1; expected at least 2",
+    ),
+    "pixels of what does not draw": (
+        ("train", "--algorithm", "ppo", "--env", "rl4sys/Recall-v0", "environment.pixels={}"),
+        "environment.pixels needs an environment that draws itself",
+    ),
     "no device": ((*TRAIN, "device=gpu"), "use auto, cpu, cuda or cuda:1"),
     "no number": ((*TRAIN, "--seed", "1,b"), "expected integers separated by commas"),
     "seed given twice": ((*TRAIN, "--seed", "1,1"), "a seed is given twice"),
@@ -80,6 +113,7 @@ def test_a_mistake_is_reported_in_one_sentence(rl4sys: Here, config: Path, mista
     assert message in err
     assert "error: " in err
     assert "Traceback" not in err
+    assert err.count("\n") <= 2
     assert sorted(os.listdir()) == before
 
 

@@ -102,6 +102,14 @@ def test_a_game_for_two_players_is_refused() -> None:
         game("Combat").lanes(SEEDS, 1, Grade.E3)
 
 
+def test_a_damaged_emulator_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "ale_py.py").write_text("raise ImportError('libSDL2 is missing')")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "ale_py", raising=False)
+    with pytest.raises(MissingDependency, match=r"cannot be imported here \(libSDL2 is missing\)"):
+        game("Pong").lanes(SEEDS, 1, Grade.E3)
+
+
 def test_a_missing_emulator_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ale_py", None)
     with pytest.raises(MissingDependency, match=r"needs ale-py.*pip install 'rl4sys\[atari\]'"):

@@ -135,6 +135,15 @@ def test_drawing_without_a_driver_says_what_to_install(monkeypatch: pytest.Monke
         mujoco_setup.require_rendering()
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere glfw needs no display server")
+def test_a_driver_for_screens_is_refused_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MUJOCO_GL", "glfw")
+    for screen in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(screen, raising=False)
+    with pytest.raises(RenderingUnavailable, match="MUJOCO_GL is 'glfw', and there is no screen"):
+        mujoco_setup.require_rendering()
+
+
 def test_a_driver_that_keeps_a_package_from_being_imported_is_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

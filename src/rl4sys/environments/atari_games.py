@@ -57,6 +57,11 @@ def _emulators(name: str) -> Any:
         raise MissingDependency(
             f"Environment '{name}' needs ale-py, which is not installed. Install it with: pip install 'rl4sys[atari]'"
         ) from cause
+    except ImportError as cause:
+        raise MissingDependency(
+            f"Environment '{name}' needs ale-py, which cannot be imported here ({cause}). Install it again with: "
+            f"pip install --force-reinstall ale-py"
+        ) from cause
 
 
 def _games() -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -38,7 +39,10 @@ def make_gymnasium(name: str, kwargs: Mapping[str, Any]) -> Environment:
             return make_object(name, kwargs)
         if _family(name) == "mujoco" and importlib.util.find_spec("mujoco") is not None:
             hear_warnings()
-        environment = gymnasium.make(name, disable_env_checker=True, **kwargs)
+        with warnings.catch_warnings():
+            # One that does not draw is refused below, with what to do.
+            warnings.filterwarnings("ignore", ".*being initialised with render_mode.*")
+            environment = gymnasium.make(name, disable_env_checker=True, **kwargs)
         is_drawn = environment.render_mode == "rgb_array" and is_mujoco(environment.unwrapped)
         return DrawnMujoco(environment) if is_drawn else environment
     except error.DeprecatedEnv as cause:

@@ -6,6 +6,7 @@ import importlib
 import logging
 import os
 import sys
+import warnings
 from types import ModuleType
 
 _LOG = logging.getLogger(__name__)
@@ -21,11 +22,13 @@ class RenderingUnavailable(RuntimeError):
 def require_rendering() -> str:
     """How MuJoCo can draw here: glfw where there is a screen, else egl or osmesa."""
     way = choose_renderer()
-    if way not in _WAYS:
+    lacks_screen = way == "glfw" and sys.platform.startswith("linux") and not _has_screen()
+    if way not in _WAYS or lacks_screen:
+        reason = ", and there is no screen" if lacks_screen else ""
         raise RenderingUnavailable(
-            f"MuJoCo cannot draw here: {_VARIABLE} is '{way}'. Without a screen install EGL (apt install libegl1) and "
-            f"set {_VARIABLE}=egl, or OSMesa (apt install libosmesa6) and set {_VARIABLE}=osmesa; or leave images "
-            f"and videos out."
+            f"MuJoCo cannot draw here: {_VARIABLE} is '{way}'{reason}. Without a screen install EGL "
+            f"(apt install libegl1) and set {_VARIABLE}=egl, or OSMesa (apt install libosmesa6) and set "
+            f"{_VARIABLE}=osmesa; or leave images and videos out."
         )
     return way
 
@@ -33,8 +36,7 @@ def require_rendering() -> str:
 def choose_renderer() -> str:
     """The way to draw, chosen once for this process and its children, unless the user chose one."""
     if _VARIABLE not in os.environ:
-        has_screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
-        os.environ[_VARIABLE] = "glfw" if has_screen else _without_screen()
+        os.environ[_VARIABLE] = "glfw" if _has_screen() else _without_screen()
     return os.environ[_VARIABLE]
 
 
@@ -46,7 +48,10 @@ def hear_warnings() -> None:
 def import_drawing(name: str) -> ModuleType:
     """A package that loads the driver it may draw with as soon as it is imported, whether anything is drawn or not."""
     try:
-        return importlib.import_module(name)
+        with warnings.catch_warnings():
+            # A driver that finds no screen warns; that matters only when something is to be drawn.
+            warnings.simplefilter("ignore")
+            return importlib.import_module(name)
     except Exception as error:  # as many kinds as there are drivers that can be missing
         way = os.environ.get(_VARIABLE)
         if way is None or isinstance(error, ModuleNotFoundError):
@@ -63,6 +68,10 @@ def is_mujoco(environment: object) -> bool:
     # Where the module was never imported there is no such environment either.
     module = sys.modules.get("gymnasium.envs.mujoco.mujoco_env")
     return module is not None and isinstance(environment, module.MujocoEnv)
+
+
+def _has_screen() -> bool:
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def _without_screen() -> str:

@@ -18,7 +18,16 @@ from rl4sys.experience import SegmentSchema
 from rl4sys.experiments.components import Components
 from rl4sys.experiments.config import ExperimentConfig
 from rl4sys.learning import choose_device
-from rl4sys.replay import BUFFERS, AvailableSpace, OnceFresh, Ratio, UnsuitableBuffer, fit_replay, require_space
+from rl4sys.replay import (
+    BUFFERS,
+    AvailableSpace,
+    OnceFresh,
+    Ratio,
+    ReplayTooSmall,
+    UnsuitableBuffer,
+    fit_replay,
+    require_space,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -49,6 +58,8 @@ def check_combination(config: ExperimentConfig, algorithm: Algorithm | None = No
     context = components.buffer_context(schema.observation, Path(config.experiment.directory))
     try:
         build_buffer(config.algorithm, config.network, config.buffer, pace, np.random.default_rng(0), context)
+    except ReplayTooSmall as error:
+        raise ConfigError(f"buffer.size: {error}") from None
     except UnsuitableBuffer as error:
         raise ConfigError(
             f"buffer.type: {ALGORITHMS.name_of(config.algorithm)} cannot learn from a "

@@ -29,7 +29,7 @@ class TransformerConfig(MemoryConfig):
     """Parts in which each layer attends; they divide `units`."""
     layers: int = Field(2, ge=1, le=32)
     """Layers of attention, each followed by two fully connected ones of which the first is 4 · `units` wide."""
-    window: int = Field(64, ge=1)
+    window: int = Field(64, ge=2)
     """Decisions that each layer attends to, the present one included. More remember longer; the carry grows with it."""
 
     @model_validator(mode="after")

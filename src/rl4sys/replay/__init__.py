@@ -1,7 +1,7 @@
 """Segments in, batches out."""
 
 from rl4sys.replay.available_space import AvailableSpace, available_disk, available_memory
-from rl4sys.replay.buffer_context import BufferContext, UnsuitableBuffer
+from rl4sys.replay.buffer_context import BufferContext, ReplayTooSmall, UnsuitableBuffer
 from rl4sys.replay.config import BUFFERS, AnyBuffer, BufferConfig, ReplayConfig, TrajectoryConfig, register_buffer
 from rl4sys.replay.cost import ReplayCost
 from rl4sys.replay.goal_rewards import ACHIEVED, DESIRED, DistanceReward, GoalReward
@@ -39,6 +39,7 @@ __all__ = [
     "ReplayConfig",
     "ReplayCost",
     "ReplayTooLarge",
+    "ReplayTooSmall",
     "SequenceBuffer",
     "Surroundings",
     "TrajectoryBuffer",

@@ -15,6 +15,10 @@ class UnsuitableBuffer(ValueError):
     """The buffer does not fit the algorithm or the observations."""
 
 
+class ReplayTooSmall(UnsuitableBuffer):
+    """The buffer cannot hold what is drawn from it at once."""
+
+
 @dataclass(frozen=True, slots=True)
 class BufferContext:
     """What is known where a buffer is built. Every field is optional: a buffer that needs one refuses to be built."""

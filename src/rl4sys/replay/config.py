@@ -11,7 +11,7 @@ from pydantic import Field
 
 from rl4sys.config import Config, Registry
 from rl4sys.experience import SegmentSchema
-from rl4sys.replay.buffer_context import BufferContext, UnsuitableBuffer
+from rl4sys.replay.buffer_context import BufferContext, ReplayTooSmall, UnsuitableBuffer
 from rl4sys.replay.cost import ReplayCost, columns_of
 from rl4sys.replay.frame_column import frame_stacks
 from rl4sys.replay.hindsight import HindsightBuffer
@@ -157,12 +157,12 @@ class SequencesConfig(ReplayConfig):
         if window < 2:
             raise UnsuitableBuffer("This algorithm learns from single transitions: set buffer.type=uniform.")
         if window > self.size:
-            raise UnsuitableBuffer(
-                f"A sequence has {window} steps, and buffer.size holds {self.size}: raise buffer.size, or shorten the "
-                f"sequences of the algorithm."
+            raise ReplayTooSmall(
+                f"A sequence has {window} steps, and buffer.size holds {self.size}: raise buffer.size, or lower "
+                f"algorithm.sequence_length."
             )
         if window * ratio.batch_size > self.size:
-            raise UnsuitableBuffer(
+            raise ReplayTooSmall(
                 f"A batch of {ratio.batch_size} sequences of {window} steps is more than the {self.size} steps of "
                 f"buffer.size: raise it to at least {window * ratio.batch_size}, or lower algorithm.batch_size."
             )
