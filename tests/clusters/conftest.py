@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,9 @@ import pytest
 from cli.commands import Here
 
 from .fake_programs import FakePrograms
+from .fake_slurm import FakeSlurm
+
+TESTS = Path(__file__).parents[1]
 
 
 @pytest.fixture
@@ -25,3 +29,14 @@ def programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakePrograms:
     made.answer("kubectl get raycluster", 1)
     monkeypatch.setenv("PATH", made.path())
     return made
+
+
+@pytest.fixture
+def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSlurm]:
+    """SLURM's commands, whose jobs are processes here; in an empty directory."""
+    made = FakeSlurm(tmp_path / "slurm")
+    monkeypatch.setenv("PATH", f"{made.directory}:/usr/bin:/bin")
+    monkeypatch.setenv("PYTHONPATH", f"{TESTS}:{TESTS.parent / 'src'}")
+    monkeypatch.chdir(tmp_path)
+    yield made
+    made.end_all()

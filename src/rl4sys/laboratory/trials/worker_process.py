@@ -26,20 +26,25 @@ _ORPHAN_SECONDS = 60.0
 
 
 def main() -> NoReturn:
-    """Run a task; the exit code is 0 (finished), 130 (stopped) or 1 (failed, with a report)."""
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s: %(message)s", stream=sys.stderr)
+    """Run the task of a launch; the exit code is that of `run_task`."""
     pipe = _ReportPipe(int(sys.argv[1]))
-    logging.getLogger("rl4sys").addHandler(_WarningReporter(pipe.report))
-    stop = _StopRequest()
+    stop = StopRequest()
     launch = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    raise SystemExit(run_task(launch["task"], launch["values"], pipe.report, stop))
+
+
+def run_task(task: str, values: Mapping[str, Any], report: Report, stop: StopRequest) -> int:
+    """Run a task in this process; returns its exit code: 0 (finished), 130 (stopped) or 1 (failed, with a report)."""
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s: %(message)s", stream=sys.stderr)
+    logging.getLogger("rl4sys").addHandler(_WarningReporter(report))
     try:
-        finished = _task(launch["task"])(launch["values"], pipe.report, stop)
+        finished = _task(task)(values, report, stop)
     except Exception as error:  # any failure of the task is reported to the launching process
         traceback.print_exc()
-        pipe.report({"failed": explain(error)})
-        raise SystemExit(1) from None
-    raise SystemExit(0 if finished else 130)
+        report({"failed": explain(error)})
+        return 1
+    return 0 if finished else 130
 
 
 def explain(error: Exception) -> str:
@@ -76,7 +81,7 @@ class _WarningReporter(logging.Handler):
         self._report({"warning": record.getMessage()})
 
 
-class _StopRequest:
+class StopRequest:
     """Whether SIGTERM has arrived. A second one ends the process at once."""
 
     def __init__(self) -> None:
