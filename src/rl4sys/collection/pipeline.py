@@ -7,10 +7,10 @@ import mmap
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -140,7 +140,7 @@ class PipelinedSource:
         if state["pending"] is not None:
             for name, column in self._rollouts[self._block].columns.items():
                 np.copyto(column, state["pending"]["columns"][name])
-            self._pending = [_summary(fields) for fields in state["pending"]["episodes"]]
+            self._pending = [summary_of(fields) for fields in state["pending"]["episodes"]]
         inexact: list[str] = reply["inexact"]
         return inexact
 
@@ -165,7 +165,7 @@ class PipelinedSource:
             return episodes
         reply = self._receive()
         self._in_flight = False
-        return [_summary(fields) for fields in reply["episodes"]]
+        return [summary_of(fields) for fields in reply["episodes"]]
 
     def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
         self._send(message)
@@ -193,9 +193,26 @@ class PipelinedSource:
         return reply
 
 
-def _summary(fields: Sequence[Any]) -> EpisodeSummary:
+def summary_of(fields: Sequence[Any]) -> EpisodeSummary:
+    """The summary of an episode whose fields were sent."""
     lane, return_, length, ending = fields
     return EpisodeSummary(lane, return_, length, Ending(ending))
+
+
+class ShareSource(Protocol):
+    """A source that collects in one other process."""
+
+    def collect(self, newest: Version) -> Collected:
+        """Hand over the finished rollout, having started the next one."""
+
+    def state(self) -> State:
+        """The rollout in flight, and where every lane is after it."""
+
+    def restore(self, state: State) -> Sequence[str]:
+        """Continue where `state` was taken; returns why that is not exact."""
+
+    def close(self) -> None:
+        """End the process."""
 
 
 class PooledSource:
@@ -205,12 +222,15 @@ class PooledSource:
     with one process, and as old: every rollout but the first lags by one version.
     """
 
-    def __init__(self, setup: PipelineSetup, processes: int) -> None:
+    def __init__(
+        self, setup: PipelineSetup, processes: int, make: Callable[[PipelineSetup], ShareSource] = PipelinedSource
+    ) -> None:
+        """`make` starts one process with its share of the lanes, here or on another machine."""
         self._lanes = setup.environment.num_envs // processes
-        self._sources: list[PipelinedSource] = []
+        self._sources: list[ShareSource] = []
         try:
             for number in range(processes):
-                self._sources.append(PipelinedSource(share_of(setup, number, processes)))
+                self._sources.append(make(share_of(setup, number, processes)))
         except BaseException:
             # No caller gets this source, so it must be closed here.
             self.close()

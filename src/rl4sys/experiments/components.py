@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -13,6 +13,7 @@ import torch
 from rl4sys.algorithms import Algorithm
 from rl4sys.collection import Collected, PipelinedSource, PipelineSetup, PooledSource, SteppedSource
 from rl4sys.config import located
+from rl4sys.config.plugin_copies import plugin_texts
 from rl4sys.environments import (
     AnyLanes,
     EnvironmentConfig,
@@ -133,8 +134,17 @@ class Components:
             plugins = [str(located(plugin)) for plugin in config.plugins]
             setup = PipelineSetup(config.environment, explore, steps, seed, noise_seed, self.grade, plugins, Path.cwd())
             processes = config.training.collectors
+            if config.training.collection == "ray":
+                return self._remote_source(setup, processes)
             return PipelinedSource(setup) if processes == 1 else PooledSource(setup, processes)
         return SteppedSource(config.environment.lanes(Seeds(seed), lanes, self.grade), explore, steps, noise_seed)
+
+    def _remote_source(self, setup: PipelineSetup, processes: int) -> Source:
+        """The same collectors on a Ray cluster; Ray is imported only if it is asked for."""
+        from rl4sys.collection.cluster_on_ray import ClusterSource
+
+        plugins = plugin_texts(self.config.plugins)
+        return ClusterSource(replace(setup, plugins=self.config.plugins), processes, plugins, self.config.where.address)
 
     def evaluation_environments(self) -> EvaluationEnvironments:
         """Environments for all evaluations of a run."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -24,11 +24,11 @@ from rl4sys.config import (
     parse,
     use_copies,
 )
+from rl4sys.config.plugin_copies import copies_in
 from rl4sys.environments import ENVIRONMENTS, EnvironmentConfig
 from rl4sys.experiments.loggers.registry import LOGGERS
 from rl4sys.experiments.loggers.section import LoggingSection
 from rl4sys.experiments.monitoring.config import AlertConfig, StabilitySection
-from rl4sys.experiments.plugin_copies import copies_in
 from rl4sys.experiments.where import WhereSection
 from rl4sys.networks import NETWORKS, NetworksConfig
 from rl4sys.replay import BUFFERS, GOAL_REWARDS, BufferConfig, TrajectoryConfig
@@ -76,6 +76,9 @@ class TrainingSection(Config):
     """Collect in a second process while this one learns: faster, with experience one version old."""
     collectors: int = Field(1, ge=1)
     """Processes that collect if `pipelined`, each with its share of `environment.num_envs`. For slow environments."""
+    collection: Literal["local", "ray"] = "local"
+    """Where the collectors of a `pipelined` run are: processes on this machine, or actors on the nodes of a Ray cluster
+    (`where.address`), which collect the same to the bit."""
 
 
 class ExperimentConfig(Config):
@@ -113,7 +116,7 @@ class ExperimentConfig(Config):
 
     def digest(self) -> str:
         """A hash of the settings that affect learning, without the seed: not name, machine, loggers and videos."""
-        watching = {"training": {"video_frequency", "video_length"}}
+        watching = {"training": {"video_frequency", "video_length", "collection"}}
         lying = {"buffer": {"storage", "on_low_memory"}}
         acting = {name: True for name, acts in self._acting_sections() if not acts}
         text = self.model_dump_json(

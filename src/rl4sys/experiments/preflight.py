@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 from pathlib import Path
 
@@ -30,6 +31,9 @@ from rl4sys.replay import (
 )
 
 _log = logging.getLogger(__name__)
+
+_SHORTEST_TURN = 64
+"""Steps per turn of a collector on another machine: fewer take less time than asking for them."""
 
 
 def fit_to_machine(config: ExperimentConfig, *, allow_fallback: bool) -> ExperimentConfig:
@@ -100,6 +104,23 @@ def _check_collectors(config: ExperimentConfig) -> None:
         raise ConfigError(
             f"training.collectors: {lanes} environments cannot be shared evenly by {processes} processes; choose "
             f"environment.num_envs as a multiple of it."
+        )
+    if config.training.collection == "ray":
+        _check_remote_collection(config)
+
+
+def _check_remote_collection(config: ExperimentConfig) -> None:
+    training = config.training
+    if importlib.util.find_spec("ray") is None:
+        raise ConfigError("training.collection: ray needs the package 'ray': pip install 'rl4sys[ray]'")
+    if not training.pipelined:
+        raise ConfigError("training.collection: ray collects while this process learns; set training.pipelined=true.")
+    steps = config.algorithm.steps_between_updates(config.buffer.size) // training.collectors
+    if steps < _SHORTEST_TURN:
+        raise ConfigError(
+            f"training.collection: each of {training.collectors} collectors would be asked for {steps} steps at a "
+            f"time. Asking another machine does not pay for fewer than {_SHORTEST_TURN}; use collection=local, fewer "
+            f"collectors, or more steps between updates."
         )
 
 

@@ -16,8 +16,8 @@ import yaml
 
 from rl4sys import run_files
 from rl4sys.atomic_files import publish_directory, replace_file, write_durably
+from rl4sys.config.plugin_copies import plugin_texts, write_copies
 from rl4sys.experiments.config import ExperimentConfig
-from rl4sys.experiments.plugin_copies import plugin_texts, write_copies
 from rl4sys.file_lock import FileLock
 from rl4sys.run_finder import find_one
 

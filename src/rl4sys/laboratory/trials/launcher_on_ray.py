@@ -9,9 +9,10 @@ from typing import Any
 import ray
 from ray.exceptions import RayError
 
+from rl4sys.collection.cluster_on_ray import join_cluster
 from rl4sys.experiments.where import WhereSection
-from rl4sys.laboratory.trials.cluster_on_ray import join_cluster, require_fit
 from rl4sys.laboratory.trials.distant_launch import DistantLaunch
+from rl4sys.laboratory.trials.fit_on_ray import require_fit
 from rl4sys.laboratory.trials.launcher import Ended, Outcome, Reported, TrialEvent, TrialLaunch
 from rl4sys.laboratory.trials.trial_host import TrialHost, decode_events
 

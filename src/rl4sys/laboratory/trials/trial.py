@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rl4sys.config import ConfigError, use_copies
+from rl4sys.config.plugin_copies import plugin_texts, write_copies
 from rl4sys.experiments import (
     ExperimentConfig,
     Logger,
@@ -26,7 +27,6 @@ from rl4sys.experiments import (
     load_experiment,
 )
 from rl4sys.experiments.manifest import origin_of_command
-from rl4sys.experiments.plugin_copies import plugin_texts, write_copies
 from rl4sys.laboratory.run_index.index_logger import index_run
 from rl4sys.laboratory.run_mirror import RunMirror
 from rl4sys.laboratory.trials.launcher import Report, TrialLaunch

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rl4sys.atomic_files import write_durably
-from rl4sys.config import located
+from rl4sys.config.plugins import located
 from rl4sys.run_files import MANIFEST, PLUGINS, is_run, read_json
 
 

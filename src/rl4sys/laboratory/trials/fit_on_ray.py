@@ -1,11 +1,10 @@
-"""Joins a Ray cluster, and checks that it can run what is asked for before anything is started."""
+"""Checks that a Ray cluster can run what is asked for, before anything is started."""
 
 from __future__ import annotations
 
 import json
 import os
 import platform
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -13,50 +12,13 @@ import ray
 from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from rl4sys.cores import usable_cores
+from rl4sys.collection.cluster_on_ray import ClusterUnfit
 from rl4sys.experiments.where import WhereSection
 from rl4sys.laboratory.trials.trial_host import can_see, describe_machine
 from rl4sys.storage import is_url, open_storage
 
-_PROBE_SECONDS = 3.0
-"""Seconds to wait for an answer from an address."""
 _NODE_SECONDS = 60.0
 """Seconds that a node has to say what it is."""
-
-
-class ClusterUnfit(RuntimeError):
-    """A Ray cluster that cannot be reached, or cannot run what was asked for."""
-
-
-def join_cluster(address: str | None) -> None:
-    """Join a cluster, or start Ray on this machine, without a word of Ray on the screen."""
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
-    if address is None:
-        ray.init(num_cpus=len(usable_cores()), include_dashboard=False, **quiet)
-        return
-    if address != "auto":
-        _probe(address)
-    try:
-        ray.init(address=address, **quiet)
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        line = " ".join(str(error).split())
-        advice = "Start one with `ray start --head`, or leave out --address to start Ray on this machine."
-        raise ClusterUnfit(f"The Ray cluster at {address} cannot be joined: {line[:300]} {advice}") from error
-
-
-def _probe(address: str) -> None:
-    """Raise unless a process listens at an address: Ray itself would wait for minutes."""
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdigit():
-        raise ClusterUnfit(f"--address {address}: expected auto, HOST:6379 or http://HOST:8265")
-    try:
-        socket.create_connection((host, int(port)), timeout=_PROBE_SECONDS).close()
-    except OSError as error:
-        raise ClusterUnfit(
-            f"No process answers at {address} ({error.strerror or error}). Check that the Ray cluster is running, and "
-            "that this is the port of its head (6379), not that of its dashboard."
-        ) from error
 
 
 def require_fit(where: WhereSection, cpus: int) -> list[dict[str, Any]]:
