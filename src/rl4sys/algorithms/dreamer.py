@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from pydantic import Field
 
-from rl4sys.algorithms.world_model_config import SIZES, WorldModelConfig
+from rl4sys.algorithms.world_model_config import WorldModelConfig
 from rl4sys.algorithms.world_policies import require_suitable, world_forecast, world_policies, world_weights
 from rl4sys.dynamics import Evidence, Forecast, NormedMlp, State, evidence
 from rl4sys.dynamics.latents import drawn, probabilities
@@ -47,7 +47,7 @@ class DreamerConfig(WorldModelConfig):
         """Weights of all networks, the slow critic included."""
         outputs = output_size(action) if isinstance(action, DiscreteAction) else 2 * output_size(action)
         two_hot = TwoHot(torch.device("cpu"))
-        return world_weights(SIZES[self.size], observation, action, two_hot, (outputs, BINS, BINS))
+        return world_weights(self.model_size, observation, action, two_hot, (outputs, BINS, BINS))
 
 
 class Dreamer:
@@ -56,7 +56,7 @@ class Dreamer:
     def __init__(self, config: DreamerConfig, problem: Problem) -> None:
         require_suitable(problem, "Dreamer")
         self.config, self.problem = config, problem
-        size, self.two_hot = SIZES[config.size], TwoHot(problem.device)
+        size, self.two_hot = config.model_size, TwoHot(problem.device)
         self.model = model = config.world_model(problem, config.gamma, self.two_hot)
         self.is_discrete = isinstance(problem.action, DiscreteAction)
         self.actor = NormedMlp("actor", model.rssm.feature, size.units, size.layers)

@@ -85,8 +85,8 @@ class PETSConfig(AlgorithmConfig):
     def _check(self) -> PETSConfig:
         if not isinstance(self.dynamics, OneStepConfig):
             raise ValueError(
-                f"dynamics is of type {DYNAMICS.name_of(self.dynamics)}, which pets does not plan with; expected "
-                f"deterministic, gaussian or ensemble"
+                f"dynamics is of type {DYNAMICS.name_of(self.dynamics)}, and pets plans with models of single steps: "
+                f"deterministic, gaussian or ensemble. For an rssm use algorithm.name=planet or dreamer"
             )
         if self.propagation == "sample" and self.dynamics.std_bounds is None:
             raise ValueError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from pydantic import Field, model_validator
 
-from rl4sys.algorithms.world_model_config import SIZES, WorldModelConfig
+from rl4sys.algorithms.world_model_config import WorldModelConfig
 from rl4sys.algorithms.world_policies import require_suitable, world_forecast, world_weights
 from rl4sys.dynamics import Evidence, Forecast, WorldModel, evidence
 from rl4sys.dynamics.rssm import PREVIOUS_ACTION
@@ -51,7 +51,7 @@ class PlaNetConfig(WorldModelConfig):
 
     def own_weights(self, observation: tuple[ArraySpec, ...], action: ActionSpec) -> int:
         """Weights of all networks."""
-        return world_weights(SIZES[self.size], observation, action, None, ())
+        return world_weights(self.model_size, observation, action, None, ())
 
     def search_settings(self, reward: str) -> dict[str, Setting]:
         """Settings of the head that plans; the paper starts from a standard deviation of 1 and has no lower limit."""

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from rl4sys.dynamics import ModelSize, WorldModel
-from rl4sys.engine import AlgorithmConfig, Problem
+from rl4sys.dynamics import DYNAMICS, DynamicsConfig, ModelSize, RSSMConfig, WorldModel
+from rl4sys.engine import ALGORITHMS, AlgorithmConfig, Problem
 from rl4sys.networks import OptimizerSettings
 from rl4sys.networks.two_hot import TwoHot
 from rl4sys.policy import output_size
@@ -34,6 +34,8 @@ class WorldModelConfig(AlgorithmConfig):
 
     size: SizeName = "1m"
     """Size of all networks. Larger ones predict better after more data, and take longer per decision and update."""
+    dynamics: Annotated[DynamicsConfig, DYNAMICS] = RSSMConfig()
+    """The model: rssm, whose parts may have other sizes than those of `size`."""
     lr: float | None = Field(None, gt=0)
     """Learning rate; one that suits the size if not given."""
     batch_size: int = Field(16, ge=1)
@@ -62,6 +64,22 @@ class WorldModelConfig(AlgorithmConfig):
     buffers = ("sequences",)
     own_networks = "algorithm.size"
 
+    @model_validator(mode="after")
+    def _check_dynamics(self) -> Self:
+        if not isinstance(self.dynamics, RSSMConfig):
+            raise ValueError(
+                f"dynamics is of type {DYNAMICS.name_of(self.dynamics)}, which predicts single steps; "
+                f"{ALGORITHMS.name_of(self)} learns an rssm. Leave dynamics out, or use algorithm.name=pets"
+            )
+        self.dynamics.sized(SIZES[self.size])
+        return self
+
+    @property
+    def model_size(self) -> ModelSize:
+        """The sizes of all networks."""
+        size = SIZES[self.size]
+        return self.dynamics.sized(size) if isinstance(self.dynamics, RSSMConfig) else size
+
     def pace(self, buffer_size: int) -> Ratio:
         """A fixed number of updates for each step."""
         return Ratio(self.updates_per_step, self.learning_starts, self.batch_size)
@@ -82,9 +100,7 @@ class WorldModelConfig(AlgorithmConfig):
     def world_model(self, problem: Problem, discount: float, two_hot: TwoHot | None) -> WorldModel:
         """The model of one problem; see `WorldModel`."""
         scales = self.free_nats, self.dynamics_scale, self.representation_scale
-        return WorldModel(
-            problem.observation, output_size(problem.action), SIZES[self.size], *scales, discount, two_hot
-        )
+        return WorldModel(problem.observation, output_size(problem.action), self.model_size, *scales, discount, two_hot)
 
     def optimizer_settings(self) -> OptimizerSettings:
         """How all networks are trained."""

@@ -24,6 +24,7 @@ from rl4sys.dynamics.forecast import (
 from rl4sys.dynamics.normed_mlp import NormedMlp
 from rl4sys.dynamics.one_step import OneStepModel, OneStepTargets, flat_state
 from rl4sys.dynamics.rssm import RSSM, State
+from rl4sys.dynamics.rssm_config import RSSMConfig
 from rl4sys.dynamics.statistics import STATISTICS, Standardization
 from rl4sys.dynamics.world_model import ModelSize, WorldModel
 
@@ -45,6 +46,7 @@ __all__ = [
     "OneStepConfig",
     "OneStepModel",
     "OneStepTargets",
+    "RSSMConfig",
     "Standardization",
     "State",
     "Truth",

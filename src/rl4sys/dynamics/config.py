@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
 from rl4sys.config import Config, Registry
 from rl4sys.networks import Activation, MlpConfig
 from rl4sys.policy import ProgramBuilder
+from rl4sys.suggestions import nearest
 
 
 class DynamicsConfig(Config):
     """Predicts what follows from an action."""
 
 
-DYNAMICS: Registry[DynamicsConfig] = Registry("dynamics model", DynamicsConfig, key="type", default="ensemble")
+def _usual(settings: Mapping[str, Any]) -> str:
+    """The model that is meant where no type is given: an ensemble, unless these are settings of an rssm."""
+    own, others = (DYNAMICS.type(name).model_fields for name in ("rssm", "ensemble"))
+    # A misspelt key counts, so that the error names what was meant.
+    means_own = any(nearest(key, own) is not None for key in settings.keys() - others.keys())
+    return "rssm" if means_own else "ensemble"
+
+
+DYNAMICS: Registry[DynamicsConfig] = Registry(
+    "dynamics model", DynamicsConfig, key="type", default="ensemble", choose=_usual
+)
 register_dynamics = DYNAMICS.register
 
 

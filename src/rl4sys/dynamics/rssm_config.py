@@ -1,0 +1,33 @@
+"""The recurrent state-space model by name: sizes of its parts, where they are to differ from those of the algorithm."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pydantic import Field
+
+from rl4sys.dynamics.config import DynamicsConfig, register_dynamics
+from rl4sys.dynamics.world_model import ModelSize
+
+
+@register_dynamics("rssm")
+class RSSMConfig(DynamicsConfig):
+    """A recurrent state and discrete latents, inferred from sequences of observations: numbers, images or both."""
+
+    deter: int | None = Field(None, ge=1)
+    """Units of the recurrent state, a multiple of `blocks`. More remember more; null takes those of `size`."""
+    hidden: int | None = Field(None, ge=1)
+    """Units of the layers around it; null takes those of `size`."""
+    groups: int | None = Field(None, ge=1, le=1024)
+    """Latents, each a choice among `classes`; null takes those of `size`."""
+    classes: int | None = Field(None, ge=2)
+    """Classes of each latent; null takes those of `size`."""
+    blocks: int | None = Field(None, ge=1)
+    """Parts of the recurrent state with weights of their own; more make it cheaper. Null takes those of `size`."""
+
+    def sized(self, size: ModelSize) -> ModelSize:
+        """These sizes, and those of `size` where none is given."""
+        found = replace(size, **self.model_dump(exclude_none=True))
+        if found.deter % found.blocks:
+            raise ValueError(f"dynamics.deter: {found.deter} units cannot be divided into {found.blocks} equal blocks")
+        return found
