@@ -8,6 +8,8 @@ ERROR = 2
 """An error, or wrong arguments."""
 STOPPED = 3
 """An alert stopped the run; it can be resumed."""
+RANK_LOST = 70
+"""A rank ended because another one did; only the process that started the ranks sees it."""
 INTERRUPTED = 130
 """Ctrl-C or SIGTERM; unfinished runs can be resumed."""
 

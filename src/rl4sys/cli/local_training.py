@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -26,11 +27,24 @@ from rl4sys.laboratory.trials.trial import TrialOptions
 from rl4sys.laboratory.trials.view import TrialView
 from rl4sys.run_files import CURVE, RETURN
 
+if TYPE_CHECKING:
+    from rl4sys.experiments.ranks.rank_group import RankGroup
 
-def train_new(config: ExperimentConfig, options: TrialOptions, settings: str | None) -> None:
-    """Create a run, train it and print its summary. `settings` says where the config comes from."""
+
+def train_new(
+    config: ExperimentConfig,
+    options: TrialOptions,
+    settings: str | None,
+    group: RankGroup | None = None,
+    began: Callable[[str], None] = lambda run: None,
+) -> None:
+    """Create a run, train it and print its summary. `settings` says where the config comes from.
+
+    With a group, this is rank 0. `began` is called with the run directory.
+    """
     with stop_on_signal() as stop:
-        run = Run.create(config, allow_fallback=options.allow_fallback)
+        run = Run.create(config, allow_fallback=options.allow_fallback, group=group)
+        began(str(run.directory.path))
         if options.debug:
             run.debug()
         url = options.place_of(run.directory.path.name)
@@ -45,11 +59,34 @@ def train_new(config: ExperimentConfig, options: TrialOptions, settings: str | N
         train_to_end(run, stop, mirror)
 
 
+def resume_run(
+    directory: RunDirectory,
+    options: TrialOptions,
+    url: str | None = None,
+    group: RankGroup | None = None,
+    began: Callable[[str], None] = lambda run: None,
+) -> None:
+    """Resume a run, train it to its end and print its summary. With a URL it is stored there again."""
+    began(str(directory.path))
+    mirror = None if url is None else RunMirror(url)
+    with stop_on_signal() as stop:
+        run = Run.resume(directory, allow_fallback=options.allow_fallback, group=group)
+        if options.debug:
+            run.debug()
+        if mirror is not None:
+            mirror.attach(run)
+        announce(run)
+        report(f"resuming  at step {run.steps:,}")
+        train_to_end(run, stop, mirror)
+
+
 def announce(run: Run) -> None:
     """Print where the run is, and which device, threads and exactness it has."""
     grade = run.components.grade
     report(f"run       {run.directory.path}")
     report(f"device    {run.components.device}, {run.threads} thread(s)")
+    if run.config.training.ranks > 1:
+        report(f"ranks     {run.ranks}")
     report(f"exactness {grade.name}: {grade.value}")
     if run.replay_cost is not None:
         report(f"replay    {run.replay_cost}")

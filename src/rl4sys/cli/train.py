@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -28,6 +29,7 @@ from rl4sys.cli.where import (
 
 if TYPE_CHECKING:
     from rl4sys.experiments import ExperimentConfig
+    from rl4sys.laboratory.trials.trial import TrialOptions
 
 
 def train(
@@ -43,6 +45,9 @@ def train(
     env: Annotated[str | None, typer.Option(help="The environment, such as CartPole-v1.")] = None,
     seed: Annotated[str | None, typer.Option(help="One seed, or several: 1,2,3. Each seed is a run.")] = None,
     jobs: Jobs = None,
+    ranks: Annotated[
+        int | None, typer.Option(min=1, help="Processes that learn together; by default 'training.ranks'.")
+    ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the run.")] = None,
     on: On = None,
     address: Address = None,
@@ -74,9 +79,12 @@ def train(
 
       rl4sys train my.yaml --seed 1,2,3 --on ray --address auto --storage s3://lab/runs
 
+      rl4sys train pixels.yaml --ranks 2
+
       rl4sys train my.yaml --dry-run
     """
-    from rl4sys.cli.local_training import train_new, train_seeds
+    from rl4sys.cli.local_training import train_seeds
+    from rl4sys.config import ConfigError
     from rl4sys.experiments import load_experiment
     from rl4sys.laboratory.trials.config import placed
     from rl4sys.laboratory.trials.trial import TrialOptions
@@ -84,6 +92,8 @@ def train(
     source, overrides, settings = _source(arguments or [], algorithm, env)
     if name is not None:
         overrides.append(f"experiment.name={json.dumps(name, ensure_ascii=False)}")
+    if ranks is not None:
+        overrides.append(f"training.ranks={ranks}")
     choices = [[f"experiment.seed={number}"] for number in _seeds(seed)] or [[]]
     configs = [load_experiment(source, [*overrides, *choice]) for choice in choices]
     where = choose_place(
@@ -95,10 +105,12 @@ def train(
     options = TrialOptions(allow_fallback, debug, storage_url(where))
     if dry_run:
         _show(configs, settings)
+    elif ranks is not None and ranks > 1 and (len(configs) > 1 or where.on != "local"):
+        raise ConfigError(f"--ranks {ranks}: ranks are started for one run on this machine, or by torchrun.")
     elif submit_if_asked(where, detach=detach):
         return
     elif len(configs) == 1 and where.on == "local":
-        train_new(configs[0], options, settings)
+        _train_one(configs[0], options, settings, ranks_given=ranks is not None)
     else:
         train_seeds(configs, where, options, settings)
 
@@ -125,27 +137,49 @@ def resume(
 
       rl4sys resume s3://lab/runs/first-try      [dim]copied to runs/, and stored again at each checkpoint[/]
     """
-    from rl4sys.cli.local_training import announce, stop_on_signal, train_to_end
+    from rl4sys.cli.local_training import resume_run
     from rl4sys.cli.options import pulled
-    from rl4sys.cli.output import report, show
-    from rl4sys.experiments import Result, Run, find_run
-    from rl4sys.laboratory.run_mirror import RunMirror
+    from rl4sys.cli.output import show
+    from rl4sys.experiments import Result, find_run, load_experiment
+    from rl4sys.experiments.ranks import RankPlace
+    from rl4sys.laboratory.trials.trial import TrialOptions
 
-    mirror = RunMirror(run) if "://" in run else None
-    directory = find_run(run if mirror is None else pulled(run, Path("runs"))[0])
+    options, place = TrialOptions(allow_fallback, debug), RankPlace.from_environment(os.environ)
+    if place is not None:
+        from rl4sys.cli.rank_training import resume_as_rank
+
+        resume_as_rank(place, run, options)
+        return
+    url = run if "://" in run else None
+    directory = find_run(run if url is None else pulled(url, Path("runs"))[0])
     result = Result.read(directory.result)
     if result is not None and result.finished:
         show(f"{directory.path} is finished: {result.steps:,} steps. Train longer with a new run.")
         return
-    with stop_on_signal() as stop:
-        resumed = Run.resume(directory, allow_fallback=allow_fallback)
-        if debug:
-            resumed.debug()
-        if mirror is not None:
-            mirror.attach(resumed)
-        announce(resumed)
-        report(f"resuming  at step {resumed.steps:,}")
-        train_to_end(resumed, stop, mirror)
+    ranks = load_experiment(directory.config).training.ranks
+    if ranks == 1:
+        resume_run(directory, options, url)
+        return
+    from rl4sys.cli.rank_training import resume_ranks
+
+    resume_ranks(directory, ranks, options, url)
+
+
+def _train_one(config: ExperimentConfig, options: TrialOptions, settings: str | None, *, ranks_given: bool) -> None:
+    """Train one run: in this process, on ranks that are started here, or as a rank that was started."""
+    from rl4sys.cli.local_training import train_new
+    from rl4sys.experiments.ranks import RankPlace
+
+    place = RankPlace.from_environment(os.environ)
+    if place is None and config.training.ranks == 1:
+        train_new(config, options, settings)
+        return
+    from rl4sys.cli.rank_training import train_as_rank, train_ranks
+
+    if place is None:
+        train_ranks(config, options, settings)
+    else:
+        train_as_rank(place, config, options, settings, ranks_given=ranks_given)
 
 
 def _show(configs: Sequence[ExperimentConfig], settings: str | None) -> None:

@@ -1,7 +1,7 @@
 """Acts in environments and records segments."""
 
 from rl4sys.collection.collector import Collector, Environments
-from rl4sys.collection.pipeline import PipelinedSource, PipelineSetup, PooledSource, WorkerFailed
+from rl4sys.collection.pipeline import PipelinedSource, PipelineSetup, PooledSource, WorkerFailed, share_of
 from rl4sys.collection.rollout import NotFinite, Rollout
 from rl4sys.collection.source import Collected, SteppedSource
 
@@ -16,4 +16,5 @@ __all__ = [
     "Rollout",
     "SteppedSource",
     "WorkerFailed",
+    "share_of",
 ]

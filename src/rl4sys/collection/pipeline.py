@@ -268,5 +268,5 @@ def share_of(setup: PipelineSetup, number: int, processes: int) -> PipelineSetup
         setup,
         environment=setup.environment.model_copy(update={"num_envs": lanes}),
         seed=Seeds(setup.seed).integer("collector", number),
-        client=f"{CLIENT}-{number}",
+        client=f"{setup.client}-{number}",
     )

@@ -42,7 +42,8 @@ class UpdateResult(NamedTuple):
 
 def run_update(algorithm: Algorithm, batch: Any) -> UpdateResult:
     """Let an algorithm learn from one batch of its buffer: tensors in, numbers out."""
-    update = algorithm.update(algorithm.train_state.tensors(batch))
+    with algorithm.train_state.splitter.ranks.updating():
+        update = algorithm.update(algorithm.train_state.tensors(batch))
     on_device = {name: value for name, value in update.metrics.items() if isinstance(value, torch.Tensor)}
     metrics = {name: value for name, value in update.metrics.items() if not isinstance(value, torch.Tensor)}
     for name, value in on_device.items():

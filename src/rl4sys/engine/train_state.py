@@ -18,9 +18,11 @@ from rl4sys.networks import (
     BatchSplitter,
     Initializer,
     Network,
+    NoiseStream,
     Optimizer,
     OptimizerSettings,
     Parameters,
+    RankParts,
     TargetCopy,
     TrainedScalar,
     UnsuitableNetwork,
@@ -55,12 +57,12 @@ class TrainState:
         self._transitions = TransitionTensors(problem.action, gamma, problem.device)
         self._streams = StreamTensors(sequences, gamma, self._transitions) if sequences is not None else None
         self.optimizers: dict[str, Optimizer] = {}
-        self.splitter = BatchSplitter()
+        self._noise = NoiseStream(problem.torch_generator("samples"))
+        self.splitter = BatchSplitter(RankParts(self._noise))
         self._targets: dict[str, Network] = {}
         self._copies: dict[str, TargetCopy] = {}
         self._running: dict[str, torch.Tensor] = {}
         self._generators: dict[str, np.random.Generator] = {}
-        self._noise = problem.torch_generator("samples")
         self._schedules: dict[str, Callable[[Progress], float]] = {}
         self._zero_layer: tuple[str, Callable[[Progress], bool]] | None = None
         self._progress = Progress()
@@ -166,19 +168,19 @@ class TrainState:
 
     def normal(self, *shape: int) -> torch.Tensor:
         """Standard normal noise, drawn on the CPU, so that it is equal on every device."""
-        return torch.randn(shape, generator=self._noise).to(self.problem.device)
+        return torch.randn(shape, generator=self._noise.generator).to(self.problem.device)
 
     def random(self, *shape: int) -> torch.Tensor:
         """Uniform noise in [0, 1)."""
-        return torch.rand(shape, generator=self._noise).to(self.problem.device)
+        return torch.rand(shape, generator=self._noise.generator).to(self.problem.device)
 
     def uniform(self, *shape: int) -> torch.Tensor:
         """Uniform noise in [−1, 1]."""
-        return torch.rand(shape, generator=self._noise).mul_(2.0).sub_(1.0).to(self.problem.device)
+        return torch.rand(shape, generator=self._noise.generator).mul_(2.0).sub_(1.0).to(self.problem.device)
 
     def permutation(self, size: int) -> torch.Tensor:
         """The numbers below `size` in random order."""
-        return torch.randperm(size, generator=self._noise).to(self.problem.device)
+        return torch.randperm(size, generator=self._noise.generator).to(self.problem.device)
 
     def schedule(self, tensor: str, value: Callable[[Progress], float]) -> None:
         """Set a frozen tensor of the policy, such as ε, from the progress of the run. It travels with the weights."""
@@ -255,13 +257,13 @@ class TrainState:
                 if name.endswith(".target")
             },
             "generators": {name: generator_state(generator) for name, generator in self._generators.items()},
-            "noise": self._noise.get_state().numpy().copy(),
+            "noise": self._noise.main.get_state().numpy().copy(),
         } | ({"running": self._running_state()} if self._running else {})
 
     def restore(self, state: State) -> None:
         """Continue exactly where `state` was taken."""
         if is_earlier(state):
-            state = converted(state, list(self.optimizers), self._noise.get_state().numpy())
+            state = converted(state, list(self.optimizers), self._noise.main.get_state().numpy())
         require(state, "optimizers", "targets", "generators", "noise", *(["running"] if self._running else []))
         require(state["optimizers"], *self.optimizers)
         for name, optimizer in self.optimizers.items():
@@ -273,7 +275,7 @@ class TrainState:
         require(state["generators"], *self._generators)
         for name, generator in self._generators.items():
             restore_generator(generator, state["generators"][name])
-        self._noise.set_state(torch.from_numpy(state["noise"]))
+        self._noise.main.set_state(torch.from_numpy(state["noise"]))
         if self._running:
             require(state["running"], *self._running)
         for name, values in self._running.items():

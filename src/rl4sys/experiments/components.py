@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import logging
+import platform
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
 from rl4sys.algorithms import Algorithm
-from rl4sys.collection import Collected, PipelinedSource, PipelineSetup, PooledSource, SteppedSource
+from rl4sys.collection import Collected, PipelinedSource, PipelineSetup, PooledSource, SteppedSource, share_of
 from rl4sys.config import located
 from rl4sys.config.plugin_copies import plugin_texts
 from rl4sys.environments import (
@@ -26,6 +27,7 @@ from rl4sys.environments import (
 )
 from rl4sys.experience import Array, Arrays, ArraySpec
 from rl4sys.experiments.config import ExperimentConfig
+from rl4sys.experiments.ranks.shared_lanes import GatheredShares, SharesInTurn
 from rl4sys.learning import (
     EnvironmentGoals,
     Evaluation,
@@ -38,6 +40,9 @@ from rl4sys.replay import AvailableSpace, BufferContext, UnsuitableBuffer, requi
 from rl4sys.seeding import Seeds
 from rl4sys.state import State
 from rl4sys.weights import Version
+
+if TYPE_CHECKING:
+    from rl4sys.experiments.ranks.rank_group import RankGroup
 
 _log = logging.getLogger(__name__)
 
@@ -65,11 +70,25 @@ class Components:
     config: ExperimentConfig
     device: torch.device
     grade: Grade
+    group: RankGroup | None = None
+    """The ranks that share the run; without them, this process takes the parts of all ranks in turn."""
 
     @property
     def seeds(self) -> Seeds:
         """The root of all randomness."""
         return Seeds(self.config.experiment.seed)
+
+    def setup(self, threads: int) -> dict[str, Any]:
+        """What other ranks need to build the same components."""
+        config = self.config.model_dump(mode="json")
+        return {"config": config, "device": self.device.type, "grade": self.grade.name, "threads": threads}
+
+    def describe_ranks(self) -> dict[str, Any]:
+        """How many ranks there are, what connects them, and where they are."""
+        if self.group is None:
+            return {"count": self.config.training.ranks, "processes": 1, "backend": None, "hosts": [platform.node()]}
+        backend = self.group.backend(self.device)
+        return {"count": self.group.ranks, "processes": self.group.ranks, "backend": backend, "hosts": self.group.hosts}
 
     def environment_spec(self) -> EnvironmentSpec:
         """The observations and actions of the environment, found from one that is then closed."""
@@ -122,22 +141,35 @@ class Components:
             _log.info("replay: %s", cost)
         # Where steps are spent on resets (at worst every second one), a turn cannot fill the buffer.
         size = config.buffer.size if config.environment.acts_every_step else -(-config.buffer.size // 2)
-        return self._assembly().build_learner(algorithm, self.buffer_context(explore.observation, scratch), size)
+        learner = self._assembly().build_learner(algorithm, self.buffer_context(explore.observation, scratch), size)
+        algorithm.train_state.splitter.ranks.take(config.training.ranks, self.group)
+        return learner
 
     def source(self, learner: Learner) -> Source:
-        """Local collection, in this process or in others."""
+        """Local collection, in this process or in others; with ranks, each has its share of the lanes."""
         config, explore = self.config, learner.algorithm.policies.explore
-        lanes = config.environment.num_envs
+        lanes, ranks = config.environment.num_envs, config.training.ranks
         steps = -(-config.algorithm.steps_between_updates(config.buffer.size) // lanes)
         seed, noise_seed = self.seeds.integer("environments"), self.seeds.integer("decisions")
-        if config.training.pipelined:
-            plugins = [str(located(plugin)) for plugin in config.plugins]
-            setup = PipelineSetup(config.environment, explore, steps, seed, noise_seed, self.grade, plugins, Path.cwd())
-            processes = config.training.collectors
-            if config.training.collection == "ray":
-                return self._remote_source(setup, processes)
-            return PipelinedSource(setup) if processes == 1 else PooledSource(setup, processes)
-        return SteppedSource(config.environment.lanes(Seeds(seed), lanes, self.grade), explore, steps, noise_seed)
+        plugins = [str(located(plugin)) for plugin in config.plugins]
+        setup = PipelineSetup(config.environment, explore, steps, seed, noise_seed, self.grade, plugins, Path.cwd())
+        if ranks == 1:
+            return self._lanes_source(setup)
+        if self.group is not None:
+            share = self._lanes_source(share_of(setup, self.group.rank, ranks))
+            return GatheredShares(share, lanes // ranks, self.group)
+        shares = [self._lanes_source(share_of(setup, rank, ranks)) for rank in range(ranks)]
+        return SharesInTurn(shares, lanes // ranks)
+
+    def _lanes_source(self, setup: PipelineSetup) -> Source:
+        """The source of some lanes: all of them, or the share of a rank."""
+        training, environment = self.config.training, setup.environment
+        if training.pipelined and training.collection == "ray":
+            return self._remote_source(setup, training.collectors)
+        if training.pipelined:
+            return PipelinedSource(setup) if training.collectors == 1 else PooledSource(setup, training.collectors)
+        lanes = environment.lanes(Seeds(setup.seed), environment.num_envs, setup.grade)
+        return SteppedSource(lanes, setup.policy, setup.steps, setup.noise_seed, setup.client)
 
     def _remote_source(self, setup: PipelineSetup, processes: int) -> Source:
         """The same collectors on a Ray cluster; Ray is imported only if it is asked for."""

@@ -79,6 +79,9 @@ class TrainingSection(Config):
     collection: Literal["local", "ray"] = "local"
     """Where the collectors of a `pipelined` run are: processes on this machine, or actors on the nodes of a Ray cluster
     (`where.address`), which collect the same to the bit."""
+    ranks: int = Field(1, ge=1)
+    """Processes that learn together, each with its share of `environment.num_envs` and of every batch. For networks
+    that take long, such as those for images. `rl4sys train` starts them; the number changes the bits."""
 
 
 class ExperimentConfig(Config):
@@ -116,7 +119,9 @@ class ExperimentConfig(Config):
 
     def digest(self) -> str:
         """A hash of the settings that affect learning, without the seed: not name, machine, loggers and videos."""
-        watching = {"training": {"video_frequency", "video_length", "collection"}}
+        # Files of earlier versions do not have `ranks`.
+        ranks = ["ranks"] if self.training.ranks == 1 else []
+        watching = {"training": {"video_frequency", "video_length", "collection", *ranks}}
         lying = {"buffer": {"storage", "on_low_memory"}}
         acting = {name: True for name, acts in self._acting_sections() if not acts}
         text = self.model_dump_json(

@@ -18,12 +18,20 @@ from rl4sys.environments import Grade
 from rl4sys.experiments.config import ExperimentConfig
 
 
-def new_manifest(config: ExperimentConfig, *, threads: int, grade: Grade, requested_buffer_size: int) -> dict[str, Any]:
+def new_manifest(
+    config: ExperimentConfig,
+    *,
+    threads: int,
+    grade: Grade,
+    requested_buffer_size: int,
+    ranks: Mapping[str, Any],
+) -> dict[str, Any]:
     """The manifest of a run that starts here and now."""
     return {
         "seed": config.experiment.seed,
         "device": config.experiment.device,
         "threads": threads,
+        "ranks": dict(ranks),
         "grade": grade.name,
         "grade_means": grade.value,
         "inexact": [],

@@ -18,6 +18,7 @@ from rl4sys.environments.objects import PREFIX
 from rl4sys.experience import SegmentSchema
 from rl4sys.experiments.components import Components
 from rl4sys.experiments.config import ExperimentConfig
+from rl4sys.experiments.ranks import RanksMisconfigured
 from rl4sys.learning import choose_device
 from rl4sys.replay import (
     BUFFERS,
@@ -82,6 +83,7 @@ def check_combination(config: ExperimentConfig, algorithm: Algorithm | None = No
             f"training.pipelined to false{allow}."
         )
     _check_collectors(config)
+    _check_ranks(config)
     if isinstance(pace, Ratio) and pace.warmup >= config.training.total_timesteps:
         _log.warning(
             "Learning starts after %d steps, and the run has %d: nothing will be learned. Lower "
@@ -97,7 +99,7 @@ def _check_collectors(config: ExperimentConfig) -> None:
             "training.pipelined: the environment is an object of this Python process, and other processes cannot make "
             "it; set training.pipelined to false, or define the environment in a module and give 'module:Name'."
         )
-    lanes, processes = config.environment.num_envs, config.training.collectors
+    lanes, processes = config.environment.num_envs // config.training.ranks, config.training.collectors
     if processes > 1 and not config.training.pipelined:
         raise ConfigError(f"training.collectors: {processes} processes collect only with training.pipelined=true.")
     if lanes % processes:
@@ -121,6 +123,24 @@ def _check_remote_collection(config: ExperimentConfig) -> None:
             f"training.collection: each of {training.collectors} collectors would be asked for {steps} steps at a "
             f"time. Asking another machine does not pay for fewer than {_SHORTEST_TURN}; use collection=local, fewer "
             f"collectors, or more steps between updates."
+        )
+
+
+def _check_ranks(config: ExperimentConfig) -> None:
+    lanes, ranks = config.environment.num_envs, config.training.ranks
+    if ranks == 1:
+        return
+    if lanes % ranks:
+        fitting = " or ".join(str(number) for number in range(1, lanes + 1) if lanes % number == 0)
+        raise RanksMisconfigured(
+            f"training.ranks: {lanes} environments cannot be shared evenly by {ranks} ranks; choose {fitting} ranks, "
+            f"or environment.num_envs as a multiple of {ranks}."
+        )
+    if config.experiment.compile:
+        raise RanksMisconfigured("training.ranks: losses are compiled in single processes only; set compile=false.")
+    if ":" in config.experiment.device:
+        raise RanksMisconfigured(
+            f"training.ranks: each rank has a GPU of its own; set device=cuda instead of {config.experiment.device}."
         )
 
 

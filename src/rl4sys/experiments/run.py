@@ -9,7 +9,7 @@ import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import torch
 
@@ -27,6 +27,7 @@ from rl4sys.experiments.monitoring.monitor import Monitor
 from rl4sys.experiments.policies.acting_policy import ActingPolicy
 from rl4sys.experiments.preflight import check_combination, fit_to_machine
 from rl4sys.experiments.process_random import process_random_state, restore_process_random
+from rl4sys.experiments.ranks.leader import GroupLeader, Leader, NoFollowers
 from rl4sys.experiments.result import Result, fingerprint
 from rl4sys.experiments.run_directory import RunDirectory
 from rl4sys.experiments.run_statistics import RunStatistics, evaluation_metrics
@@ -38,6 +39,9 @@ from rl4sys.policy.portable_policy import SUFFIX
 from rl4sys.replay import ReplayCost
 from rl4sys.seeding import Seeds
 from rl4sys.state import State, require
+
+if TYPE_CHECKING:
+    from rl4sys.experiments.ranks.rank_group import RankGroup
 
 _log = logging.getLogger(__name__)
 
@@ -67,13 +71,16 @@ class Run:
         self._statistics = RunStatistics()
         self._videos = TrainingVideos(directory.videos, components)
         self._checkpoints = Checkpoints(directory.checkpoints, self.config.training.keep_checkpoints)
+        self._leader: Leader = NoFollowers() if components.group is None else GroupLeader(components.group)
         with ExitStack() as resources:
             resources.enter_context(directory.hold())
             self._checkpoints.tidy()
             # Before anything is learned: the number of threads changes the bits.
             torch.set_num_threads(self.threads)
             act_with_one_thread()
+            self._leader.begin(components.setup(self.threads))
             self.learner = components.learner(directory.scratch, algorithm)
+            self.learner.on_roll_back = self._leader.roll_back
             self._evaluation_environments = components.evaluation_environments()
             resources.callback(self._evaluation_environments.close)
             self._metrics = MetricsFile(directory.metrics)
@@ -88,20 +95,32 @@ class Run:
 
     @classmethod
     def create(
-        cls, config: ExperimentConfig, *, allow_fallback: bool = False, origin: Mapping[str, Any] | None = None
+        cls,
+        config: ExperimentConfig,
+        *,
+        allow_fallback: bool = False,
+        origin: Mapping[str, Any] | None = None,
+        group: RankGroup | None = None,
     ) -> Run:
         """A new run in a directory of its own. Impossible configs are refused before the directory is made.
 
-        `origin` is what `origin_of_command` found where the command was given, if that was not in this process.
+        `origin` is what `origin_of_command` found where the command was given, if that was not in this process. With a
+        group of ranks, this is rank 0; without one, this process takes the parts of all ranks in turn.
         """
         config = fit_to_machine(config, allow_fallback=allow_fallback)
         device = torch.device(config.experiment.device)
         algorithm = Components(config, device, Grade.E3).algorithm()
         asked, config = config, check_combination(config, algorithm)
         grade = config.environment.grade(Seeds(Seeds(config.experiment.seed).integer("probe")))
-        components = Components(config, device, grade)
-        threads = threads_for(config, algorithm.policies.exploit)
-        manifest = new_manifest(config, threads=threads, grade=grade, requested_buffer_size=asked.buffer.size)
+        components = Components(config, device, grade, group)
+        threads = threads_for(config, algorithm.policies.exploit, group.place.local_ranks if group is not None else 1)
+        manifest = new_manifest(
+            config,
+            threads=threads,
+            grade=grade,
+            requested_buffer_size=asked.buffer.size,
+            ranks=components.describe_ranks(),
+        )
         manifest |= origin or {}
         directory = RunDirectory.create(config, manifest, datetime.datetime.now().astimezone())
         try:
@@ -111,13 +130,19 @@ class Run:
             raise
 
     @classmethod
-    def resume(cls, directory: RunDirectory, *, allow_fallback: bool = False, step: int | None = None) -> Run:
-        """The run as its newest good checkpoint left it."""
+    def resume(
+        cls,
+        directory: RunDirectory,
+        *,
+        allow_fallback: bool = False,
+        step: int | None = None,
+        group: RankGroup | None = None,
+    ) -> Run:
+        """The run as its newest good checkpoint left it; with a group of ranks, this is rank 0."""
         config = fit_to_machine(load_experiment(directory.config), allow_fallback=allow_fallback)
         manifest = directory.read_manifest()
-        run = cls(
-            directory, Components(config, torch.device(config.experiment.device), Grade[manifest["grade"]]), manifest
-        )
+        device, grade = torch.device(config.experiment.device), Grade[manifest["grade"]]
+        run = cls(directory, Components(config, device, grade, group), manifest)
         try:
             run.restore(step)
         except BaseException:
@@ -140,6 +165,14 @@ class Run:
     def threads(self) -> int:
         """Threads that torch computes with: chosen once, since another number would change the bits."""
         return int(self._manifest["threads"])
+
+    @property
+    def ranks(self) -> str:
+        """How its ranks run, in words."""
+        count, group = self.config.training.ranks, self.components.group
+        if group is None:
+            return f"{count}, whose parts this process computes in turn"
+        return f"{count} on {', '.join(sorted(set(group.hosts)))}, connected by {group.backend(self.components.device)}"
 
     @property
     def replay_cost(self) -> ReplayCost | None:
@@ -200,6 +233,7 @@ class Run:
             if self._saved_at != self.steps:
                 self.save()
             self.result = self._conclude()
+            self._leader.end()
             return self.result
         finally:
             outlets.close()
@@ -273,14 +307,17 @@ class Run:
         state: Mapping[str, Any] = {"trail": None, "watch": None, **loaded.state}
         require(state, "learner", "source", "tracking", "metrics_offset", "trail", "watch", "process_random")
         self.learner.restore(state["learner"])
+        self._leader.copy_learner(state["learner"])
         if (replay := self._replay()) is not None:
             for first, rows in self._checkpoints.replay_rows(loaded):
                 replay.load_rows(first, rows)
+                self._leader.copy_rows(first, rows)
         self._metrics.cut(state["metrics_offset"])
         self._hash_log.restore(state["trail"])
         self._statistics.restore(state["tracking"])
         if state["watch"] is not None:
             self._monitor.restore(state["watch"])
+            self._leader.copy_parts(self.learner.algorithm.train_state.splitter.parts)
         if self._statistics.best_step is not None:
             # A kill may have come between the checkpoint and the link.
             self._checkpoints.mark_best(self._statistics.best_step)

@@ -49,14 +49,15 @@ def measure_threads(spec: PolicySpec, batch_size: int, *, cores: int) -> int:
         torch.set_num_threads(before)
 
 
-def threads_for(config: ExperimentConfig, policy: PolicySpec) -> int:
-    """The threads that a config asks for, or those that suit its policy best."""
+def threads_for(config: ExperimentConfig, policy: PolicySpec, processes: int = 1) -> int:
+    """The threads that a config asks for, or those that suit its policy best where processes share the cores."""
     if config.experiment.threads is not None:
         return config.experiment.threads
     training = config.training
     # Who learns from replay waits for updates, not for experience: its collectors are idle most of the time.
     waits = isinstance(config.algorithm.pace(config.buffer.size), Ratio)
-    cores = max(1, len(usable_cores()) - (training.collectors if training.pipelined and not waits else 0))
+    collectors = training.collectors if training.pipelined and not waits else 0
+    cores = max(1, len(usable_cores()) // processes - collectors)
     return measure_threads(policy, config.algorithm.update_size(), cores=cores)
 
 

@@ -80,6 +80,8 @@ class Learner:
         self.skips = SkippedUpdates(max_skipped_in_row)
         self.on_skip: Callable[[Any, NonFiniteUpdate], None] = lambda batch, error: None
         """Called with the batch of an update that is skipped, and the reason."""
+        self.on_roll_back: Callable[[State], None] = lambda state: None
+        """Called with the state that `roll_back` went back to."""
         self._updating: Updating = lambda batch: run_update(algorithm, batch)
         self._metrics: dict[str, float] = {}
         self._total_steps = total_steps
@@ -158,6 +160,7 @@ class Learner:
             self._rewards.restore(state["rewards"])
         self.skips.in_row = 0
         self.store.publish(self.algorithm.train_state.policy_weights())
+        self.on_roll_back(state)
 
     def warm_start(self, state: State) -> None:
         """Continue from the weights, optimizers and statistics of another learner; steps and experience stay.

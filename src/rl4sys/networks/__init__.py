@@ -1,5 +1,6 @@
 """Torch networks over flat parameters: policy programs, critics, optimizers and distributions."""
 
+from rl4sys.networks.batch_splitter import BatchSplitter, is_out_of_memory
 from rl4sys.networks.cnn import CnnConfig
 from rl4sys.networks.config import (
     NETWORKS,
@@ -23,16 +24,11 @@ from rl4sys.networks.fused import LOG_STD_HIGH, LOG_STD_LOW, squared_error, tanh
 from rl4sys.networks.initialize import Initializer, orthogonal, truncated_normal, uniform_fan_in
 from rl4sys.networks.mixed import MixedConfig
 from rl4sys.networks.network import Network, TrainedScalar
-from rl4sys.networks.optimizer import (
-    BatchSplitter,
-    Loss,
-    NonFiniteUpdate,
-    Optimizer,
-    OptimizerSettings,
-    is_out_of_memory,
-)
+from rl4sys.networks.noise_stream import NoiseStream
+from rl4sys.networks.optimizer import Loss, NonFiniteUpdate, Optimizer, OptimizerSettings
 from rl4sys.networks.parameters import Parameters, TargetCopy
 from rl4sys.networks.program import FUNCTIONS, TensorMap, TorchProgram, from_spec
+from rl4sys.networks.rank_parts import RankExchange, RankParts
 from rl4sys.networks.recurrent import GruConfig, LstmConfig, MemoryConfig
 from rl4sys.networks.sequence_program import SequenceProgram
 from rl4sys.networks.transformer import TransformerConfig
@@ -57,10 +53,13 @@ __all__ = [
     "Network",
     "NetworkConfig",
     "NetworksConfig",
+    "NoiseStream",
     "NonFiniteUpdate",
     "Optimizer",
     "OptimizerSettings",
     "Parameters",
+    "RankExchange",
+    "RankParts",
     "SequenceProgram",
     "TargetCopy",
     "TensorMap",

@@ -18,6 +18,8 @@ from rl4sys.policy import Program
 
 Variant: TypeAlias = Literal["trained", "frozen", "first_member", "target"]
 Inputs = TypeVar("Inputs", RowInputs, StreamInputs)
+_WORTH_SHARING = 50_000_000
+"""Multiplications from which ranks evaluate a network together."""
 
 
 class Network:
@@ -67,6 +69,7 @@ class Network:
                 for variant, tensors in self._tensors.items()
             }
         self._streams: dict[Variant, SequenceProgram] = {}
+        self._has_images = any(op.kind == "conv2d" for op in program.ops)
 
     def __call__(self, observation: TensorMap, *extra: torch.Tensor) -> Any:
         """The output for a batch, or a tuple of them where the network has several."""
@@ -174,13 +177,26 @@ class Network:
         return program
 
     def _in_parts(self, run: Callable[[Inputs], list[torch.Tensor]], inputs: Inputs, row_axis: int) -> Any:
-        """Evaluate, in parts where memory is short. What is differentiated is split by the optimizer instead."""
-        splitter = self.optimizer.splitter
+        """Evaluate, in parts for ranks or where memory is short. The optimizer splits what is differentiated."""
         if torch.is_grad_enabled():
             return self._result(run(inputs))
+        ranks = self.optimizer.splitter.ranks
+        if ranks.evaluates_together and self._is_worth_sharing(len(inputs), ranks.count):
+            compute = lambda part: self._in_local_parts(run, inputs[part], row_axis)  # noqa: E731
+            return self._result(ranks.evaluated(len(inputs), compute, row_axis))
+        return self._result(self._in_local_parts(run, inputs, row_axis))
+
+    def _is_worth_sharing(self, rows: int, ranks: int) -> bool:
+        """Whether ranks evaluate these rows together: an exchange takes about as long as a small network."""
+        return rows >= ranks and (self._has_images or rows * self.optimizer.parameters.layout.size >= _WORTH_SHARING)
+
+    def _in_local_parts(
+        self, run: Callable[[Inputs], list[torch.Tensor]], inputs: Inputs, row_axis: int
+    ) -> tuple[torch.Tensor, ...]:
+        splitter = self.optimizer.splitter
         if splitter.parts == 1:
             try:
-                return self._result(run(inputs))
+                return tuple(run(inputs))
             except (MemoryError, RuntimeError) as error:
                 splitter.split(len(inputs), error)
         while True:
@@ -189,7 +205,7 @@ class Network:
             except (MemoryError, RuntimeError) as error:
                 splitter.split(len(inputs), error)
                 continue
-            return self._result([torch.cat(each, row_axis) for each in zip(*parts, strict=True)])
+            return tuple(torch.cat(each, row_axis) for each in zip(*parts, strict=True))
 
     def _result(self, outputs: Sequence[torch.Tensor]) -> Any:
         if len(outputs) > 1:

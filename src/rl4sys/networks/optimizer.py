@@ -7,31 +7,22 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import torch
 
+from rl4sys.networks.batch_splitter import BatchSplitter, batch_size
 from rl4sys.networks.laprop import clip_adaptively, laprop_step
-from rl4sys.networks.layer_chain import release_buffers
 from rl4sys.networks.parameters import Parameters
+from rl4sys.networks.rank_parts import joined
 from rl4sys.state import State, StateMismatch, require
 
 _log = logging.getLogger(__name__)
 
 LossValue = TypeVar("LossValue", torch.Tensor, tuple[torch.Tensor, ...])
 Loss: TypeAlias = Callable[..., LossValue]
-"""A mean over rows. It may return more tensors after it: scalars that are means too, or rows along the last axis."""
+"""A mean over rows; or a tuple with more tensors after it: scalars that are means too, or rows along the last axis."""
 _BETA1, _BETA2 = 0.9, 0.999
-_CPU_OUT_OF_MEMORY = ("can't allocate memory", "not enough memory")
-
-
-@runtime_checkable
-class StreamedBatch(Protocol):
-    """A batch of streams: its loss is a mean over their steps, and streams may have different numbers of them."""
-
-    @property
-    def steps(self) -> int:
-        """Steps in all streams together."""
 
 
 class NonFiniteUpdate(ArithmeticError):
@@ -59,39 +50,6 @@ class OptimizerSettings:
     """The gradient of each tensor is scaled down to at most this share of the norm of the tensor."""
     warmup_steps: int = 0
     """Steps over which the learning rate grows from zero."""
-
-
-class BatchSplitter:
-    """Counts the parts that batches are computed in: one, until memory runs out; then 2, 4, … as long as that helps.
-
-    The result is the same but for rounding. A run that has enough memory is never split, so its bits do not change.
-    """
-
-    def __init__(self) -> None:
-        self.parts = 1
-        self._has_failed = False
-
-    def split(self, rows: int, error: BaseException) -> None:
-        """Use twice as many parts from now on; raises `error` if it is not about memory, or parts are single rows."""
-        if not is_out_of_memory(error) or self.parts >= rows:
-            raise error
-        self.parts *= 2
-        self._has_failed = True
-        _log.warning(
-            "Out of memory: batches of %d rows are split into %d parts from now on; results differ by rounding. (%s)",
-            *(rows, self.parts, str(error).partition("\n")[0]),
-        )
-
-    def slices(self, rows: int) -> list[slice]:
-        """The rows of each part."""
-        if self._has_failed:
-            # Only here: while the error was handled, its traceback kept the memory of the failed attempt.
-            release_buffers()
-            if torch.cuda.is_available():
-                torch.cuda.empty_cache()
-            self._has_failed = False
-        size = -(-rows // self.parts)
-        return [slice(first, min(first + size, rows)) for first in range(0, rows, size)]
 
 
 class Optimizer:
@@ -133,29 +91,51 @@ class Optimizer:
         """The first half of `minimize`: compute the gradient, and take no step yet."""
         self.is_differentiating = True
         try:
+            if self.splitter.ranks.count > 1 and batch:
+                return self._over_ranks(loss, batch)
             if self.splitter.parts == 1 or not batch:
                 try:
                     return self._compiled_backward(loss, batch) if self.is_compiled else self._backward(loss, batch)
                 except (MemoryError, RuntimeError) as error:
                     self.splitter.split(len(batch[0]) if batch else 1, error)
-            return self._in_parts(loss, batch)
+            joined_parts: LossValue = self._noted(self._in_parts(loss, batch, batch_size(batch[0])))
+            return joined_parts
         finally:
             self.is_differentiating = False
 
-    def _in_parts(self, loss: Loss[LossValue], batch: Sequence[Any]) -> LossValue:
+    def _over_ranks(self, loss: Loss[LossValue], batch: Sequence[Any]) -> LossValue:
+        """The gradient as the sum over the parts of all ranks, in their order."""
+        whole = batch_size(batch[0])
+        # One number: computing all parts takes less time than exchanging them.
+        is_small = self.parameters.layout.size == 1
+
+        def compute(part: slice) -> tuple[torch.Tensor, ...]:
+            return self._in_parts(loss, [rowed[part] for rowed in batch], whole)
+
+        ranks = self.splitter.ranks
+        found: LossValue = self._noted(
+            ranks.summed(len(batch[0]), compute, self.parameters.gradient, is_small=is_small)
+        )
+        return found
+
+    def _in_parts(self, loss: Loss[Any], batch: Sequence[Any], whole: int) -> tuple[torch.Tensor, ...]:
+        """The gradient of rows of a batch that has `whole` of them: its share of the gradient of the batch."""
         rows = len(batch[0])
         while True:
             try:
                 parts = self.splitter.slices(rows)
                 self.parameters.gradient.zero_()
                 split = [[rowed[part] for rowed in batch] for part in parts]
-                shares = [_size(part[0]) / _size(batch[0]) for part in split]
+                shares = [batch_size(part[0]) / whole for part in split]
                 found = [self._backward(loss, part, share) for part, share in zip(split, shares, strict=True)]
-                joined = _joined(found, shares)
-                self._loss = joined if isinstance(joined, torch.Tensor) else joined[0]
-                return joined
+                return joined([_weighted(each, share) for each, share in zip(found, shares, strict=True)], -1)
             except (MemoryError, RuntimeError) as error:
                 self.splitter.split(rows, error)
+
+    def _noted(self, found: tuple[torch.Tensor, ...]) -> Any:
+        """What the loss returns for the whole batch, from the joined results of its parts."""
+        self._loss = found[0]
+        return found if len(found) > 1 else found[0]
 
     def _backward(self, loss: Loss[LossValue], batch: Sequence[Any], share: float | None = None) -> LossValue:
         """Compute the gradient, or add that of a share of the batch to it."""
@@ -253,11 +233,6 @@ class Optimizer:
         self._second.copy_(torch.from_numpy(state["second_moment"]))
 
 
-def _size(batch: Any) -> int:
-    """What a mean over a batch is taken over: steps of streams, or rows."""
-    return batch.steps if isinstance(batch, StreamedBatch) else len(batch)
-
-
 def _describe_gradient(norm: float, tensors: Sequence[str]) -> str:
     """A sentence about a gradient whose norm is not finite."""
     if not tensors:
@@ -266,21 +241,7 @@ def _describe_gradient(norm: float, tensors: Sequence[str]) -> str:
     return f"The gradient is not finite in {listed}."
 
 
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether memory, of the machine or of a device, has run out."""
-    if isinstance(error, MemoryError | torch.OutOfMemoryError):
-        return True
-    return isinstance(error, RuntimeError) and any(words in str(error) for words in _CPU_OUT_OF_MEMORY)
-
-
-def joined_rows(parts: Sequence[torch.Tensor], shares: Sequence[float]) -> torch.Tensor:
-    """The results of all parts as one: rows along the last axis, scalars as means weighted by their shares."""
-    if parts[0].ndim:
-        return torch.cat(list(parts), -1)
-    return torch.stack([part * share for part, share in zip(parts, shares, strict=True)]).sum()
-
-
-def _joined(found: Sequence[LossValue], shares: Sequence[float]) -> LossValue:
-    if isinstance(found[0], torch.Tensor):
-        return joined_rows([part for part in found if isinstance(part, torch.Tensor)], shares)
-    return tuple(joined_rows(parts, shares) for parts in zip(*found, strict=True))
+def _weighted(found: torch.Tensor | tuple[torch.Tensor, ...], share: float) -> tuple[torch.Tensor, ...]:
+    """The results of a part of a batch: scalars become shares of the means over the batch."""
+    tensors = (found,) if isinstance(found, torch.Tensor) else found
+    return tuple(tensor if tensor.ndim else tensor * share for tensor in tensors)

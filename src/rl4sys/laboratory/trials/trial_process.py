@@ -17,7 +17,7 @@ from rl4sys.run_files import OUTPUT
 
 STOPPED = 130
 """The exit code of a task that stopped on request."""
-_THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class TrialProcess:
@@ -35,10 +35,10 @@ class TrialProcess:
         launch.directory.mkdir(parents=True, exist_ok=True)
         self.reports, writing_end = os.pipe()
         os.set_blocking(self.reports, False)
-        environment = os.environ | dict.fromkeys(_THREAD_SETTINGS, str(threads))
+        environment = os.environ | dict.fromkeys(THREAD_SETTINGS, str(threads))
         try:
             # A session of its own: Ctrl-C in the terminal reaches this process alone, which passes it on once.
-            with self._output.open("ab") as output, _pinned_to(cores):
+            with self._output.open("ab") as output, pinned_to(cores):
                 self.popen = subprocess.Popen(
                     [sys.executable, "-m", "rl4sys.laboratory.trials.worker_process", str(writing_end)],
                     stdin=subprocess.PIPE,
@@ -105,7 +105,7 @@ class TrialProcess:
 
 
 @contextmanager
-def _pinned_to(cores: Sequence[int]) -> Iterator[None]:
+def pinned_to(cores: Sequence[int]) -> Iterator[None]:
     """Pin this process for a moment: a process that it starts meanwhile inherits the cores."""
     if not hasattr(os, "sched_setaffinity"):
         yield

@@ -27,10 +27,10 @@ _ORPHAN_SECONDS = 60.0
 
 def main() -> NoReturn:
     """Run the task of a launch; the exit code is that of `run_task`."""
-    pipe = _ReportPipe(int(sys.argv[1]))
+    pipe = ReportPipe(int(sys.argv[1]))
     stop = StopRequest()
     launch = json.loads(sys.stdin.readline())
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
     raise SystemExit(run_task(launch["task"], launch["values"], pipe.report, stop))
 
 
@@ -53,7 +53,7 @@ def explain(error: Exception) -> str:
     return text if type(error).__module__.startswith("rl4sys.") else f"{type(error).__name__}: {text}"
 
 
-class _ReportPipe:
+class ReportPipe:
     """The pipe to the process that launched this one."""
 
     def __init__(self, descriptor: int) -> None:
@@ -103,7 +103,8 @@ def _task(name: str) -> Task:
     return task
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
+    """Wait until the launching process has ended, then ask this one to stop."""
     # Not sys.stdin: its lock would block the interpreter at exit while this thread reads.
     while os.read(0, 4096):
         pass

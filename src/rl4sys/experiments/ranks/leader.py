@@ -1,0 +1,91 @@
+"""Rank 0 as the others see it: it decides, and they do the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from rl4sys.checkpoints import encode_state
+from rl4sys.experience import Array
+from rl4sys.state import State
+
+if TYPE_CHECKING:
+    from rl4sys.experiments.ranks.rank_group import RankGroup
+
+
+class Leader(Protocol):
+    """Keeps other ranks equal to this one where experience and gradients do not."""
+
+    def begin(self, setup: State) -> None:
+        """Let them build the same learner, and their share of the lanes."""
+
+    def copy_learner(self, state: State) -> None:
+        """Let their learners continue from a state, as this one does; the rows of a replay follow."""
+
+    def copy_rows(self, first: int, rows: Mapping[str, Array]) -> None:
+        """Let them load rows of a replay."""
+
+    def copy_parts(self, parts: int) -> None:
+        """Let them split their parts of a batch as often as this rank does."""
+
+    def roll_back(self, state: State) -> None:
+        """Let them go back to the weights of a state."""
+
+    def end(self) -> None:
+        """Let them end."""
+
+
+class NoFollowers:
+    """The leader of a run in one process: there is nobody to tell."""
+
+    def begin(self, setup: State) -> None:
+        """Nothing to do."""
+
+    def copy_learner(self, state: State) -> None:
+        """Nothing to do."""
+
+    def copy_rows(self, first: int, rows: Mapping[str, Array]) -> None:
+        """Nothing to do."""
+
+    def copy_parts(self, parts: int) -> None:
+        """Nothing to do."""
+
+    def roll_back(self, state: State) -> None:
+        """Nothing to do."""
+
+    def end(self) -> None:
+        """Nothing to do."""
+
+
+class GroupLeader:
+    """The leader of a group of processes."""
+
+    def __init__(self, group: RankGroup) -> None:
+        self._group = group
+
+    def begin(self, setup: State) -> None:
+        """Let them build the same learner, and their share of the lanes."""
+        self._order("begin", **setup)
+
+    def copy_learner(self, state: State) -> None:
+        """Let their learners continue from a state, as this one does; the rows of a replay follow."""
+        self._order("learner", state=state)
+
+    def copy_rows(self, first: int, rows: Mapping[str, Array]) -> None:
+        """Let them load rows of a replay."""
+        self._order("rows", first=first, rows=rows)
+
+    def copy_parts(self, parts: int) -> None:
+        """Let them split their parts of a batch as often as this rank does."""
+        self._order("parts", parts=parts)
+
+    def roll_back(self, state: State) -> None:
+        """Let them go back to the weights of a state."""
+        self._order("roll_back", state=state)
+
+    def end(self) -> None:
+        """Let them end."""
+        self._order("end")
+
+    def _order(self, order: str, **values: Any) -> None:
+        self._group.send(encode_state({"order": order, **values}))
