@@ -22,7 +22,7 @@ from rl4sys.laboratory.trials.local_launcher import shares
 from rl4sys.laboratory.trials.trial_process import THREAD_SETTINGS, pinned_to
 
 _GRACE = 5.0
-"""Seconds that the other ranks have to end by themselves, or to say what happened, after the first has ended."""
+"""Seconds that the other ranks have to end by themselves after the first has ended."""
 _ENDINGS = (0, STOPPED, INTERRUPTED)
 """Exit codes of a run that ended as it should."""
 
@@ -63,25 +63,19 @@ class RankLauncher:
         while all(process.popen.poll() is None for process in self._processes):
             for key, _ in self._selector.select(0.2):
                 self._read(key.data, values)
-        first = self._processes[0]
         deadline = time.monotonic() + _GRACE
-        while time.monotonic() < deadline and self._is_unclear():
+        while time.monotonic() < deadline and not all(process.has_ended for process in self._processes):
             time.sleep(0.05)
         for process in self._processes:
             self._read(process, values)
-        died = [process for process in self._processes if process.has_died]
-        if not died and first.popen.poll() in _ENDINGS:
-            return int(first.popen.poll() or 0)
-        if self._was_asked_to_stop and first.popen.poll() in (-signal.SIGTERM, 1):
+        code = self._processes[0].popen.poll()
+        if code in _ENDINGS:
+            return int(code or 0)
+        if self._was_asked_to_stop and code in (-signal.SIGTERM, 1):
             # Before it could save, or at a second request.
             return INTERRUPTED
+        died = [process for process in self._processes if process.has_died]
         raise RankDied(self._explained(died or [process for process in self._processes if process.has_ended]))
-
-    def _is_unclear(self) -> bool:
-        """Whether ranks are still ending, and no culprit is known."""
-        if any(process.has_died for process in self._processes):
-            return False
-        return not all(process.has_ended for process in self._processes)
 
     def _read(self, process: _RankProcess, values: Mapping[str, Any]) -> None:
         for report in process.read():

@@ -136,6 +136,11 @@ def _check_ranks(config: ExperimentConfig) -> None:
             f"training.ranks: {lanes} environments cannot be shared evenly by {ranks} ranks; choose {fitting} ranks, "
             f"or environment.num_envs as a multiple of {ranks}."
         )
+    rows = config.algorithm.model_dump().get("batch_size", config.algorithm.update_size())
+    if rows < ranks:
+        raise RanksMisconfigured(
+            f"training.ranks: batches of {rows} rows cannot be shared by {ranks} ranks; raise algorithm.batch_size."
+        )
     if config.experiment.compile:
         raise RanksMisconfigured("training.ranks: losses are compiled in single processes only; set compile=false.")
     if ":" in config.experiment.device:

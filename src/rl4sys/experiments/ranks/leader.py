@@ -36,7 +36,7 @@ class Leader(Protocol):
 
 
 class NoFollowers:
-    """The leader of a run in one process: there is nobody to tell."""
+    """The leader of a run in one process: there are no others."""
 
     def begin(self, setup: State) -> None:
         """Nothing to do."""

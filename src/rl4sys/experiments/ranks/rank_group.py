@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime
 import os
 import platform
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -113,7 +114,7 @@ class RankGroup:
         return first[_HEADER:].tobytes() + rest.tobytes()
 
     def close(self) -> None:
-        """Leave the group, once nobody waits for this rank any more."""
+        """Leave the group, once no rank waits for this one any more."""
         dist.destroy_process_group()
 
     def _gathered(self, message: Array) -> Array:
@@ -148,10 +149,9 @@ def _others_may_be_lost(place: RankPlace) -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        first_line = str(error).partition("\n")[0]
-        raise RankLost(
-            f"Rank {place.rank} lost the connection to another rank, which has ended ({first_line})."
-        ) from error
+        # Without the place in the source of gloo, and its advice.
+        cause = re.sub(r"^\[\S+:\d+\] ", "", str(error)).partition(". ")[0].partition("\n")[0]
+        raise RankLost(f"Rank {place.rank} lost the connection to another rank, which has ended ({cause}).") from error
 
 
 def _length_bytes(length: int) -> Array:

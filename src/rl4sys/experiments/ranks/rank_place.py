@@ -35,7 +35,7 @@ class RankPlace:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> RankPlace | None:
-        """What `torchrun` set, or whoever else sets the same variables; None outside of it, or for a single rank."""
+        """What `torchrun` has set; None outside of it, or for a single rank."""
         given = [name for name in _NAMES if name in environment]
         if "RANK" not in given or "WORLD_SIZE" not in given:
             return None

@@ -1,4 +1,4 @@
-"""Runs one rank, whoever started it: `rl4sys train`, torchrun, or another launcher."""
+"""Runs one rank, started by `rl4sys train`, torchrun, or another launcher."""
 
 from __future__ import annotations
 

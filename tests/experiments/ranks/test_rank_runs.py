@@ -1,0 +1,64 @@
+"""A run on ranks resumes exactly, moves between ranks and one process, and ends when a rank dies."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from experiments.runs import DQN, PPO, small
+from rl4sys.experiments import Run
+from rl4sys.state import StateMismatch
+
+from .groups import TO_THE_END, fingerprint_of, resume_on_ranks, start_ranks, train_on_ranks
+
+TWO = {"environment__num_envs": 4, "training__ranks": 2}
+
+
+@pytest.mark.parametrize("kind", [PPO, DQN], ids=["ppo", "dqn"])
+def test_a_resumed_run_on_ranks_equals_the_uninterrupted_one(tmp_path: Path, kind: object) -> None:
+    config = small(kind, tmp_path / "alone", **TWO)
+    expected = Run.create(config).train().fingerprint
+    run = train_on_ranks(config, tmp_path / "ranks", stop_step=100)
+    resume_on_ranks(run, 2)
+    assert fingerprint_of(run) == expected
+    assert run.read_manifest()["inexact"] == []
+
+
+def test_one_process_resumes_what_ranks_began(tmp_path: Path) -> None:
+    config = small(DQN, tmp_path / "alone", **TWO)
+    expected = Run.create(config).train().fingerprint
+    run = train_on_ranks(config, tmp_path / "ranks", stop_step=100)
+    resumed = Run.resume(run)
+    assert resumed.train().fingerprint == expected
+    assert resumed.inexact == ()
+
+
+def test_another_number_of_ranks_is_refused_when_resuming(tmp_path: Path) -> None:
+    run = Run.create(small(PPO, tmp_path, **TWO))
+    run.train(stop=lambda: run.steps >= 100)
+    config = run.directory.config
+    config.write_text(config.read_text().replace("ranks: 2", "ranks: 4"))
+    with pytest.raises(StateMismatch, match="saved with 2 rank"):
+        Run.resume(run.directory)
+
+
+def test_the_manifest_says_how_ranks_are_connected(tmp_path: Path) -> None:
+    run = train_on_ranks(small(PPO, tmp_path, **TWO), tmp_path / "ranks", stop_step=64)
+    ranks = json.loads(run.manifest.read_text())["ranks"]
+    assert (ranks["count"], ranks["backend"], len(ranks["hosts"])) == (2, "gloo", 2)
+
+
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_killed_rank_ends_the_others(tmp_path: Path, victim: int) -> None:
+    config = small(PPO, tmp_path / "runs", **TWO, training__total_timesteps=10**8)
+    source = tmp_path / "config.yaml"
+    source.write_text(config.model_dump_json())
+    programs = start_ranks(source, 2, TO_THE_END)
+    while not list(tmp_path.glob("runs/*/checkpoints/0*64")):
+        assert all(program.poll() is None for program in programs), [program.communicate() for program in programs]
+    programs[victim].send_signal(signal.SIGKILL)
+    assert programs[1 - victim].wait(60) != 0
+    assert "lost the connection to another rank" in programs[1 - victim].communicate()[1]
