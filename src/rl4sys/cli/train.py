@@ -106,7 +106,7 @@ def train(
     if dry_run:
         _show(configs, settings)
     elif ranks is not None and ranks > 1 and (len(configs) > 1 or where.on != "local"):
-        raise ConfigError(f"--ranks {ranks}: ranks are started for one run on this machine, or by torchrun.")
+        raise ConfigError(f"--ranks {ranks}: ranks share one run on this machine; give one seed, and leave out --on.")
     elif submit_if_asked(where, detach=detach):
         return
     elif len(configs) == 1 and where.on == "local":
