@@ -3,32 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from rl4sys.checkpoints import decode_state, encode_state
 from rl4sys.collection import Collected
+from rl4sys.collection.pipeline import ShareSource
 from rl4sys.experiments.ranks.collected_bytes import decode_collected, encode_collected
 from rl4sys.state import State, StateMismatch
 from rl4sys.weights import Version
 
 if TYPE_CHECKING:
     from rl4sys.experiments.ranks.rank_group import RankGroup
-
-
-class ShareSource(Protocol):
-    """Collects the lanes of one share."""
-
-    def collect(self, newest: Version) -> Collected:
-        """One turn of experience."""
-
-    def state(self) -> State:
-        """Where it is."""
-
-    def restore(self, state: State) -> Sequence[str]:
-        """Continue there; returns why that is not exact, if it is not."""
-
-    def close(self) -> None:
-        """Free what it holds."""
 
 
 class SharesInTurn:
@@ -52,7 +37,8 @@ class SharesInTurn:
 
     def close(self) -> None:
         """Close all of them."""
-        for share in self._shares:
+        # The first may have joined a cluster for all of them.
+        for share in reversed(self._shares):
             share.close()
 
 
