@@ -14,7 +14,7 @@ CPP_CODE := 'cpp/*.cpp' 'cpp/*.hpp' 'cpp/*.h' 'cpp/*.c' 'cpp/*.inc'
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check types fast lint cpp-ahead format test-docs test-learning test-faults bench docs proto clean
+.PHONY: help setup demo test check types fast lint cpp-ahead format test-docs test-learning test-cluster test-faults bench docs proto clean
 .PHONY: cpp cpp-test cpp-sanitize wheel release-check
 
 help: ## List the targets
@@ -47,7 +47,7 @@ types: $(WHOLE)
 	@$(BIN)/mypy
 
 fast: lint
-	@$(RUN) pytest -n 2 --dist worksteal -m "not slow and not learning and not faults"
+	@$(RUN) pytest -n 2 --dist worksteal -m "not slow and not learning and not faults and not cluster"
 
 lint: $(WHOLE)
 	@$(BIN)/ruff format --check --quiet . || { echo "Run: make format"; exit 1; }
@@ -68,7 +68,7 @@ test: ## Everything that must pass before a change lands
 	@$(MAKE) --no-print-directory -j 2 setup cpp-ahead
 	@$(MAKE) --no-print-directory check
 	@if cpp/packages.sh; then $(MAKE) --no-print-directory cpp-test; else echo "The C++ client is skipped."; fi
-	@$(RUN) pytest -n 2 --dist worksteal -m "slow and not learning and not faults"
+	@$(RUN) pytest -n 2 --dist worksteal -m "slow and not learning and not faults and not cluster"
 
 cpp-ahead:
 	@! cpp/packages.sh > /dev/null || $(MAKE) --no-print-directory cpp
@@ -92,9 +92,19 @@ test-docs: $(WHOLE) ## The pages alone: links, quoted commands, code, English
 test-learning: $(WHOLE) ## Train to the published scores that two cores can reach; about half an hour
 	@$(RUN) pytest -n 2 -m learning -s
 
+# moto needs an older python-dateutil than constraints.txt names, so the clouds' packages have their own environment.
+.venv-cluster/.set-up: pyproject.toml
+	@test -x .venv-cluster/bin/python || $(PYTHON) -m venv .venv-cluster
+	@.venv-cluster/bin/pip install --quiet --disable-pip-version-check "ray[default]==$$($(BIN)/python -c \
+		'from importlib.metadata import version; print(version("ray"))')" 'moto[ec2,iam,sts,server]' boto3 google-api-python-client
+	@touch $@
+
+test-cluster: $(WHOLE) .venv-cluster/.set-up ## Real Ray clusters, SLURM, and clouds that are faked on loopback; ten minutes
+	@RL4SYS_CLUSTER_ENVIRONMENT=$(CURDIR)/.venv-cluster $(RUN) pytest -m cluster
+
 # The same tests as in `make test`, with far more trials.
 test-faults: $(WHOLE) ## Fault tests with many trials: kills, partitions, sanitizers; hours, or STORM=0.01 for minutes
-	@RL4SYS_STORM=$(STORM) $(RUN) pytest -n 2 -m "not learning" $(wildcard $(STORMS))
+	@RL4SYS_STORM=$(STORM) $(RUN) pytest -n 2 -m "not learning and not cluster" $(wildcard $(STORMS))
 	@if cpp/packages.sh; then $(MAKE) --no-print-directory cpp-sanitize; else echo "The C++ client is skipped."; fi
 
 bench: $(WHOLE) ## Compare with stable-baselines3 and with bare operations in the same run; about ten minutes
@@ -120,4 +130,4 @@ release-check: ## Check that TAG, the version, the changelog and the citation ag
 	@$(PYTHON) .ci/release_check.py "$(TAG)"
 
 clean: ## Remove the virtual environments and caches
-	@rm -rf $(VENV) .venv-proto .venv-wheel dist benchmarks/.venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache cpp/build
+	@rm -rf $(VENV) .venv-proto .venv-wheel .venv-cluster dist benchmarks/.venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache cpp/build

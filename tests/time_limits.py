@@ -32,7 +32,7 @@ import pytest
 import pytest_timeout
 
 # In seconds. They only end what hangs; the limits are far above what tests take on a busy machine.
-LIMITS = {"slow": 600.0, "faults": 3_600.0, "learning": 7_200.0}
+LIMITS = {"slow": 600.0, "cluster": 600.0, "faults": 3_600.0, "learning": 7_200.0}
 STORM = 12 * 3_600.0
 GRACE = 60.0
 MARK = "RL4SYS_TESTED_BY"

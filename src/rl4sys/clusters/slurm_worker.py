@@ -20,7 +20,7 @@ def main() -> NoReturn:
     order = json.loads((directory / ORDER).read_text("utf-8"))
     file = ReportFile(directory)
     values = order["values"]
-    if "is_elsewhere" in values:
+    if "is_elsewhere" in values or "parts" in values:
         # Copies of plug-ins are written into the working directory.
         os.chdir(directory)
     if (run := file.run_of_earlier_attempt()) is not None and "run" in values:
