@@ -31,7 +31,7 @@ def _experiment(kind: str = "lstm", name: str = "Recall", **sections: Any) -> Ex
     return experiment({**SETTINGS, "gamma": 0.99}, name, steps=512, network=network, **sections)
 
 
-def _collected(config: ExperimentConfig, rounds: int) -> tuple[PPO, Sequences]:
+def collected(config: ExperimentConfig, rounds: int) -> tuple[PPO, Sequences]:
     """The algorithm, and the last of several rollouts, each of which begins in the middle of episodes."""
     parts = components(config)
     learner = parts.learner()
@@ -58,7 +58,7 @@ def _streams(ppo: PPO, batch: Sequences) -> AdvantageStreams:
     ids=["choices", "masked choices", "mixed actions"],
 )
 def test_unrolled_log_probs_are_those_that_were_recorded(kind: str, name: str, env: dict[str, Any]) -> None:
-    ppo, batch = _collected(_experiment(kind, name, env=env), rounds=3)
+    ppo, batch = collected(_experiment(kind, name, env=env), rounds=3)
     assert not batch.is_first[:, 0].all()
     assert any(memory.any() for memory in batch.carry.values())
     steps = _streams(ppo, batch)
@@ -68,7 +68,7 @@ def test_unrolled_log_probs_are_those_that_were_recorded(kind: str, name: str, e
 
 
 def test_a_pass_contains_every_stream_once() -> None:
-    ppo, batch = _collected(_experiment(), rounds=1)
+    ppo, batch = collected(_experiment(), rounds=1)
     steps = _streams(ppo, batch)
     parts = list(steps.minibatches(64, np.random.default_rng(0)))
     assert [len(part) for part in parts] == [2, 2, 2, 2]
@@ -77,7 +77,7 @@ def test_a_pass_contains_every_stream_once() -> None:
 
 
 def test_a_minibatch_is_no_longer_than_its_longest_stream() -> None:
-    ppo, batch = _collected(_experiment(), rounds=1)
+    ppo, batch = collected(_experiment(), rounds=1)
     acted = batch.acted.copy()
     acted[0, 5:] = False
     steps = _streams(ppo, dataclasses.replace(batch, acted=acted))
@@ -85,7 +85,7 @@ def test_a_minibatch_is_no_longer_than_its_longest_stream() -> None:
 
 
 def test_a_batch_in_parts_has_the_gradient_of_the_whole() -> None:
-    ppo, batch = _collected(_experiment(), rounds=1)
+    ppo, batch = collected(_experiment(), rounds=1)
     acted = batch.acted.copy()
     acted[0, 5:] = False
     steps, optimizer = _streams(ppo, dataclasses.replace(batch, acted=acted)), ppo.actor.optimizer
@@ -107,7 +107,7 @@ def test_the_critic_remembers_if_only_the_actor_is_given_memory() -> None:
 def test_one_of_the_two_networks_may_have_memory(which: str) -> None:
     network: dict[str, Any] = {"actor": {"type": "mlp"}, "critic": {"type": "mlp"}}
     config = experiment(SETTINGS, "Recall", steps=512, network=network | {which: {"type": "lstm"}})
-    ppo, batch = _collected(config, rounds=2)
+    ppo, batch = collected(config, rounds=2)
     assert np.isfinite(float(ppo.update(batch).metrics["value_loss"]))
 
 

@@ -17,7 +17,7 @@ from rl4sys.engine import Algorithm, AlgorithmConfig, TensorStreams
 from rl4sys.experience import Ending
 from rl4sys.experiments import load_experiment
 from rl4sys.experiments.preflight import check_combination
-from rl4sys.networks import NETWORKS, NetworksConfig
+from rl4sys.networks import NETWORKS, NetworkConfig, NetworksConfig
 from rl4sys.policy import ActionSpec
 from rl4sys.replay import BUFFERS, Ratio, SequenceBuffer
 
@@ -29,9 +29,11 @@ MEMORY = NETWORKS.parse({"type": "lstm", "units": 4, "hidden_dims": [4]})
 PLAN: dict[str, Any] = {"burn_in": 2, "sequence_length": 5, "n_step": 2, "gamma": 0.9}
 
 
-def drawn(config: AlgorithmConfig, action: ActionSpec, *, masked: bool = False) -> tuple[Any, TensorStreams]:
+def drawn(
+    config: AlgorithmConfig, action: ActionSpec, *, masked: bool = False, network: NetworkConfig = MEMORY
+) -> tuple[Any, TensorStreams]:
     """An algorithm with memory, and a batch of sequences in which episodes end."""
-    asked = replace(problem(action, masked=masked), networks=NetworksConfig(actor=MEMORY, critic=MEMORY))
+    asked = replace(problem(action, masked=masked), networks=NetworksConfig(actor=network, critic=network))
     algorithm: Algorithm = config.build(asked)
     rng = np.random.default_rng(0)
     buffer = SequenceBuffer(200, Ratio(1, 0, 6), rng, config.sequence_plan().rows)

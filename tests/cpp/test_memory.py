@@ -67,10 +67,12 @@ def require_equal(ours: dict[int, Segment], theirs: dict[int, Segment]) -> None:
         np.testing.assert_allclose(mine.extras["log_prob"], other.extras["log_prob"], rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["lstm", "gru"])
-def test_clients_in_two_languages_agree_on_10000_decisions_across_new_versions(tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize("actor", [{"type": "lstm"}, {"type": "gru", "previous_action": True}], ids=lambda a: a["type"])
+def test_clients_in_two_languages_agree_on_10000_decisions_across_new_versions(
+    tmp_path: Path, actor: dict[str, object]
+) -> None:
     with Server(tmp_path) as server:
-        config = write_config(tmp_path / "twin.json", server, network={"actor": {"type": kind, "units": 8}}, **LEARNER)
+        config = write_config(tmp_path / "twin.json", server, network={"actor": {"units": 8, **actor}}, **LEARNER)
         settings = json.loads(config.read_text())
         caching = {"client_id": "teacher", "cache": str(tmp_path)}
         with connect(settings | caching) as teacher, connect(settings) as agent:

@@ -3,9 +3,9 @@
 import numpy as np
 import torch
 
-from rl4sys.dynamics import Evidence, action_vectors, evidence
+from rl4sys.dynamics import Evidence, evidence
 from rl4sys.experience import Sequences
-from rl4sys.policy import BoxAction, DiscreteAction
+from rl4sys.policy import BoxAction, DiscreteAction, action_vectors
 
 CPU = torch.device("cpu")
 

@@ -25,6 +25,7 @@ _MEMORY = {
     "algorithm__burn_in": 2,
     "buffer": {"type": "sequences", "size": 150},
 }
+_ACTIONS = {"network": {"actor": {"type": "lstm", "units": 4, "hidden_dims": [4], "previous_action": True}}}
 _PICTURES = {
     "environment__name": COMET,
     "environment__pixels": PIXELS,
@@ -45,6 +46,8 @@ CASES: dict[str, tuple[Mapping[str, Any], dict[str, Any]]] = {
     "sac": (OFF_POLICY, _SAC | _PENDULUM | {"environment__normalize_obs": True}),
     "sac ensemble": (OFF_POLICY, _SAC | _PENDULUM | {"algorithm__ensemble": 4, "algorithm__target_subset": 2}),
     "sac on choices": (OFF_POLICY, _SAC | {"environment__name": "CartPole-v1", "algorithm__policy_delay": 3}),
+    "ppo with memory of actions": (PPO, _RECALL | _ACTIONS),
+    "sac with memory of actions": (OFF_POLICY, _SAC | _PENDULUM | _MEMORY | _ACTIONS),
     "dqn with memory": (DQN, _RECALL | _MEMORY | {"algorithm__n_step": 2}),
     "sac with memory": (OFF_POLICY, _SAC | _PENDULUM | _MEMORY | {"environment__normalize_obs": True}),
     "sac on choices with memory": (OFF_POLICY, _SAC | _RECALL | _MEMORY),

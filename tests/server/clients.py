@@ -30,6 +30,7 @@ ACTION = DiscreteAction(2)
 SMALL = {"network": {"actor": {"hidden_dims": [8]}, "critic": {"hidden_dims": [8]}}}
 PPO = ("PPO", SMALL | {"algorithm": {"epochs": 2, "minibatch_size": 16}, "buffer": {"size": 32}, "seed": 5})
 RECURRENT_PPO = ("PPO", PPO[1] | {"network": {"actor": {"type": "lstm", "units": 8}}})
+REMEMBERING_PPO = ("PPO", PPO[1] | {"network": {"actor": {"type": "gru", "units": 8, "previous_action": True}}})
 DQN = (
     "DQN",
     SMALL | {"algorithm": {"learning_starts": 20, "batch_size": 8}, "buffer": {"size": 200}, "seed": 5},

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -116,7 +117,9 @@ class PPO:
         self.actor = Network(actor, self.policies.explore.head.inputs, optimizers[0])
         self.critic = Network(critic, [value], optimizers[-1], squeeze=True)
         has_memory = self.actor.has_memory or self.critic.has_memory
-        self.with_advantages = advantage_streams if has_memory else advantage_batch
+        self.with_advantages: Callable[..., AdvantageBatch] = advantage_batch
+        if has_memory:
+            self.with_advantages = partial(advantage_streams, action=problem.remembered_action)
         if isinstance(problem.action, BoxAction | MixedAction):
             optimizers[0].parameters.set("log_std", torch.full((len(problem.action.low),), config.log_std_init))
 

@@ -10,7 +10,7 @@ from rl4sys.dynamics.config import (
     register_dynamics,
 )
 from rl4sys.dynamics.encoder import Decoder, Encoder
-from rl4sys.dynamics.evidence import Evidence, action_vectors, evidence
+from rl4sys.dynamics.evidence import Evidence, evidence
 from rl4sys.dynamics.forecast import (
     LEVELS,
     Forecast,
@@ -51,7 +51,6 @@ __all__ = [
     "State",
     "Truth",
     "WorldModel",
-    "action_vectors",
     "copy_last_error",
     "coverage",
     "disagreement",

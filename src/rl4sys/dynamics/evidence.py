@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from rl4sys.experience import Array, Sequences
+from rl4sys.experience import Sequences
 from rl4sys.networks import TensorMap
-from rl4sys.policy import ActionSpec, action_array, output_size
-from rl4sys.policy.action_encoding import action_encoder
+from rl4sys.policy import ActionSpec, action_vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +60,3 @@ def evidence(batch: Sequences, action: ActionSpec, context: int, device: torch.d
     columns = previous_action, reward, continues, batch.is_first, is_last, weight.astype(np.float32)
     tensors = [torch.from_numpy(np.ascontiguousarray(column)).to(device) for column in columns]
     return Evidence({n: torch.from_numpy(array).to(device) for n, array in batch.observation.items()}, *tensors)
-
-
-def action_vectors(spec: ActionSpec, action: Array) -> Array:
-    """Actions [B, L, …] as networks see them, in training as in the memory of a policy."""
-    flat = action.reshape(-1, *action_array(spec).shape)
-    vectors = np.zeros((len(flat), output_size(spec)), np.float32)
-    action_encoder(spec)(flat, vectors)
-    return vectors.reshape(*action.shape[: action.ndim - flat.ndim + 1], -1)

@@ -10,8 +10,10 @@ import numpy as np
 import torch
 
 from rl4sys.engine.advantage_batch import AdvantageBatch, with_advantages
+from rl4sys.engine.previous_action import TAKEN
 from rl4sys.experience import Sequences
 from rl4sys.networks import Network, TensorMap
+from rl4sys.policy import ActionSpec, action_vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,21 +80,28 @@ def _in_streams(steps: AdvantageBatch, streams: Streams) -> AdvantageStreams:
     return AdvantageStreams(steps.observation, action, log_prob, age, advantage, returns, value, weight, streams)
 
 
-def _stream_tensors(batch: Sequences, device: torch.device) -> Streams:
+def _stream_tensors(batch: Sequences, action: ActionSpec | None, device: torch.device) -> Streams:
+    seen = (
+        dict(batch.observation)
+        if action is None
+        else {**batch.observation, TAKEN: action_vectors(action, batch.action)}
+    )
     observation, carry = (
-        {name: torch.from_numpy(array).to(device) for name, array in arrays.items()}
-        for arrays in (batch.observation, batch.carry)
+        {name: torch.from_numpy(array).to(device) for name, array in arrays.items()} for arrays in (seen, batch.carry)
     )
     is_first, acted = (torch.from_numpy(array).to(device) for array in (batch.is_first, batch.acted))
     return Streams(observation, is_first, acted, carry)
 
 
-def advantage_streams(batch: Sequences, critic: Network, gamma: float, gae_lambda: float) -> AdvantageStreams:
+def advantage_streams(
+    batch: Sequences, critic: Network, gamma: float, gae_lambda: float, action: ActionSpec | None = None
+) -> AdvantageStreams:
     """Unroll the critic once over the whole batch, and compute generalized advantages.
 
-    Clients record the memory of the policy only, so that of the critic starts as zeros in each batch.
+    Clients record the memory of the policy only, so that of the critic starts as zeros in each batch. `action` is given
+    where networks read the previous action.
     """
-    streams = _stream_tensors(batch, critic.optimizer.parameters.flat.device)
+    streams = _stream_tensors(batch, action, critic.optimizer.parameters.flat.device)
     with torch.no_grad():
-        values = critic.unroll(streams.observation, streams.is_first, None)
+        values = critic.unroll(streams.observation, streams.is_first, streams.carry)
     return _in_streams(with_advantages(batch, values, gamma, gae_lambda), streams)

@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from rl4sys.engine.previous_action import previous_action, remembering
 from rl4sys.experience import ArraySpec
-from rl4sys.networks import NetworksConfig, TensorMap
+from rl4sys.networks import NetworkConfig, NetworksConfig, TensorMap
 from rl4sys.policy import MASK, ActionSpec, BoxAction, DiscreteAction, Head, PolicySpec, Program, ProgramBuilder
 from rl4sys.seeding import Seeds
 
@@ -32,7 +33,7 @@ class Policies(NamedTuple):
     @classmethod
     def over(cls, action: ActionSpec, program: Program, explore: Head, exploit: Head) -> Policies:
         """Two heads over one program."""
-        return cls(PolicySpec(action, program, explore), PolicySpec(action, program, exploit))
+        return cls(*(PolicySpec(action, program, remembering(head, program)) for head in (explore, exploit)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,21 +76,28 @@ class Problem:
         """The mask of allowed actions, if there is one."""
         return observation[MASK] if self.mask else None
 
+    @property
+    def remembered_action(self) -> ActionSpec | None:
+        """The action, if a network reads the previous one."""
+        networks = self.networks.actor, self.networks.critic
+        return self.action if any(network.reads_previous_action for network in networks) else None
+
     def torch_generator(self, *name: str | int) -> torch.Generator:
         """A torch generator for a named purpose; on the CPU, so that it is equal on every device."""
         return torch.Generator().manual_seed(self.seeds.integer(*name))
 
     def actor_body(self, builder: ProgramBuilder, *joined: str) -> str:
         """Write the actor up to its last hidden layer; returns its register. `joined` registers add to its input."""
-        network = self.networks.actor
-        features = network.features(builder, "actor", standardize=self.standardize)
-        return network.body(builder, builder.joined([features, *joined]), "actor")
+        return self._body(builder, self.networks.actor, "actor", *joined)
 
     def critic_body(self, builder: ProgramBuilder, *inputs: ArraySpec) -> str:
         """The same for a critic; `inputs`, such as an action, are declared and added to its features."""
-        network = self.networks.critic
-        features = network.features(builder, "critic", standardize=self.standardize)
-        return network.body(builder, builder.joined([features, *map(builder.input, inputs)]), "critic")
+        return self._body(builder, self.networks.critic, "critic", *map(builder.input, inputs))
+
+    def _body(self, builder: ProgramBuilder, network: NetworkConfig, name: str, *joined: str) -> str:
+        features = network.features(builder, name, standardize=self.standardize)
+        before = [previous_action(builder, self.action)] if network.reads_previous_action else []
+        return network.body(builder, builder.joined([features, *before, *joined]), name)
 
     def value_program(self) -> tuple[Program, str]:
         """A critic that predicts one value from an observation, and the register with it."""

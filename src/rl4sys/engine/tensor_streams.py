@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from rl4sys.engine.previous_action import TAKEN
 from rl4sys.engine.tensor_batch import TensorBatch, TransitionTensors
 from rl4sys.experience import Array, Sequences
 from rl4sys.networks import Network, TensorMap
+from rl4sys.policy import ActionSpec, action_vectors
 
 
 class SequencePlan(NamedTuple):
@@ -117,14 +119,19 @@ class TensorStreams(TensorBatch):
 class StreamTensors:
     """Makes tensors of sequences: burn-in apart, with n-step returns of all steps to learn from."""
 
-    def __init__(self, plan: SequencePlan, gamma: float, transitions: TransitionTensors) -> None:
-        self._plan, self._gamma, self._transitions = plan, gamma, transitions
+    def __init__(
+        self, plan: SequencePlan, gamma: float, transitions: TransitionTensors, remembered: ActionSpec | None
+    ) -> None:
+        """`remembered`: the action, if networks read the previous one."""
+        self._plan, self._gamma, self._transitions, self._remembered = plan, gamma, transitions, remembered
 
     def __call__(self, batch: Sequences) -> TensorStreams:
         """The tensors of a batch."""
         plan, tensor = self._plan, self._transitions.tensor
         action = self._transitions.scaled(tensor(batch.action))
         observation = {name: tensor(array) for name, array in batch.observation.items()}
+        if self._remembered is not None:
+            observation[TAKEN] = tensor(action_vectors(self._remembered, batch.action))
         is_first, burn = tensor(batch.is_first), plan.burn_in
         acted = batch.acted[:, burn:]
         returns = stream_returns(

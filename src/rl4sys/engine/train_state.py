@@ -55,7 +55,9 @@ class TrainState:
         self.problem, self.policies = problem, policies
         self._trains_memory = memory or sequences is not None
         self._transitions = TransitionTensors(problem.action, gamma, problem.device)
-        self._streams = StreamTensors(sequences, gamma, self._transitions) if sequences is not None else None
+        self._streams: StreamTensors | None = None
+        if sequences is not None:
+            self._streams = StreamTensors(sequences, gamma, self._transitions, problem.remembered_action)
         self.optimizers: dict[str, Optimizer] = {}
         self._noise = NoiseStream(problem.torch_generator("samples"))
         self.splitter = BatchSplitter(RankParts(self._noise))

@@ -28,6 +28,11 @@ class NetworkConfig(Config):
         """Whether it carries memory from decision to decision."""
         return False
 
+    @property
+    def reads_previous_action(self) -> bool:
+        """Whether the previous action is added to its features."""
+        return False
+
     def features(self, builder: ProgramBuilder, name: str, *, standardize: bool) -> str:
         """One flat vector computed from the observations, before anything is added.
 
@@ -38,6 +43,12 @@ class NetworkConfig(Config):
     @abstractmethod
     def body(self, builder: ProgramBuilder, features: str, name: str) -> str:
         """Add ops over the register `features`, tensor names led by `name`; returns the body's register."""
+
+
+def require_no_previous_action(encoder: NetworkConfig, place: str) -> None:
+    """Refuse an encoder that reads the previous action: only whole networks know it."""
+    if encoder.reads_previous_action:
+        raise ValueError(f"{place}.previous_action: set it for the network around the encoder, which reads the action")
 
 
 NETWORKS: Registry[NetworkConfig] = Registry(

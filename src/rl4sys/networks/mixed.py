@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from rl4sys.networks.config import (
     NETWORKS,
@@ -13,6 +13,7 @@ from rl4sys.networks.config import (
     NetworkConfig,
     UnsuitableNetwork,
     register_network,
+    require_no_previous_action,
 )
 from rl4sys.policy import ProgramBuilder
 
@@ -28,6 +29,12 @@ class MixedConfig(NetworkConfig):
     """Units of each fully connected layer that follows."""
     activation: Activation = "tanh"
     """The activation after each of these layers."""
+
+    @model_validator(mode="after")
+    def _check_encoders(self) -> Self:
+        for name, encoder in self.encoders.items():
+            require_no_previous_action(encoder, f"encoders.{name}")
+        return self
 
     @property
     def has_memory(self) -> bool:

@@ -165,7 +165,9 @@ class Network:
             return program(inputs.arrays, inputs.is_first, inputs.carry)[0]
 
         axes = {memory.name: len(memory.shape) for memory in self._program.carry}
-        inputs = StreamInputs(self._named(observation, extra), is_first, carry or {}, axes)
+        # An actor's memory may be given to a critic, which has its own.
+        known = {name: memory for name, memory in (carry or {}).items() if name in axes}
+        inputs = StreamInputs(self._named(observation, extra), is_first, known, axes)
         return self._in_parts(run, inputs, row_axis=-3)
 
     def _sequence(self, variant: Variant) -> SequenceProgram:

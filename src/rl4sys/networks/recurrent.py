@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from rl4sys.networks.config import NETWORKS, Activation, MlpConfig, NetworkConfig, register_network
+from rl4sys.networks.config import (
+    NETWORKS,
+    Activation,
+    MlpConfig,
+    NetworkConfig,
+    register_network,
+    require_no_previous_action,
+)
 from rl4sys.policy import ProgramBuilder
 
 
@@ -20,6 +27,19 @@ class MemoryConfig(NetworkConfig):
     """Units of each fully connected layer before the memory."""
     activation: Activation = "tanh"
     """The activation after each of these layers."""
+    previous_action: bool = False
+    """Whether the network also sees the action before, as it was taken: what an observation means may depend on it."""
+
+    @model_validator(mode="after")
+    def _check_encoder(self) -> Self:
+        if self.encoder is not None:
+            require_no_previous_action(self.encoder, "encoder")
+        return self
+
+    @property
+    def reads_previous_action(self) -> bool:
+        """If it is set."""
+        return self.previous_action
 
     @property
     def has_memory(self) -> bool:

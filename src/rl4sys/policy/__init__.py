@@ -1,6 +1,6 @@
 """Policies as programs, and the numpy runtime that executes them."""
 
-from rl4sys.policy.action_encoding import action_encoder
+from rl4sys.policy.action_encoding import action_encoder, action_vectors
 from rl4sys.policy.action_spec import (
     ActionSpec,
     BoxAction,
@@ -59,6 +59,7 @@ __all__ = [
     "UnknownOp",
     "action_array",
     "action_encoder",
+    "action_vectors",
     "layout_of",
     "noise_of",
     "noise_size",

@@ -7,7 +7,15 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from rl4sys.experience import Array, Arrays
-from rl4sys.policy.action_spec import ActionSpec, BoxAction, DiscreteAction, MixedAction, MultiDiscreteAction
+from rl4sys.policy.action_spec import (
+    ActionSpec,
+    BoxAction,
+    DiscreteAction,
+    MixedAction,
+    MultiDiscreteAction,
+    action_array,
+    output_size,
+)
 from rl4sys.policy.policy_spec import PolicySpec
 from rl4sys.policy.vector_heads import Decide
 
@@ -29,6 +37,14 @@ def action_encoder(action: ActionSpec) -> Encode:
             return _numbers(action)
         case MixedAction(sizes=sizes):
             return _mixed(len(sizes), action.choices, _choices(sizes), _numbers(action.box))
+
+
+def action_vectors(spec: ActionSpec, action: Array) -> Array:
+    """Actions [B, L, …] as networks see them, in training as in the memory of a policy."""
+    flat = action.reshape(-1, *action_array(spec).shape)
+    vectors = np.zeros((len(flat), output_size(spec)), np.float32)
+    action_encoder(spec)(flat, vectors)
+    return vectors.reshape(*action.shape[: action.ndim - flat.ndim + 1], -1)
 
 
 def remember_action(decide: Decide, spec: PolicySpec, registers: Mapping[str, Array]) -> Decide:

@@ -17,6 +17,7 @@ from tests.server.clients import (
     PPO,
     RECURRENT_DQN,
     RECURRENT_PPO,
+    REMEMBERING_PPO,
     SAC,
     SQL,
     TD3,
@@ -39,7 +40,11 @@ from rl4sys.wire.generated import status_pb2
 
 Serve = Callable[..., InProcessTransport]
 Method = tuple[str, dict[str, Any]]
-_RECURRENT = [pytest.param(RECURRENT_PPO, id="recurrent PPO"), pytest.param(RECURRENT_DQN, id="recurrent DQN")]
+_RECURRENT = [
+    pytest.param(RECURRENT_PPO, id="recurrent PPO"),
+    pytest.param(REMEMBERING_PPO, id="PPO that remembers actions"),
+    pytest.param(RECURRENT_DQN, id="recurrent DQN"),
+]
 METHODS = pytest.mark.parametrize(
     "method", [PPO, *_RECURRENT, DQN, SAC, TD3, DDPG, SQL, PETS, DREAMER], ids=lambda method: method[0]
 )
