@@ -8,6 +8,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+import torch
 import typer
 
 from rl4sys.cli.exit_codes import RANK_LOST
@@ -27,7 +28,13 @@ if TYPE_CHECKING:
 
 def train_ranks(config: ExperimentConfig, options: TrialOptions, settings: str | None) -> None:
     """Train a new run on `training.ranks` ranks, which are started on this machine."""
-    _check(config, options)
+    ranks = config.training.ranks
+    config = _checked(config, options, ranks)
+    if config.experiment.device.startswith("cuda") and (found := torch.cuda.device_count()) < ranks:
+        raise RanksMisconfigured(
+            f"training.ranks: {ranks} ranks need a GPU each, and torch finds {found} here; use {found} ranks, "
+            f"device=cpu, or several machines with torchrun."
+        )
     values = {"config": config.model_dump(mode="json"), "settings": settings}
     RankLauncher(config.training.ranks).run(values | _options(options))
 
@@ -54,7 +61,7 @@ def train_as_rank(
     if asked != place.ranks and (ranks_given or asked > 1):
         raise RanksMisconfigured(_different_count(asked, place))
     config = config.model_copy(update={"training": config.training.model_copy(update={"ranks": place.ranks})})
-    _check(config, options)
+    config = _checked(config, options, place.local_ranks)
     values = {"config": config.model_dump(mode="json"), "settings": settings}
     _run_started(place, values | _options(options))
 
@@ -91,9 +98,10 @@ def _run_started(place: RankPlace, values: Mapping[str, Any]) -> None:
         raise RankLost(f"{error}{resume}") from error
 
 
-def _check(config: ExperimentConfig, options: TrialOptions) -> None:
-    """Refuse what is wrong before anything starts."""
-    check_combination(fit_to_machine(config, allow_fallback=options.allow_fallback))
+def _checked(config: ExperimentConfig, options: TrialOptions, local_ranks: int) -> ExperimentConfig:
+    """The config as it fits this machine. What is wrong is refused before anything starts."""
+    fitting = fit_to_machine(config, allow_fallback=options.allow_fallback)
+    return check_combination(fitting, processes=local_ranks)
 
 
 def _different_count(asked: int, place: RankPlace) -> str:

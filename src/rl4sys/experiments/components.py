@@ -101,7 +101,13 @@ class Components:
     def algorithm(self) -> Algorithm:
         """The algorithm, with fresh weights."""
         spec = self.environment_spec()
-        return self._assembly().build_algorithm(spec.observation, spec.action)
+        algorithm = self._assembly().build_algorithm(spec.observation, spec.action)
+        self._take_parts(algorithm)
+        return algorithm
+
+    def _take_parts(self, algorithm: Algorithm) -> None:
+        """Let it compute this rank's parts of each batch, or those of all ranks in turn."""
+        algorithm.train_state.splitter.ranks.take(self.config.training.ranks, self.group)
 
     def _assembly(self) -> LearnerAssembly:
         config = self.config
@@ -141,9 +147,9 @@ class Components:
             _log.info("replay: %s", cost)
         # Where steps are spent on resets (at worst every second one), a turn cannot fill the buffer.
         size = config.buffer.size if config.environment.acts_every_step else -(-config.buffer.size // 2)
-        learner = self._assembly().build_learner(algorithm, self.buffer_context(explore.observation, scratch), size)
-        algorithm.train_state.splitter.ranks.take(config.training.ranks, self.group)
-        return learner
+        # A given algorithm may have been built before there was a group.
+        self._take_parts(algorithm)
+        return self._assembly().build_learner(algorithm, self.buffer_context(explore.observation, scratch), size)
 
     def source(self, learner: Learner) -> Source:
         """Local collection, in this process or in others; with ranks, each has its share of the lanes."""

@@ -50,15 +50,17 @@ def fit_to_machine(config: ExperimentConfig, *, allow_fallback: bool) -> Experim
     return config.model_copy(update={"experiment": experiment, "logging": logging})
 
 
-def check_combination(config: ExperimentConfig, algorithm: Algorithm | None = None) -> ExperimentConfig:
+def check_combination(
+    config: ExperimentConfig, algorithm: Algorithm | None = None, processes: int = 1
+) -> ExperimentConfig:
     """Refuse parts that do not go together, an environment that cannot be made, and a replay that does not fit.
 
     Returns the config, with a smaller replay if that was necessary and allowed. A given algorithm must be that of the
-    config; otherwise one is built for the check.
+    config; otherwise one is built for the check. Several processes, each with the whole replay, share the memory.
     """
     components = Components(config, torch.device("cpu"), Grade.E3)
     schema = (algorithm or components.algorithm()).policies.explore.segment_schema()
-    config = _with_replay_that_fits(config, schema)
+    config = _with_replay_that_fits(config, schema, processes)
     pace = pace_of(config.algorithm, config.network, config.buffer.size)
     context = components.buffer_context(schema.observation, Path(config.experiment.directory))
     try:
@@ -149,8 +151,9 @@ def _check_ranks(config: ExperimentConfig) -> None:
         )
 
 
-def _with_replay_that_fits(config: ExperimentConfig, schema: SegmentSchema) -> ExperimentConfig:
-    space, steps = AvailableSpace.at(Path(config.experiment.directory)), config.training.total_timesteps
+def _with_replay_that_fits(config: ExperimentConfig, schema: SegmentSchema, processes: int) -> ExperimentConfig:
+    space = AvailableSpace.at(Path(config.experiment.directory)).shared_by(processes)
+    steps = config.training.total_timesteps
     frames = config.environment.frames
     buffer = fit_replay(config.buffer, schema, space, steps, frames)
     require_space(buffer.cost(schema, steps, frames), space)

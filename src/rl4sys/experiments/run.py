@@ -26,7 +26,6 @@ from rl4sys.experiments.metrics import Logger, MetricRecord, MetricsFile, metric
 from rl4sys.experiments.monitoring.monitor import Monitor
 from rl4sys.experiments.policies.acting_policy import ActingPolicy
 from rl4sys.experiments.preflight import check_combination, fit_to_machine
-from rl4sys.experiments.process_random import process_random_state, restore_process_random
 from rl4sys.experiments.ranks.leader import GroupLeader, Leader, NoFollowers
 from rl4sys.experiments.result import Result, fingerprint
 from rl4sys.experiments.run_directory import RunDirectory
@@ -278,7 +277,11 @@ class Run:
     def save(self, *, best: bool = False, is_scheduled: bool = False) -> None:
         """Write a checkpoint of everything; a scheduled one would be there without any interruption too."""
         offset = self._metrics.offset()
-        beside = {"metrics_offset": offset, "trail": self._hash_log.state(), "process_random": process_random_state()}
+        beside = {
+            "metrics_offset": offset,
+            "trail": self._hash_log.state(),
+            "process_random": self._leader.process_random(),
+        }
         state = {**self._state(), **beside, "watch": self._monitor.state(is_scheduled=is_scheduled)}
         with self.directory.writing(self.steps):
             self._checkpoints.save(self.steps, state, self._replay(), best=best)
@@ -321,7 +324,7 @@ class Run:
         if self._statistics.best_step is not None:
             # A kill may have come between the checkpoint and the link.
             self._checkpoints.mark_best(self._statistics.best_step)
-        restore_process_random(state["process_random"])
+        self._leader.restore_process_random(state["process_random"])
         self._note_inexact([*changes_since(self._manifest, self.config), *self.source.restore(state["source"])])
         self._saved_at = loaded.step
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from rl4sys.config import ConfigError, Overrides
 from rl4sys.environments import environment_name
 from rl4sys.experiments import ExperimentConfig, Result, Run, Screen, Terminal, load_experiment
 from rl4sys.laboratory.run_index.index_logger import index_run
+
+_log = logging.getLogger(__name__)
 
 Env = str | gymnasium.Env[Any, Any] | Callable[..., gymnasium.Env[Any, Any]]
 
@@ -35,7 +38,13 @@ def train(
 
     The run has `result`, `directory`, `metrics()`, `policy()` and `evaluate()`.
     """
-    run = Run.create(_experiment(config, overrides, env, algorithm, total_timesteps), allow_fallback=allow_fallback)
+    experiment = _experiment(config, overrides, env, algorithm, total_timesteps)
+    if experiment.training.ranks > 1:
+        _log.warning(
+            "training.ranks is %d: this process computes the parts of all ranks in turn. `rl4sys train` starts them.",
+            experiment.training.ranks,
+        )
+    run = Run.create(experiment, allow_fallback=allow_fallback)
     train_with_progress(run, Console(stderr=True))
     return run
 

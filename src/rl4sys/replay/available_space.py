@@ -23,6 +23,11 @@ class AvailableSpace:
         """The memory of this machine and the disk of a directory."""
         return cls(available_memory(), available_disk(directory))
 
+    def shared_by(self, processes: int) -> AvailableSpace:
+        """What each of several processes may take."""
+        shares = (None if count is None else count // processes for count in (self.memory, self.disk))
+        return AvailableSpace(*shares)
+
 
 def available_memory(root: Path = Path("/")) -> int | None:
     """Bytes that this process can still allocate before the machine or its control group runs out of memory.

@@ -7,7 +7,9 @@ import sys
 import time
 from pathlib import Path
 
-import image_environment  # noqa: F401  # registers an environment that some of the tests have
+# They register environments that some of the tests have.
+import experiments.monitoring.spiky  # noqa: F401
+import image_environment  # noqa: F401
 from rl4sys.experiments import Run, RunDirectory, load_experiment
 from rl4sys.experiments.ranks import RankPlace
 from rl4sys.experiments.ranks.rank_group import RankGroup

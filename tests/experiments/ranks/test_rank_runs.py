@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments.monitoring.spiky import NAME as SPIKY
 from experiments.runs import DQN, PPO, small
 from rl4sys.experiments import Run
 from rl4sys.state import StateMismatch
@@ -62,3 +63,22 @@ def test_a_killed_rank_ends_the_others(tmp_path: Path, victim: int) -> None:
     programs[victim].send_signal(signal.SIGKILL)
     assert programs[1 - victim].wait(60) != 0
     assert "lost the connection to another rank" in programs[1 - victim].communicate()[1]
+
+
+ROLLBACKS = {
+    "by an alert": {"alerts": [{"when": "step >= 96 and step < 200", "for": 64, "do": ["rollback"]}]},
+    "after updates that are not finite": {
+        "environment__name": SPIKY,
+        "environment__kwargs": {"first": 17, "last": 33},
+        "stability__skipped_in_row": 2,
+    },
+}
+
+
+@pytest.mark.parametrize("why", ROLLBACKS)
+def test_ranks_are_rolled_back_together(tmp_path: Path, why: str) -> None:
+    config = small(PPO, tmp_path / "alone", **{**TWO, **ROLLBACKS[why]})
+    alone = Run.create(config)
+    expected = alone.train().fingerprint
+    assert '"rollback"' in (alone.directory.path / "events.jsonl").read_text()
+    assert fingerprint_of(train_on_ranks(config, tmp_path / "ranks")) == expected

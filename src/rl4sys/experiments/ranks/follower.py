@@ -13,6 +13,8 @@ from rl4sys.checkpoints import ReplayRows, decode_state
 from rl4sys.environments import Grade
 from rl4sys.experiments.components import Components
 from rl4sys.experiments.config import load_experiment
+from rl4sys.experiments.process_random import restore_process_random
+from rl4sys.experiments.ranks.leader import gathered_random
 from rl4sys.experiments.ranks.rank_group import RankGroup
 from rl4sys.experiments.ranks.shared_lanes import GatheredShares
 from rl4sys.experiments.threads import act_with_one_thread
@@ -34,6 +36,7 @@ class Follower:
     """The learner and the lanes of one rank."""
 
     def __init__(self, group: RankGroup, setup: State, scratch: Path) -> None:
+        self._group = group
         torch.set_num_threads(setup["threads"])
         act_with_one_thread()
         config = load_experiment(setup["config"])
@@ -65,6 +68,11 @@ class Follower:
                 self._learner.algorithm.train_state.splitter.parts = parts
             case {"order": "roll_back", "state": state}:
                 self._learner.roll_back(state)
+            case {"order": "random"}:
+                gathered_random(self._group)
+            case {"order": "restore_random", "states": states}:
+                if str(self._group.rank) in states:
+                    restore_process_random(states[str(self._group.rank)])
             case {"order": "end"}:
                 return False
             case _:

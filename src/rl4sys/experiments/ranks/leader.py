@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rl4sys.checkpoints import encode_state
+from rl4sys.checkpoints import decode_state, encode_state
 from rl4sys.experience import Array
+from rl4sys.experiments.process_random import process_random_state, restore_process_random
 from rl4sys.state import State
 
 if TYPE_CHECKING:
@@ -31,6 +32,12 @@ class Leader(Protocol):
     def roll_back(self, state: State) -> None:
         """Let them go back to the weights of a state."""
 
+    def process_random(self) -> State:
+        """The global random states of all processes."""
+
+    def restore_process_random(self, state: State) -> None:
+        """Put them back; a state of another number of processes as far as there are such processes."""
+
     def end(self) -> None:
         """Let them end."""
 
@@ -52,6 +59,14 @@ class NoFollowers:
 
     def roll_back(self, state: State) -> None:
         """Nothing to do."""
+
+    def process_random(self) -> State:
+        """That of this process."""
+        return process_random_state()
+
+    def restore_process_random(self, state: State) -> None:
+        """Put it back; of several ranks, that of rank 0."""
+        restore_process_random(state["ranks"]["0"] if "ranks" in state else state)
 
     def end(self) -> None:
         """Nothing to do."""
@@ -83,9 +98,26 @@ class GroupLeader:
         """Let them go back to the weights of a state."""
         self._order("roll_back", state=state)
 
+    def process_random(self) -> State:
+        """The global random states of all processes."""
+        self._order("random")
+        return {"ranks": gathered_random(self._group)}
+
+    def restore_process_random(self, state: State) -> None:
+        """Put them back; of a single process, that of rank 0."""
+        states = state.get("ranks", {"0": state})
+        self._order("restore_random", states=states)
+        restore_process_random(states["0"])
+
     def end(self) -> None:
         """Let them end."""
         self._order("end")
 
     def _order(self, order: str, **values: Any) -> None:
         self._group.send(encode_state({"order": order, **values}))
+
+
+def gathered_random(group: RankGroup) -> State:
+    """Exchange the global random states of all ranks, by rank."""
+    parts = group.gather_bytes(encode_state(process_random_state()), "random")
+    return {str(rank): decode_state(part) for rank, part in enumerate(parts)}
