@@ -14,7 +14,7 @@ import ray
 from experiments.runs import PPO, small
 from rl4sys.collection import PipelineSetup, PooledSource
 from rl4sys.collection.cluster_on_ray import ClusterSource, ClusterUnfit, join_cluster
-from rl4sys.collection.sampler import Sampler
+from rl4sys.collection.remote_collector import RemoteCollector
 from rl4sys.config import ConfigError
 from rl4sys.environments import Grade
 from rl4sys.experiments import Run, RunDirectory, check_combination
@@ -53,7 +53,7 @@ def samplers() -> list[int]:
                 title = (entry / "cmdline").read_bytes()
             except OSError:
                 continue
-            if title.startswith(b"ray::Sampler"):
+            if title.startswith(b"ray::RemoteCollector"):
                 found.append(int(entry.name))
     return found
 
@@ -102,7 +102,7 @@ def test_a_run_learns_the_same_bits_with_samplers_on_ray(tmp_path: Path) -> None
 def test_a_sampler_loads_plug_ins_that_are_not_on_its_machine(tmp_path: Path) -> None:
     path = str(tmp_path / "nowhere" / "own.py")
     text = "import pathlib\npathlib.Path({!r}).touch()\n".format(str(tmp_path / "loaded"))
-    Sampler(json.dumps(SETUP.message() | {"plugins": [path]}), json.dumps({path: text}))
+    RemoteCollector(json.dumps(SETUP.message() | {"plugins": [path]}), json.dumps({path: text}))
     assert (tmp_path / "loaded").exists()
 
 

@@ -78,6 +78,11 @@ def choose_place(
     chosen = parse(WhereSection, values)
     if chosen.address is not None and chosen.on != "ray":
         raise ConfigError(f"--address {chosen.address} is that of a Ray cluster; add --on ray")
+    if chosen.on == "slurm" and chosen.storage is not None and "://" in chosen.storage:
+        raise ConfigError(
+            "--on slurm keeps runs in a directory that all nodes see, such as your home; give that as --storage, or "
+            "leave it out if the working directory is one"
+        )
     if chosen.gpus and chosen.on == "local":
         raise ConfigError("--gpus is for clusters; on this machine, a run uses the device of experiment.device")
     return chosen
@@ -91,6 +96,11 @@ def launcher_for(where: WhereSection, count: int, jobs: int) -> Launcher:
         from rl4sys.laboratory.trials.launcher_on_ray import RayLauncher
 
         return RayLauncher(where, count)
+    if where.on == "slurm":
+        from rl4sys.clusters.slurm_launcher import SlurmLauncher, SlurmOptions
+
+        options = SlurmOptions(where.jobs or count, where.cpus or 1, where.gpus, where.retries)
+        return SlurmLauncher(options)
     from rl4sys.laboratory.trials.local_launcher import LocalLauncher
 
     return LocalLauncher(min(where.jobs or jobs, count), where.cpus)

@@ -98,6 +98,12 @@ class SlurmLauncher:
             time.sleep(seconds)
         return found
 
+    def stop(self, key: str) -> None:
+        """Ask one job to save and end."""
+        submitted = self._running[key]
+        submitted.is_asked_to_stop = True
+        self._queue.ask_to_stop([submitted.number])
+
     def ask_to_stop(self) -> None:
         """Ask every job to save and end; those that wait are cancelled."""
         self._asked_to_stop = True
@@ -155,7 +161,11 @@ class SlurmLauncher:
             return [*found, *self._end(job, Outcome.FINISHED)]
         if job.exit_code not in (None, _STOPPED):
             return [*found, *self._end(job, Outcome.FAILED, job.cause or f"its output is in {job.output}")]
-        if self._asked_to_stop or (job.exit_code == _STOPPED and job.was_stopped_by_alert):
+        if (
+            self._asked_to_stop
+            or submitted.is_asked_to_stop
+            or (job.exit_code == _STOPPED and job.was_stopped_by_alert)
+        ):
             return [*found, *self._end(job, Outcome.STOPPED)]
         return [*found, *self._continue(submitted, state)]
 
@@ -193,5 +203,6 @@ class _Submitted:
     job: SlurmJob
     number: str
     losses: int = 0
+    is_asked_to_stop: bool = False
     ended_at: float | None = None
     """When its end was first seen."""

@@ -10,8 +10,8 @@ from typing import Any
 
 import ray
 
+from rl4sys.collection.collector_on_ray import RaySource
 from rl4sys.collection.pipeline import PipelineSetup, PooledSource, ShareSource
-from rl4sys.collection.sampler_on_ray import RaySource
 from rl4sys.collection.source import Collected
 from rl4sys.cores import usable_cores
 from rl4sys.state import State
@@ -66,7 +66,8 @@ def join_cluster(address: str | None) -> None:
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if address is None:
-        ray.init(num_cpus=len(usable_cores()), include_dashboard=False, **quiet)
+        # "local", since Ray would otherwise join a cluster that it finds on this machine.
+        ray.init(address="local", num_cpus=len(usable_cores()), include_dashboard=False, **quiet)
         return
     if address != "auto":
         _probe(address)

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +17,14 @@ from rich.console import Console
 
 from rl4sys.config import ConfigError, packaged_configs
 from rl4sys.experiments import MetricRecord, Screen, check_combination
-from rl4sys.experiments.config import TrainingSection
 from rl4sys.laboratory.studies.config import TuneConfig
 from rl4sys.laboratory.studies.journal import JOURNAL, distribution, open_study, suggest, values_of
 from rl4sys.laboratory.studies.results import summarize_study
 from rl4sys.laboratory.studies.study import run_study
-from rl4sys.laboratory.studies.trial import PruningLogger, StoppedByAlert
+from rl4sys.laboratory.studies.study_record import StudyRecord
+from rl4sys.laboratory.studies.trial import SeedReporter
 from rl4sys.laboratory.trials.config import load_many_trials
+from rl4sys.laboratory.trials.launcher import Outcome
 from rl4sys.laboratory.trials.local_launcher import LocalLauncher
 from rl4sys.laboratory.trials.ranges import parse_range
 from rl4sys.laboratory.trials.trial import TrialOptions
@@ -132,37 +132,54 @@ def test_a_study_with_other_settings_is_refused(tmp_path: Path) -> None:
         open_study(write_study(tmp_path, seeds=[1, 2]), config.place)
 
 
-def test_trials_are_compared_at_the_steps_where_evaluations_were_due(
-    tmp_path: Path,
-) -> None:
+def test_trials_are_compared_at_the_steps_where_evaluations_were_due(tmp_path: Path) -> None:
     config = write_study(tmp_path)
     study = open_study(config, config.place)
     number, _ = suggest(study, config)
-    reported: list[Mapping[str, Any]] = []
-    pruning = PruningLogger(study, number, reported.append)
+    record = StudyRecord(study, seeds=2, stop_trial=lambda number: None)
+    record.begin(number)
     for seed, score in enumerate((5.0, 9.0)):
-        pruning.begin(TrainingSection(total_timesteps=1_000, eval_frequency=300))
+        reporter = SeedReporter(lambda values: record.note(number, values), 1_000 * seed, 1_000, 300)
         # The second record comes twice: a resumed run evaluates again.
         for step in (320, 640, 640, 1_024):
-            pruning.log(MetricRecord(step, {"evaluation/return": score + step / 1024}, {}))
-        pruning.conclude(score)
-        assert reported[-1]["record"]["step"] == 1_000 * seed + 1_024
-    values = study.get_trials()[number].intermediate_values
-    assert list(values) == [300, 600, 1_000, 1_300, 1_600, 2_000]
-    assert (values[1_000], values[2_000], pruning.score) == (6.0, 7.5, 7.0)
+            reporter.log(MetricRecord(step, {"evaluation/return": score + step / 1024}, {}))
+        record.note(number, {"score": score})
+    record.end(number, Outcome.FINISHED)
+    trial = study.get_trials()[number]
+    assert list(trial.intermediate_values) == [300, 600, 1_000, 1_300, 1_600, 2_000]
+    assert (trial.intermediate_values[1_000], trial.intermediate_values[2_000], trial.value) == (6.0, 7.5, 7.0)
 
 
 def test_a_trial_that_an_alert_stopped_counts_with_its_last_evaluation(tmp_path: Path) -> None:
     config = write_study(tmp_path)
     study = open_study(config, config.place)
-    pruning, silent = (PruningLogger(study, suggest(study, config)[0], lambda facts: None) for _ in range(2))
-    pruning.begin(TrainingSection(total_timesteps=1_000, eval_frequency=300))
-    pruning.log(MetricRecord(320, {"evaluation/return": 5.0}, {}))
-    assert pruning.give_up("an alert stopped it: enough")
-    with pytest.raises(StoppedByAlert, match="enough"):
-        silent.give_up("an alert stopped it: enough")
-    trial = summarize_study(config, study).trials[0]
-    assert (trial.status, trial.score, trial.cause) == ("given up", 5.0, "an alert stopped it: enough")
+    record = StudyRecord(study, seeds=1, stop_trial=lambda number: None)
+    for place in range(2):
+        number, _ = suggest(study, config)
+        record.begin(number)
+        if place == 0:
+            record.note(number, {"evaluation": 5.0, "due": 300})
+        record.note(number, {"given_up": "an alert stopped it: enough"})
+        record.end(number, Outcome.FINISHED)
+    stopped, silent = summarize_study(config, study).trials
+    assert (stopped.status, stopped.score, stopped.cause) == ("given up", 5.0, "an alert stopped it: enough")
+    assert (silent.status, silent.cause) == ("failed", "an alert stopped it: enough")
+
+
+def test_a_trial_that_does_badly_is_stopped_and_one_that_was_killed_stays_open(tmp_path: Path) -> None:
+    config = write_study(tmp_path, pruner={"name": "median", "startup_trials": 1})
+    study = open_study(config, config.place)
+    stopped: list[int] = []
+    record = StudyRecord(study, seeds=1, stop_trial=stopped.append)
+    for evaluation, outcome in ((10.0, Outcome.FINISHED), (1.0, Outcome.STOPPED), (20.0, Outcome.FAILED)):
+        number, _ = suggest(study, config)
+        record.begin(number)
+        record.note(number, {"evaluation": evaluation, "due": 300})
+        if outcome is Outcome.FINISHED:
+            record.note(number, {"score": evaluation})
+        record.end(number, outcome)
+    assert stopped == [1]
+    assert [trial.state.name for trial in study.get_trials()] == ["COMPLETE", "PRUNED", "RUNNING"]
 
 
 def test_ranges_become_distributions_and_back() -> None:

@@ -79,9 +79,9 @@ def test_runs_that_an_alert_stopped_are_listed_with_their_resume_command(rl4sys:
 
 
 def test_a_run_that_cannot_start_leaves_its_output(rl4sys: Here, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rl4sys.experiments.run.threads_for", lambda config, policy: 1 // 0)
+    monkeypatch.setattr("rl4sys.experiments.run.threads_for", lambda *given: 1 // 0)
     code, out, err = rl4sys(*SEEDS)
-    assert (code, out) == (1, "")
+    assert (code, out) == (1, ""), err
     (output,) = Path("runs").glob(".*.starting/output.txt")
     assert f"failed: ppo-CartPole-v1, seed 1; its output is in {output}\n" in err
     assert "error: 2 of 2 runs failed:\n  ppo-CartPole-v1, seed 1: integer division" in err

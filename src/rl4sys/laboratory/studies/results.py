@@ -17,7 +17,7 @@ from rl4sys.experiments import NothingToPlot
 from rl4sys.laboratory.studies.config import TuneConfig
 from rl4sys.laboratory.studies.journal import values_of
 from rl4sys.laboratory.studies.study import BEST, best_of
-from rl4sys.laboratory.studies.trial import CAUSE
+from rl4sys.laboratory.studies.study_record import CAUSE
 from rl4sys.laboratory.trials.names import short_names
 
 _FEWEST = 4

@@ -16,12 +16,13 @@ from rl4sys.config import ConfigError
 from rl4sys.experiments import ExperimentConfig
 from rl4sys.laboratory.studies.config import TuneConfig
 from rl4sys.laboratory.studies.journal import attach, frozen, open_study, suggest, values_of
-from rl4sys.laboratory.studies.trial import CAUSE, study_launch
+from rl4sys.laboratory.studies.study_record import CAUSE, StudyRecord
+from rl4sys.laboratory.studies.trial import study_launch
 from rl4sys.laboratory.trials import driver
 from rl4sys.laboratory.trials.config import placed
 from rl4sys.laboratory.trials.launcher import Launcher, Outcome, TrialLaunch
 from rl4sys.laboratory.trials.names import label
-from rl4sys.laboratory.trials.trial import TrialOptions, locked
+from rl4sys.laboratory.trials.trial import Trial, TrialOptions, locked
 from rl4sys.laboratory.trials.view import TrialView
 
 BEST = "best.yaml"
@@ -47,10 +48,18 @@ def run_study(
         launches = _Launches(config, study, options, failed_before=states.count(TrialState.FAIL))
         best = _BestConfig(config, study)
         ended = sum(state.is_finished() for state in states)
+        record = StudyRecord(study, len(config.seeds or (0,)), lambda number: launcher.stop(_key(number)))
+
+        def after_end(state: driver.TrialState) -> None:
+            record.end(_number(state.key), state.outcome or Outcome.STOPPED)
+            best.write()
+
         trials = driver.TrialDriver(
             view(ended),
             describe=lambda state: _describe(state, frozen(study, _number(state.key))),
-            after_end=lambda state: best.write(),
+            after_end=after_end,
+            after_start=lambda state: record.begin(_number(state.key)),
+            on_report=lambda state, values: record.note(_number(state.key), values),
         )
         trials.run(launcher, launches.all(), stop)
         best.write()
@@ -108,10 +117,11 @@ class _Launches:
         self.study.tell(number, state=TrialState.FAIL)
 
     def _launch(self, number: int, values: dict[str, Any]) -> TrialLaunch:
-        key = f"trial-{number:04d}"
+        key = _key(number)
         directory = self.config.place / key
         configs = [self._experiment(values, seed, directory) for seed in self.config.seeds or (None,)]
-        return study_launch(self.config, number, key, configs, label(values), self.options)
+        trials = [Trial(key, config, group=self.config.place.name) for config in configs]
+        return study_launch(self.config, number, key, trials, label(values), self.options)
 
     def _experiment(self, values: dict[str, Any], seed: int | None, directory: Path) -> ExperimentConfig:
         given: dict[str, Any] = {} if seed is None else {"experiment.seed": seed}
@@ -151,12 +161,16 @@ def best_of(study: optuna.Study) -> FrozenTrial | None:
     return max(complete, key=lambda trial: trial.value or 0.0, default=None)
 
 
+def _key(number: int) -> str:
+    return f"trial-{number:04d}"
+
+
 def _number(key: str) -> int:
     return int(key.removeprefix("trial-"))
 
 
 def _describe(state: driver.TrialState, trial: FrozenTrial) -> driver.EndLine:
-    if state.outcome is Outcome.STOPPED:
+    if state.outcome is Outcome.STOPPED and not trial.state.is_finished():
         return driver.EndLine("stopped, with a checkpoint", is_over=False)
     if state.outcome is Outcome.FAILED:
         return driver.EndLine(f"failed: {state.cause}", failed=True, is_over=trial.state.is_finished())

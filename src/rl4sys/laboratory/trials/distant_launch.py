@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,47 +26,61 @@ class DistantLaunch:
     """The run as the other machine calls it, once there is one."""
 
     @property
-    def url(self) -> str | None:
-        """Where its run is kept, if that is not a directory that all machines see."""
-        url: str | None = self.launch.values["storage"]
-        return url
+    def parts(self) -> list[Mapping[str, Any]]:
+        """The values of its trial, or of each seed of a study's trial."""
+        values = self.launch.values
+        return list(values["parts"]) if "parts" in values else [values]
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether its runs are kept in storage, and not in a directory that all machines see."""
+        return self.parts[0]["storage"] is not None
 
     def order(self) -> str:
         """The order for a `TrialHost`, as JSON."""
         values = json.loads(json.dumps(dict(self.launch.values)))
+        for part in values.get("parts", [values]):
+            self._send_away(part)
+        directory = str(self.launch.directory.resolve())
+        launch = {"key": self.launch.key, "task": self.launch.task, "values": values, "directory": directory}
+        return json.dumps({"launch": launch, "threads": self.threads, "is_stored": self.is_stored})
+
+    def _send_away(self, values: dict[str, Any]) -> None:
+        """Change the values of a trial for another machine."""
         experiment = values["config"]["experiment"]
         experiment["threads"] = experiment["threads"] or self.threads
-        # The order that created the run says where it is, so that another machine does not start a second one.
-        values |= {"is_elsewhere": True, "run": None if self.url else self.run}
-        directory = self.launch.directory.resolve()
-        if self.url is None:
-            experiment["directory"] = str(Path(experiment["directory"]).resolve())
-            output = None if self.run is not None else values["output"]
-            values["output"] = None if output is None else str(Path(output).resolve())
-        else:
-            experiment["directory"], values["resume"] = RUNS, True
-        launch = {"key": self.launch.key, "task": self.launch.task, "values": values, "directory": str(directory)}
-        return json.dumps({"launch": launch, "threads": self.threads})
+        values["is_elsewhere"] = True
+        if self.is_stored:
+            # Seeds of one trial have directories of their own.
+            experiment["directory"], values["resume"] = f"{RUNS}/seed{experiment['seed']}", True
+            return
+        experiment["directory"] = str(Path(experiment["directory"]).resolve())
+        # A run that has begun is named, so that another machine does not start a second one.
+        values["run"] = self.run
+        output = None if self.run is not None else values["output"]
+        values["output"] = None if output is None else str(Path(output).resolve())
 
     def translate(self, report: Reported) -> Reported:
         """A report with the paths of this machine."""
         if "run" not in report.values:
             return report
-        self.run = report.values["run"]
-        if self.url is None:
+        self.run = str(report.values["run"])
+        if not self.is_stored:
             return report
-        values: dict[str, Any] = {**report.values, "run": str(self._parent / Path(self.run).name)}
+        parent = Path(self.launch.values["config"]["experiment"]["directory"])
+        values: dict[str, Any] = {**report.values, "run": str(parent / Path(self.run).name)}
         values.pop("output", None)
         return Reported(report.key, values)
 
     def bring_back(self) -> None:
-        """Copy the run from storage, as far as it got."""
-        if self.url is not None and self.run is not None:
-            StoredRun(open_storage(self.url)).fetch(self._parent)
-        if self.launch.is_temporary and self.url is not None:
+        """Copy the runs from storage, as far as they got."""
+        if not self.is_stored:
+            return
+        for part in self.parts:
+            stored = StoredRun(open_storage(part["storage"]))
+            contents = stored.contents()
+            if contents is not None and contents.files:
+                stored.fetch(Path(part["config"]["experiment"]["directory"]))
+        if self.launch.is_temporary:
             with contextlib.suppress(OSError):
                 self.launch.directory.rmdir()
-
-    @property
-    def _parent(self) -> Path:
-        return Path(self.launch.values["config"]["experiment"]["directory"])

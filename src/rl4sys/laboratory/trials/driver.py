@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rl4sys.experiments import Result
 from rl4sys.laboratory.formatting import format_return
@@ -69,8 +69,11 @@ class TrialDriver:
         view: TrialView,
         describe: Callable[[TrialState], EndLine] = describe_end,
         after_end: Callable[[TrialState], None] = lambda state: None,
+        after_start: Callable[[TrialState], None] = lambda state: None,
+        on_report: Callable[[TrialState, Mapping[str, Any]], None] = lambda state, values: None,
     ) -> None:
         self._view, self._describe, self._after_end = view, describe, after_end
+        self._after_start, self._on_report = after_start, on_report
         self._temporary: list[TrialState] = []
         self.states: dict[str, TrialState] = {}
         """The trials that were started, by key."""
@@ -90,6 +93,7 @@ class TrialDriver:
         if launch.is_temporary:
             self._temporary.append(state)
         self._view.begin(launch.key, launch.title, launch.steps, launch.settings)
+        self._after_start(state)
 
     def handle(self, event: TrialEvent) -> None:
         """Update the state of a trial, and show it."""
@@ -103,10 +107,12 @@ class TrialDriver:
                 if "output" in values:
                     state.output = Path(values["output"])
                 self._view.update(key, values)
+                self._on_report(state, values)
             case Ended(key, outcome, cause):
                 state.outcome, state.cause = outcome, cause
-                self._view.end(key, *self._describe(state))
+                # First what follows from its end, which may be part of the description.
                 self._after_end(state)
+                self._view.end(key, *self._describe(state))
 
 
 def _remove_empty_output(state: TrialState) -> None:

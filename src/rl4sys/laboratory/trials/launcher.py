@@ -92,6 +92,9 @@ class Launcher(Protocol):
     def events(self, seconds: float) -> Sequence[TrialEvent]:
         """The events since the last call; waits up to so many seconds for the first one."""
 
+    def stop(self, key: str) -> None:
+        """Ask one running task to save and end."""
+
     def ask_to_stop(self) -> None:
         """Ask all running tasks to save and end."""
 

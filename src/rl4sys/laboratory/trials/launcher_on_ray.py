@@ -83,6 +83,10 @@ class RayLauncher:
             found += self._take(waiting[reference])
         return found
 
+    def stop(self, key: str) -> None:
+        """Ask one trial to save and end."""
+        self._running[key].host.stop.remote()
+
     def ask_to_stop(self) -> None:
         """Ask every trial to save and end."""
         self._asked_to_stop = True

@@ -70,6 +70,10 @@ class LocalLauncher:
                 self._release(name)
         return found
 
+    def stop(self, key: str) -> None:
+        """Ask one process to save and end."""
+        self._running[key].popen.terminate()
+
     def ask_to_stop(self) -> None:
         """Ask every process to save and end."""
         self._asked_to_stop = True

@@ -48,6 +48,9 @@ class OneProcessLauncher:
         self._waiting = None
         return [*found, Ended(launch.key, Outcome.FINISHED if finished else Outcome.STOPPED)]
 
+    def stop(self, key: str) -> None:
+        """Nothing: when a report is heard of, its task has ended."""
+
     def ask_to_stop(self) -> None:
         """Nothing: the task asks by itself."""
 

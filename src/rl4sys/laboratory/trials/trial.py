@@ -70,6 +70,8 @@ class Trial:
     """What a sweep changes in its base, by dotted keys; without the seed."""
     has_own_directory: bool = True
     """Whether `experiment.directory` is for this trial alone, so that its run is found again and resumed there."""
+    group: str = ""
+    """What it belongs to besides the directory above its own, if names in storage would not be unique without it."""
 
     @property
     def label(self) -> str:
@@ -118,7 +120,9 @@ class Trial:
 
     def _names(self, directory: Path) -> tuple[str, ...]:
         """The place of its run below a URL: sweep and trial, or the name of a directory that is unique, too."""
-        return (directory.parent.name, directory.name) if self.has_own_directory else (directory.name.strip("."),)
+        if not self.has_own_directory:
+            return (directory.name.strip("."),)
+        return (*([self.group] if self.group else []), directory.parent.name, directory.name)
 
     def _temporary_directory(self) -> Path:
         """A directory beside the run for what the process prints before the run exists."""
@@ -131,6 +135,7 @@ class Trial:
 class Trained:
     """How the training of a run ended."""
 
+    run: Path
     result: Result
     alert: str | None
     """Which alert stopped it early, if one did."""
@@ -141,6 +146,28 @@ def train(values: Mapping[str, Any], report: Report, stop: Callable[[], bool]) -
 
     The values are those of `Trial.launch`. The run directory, its records and an alert that stops it are reported.
     """
+
+    def begin(run: Run) -> Sequence[Logger]:
+        moved = {} if values["output"] is None else {"output": str(_move(Path(values["output"]), run))}
+        report({"run": str(run.directory.path), "step": run.steps, **moved})
+        return [Reporter(report)]
+
+    trained = train_trial(values, begin, stop)
+    if trained is None:
+        return False
+    report({"run": str(trained.run)})
+    if trained.alert is not None:
+        report({"alert": trained.alert})
+    return trained.result.finished
+
+
+def train_trial(
+    values: Mapping[str, Any], begin: Callable[[Run], Sequence[Logger]], stop: Callable[[], bool]
+) -> Trained | None:
+    """Start a trial, or resume it, unless it is finished; None if it was asked to stop before it began.
+
+    `begin` gets the run before it trains, and returns its loggers.
+    """
     if values["debug"]:
         logging.getLogger("rl4sys").setLevel(logging.DEBUG)
     use_copies(write_copies(Path(), values["plugins"]) if values["is_elsewhere"] else {})
@@ -149,41 +176,34 @@ def train(values: Mapping[str, Any], report: Report, stop: Callable[[], bool]) -
     mirror = None if values["storage"] is None else RunMirror(values["storage"])
     with locked(directory, stop) if values["resume"] else nullcontext():
         existing = _existing(values, directory, mirror)
-        if existing is not None and is_finished(existing):
-            report({"run": str(existing.path)})
-            return True
-        if stop():
-            return False
         if existing is not None:
+            result = Result.read(existing.result)
+            if result is not None and result.finished:
+                return Trained(existing.path, result, None)
             _require_equal_plugins(existing, values["plugins"])
+        if stop():
+            return None
 
-        def begin(run: Run) -> Sequence[Logger]:
-            moved = {} if values["output"] is None else {"output": str(_move(Path(values["output"]), run))}
-            report({"run": str(run.directory.path), "step": run.steps, **moved})
+        def prepare(run: Run) -> Sequence[Logger]:
+            loggers = begin(run)
             if values["debug"]:
                 run.debug()
-            return [Reporter(report)]
+            return loggers
 
         place = TrainingPlace(values["origin"], mirror, is_indexed=not values["is_elsewhere"])
-        trained = train_run(existing, config, begin, stop, place, allow_fallback=values["allow_fallback"])
-    if trained.alert is not None:
-        report({"alert": trained.alert})
-    return trained.result.finished
+        return train_run(existing, config, prepare, stop, place, allow_fallback=values["allow_fallback"])
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingPlace:
     """Where a run trains, as far as its files are concerned."""
 
-    origin: Mapping[str, Any] | None = None
-    """The command and revision that the run comes from, if they are not those of this process."""
-    mirror: RunMirror | None = None
+    origin: Mapping[str, Any]
+    """The command and revision that the run comes from, which may not be those of this process."""
+    mirror: RunMirror | None
     """Where a copy of the run is kept, if it is kept elsewhere."""
-    is_indexed: bool = True
+    is_indexed: bool
     """Whether this process keeps the index of runs up to date, and not the one that launched it."""
-
-
-HERE = TrainingPlace()
 
 
 def train_run(
@@ -191,7 +211,7 @@ def train_run(
     config: ExperimentConfig,
     begin: Callable[[Run], Sequence[Logger]],
     stop: Callable[[], bool],
-    place: TrainingPlace = HERE,
+    place: TrainingPlace,
     *,
     allow_fallback: bool,
 ) -> Trained:
@@ -214,7 +234,7 @@ def train_run(
         raise
     if place.mirror is not None:
         place.mirror.conclude(run.directory.path)
-    return Trained(result, None if result.finished else run.stopped)
+    return Trained(run.directory.path, result, None if result.finished else run.stopped)
 
 
 class Reporter:
@@ -237,12 +257,6 @@ def run_in(directory: Path) -> RunDirectory | None:
         return None
     runs = sorted(path for path in directory.iterdir() if not path.name.startswith(".") and RunDirectory(path).is_run)
     return RunDirectory(runs[-1]) if runs else None
-
-
-def is_finished(run: RunDirectory) -> bool:
-    """Whether a run has done all its steps."""
-    result = Result.read(run.result)
-    return result is not None and result.finished
 
 
 def result_in(directory: Path) -> Result | None:

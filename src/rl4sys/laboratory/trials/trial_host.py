@@ -33,12 +33,13 @@ class TrialHost:
         """Start what an order says; returns the name of this machine."""
         values = json.loads(order)
         launch = values["launch"]
-        if launch["values"]["storage"] is not None:
+        if values["is_stored"]:
             # The run is made here and moves to storage, with what was printed.
             starting = self._directory / "starting"
             starting.mkdir()
             launch["directory"] = str(starting)
-            launch["values"]["output"] = str(starting / OUTPUT)
+            if "output" in launch["values"]:
+                launch["values"]["output"] = str(starting / OUTPUT)
         self._process = TrialProcess(
             TrialLaunch(launch["key"], launch["task"], launch["values"], Path(launch["directory"])),
             usable_cores(),

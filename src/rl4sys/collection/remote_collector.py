@@ -19,7 +19,7 @@ from rl4sys.policy import PolicySpec
 from rl4sys.seeding import Seeds
 
 
-class Sampler:
+class RemoteCollector:
     """Environments and a policy. What goes in and comes out is JSON and bytes.
 
     Each rollout comes with the state after it, so that another sampler can take over at any moment.

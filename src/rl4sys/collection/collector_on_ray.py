@@ -13,8 +13,8 @@ from ray.exceptions import RayActorError, RayTaskError
 
 from rl4sys.checkpoints import decode_state, encode_state
 from rl4sys.collection.pipeline import PipelineSetup, WorkerFailed, summary_of
+from rl4sys.collection.remote_collector import RemoteCollector
 from rl4sys.collection.rollout import Rollout
-from rl4sys.collection.sampler import Sampler
 from rl4sys.collection.source import Collected
 from rl4sys.environments import EpisodeSummary
 from rl4sys.state import State, require
@@ -38,7 +38,7 @@ class RaySource:
         self._specs = Rollout.specs(setup.policy, setup.environment.num_envs, setup.steps)
         self._arguments = json.dumps(setup.message()), json.dumps(dict(plugins))
         # One core each. Ray must not restart it by itself, because it would begin from the start.
-        self._actor = ray.remote(num_cpus=1, max_restarts=0)(Sampler)
+        self._actor = ray.remote(num_cpus=1, max_restarts=0)(RemoteCollector)
         self._sampler = self._actor.remote(*self._arguments)
         self._after: bytes | None = None
         self._request: tuple[int, bytes] | None = None
