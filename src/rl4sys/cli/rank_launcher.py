@@ -19,6 +19,7 @@ import typer
 from rl4sys.cli.exit_codes import INTERRUPTED, RANK_LOST, STOPPED
 from rl4sys.cores import usable_cores
 from rl4sys.laboratory.trials.local_launcher import shares
+from rl4sys.laboratory.trials.report_pipe import ReportReader
 from rl4sys.laboratory.trials.trial_process import THREAD_SETTINGS, pinned_to
 
 _GRACE = 5.0
@@ -48,7 +49,7 @@ class RankLauncher:
                 for rank, cores in enumerate(shares(usable_cores(), self._ranks)):
                     process = _RankProcess(rank, cores)
                     self._processes.append(process)
-                    self._selector.register(process.reports, selectors.EVENT_READ, process)
+                    self._selector.register(process.pipe.descriptor, selectors.EVENT_READ, process)
                 self._processes[0].launch(self._place(0, 0), values)
                 code = self._watch(values)
         finally:
@@ -83,8 +84,8 @@ class RankLauncher:
             if "port" in report and process.rank == 0:
                 for other in self._processes[1:]:
                     other.launch(self._place(other.rank, report["port"]), values)
-        if process.has_closed_pipe and process.reports in self._selector.get_map():
-            self._selector.unregister(process.reports)
+        if process.pipe.has_ended and process.pipe.descriptor in self._selector.get_map():
+            self._selector.unregister(process.pipe.descriptor)
 
     def _place(self, rank: int, port: int) -> dict[str, Any]:
         return {"rank": rank, "ranks": self._ranks, "port": port, "local_rank": rank, "local_ranks": 1}
@@ -117,26 +118,23 @@ class _RankProcess:
 
     def __init__(self, rank: int, cores: tuple[int, ...]) -> None:
         self.rank = rank
-        self.has_closed_pipe = False
-        self._rest = b""
+        self.pipe = ReportReader()
         self._cause: str | None = None
-        self.reports, writing_end = os.pipe()
-        os.set_blocking(self.reports, False)
         try:
             with pinned_to(cores):
                 self.popen = subprocess.Popen(
-                    [sys.executable, "-m", "rl4sys.cli.rank_process", str(writing_end)],
+                    [sys.executable, "-m", "rl4sys.cli.rank_process", str(self.pipe.writing_end)],
                     stdin=subprocess.PIPE,
                     stdout=None if rank == 0 else subprocess.DEVNULL,
-                    pass_fds=(writing_end,),
+                    pass_fds=(self.pipe.writing_end,),
                     start_new_session=True,
                     env=os.environ | dict.fromkeys(THREAD_SETTINGS, str(len(cores))),
                 )
         except BaseException:
-            os.close(self.reports)
+            self.pipe.close()
             raise
         finally:
-            os.close(writing_end)
+            os.close(self.pipe.writing_end)
 
     @property
     def has_ended(self) -> bool:
@@ -160,17 +158,9 @@ class _RankProcess:
 
     def read(self) -> Iterator[dict[str, Any]]:
         """The reports that have arrived."""
-        while not self.has_closed_pipe:
-            try:
-                data = os.read(self.reports, 1 << 16)
-            except BlockingIOError:
-                return
-            self.has_closed_pipe = not data
-            *lines, self._rest = (self._rest + data).split(b"\n")
-            for line in lines:
-                report: dict[str, Any] = json.loads(line)
-                self._cause = report.get("failed", self._cause)
-                yield report
+        for report in self.pipe.read():
+            self._cause = report.get("failed", self._cause)
+            yield report
 
     def ending(self) -> str:
         """A sentence about its end."""
@@ -185,6 +175,6 @@ class _RankProcess:
         """Kill it if it still runs, and close the pipes."""
         self.popen.kill()
         self.popen.wait()
-        os.close(self.reports)
+        self.pipe.close()
         if self.popen.stdin is not None:
             self.popen.stdin.close()

@@ -20,7 +20,8 @@ from rl4sys.cli.rank_training import lead, leave_signals_to_rank_0
 from rl4sys.experiments.ranks import RankPlace
 from rl4sys.experiments.ranks.rank_group import RankLost
 from rl4sys.experiments.ranks.run_rank import run_rank
-from rl4sys.laboratory.trials.worker_process import ReportPipe, end_with_parent
+from rl4sys.laboratory.trials.report_pipe import ReportPipe
+from rl4sys.laboratory.trials.worker_process import end_with_parent
 
 
 def main() -> NoReturn:

@@ -276,6 +276,7 @@ class Run:
 
     def save(self, *, best: bool = False, is_scheduled: bool = False) -> None:
         """Write a checkpoint of everything; a scheduled one would be there without any interruption too."""
+        self._leader.require_equal(self.learner.store.newest.blob)
         offset = self._metrics.offset()
         beside = {
             "metrics_offset": offset,

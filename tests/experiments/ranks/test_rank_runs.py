@@ -10,10 +10,10 @@ import pytest
 
 from experiments.monitoring.spiky import NAME as SPIKY
 from experiments.runs import DQN, PPO, small
-from rl4sys.experiments import Run
+from rl4sys.experiments import Run, RunDirectory, load_experiment
 from rl4sys.state import StateMismatch
 
-from .groups import TO_THE_END, fingerprint_of, resume_on_ranks, start_ranks, train_on_ranks
+from .groups import fingerprint_of, resume_on_ranks, start_ranks, train_on_ranks
 
 TWO = {"environment__num_envs": 4, "training__ranks": 2}
 
@@ -53,16 +53,20 @@ def test_the_manifest_says_how_ranks_are_connected(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("victim", [0, 1])
-def test_a_killed_rank_ends_the_others(tmp_path: Path, victim: int) -> None:
-    config = small(PPO, tmp_path / "runs", **TWO, training__total_timesteps=10**8)
+def test_a_killed_rank_ends_the_others_and_the_run_resumes_exactly(tmp_path: Path, victim: int) -> None:
+    config = small(DQN, tmp_path / "runs", **TWO, training__total_timesteps=2_000)
     source = tmp_path / "config.yaml"
     source.write_text(config.model_dump_json())
-    programs = start_ranks(source, 2, TO_THE_END)
-    while not list(tmp_path.glob("runs/*/checkpoints/0*64")):
+    programs = start_ranks(source, 2)
+    while not list(tmp_path.glob("runs/*/checkpoints/0*192")):
         assert all(program.poll() is None for program in programs), [program.communicate() for program in programs]
     programs[victim].send_signal(signal.SIGKILL)
     assert programs[1 - victim].wait(60) != 0
     assert "lost the connection to another rank" in programs[1 - victim].communicate()[1]
+    (run,) = (tmp_path / "runs").glob("[!.]*")
+    resume_on_ranks(RunDirectory(run), 2)
+    whole = load_experiment(config.model_dump(mode="json"), {"directory": str(tmp_path / "whole")})
+    assert fingerprint_of(RunDirectory(run)) == Run.create(whole).train().fingerprint
 
 
 ROLLBACKS = {

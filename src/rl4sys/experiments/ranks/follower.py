@@ -14,7 +14,7 @@ from rl4sys.environments import Grade
 from rl4sys.experiments.components import Components
 from rl4sys.experiments.config import load_experiment
 from rl4sys.experiments.process_random import restore_process_random
-from rl4sys.experiments.ranks.leader import gathered_random
+from rl4sys.experiments.ranks.leader import gathered_digests, gathered_random
 from rl4sys.experiments.ranks.rank_group import RankGroup
 from rl4sys.experiments.ranks.shared_lanes import GatheredShares
 from rl4sys.experiments.threads import act_with_one_thread
@@ -68,6 +68,8 @@ class Follower:
                 self._learner.algorithm.train_state.splitter.parts = parts
             case {"order": "roll_back", "state": state}:
                 self._learner.roll_back(state)
+            case {"order": "weights"}:
+                gathered_digests(self._group, self._learner.store.newest.blob)
             case {"order": "random"}:
                 gathered_random(self._group)
             case {"order": "restore_random", "states": states}:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rl4sys.checkpoints import decode_state, encode_state
 from rl4sys.experience import Array
@@ -14,32 +15,8 @@ if TYPE_CHECKING:
     from rl4sys.experiments.ranks.rank_group import RankGroup
 
 
-class Leader(Protocol):
-    """Keeps other ranks equal to this one where experience and gradients do not."""
-
-    def begin(self, setup: State) -> None:
-        """Let them build the same learner, and their share of the lanes."""
-
-    def copy_learner(self, state: State) -> None:
-        """Let their learners continue from a state, as this one does; the rows of a replay follow."""
-
-    def copy_rows(self, first: int, rows: Mapping[str, Array]) -> None:
-        """Let them load rows of a replay."""
-
-    def copy_parts(self, parts: int) -> None:
-        """Let them split their parts of a batch as often as this rank does."""
-
-    def roll_back(self, state: State) -> None:
-        """Let them go back to the weights of a state."""
-
-    def process_random(self) -> State:
-        """The global random states of all processes."""
-
-    def restore_process_random(self, state: State) -> None:
-        """Put them back; a state of another number of processes as far as there are such processes."""
-
-    def end(self) -> None:
-        """Let them end."""
+class RanksDiffer(RuntimeError):
+    """Ranks that should be equal are not."""
 
 
 class NoFollowers:
@@ -60,6 +37,9 @@ class NoFollowers:
     def roll_back(self, state: State) -> None:
         """Nothing to do."""
 
+    def require_equal(self, weights: Array) -> None:
+        """Nothing to do."""
+
     def process_random(self) -> State:
         """That of this process."""
         return process_random_state()
@@ -73,7 +53,7 @@ class NoFollowers:
 
 
 class GroupLeader:
-    """The leader of a group of processes."""
+    """The leader of a group of processes: keeps the others equal where experience and gradients do not."""
 
     def __init__(self, group: RankGroup) -> None:
         self._group = group
@@ -98,6 +78,18 @@ class GroupLeader:
         """Let them go back to the weights of a state."""
         self._order("roll_back", state=state)
 
+    def require_equal(self, weights: Array) -> None:
+        """Raise `RanksDiffer` unless all ranks have the same weights, before they are saved."""
+        self._order("weights")
+        digests = gathered_digests(self._group, weights)
+        different = [str(rank) for rank, digest in enumerate(digests) if digest != digests[0]]
+        if different:
+            raise RanksDiffer(
+                f"The weights of rank {', '.join(different)} differ from those of rank 0, so the last checkpoint "
+                f"is the last good one. Algorithms that draw random numbers take them from their train_state (normal, "
+                f"random, permutation, generator): those of numpy and torch differ between processes."
+            )
+
     def process_random(self) -> State:
         """The global random states of all processes."""
         self._order("random")
@@ -117,7 +109,15 @@ class GroupLeader:
         self._group.send(encode_state({"order": order, **values}))
 
 
+Leader: TypeAlias = NoFollowers | GroupLeader
+
+
 def gathered_random(group: RankGroup) -> State:
     """Exchange the global random states of all ranks, by rank."""
     parts = group.gather_bytes(encode_state(process_random_state()), "random")
     return {str(rank): decode_state(part) for rank, part in enumerate(parts)}
+
+
+def gathered_digests(group: RankGroup, weights: Array) -> list[bytes]:
+    """Exchange hashes of the weights of all ranks."""
+    return group.gather_bytes(hashlib.sha256(weights.tobytes()).digest(), "weights")

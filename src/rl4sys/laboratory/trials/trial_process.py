@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rl4sys.laboratory.trials.launcher import Ended, Outcome, Reported, TrialLaunch
+from rl4sys.laboratory.trials.report_pipe import ReportReader
 from rl4sys.run_files import OUTPUT
 
 STOPPED = 130
@@ -28,52 +29,51 @@ class TrialProcess:
     ) -> None:
         """Start it on some cores; it works in `directory`, or where this process does."""
         self.launch, self.cores = launch, cores
-        self.has_closed_pipe = False
-        self._rest = b""
+        self._pipe = ReportReader()
         self._cause: str | None = None
         self._output = launch.directory / OUTPUT
         launch.directory.mkdir(parents=True, exist_ok=True)
-        self.reports, writing_end = os.pipe()
-        os.set_blocking(self.reports, False)
         environment = os.environ | dict.fromkeys(THREAD_SETTINGS, str(threads))
         try:
             # A session of its own: Ctrl-C in the terminal reaches this process alone, which passes it on once.
             with self._output.open("ab") as output, pinned_to(cores):
                 self.popen = subprocess.Popen(
-                    [sys.executable, "-m", "rl4sys.laboratory.trials.worker_process", str(writing_end)],
+                    [sys.executable, "-m", "rl4sys.laboratory.trials.worker_process", str(self._pipe.writing_end)],
                     stdin=subprocess.PIPE,
                     stdout=output,
                     stderr=subprocess.STDOUT,
-                    pass_fds=(writing_end,),
+                    pass_fds=(self._pipe.writing_end,),
                     start_new_session=True,
                     env=environment,
                     cwd=directory,
                 )
         except BaseException:
-            os.close(self.reports)
+            self._pipe.close()
             raise
         finally:
-            os.close(writing_end)
+            os.close(self._pipe.writing_end)
         self._send({"task": launch.task, "values": launch.values})
 
+    @property
+    def reports(self) -> int:
+        """The descriptor of the pipe, to wait for reports."""
+        return self._pipe.descriptor
+
+    @property
+    def has_closed_pipe(self) -> bool:
+        """Whether no further reports can come."""
+        return self._pipe.has_ended
+
     def read(self) -> Iterator[Reported]:
-        """The complete lines that have arrived."""
-        while not self.has_closed_pipe:
-            try:
-                data = os.read(self.reports, 1 << 16)
-            except BlockingIOError:
-                return
-            self.has_closed_pipe = not data
-            *lines, self._rest = (self._rest + data).split(b"\n")
-            for line in lines:
-                values: dict[str, Any] = json.loads(line)
-                if "failed" in values:
-                    self._cause = values["failed"]
-                    continue
-                if "output" in values:
-                    # The task has moved the file into its run.
-                    self._output = Path(values["output"])
-                yield Reported(self.launch.key, values)
+        """The reports that have arrived."""
+        for values in self._pipe.read():
+            if "failed" in values:
+                self._cause = values["failed"]
+                continue
+            if "output" in values:
+                # The task has moved the file into its run.
+                self._output = Path(values["output"])
+            yield Reported(self.launch.key, values)
 
     def ending(self, *, asked_to_stop: bool) -> Ended:
         """How the process ended."""
@@ -89,7 +89,7 @@ class TrialProcess:
 
     def close(self) -> None:
         """Close the pipes."""
-        os.close(self.reports)
+        self._pipe.close()
         if self.popen.stdin is not None:
             self.popen.stdin.close()
 

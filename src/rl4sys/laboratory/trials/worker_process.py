@@ -15,11 +15,11 @@ import threading
 import time
 import traceback
 from collections.abc import Mapping
-from contextlib import suppress
 from types import FrameType
 from typing import Any, NoReturn
 
 from rl4sys.laboratory.trials.launcher import Report, Task
+from rl4sys.laboratory.trials.report_pipe import ReportPipe
 
 _ORPHAN_SECONDS = 60.0
 """Seconds that an orphan has to save before it is killed, in case it hangs."""
@@ -51,23 +51,6 @@ def explain(error: Exception) -> str:
     """A failure in one line; errors of RL4Sys without their type."""
     text = str(error) or type(error).__name__
     return text if type(error).__module__.startswith("rl4sys.") else f"{type(error).__name__}: {text}"
-
-
-class ReportPipe:
-    """The pipe to the process that launched this one."""
-
-    def __init__(self, descriptor: int) -> None:
-        # Processes that the task starts must not keep the pipe open after the task has ended.
-        os.set_inheritable(descriptor, False)
-        self._descriptor = descriptor
-        self._lock = threading.Lock()
-
-    def report(self, values: Mapping[str, Any]) -> None:
-        """Send values; a reader that is gone does not make the trial fail."""
-        line = json.dumps(values).encode() + b"\n"
-        with self._lock, suppress(BrokenPipeError):
-            while line:
-                line = line[os.write(self._descriptor, line) :]
 
 
 class _WarningReporter(logging.Handler):
