@@ -63,6 +63,7 @@ ERRORS = [
     ("ec2", without("head_start_ray_commands"), "head_start_ray_commands", "opens the dashboard"),
     ("ec2", setting({}, "file_mounts"), "file_mounts", "no token is given"),
     ("ec2", setting("/none", "file_mounts", "~/.ray/auth_token"), "file_mounts", "there is no token file /none"),
+    ("ec2", setting(["*.token"], "rsync_exclude"), "file_mounts.~/.ray/auth_token", "leaves it out"),
     ("ec2", without("setup_commands"), "setup_commands", "nightly"),
     ("kuberay", without("spec", "authOptions"), "spec.authOptions", "token authentication is off"),
     ("kuberay", setting("0.0.0.0", "spec", "headGroupSpec", "rayStartParams", "dashboard-host"), "spec.", "0.0.0.0"),

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from cli.commands import Here, wait_until
+from rl4sys.clusters import head_scripts
 from rl4sys.clusters.cluster_file import KINDS, read_cluster_file
 from rl4sys.clusters.new_file import NewCluster, write_cluster_files
 from rl4sys.clusters.operations import Cluster, CommandFailed
@@ -108,6 +109,11 @@ def test_a_broken_connection_is_made_again(rl4sys: Here, programs: FakePrograms,
     )
     assert rl4sys("cluster", "run", ec2, "--yes", *STORED).code == 0
     assert sum("job logs" in " ".join(call) for call in programs.calls) == 2
+
+
+def test_the_question_whether_a_command_runs_does_not_contain_its_answer() -> None:
+    # `ray exec` prints the script as well as its output.
+    assert "still running" not in head_scripts.is_running("some-id")
 
 
 def test_machines_that_do_not_end_are_named(rl4sys: Here, programs: FakePrograms, ec2: str) -> None:

@@ -26,7 +26,9 @@ def follow(id: str) -> str:
 
 def is_running(id: str) -> str:
     """A script for the head that prints `still running` while a job does."""
-    return f"ray job status {_DASHBOARD} {id} 2>&1 | grep -Eq 'PENDING|RUNNING' && echo still running || true"
+    # In two parts: `ray exec` prints the script itself, too.
+    asking = f"ray job status {_DASHBOARD} {id} 2>&1 | grep -Eq 'PENDING|RUNNING'"
+    return f"{asking} && printf 'still %s\\n' running || true"
 
 
 def logs(id: str | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -154,7 +155,13 @@ def _find_in_commands(values: Mapping[str, Any]) -> Iterator[FileFinding]:
     yield from find_missing_token("file_mounts", token, is_enabled="RAY_AUTH_MODE=token" in starting)
     if token is None:
         yield FileFinding("file_mounts", "no token is given to the machines", f'mount one at "~/{_TOKEN}"')
+    excluded = values.get("rsync_exclude")
     for remote, local in mounts.items():
+        for pattern in excluded if isinstance(excluded, list) else ():
+            if fnmatch(Path(str(local)).name, str(pattern)):
+                yield FileFinding(
+                    f"file_mounts.{remote}", f"rsync_exclude ({pattern}) leaves it out", "remove the pattern"
+                )
         if str(local) != token and not Path(str(local)).expanduser().exists():
             yield FileFinding(
                 f"file_mounts.{remote}", f"there is no {local} here", "correct the path, or remove the mount"
