@@ -72,8 +72,8 @@ class RankLauncher:
         code = self._processes[0].popen.poll()
         if code in _ENDINGS:
             return int(code or 0)
-        if self._was_asked_to_stop and code in (-signal.SIGTERM, 1):
-            # Before it could save, or at a second request.
+        if self._was_asked_to_stop and code == -signal.SIGTERM:
+            # It had not begun, so there was nothing to save.
             return INTERRUPTED
         died = [process for process in self._processes if process.has_died]
         raise RankDied(self._explained(died or [process for process in self._processes if process.has_ended]))

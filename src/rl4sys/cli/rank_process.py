@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from rl4sys.cli.exit_codes import ERROR, RANK_LOST
+from rl4sys.cli.exit_codes import ERROR, INTERRUPTED, RANK_LOST
 from rl4sys.cli.main import explain
 from rl4sys.cli.output import send_logs
 from rl4sys.cli.rank_training import lead, leave_signals_to_rank_0
@@ -33,6 +33,9 @@ def main() -> NoReturn:
         raise SystemExit(_run(launch, pipe))
     except RankLost:
         raise SystemExit(RANK_LOST) from None
+    except KeyboardInterrupt:
+        # A second request to stop.
+        raise SystemExit(INTERRUPTED) from None
     except Exception as error:  # any failure is reported to the launching process
         pipe.report({"failed": explain(error)})
         raise SystemExit(ERROR) from None

@@ -94,7 +94,7 @@ def _run_started(place: RankPlace, values: Mapping[str, Any]) -> None:
         if place.rank:
             # Rank 0 says what happened.
             raise typer.Exit(RANK_LOST) from None
-        resume = f" Resume with the same command and: rl4sys resume {began[0]}" if began else ""
+        resume = f" Start the ranks again with the arguments: resume {began[0]}" if began else ""
         raise RankLost(f"{error}{resume}") from error
 
 
