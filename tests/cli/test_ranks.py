@@ -95,6 +95,20 @@ def test_a_killed_rank_ends_the_command_with_one_line(tmp_path: Path, config: Pa
     assert not any(Path(f"/proc/{pid}").exists() for pid in ranks)
 
 
+@pytest.mark.slow
+def test_a_second_signal_ends_ranks_that_hang(tmp_path: Path, config: Path) -> None:
+    process = start("train", str(config), "--ranks", "2", "training.total_timesteps=1e8", cwd=tmp_path)
+    wait_until(lambda: any(tmp_path.glob("runs/*/checkpoints/0*64")), process)
+    ranks = children(process)
+    os.kill(ranks[1], signal.SIGSTOP)
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGTERM)
+    outcome = finish(process, seconds=30)
+    assert outcome.code == 130
+    assert "resume with: rl4sys resume runs/" in outcome.err
+    assert not any(Path(f"/proc/{pid}").exists() for pid in ranks)
+
+
 def children(process: Program) -> list[int]:
     """The processes that a command has started, in the order of their start."""
     return [int(pid) for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]

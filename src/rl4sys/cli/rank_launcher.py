@@ -17,6 +17,7 @@ from typing import Any
 import typer
 
 from rl4sys.cli.exit_codes import INTERRUPTED, RANK_LOST, STOPPED
+from rl4sys.cli.output import report
 from rl4sys.cores import usable_cores
 from rl4sys.laboratory.trials.local_launcher import shares
 from rl4sys.laboratory.trials.report_pipe import ReportReader
@@ -40,7 +41,7 @@ class RankLauncher:
         self._selector = selectors.DefaultSelector()
         self._processes: list[_RankProcess] = []
         self._run: str | None = None
-        self._was_asked_to_stop = False
+        self._stop_requests = 0
 
     def run(self, values: Mapping[str, Any]) -> None:
         """Start all ranks and wait for their end; raises `RankDied`, or `typer.Exit` with the code of rank 0."""
@@ -61,7 +62,8 @@ class RankLauncher:
 
     def _watch(self, values: Mapping[str, Any]) -> int:
         """Pass on what rank 0 reports until one rank has ended; returns the exit code of the run."""
-        while all(process.popen.poll() is None for process in self._processes):
+        # At a second request to stop, rank 0 has the grace period to end, wherever it is.
+        while self._stop_requests < 2 and not any(process.has_ended for process in self._processes):
             for key, _ in self._selector.select(0.2):
                 self._read(key.data, values)
         deadline = time.monotonic() + _GRACE
@@ -72,18 +74,20 @@ class RankLauncher:
         code = self._processes[0].popen.poll()
         if code in _ENDINGS:
             return int(code or 0)
-        if self._was_asked_to_stop and code == -signal.SIGTERM:
-            # It had not begun, so there was nothing to save.
+        if self._stop_requests and code in (None, -signal.SIGTERM):
+            # It did not end in time, or it had not begun and had nothing to save.
+            if self._run is not None:
+                report(f"stopped at once; resume with: rl4sys resume {self._run}")
             return INTERRUPTED
         died = [process for process in self._processes if process.has_died]
         raise RankDied(self._explained(died or [process for process in self._processes if process.has_ended]))
 
     def _read(self, process: _RankProcess, values: Mapping[str, Any]) -> None:
-        for report in process.read():
-            self._run = report.get("run", self._run)
-            if "port" in report and process.rank == 0:
+        for found in process.read():
+            self._run = found.get("run", self._run)
+            if "port" in found and process.rank == 0:
                 for other in self._processes[1:]:
-                    other.launch(self._place(other.rank, report["port"]), values)
+                    other.launch(self._place(other.rank, found["port"]), values)
         if process.pipe.has_ended and process.pipe.descriptor in self._selector.get_map():
             self._selector.unregister(process.pipe.descriptor)
 
@@ -101,7 +105,7 @@ class RankLauncher:
         """Pass Ctrl-C and SIGTERM on to rank 0, which saves: the ranks have sessions of their own."""
 
         def pass_on(number: int, frame: FrameType | None) -> None:
-            self._was_asked_to_stop = True
+            self._stop_requests += 1
             if self._processes:
                 self._processes[0].popen.send_signal(signal.SIGTERM)
 
@@ -158,9 +162,9 @@ class _RankProcess:
 
     def read(self) -> Iterator[dict[str, Any]]:
         """The reports that have arrived."""
-        for report in self.pipe.read():
-            self._cause = report.get("failed", self._cause)
-            yield report
+        for found in self.pipe.read():
+            self._cause = found.get("failed", self._cause)
+            yield found
 
     def ending(self) -> str:
         """A sentence about its end."""

@@ -69,9 +69,11 @@ class PartMessages:
 
     def exchange(self, report: PartReport, gradient: torch.Tensor | None = None) -> list[PartReport]:
         """The reports of all ranks, in their order; `gradient` becomes the sum of all gradients in that order."""
-        mine, size = report.encoded(), 0 if gradient is None else len(gradient)
+        size = 0 if gradient is None else len(gradient)
+        # A part without rows has no results, and so no device of its own.
+        mine = report.encoded() if gradient is None else report.encoded().to(gradient.device)
         room = self._room.setdefault(size, 0)
-        message, everyone = self._block(1 + size + room, mine.device if gradient is None else gradient.device, size)
+        message, everyone = self._block(1 + size + room, mine.device, size)
         message[0] = len(mine)
         if gradient is not None:
             message[1 : 1 + size].copy_(gradient.view(torch.int32))
