@@ -96,7 +96,7 @@ test-learning: $(WHOLE) ## Train to the published scores that two cores can reac
 .venv-cluster/.set-up: pyproject.toml
 	@test -x .venv-cluster/bin/python || $(PYTHON) -m venv .venv-cluster
 	@.venv-cluster/bin/pip install --quiet --disable-pip-version-check "ray[default]==$$($(BIN)/python -c \
-		'from importlib.metadata import version; print(version("ray"))')" 'moto[ec2,iam,sts,server]' boto3 google-api-python-client
+		'from importlib.metadata import version; print(version("ray"))')" 'moto[ec2,iam,s3,sts,server]' boto3 google-api-python-client
 	@touch $@
 
 test-cluster: $(WHOLE) .venv-cluster/.set-up ## Real Ray clusters, SLURM, and clouds that are faked on loopback; ten minutes

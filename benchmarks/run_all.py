@@ -28,6 +28,7 @@ BENCHMARKS = {
     "pacing.py": "Share of the experience of fast clients that a PPO learner uses",
     "ingest.py": "Cost and capacity of a server",
     "laboratory.py": "Cost of the run index",
+    "orchestration.py": "Sweeps and collectors on Ray, compared with processes here",
     "ranks.py": "Two ranks that learn from images together, compared with one process",
     "sweep.py": "Two parallel jobs of a sweep, compared with one",
     "cpp_client.py": "The C++ client compared with the Python client, and their loops with a loop without a client",
