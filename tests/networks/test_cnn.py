@@ -8,7 +8,15 @@ import torch
 from pydantic import ValidationError
 
 from rl4sys.experience import ArraySpec
-from rl4sys.networks import CnnConfig, Parameters, TorchProgram, UnsuitableNetwork, from_spec, orthogonal
+from rl4sys.networks import (
+    CnnConfig,
+    EnsembleProgram,
+    Parameters,
+    TorchProgram,
+    UnsuitableNetwork,
+    from_spec,
+    orthogonal,
+)
 from rl4sys.policy import BoxAction, DiscreteAction, Head, NumpyPolicy, PolicySpec, Program, ProgramBuilder
 
 PIXELS, STATE = ArraySpec("pixels", "uint8", (84, 84, 12)), ArraySpec("state", "float32", (4,))
@@ -121,3 +129,18 @@ def test_convolutions_run_with_the_channels_of_a_pixel_side_by_side(channels: Li
     convolved = next(registers[op.outputs[0]] for op in program.ops if op.kind == "conv2d")
     assert convolved.is_contiguous(memory_format=torch.channels_last)
     torch.testing.assert_close(convolved, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_activations_in_place_change_neither_results_nor_gradients() -> None:
+    builder, output = written(TINY, ArraySpec("pixels", "uint8", (9, 8, 3)))
+    program, found = builder.program(), []
+    images = torch.randint(0, 256, (5, 9, 8, 3), dtype=torch.uint8, generator=torch.Generator().manual_seed(1))
+    for is_plain in (True, False):
+        parameters = Parameters(program.tensors, torch.device("cpu"))
+        orthogonal(parameters, {}, torch.Generator().manual_seed(0))
+        in_place = EnsembleProgram(program, parameters.views, fused=False, keep=[output])
+        result = (TorchProgram(program, parameters) if is_plain else in_place)({"pixels": images})[output]
+        result.square().sum().backward()
+        found.append((result, parameters.gradient))
+    for plain, other in zip(*found, strict=True):
+        torch.testing.assert_close(other, plain, rtol=0.0, atol=0.0)

@@ -32,6 +32,7 @@ from rl4sys.experiments.run_directory import RunDirectory
 from rl4sys.experiments.run_statistics import RunStatistics, evaluation_metrics
 from rl4sys.experiments.simulation.simulation import TrainingVideos
 from rl4sys.experiments.threads import act_with_one_thread, threads_for
+from rl4sys.heap import keep_freed_memory
 from rl4sys.learning import Diverged, Evaluation
 from rl4sys.policy import PortablePolicy
 from rl4sys.policy.portable_policy import SUFFIX
@@ -77,6 +78,7 @@ class Run:
             # Before anything is learned: the number of threads changes the bits.
             torch.set_num_threads(self.threads)
             act_with_one_thread()
+            keep_freed_memory()
             self._leader.begin(components.setup(self.threads))
             self.learner = components.learner(directory.scratch, algorithm)
             self.learner.on_roll_back = self._leader.roll_back

@@ -57,6 +57,7 @@ class EnsembleProgram:
         self._members = max((len(tensors[name]) for name in self._stacked_tensors), default=1)
         self._stacked_registers = set(stacked)
         self._readers = Counter(name for op in program.ops for name in op.inputs)
+        self._convolved = {op.outputs[0] for op in program.ops if op.kind == "conv2d"}
         self.steps = self._compile(list(program.ops))
 
     def __call__(self, inputs: Mapping[str, torch.Tensor]) -> Registers:
@@ -149,6 +150,9 @@ class EnsembleProgram:
 
     def _single(self, op: Op) -> ProgramStep:
         function, tensors = FUNCTIONS[op.kind], [self._tensors[name] for name in op.tensors]
+        if op.kind == "relu" and self._is_convolved(op.inputs[0]):
+            # Neither pass needs the sum of a convolution, which is large.
+            function = lambda op, inputs, tensors: (torch.relu_(inputs[0]),)  # noqa: E731
         self._mark_stacked([op], *op.outputs)
         if op.kind == "layer_norm" and op.outputs[0] in self._stacked_registers:
             return self._layer_norm(op)
@@ -158,6 +162,10 @@ class EnsembleProgram:
             registers |= zip(op.outputs, outputs, strict=True)
 
         return run
+
+    def _is_convolved(self, register: str) -> bool:
+        """Whether this is the result of a convolution that one op reads."""
+        return register in self._convolved and self._readers[register] == 1 and register not in self._keep
 
     def _member_by_member(self, ops: Sequence[Op]) -> ProgramStep:
         """Ops in sequence, member by member; only the results of the last one are stacked."""

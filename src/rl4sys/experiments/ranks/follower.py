@@ -18,6 +18,7 @@ from rl4sys.experiments.ranks.leader import gathered_digests, gathered_random
 from rl4sys.experiments.ranks.rank_group import RankGroup
 from rl4sys.experiments.ranks.shared_lanes import GatheredShares
 from rl4sys.experiments.threads import act_with_one_thread
+from rl4sys.heap import keep_freed_memory
 from rl4sys.learning import Diverged
 from rl4sys.state import State
 
@@ -39,6 +40,7 @@ class Follower:
         self._group = group
         torch.set_num_threads(setup["threads"])
         act_with_one_thread()
+        keep_freed_memory()
         config = load_experiment(setup["config"])
         components = Components(config, device_of(setup["device"], group), Grade[setup["grade"]], group)
         self._learner = components.learner(scratch)
