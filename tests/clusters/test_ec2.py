@@ -2,51 +2,34 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from .conftest import TESTS
+from .namespaces import needs, run_inside
 
 ENVIRONMENT = Path(os.environ.get("RL4SYS_CLUSTER_ENVIRONMENT", TESTS.parent / ".venv-cluster"))
-PROGRAMS = ("unshare", "ip", "sshd", "ssh", "rsync")
-SEARCHED = f"{os.environ['PATH']}:/usr/sbin"
 
 pytestmark = [
     pytest.mark.cluster,
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a network namespace"),
     pytest.mark.skipif(not (ENVIRONMENT / "bin/moto_server").exists(), reason="needs moto: make test-cluster"),
-    pytest.mark.skipif(
-        not all(shutil.which(program, path=SEARCHED) for program in PROGRAMS),
-        reason="needs the Debian packages openssh-server, rsync and iproute2",
-    ),
+    needs("sshd", "ssh", "rsync"),
 ]
 
 
 def results(scenario: str, place: Path) -> list[dict[str, Any]]:
-    """Run a scenario in namespaces of its own, all processes of which end with it."""
-    inside = f'"{sys.executable}" -m clusters.ec2_inside "{ENVIRONMENT}" "{place}" {scenario}; exit $?'
-    # bash waits for processes whose parents ended, which python would leave as zombies.
-    command = ["unshare", "--net", "--pid", "--fork", "--mount-proc", "--kill-child", "bash", "-c", inside]
-    environment = os.environ | {"PYTHONPATH": f"{TESTS}:{TESTS.parent / 'src'}", "PATH": SEARCHED}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-    assert done.returncode == 0, done.stderr
-    found: list[dict[str, Any]] = json.loads(done.stdout)
+    found: list[dict[str, Any]] = run_inside("clusters.ec2_inside", ENVIRONMENT, place, scenario)
     return found
 
 
 def test_a_run_ends_with_its_machines(tmp_path: Path) -> None:
     (run,) = results("run_and_end", tmp_path)
     assert (run["code"], run["states"]) == (0, ["terminated"]), run["err"]
-    ran = (tmp_path / "commands.txt").read_text()
-    assert ran == f"rl4sys {' '.join(['train', '--algorithm', 'ppo', '--env', 'CartPole-v1'])} " + (
-        "--storage s3://bucket/runs --on ray --address auto\n"
+    assert (tmp_path / "commands.txt").read_text() == (
+        "rl4sys train --algorithm ppo --env CartPole-v1 --storage s3://bucket/runs --on ray --address auto\n"
     )
 
 
