@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -88,16 +88,19 @@ class Problem:
 
     def actor_body(self, builder: ProgramBuilder, *joined: str) -> str:
         """Write the actor up to its last hidden layer; returns its register. `joined` registers add to its input."""
-        return self._body(builder, self.networks.actor, "actor", *joined)
+        return self._body(builder, self.networks.actor, "actor", lambda: joined)
 
     def critic_body(self, builder: ProgramBuilder, *inputs: ArraySpec) -> str:
         """The same for a critic; `inputs`, such as an action, are declared and added to its features."""
-        return self._body(builder, self.networks.critic, "critic", *map(builder.input, inputs))
+        return self._body(builder, self.networks.critic, "critic", lambda: [builder.input(array) for array in inputs])
 
-    def _body(self, builder: ProgramBuilder, network: NetworkConfig, name: str, *joined: str) -> str:
+    def _body(
+        self, builder: ProgramBuilder, network: NetworkConfig, name: str, joined: Callable[[], Sequence[str]]
+    ) -> str:
+        """`joined` is called after the features are made, which are made of all inputs that are declared by then."""
         features = network.features(builder, name, standardize=self.standardize)
         before = [previous_action(builder, self.action)] if network.reads_previous_action else []
-        return network.body(builder, builder.joined([features, *before, *joined]), name)
+        return network.body(builder, builder.joined([features, *before, *joined()]), name)
 
     def value_program(self) -> tuple[Program, str]:
         """A critic that predicts one value from an observation, and the register with it."""
