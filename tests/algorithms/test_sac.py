@@ -25,7 +25,7 @@ from .actor_critic import (
     with_other_targets,
 )
 from .networks_of import acting, flat_of
-from .problems import MULTI, problem
+from .problems import BOX, FEATURES, MULTI, problem
 from .reference import Weights, gradient, named, network
 
 ALPHA = 0.3
@@ -242,3 +242,9 @@ def test_windows_of_several_steps_discount_what_follows_them_by_their_length() -
         run_update(built("sac", temperature=ALPHA, gamma=g), b).metrics for g, b in ((0.81, one), (0.9, two))
     )
     assert double["critic_loss"] == pytest.approx(single["critic_loss"], rel=1e-5)
+
+
+def test_critics_read_the_observation_and_the_action_once() -> None:
+    critics = SACConfig().build(problem(BOX)).critics
+    first = critics.optimizer.parameters.views["critic.0.weight"]
+    assert first.shape[-2] == FEATURES + BOX.size
