@@ -10,6 +10,7 @@ import torch
 from algorithms.problems import problem, segment
 from rl4sys.algorithms import Policies, Progress, Update
 from rl4sys.experience import Array, Ending, Segment, Transitions
+from rl4sys.networks import BatchSplitter
 from rl4sys.policy import Head, PolicySpec, ProgramBuilder
 from rl4sys.state import State
 
@@ -21,6 +22,7 @@ class RecordingAlgorithm:
         spec = PolicySpec(problem().action, ProgramBuilder(problem().observation).program(), Head("deterministic", ()))
         self.policies = Policies(spec, spec)
         self.train_state: Any = self
+        self.splitter = BatchSplitter()
         self.progress: list[Progress] = []
         self.batches: list[Any] = []
         self.events: list[str] = []

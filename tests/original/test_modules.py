@@ -80,6 +80,12 @@ def test_the_original_servicer_is_explained() -> None:
         from rl4sys.original.server.server import MyRLServiceServicer  # noqa: F401
 
 
+@pytest.fixture(autouse=True)
+def _no_other_handlers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Configuring logging closes all handlers, and that of absl would close what pytest captures output with."""
+    monkeypatch.setattr(logging, "_handlerList", [])
+
+
 def test_a_structured_log_line_has_its_values(capsys: pytest.CaptureFixture[str]) -> None:
     root = logging.getLogger()
     before = (root.level, root.handlers[:])

@@ -168,21 +168,25 @@ class TrainState:
         """A numpy generator that is saved with everything else; ask for it in the algorithm's constructor."""
         return self._generators.setdefault(name, self.problem.seeds.generator(name))
 
+    def _drawing(self) -> torch.Generator:
+        """The generator to draw from now, which depends on the part of the batch if there are several ranks."""
+        return self._noise.main if self.splitter.ranks.count == 1 else self._noise.generator
+
     def normal(self, *shape: int) -> torch.Tensor:
         """Standard normal noise, drawn on the CPU, so that it is equal on every device."""
-        return torch.randn(shape, generator=self._noise.generator).to(self.problem.device)
+        return torch.randn(shape, generator=self._drawing()).to(self.problem.device)
 
     def random(self, *shape: int) -> torch.Tensor:
         """Uniform noise in [0, 1)."""
-        return torch.rand(shape, generator=self._noise.generator).to(self.problem.device)
+        return torch.rand(shape, generator=self._drawing()).to(self.problem.device)
 
     def uniform(self, *shape: int) -> torch.Tensor:
         """Uniform noise in [−1, 1]."""
-        return torch.rand(shape, generator=self._noise.generator).mul_(2.0).sub_(1.0).to(self.problem.device)
+        return torch.rand(shape, generator=self._drawing()).mul_(2.0).sub_(1.0).to(self.problem.device)
 
     def permutation(self, size: int) -> torch.Tensor:
         """The numbers below `size` in random order."""
-        return torch.randperm(size, generator=self._noise.generator).to(self.problem.device)
+        return torch.randperm(size, generator=self._drawing()).to(self.problem.device)
 
     def schedule(self, tensor: str, value: Callable[[Progress], float]) -> None:
         """Set a frozen tensor of the policy, such as ε, from the progress of the run. It travels with the weights."""

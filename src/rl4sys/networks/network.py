@@ -183,7 +183,7 @@ class Network:
         if torch.is_grad_enabled():
             return self._result(run(inputs))
         ranks = self.optimizer.splitter.ranks
-        if ranks.evaluates_together and self._is_worth_sharing(len(inputs), ranks.count):
+        if ranks.count > 1 and ranks.evaluates_together and self._is_worth_sharing(len(inputs), ranks.count):
             compute = lambda part: self._in_local_parts(run, inputs[part], row_axis)  # noqa: E731
             return self._result(ranks.evaluated(len(inputs), compute, row_axis))
         return self._result(self._in_local_parts(run, inputs, row_axis))
@@ -196,7 +196,7 @@ class Network:
         self, run: Callable[[Inputs], list[torch.Tensor]], inputs: Inputs, row_axis: int
     ) -> tuple[torch.Tensor, ...]:
         splitter = self.optimizer.splitter
-        if splitter.parts == 1:
+        if splitter.ranks.local_parts == 1:
             try:
                 return tuple(run(inputs))
             except (MemoryError, RuntimeError) as error:

@@ -93,7 +93,7 @@ class Optimizer:
         try:
             if self.splitter.ranks.count > 1 and batch:
                 return self._over_ranks(loss, batch)
-            if self.splitter.parts == 1 or not batch:
+            if self.splitter.ranks.local_parts == 1 or not batch:
                 try:
                     return self._compiled_backward(loss, batch) if self.is_compiled else self._backward(loss, batch)
                 except (MemoryError, RuntimeError) as error:

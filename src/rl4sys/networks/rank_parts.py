@@ -58,8 +58,8 @@ class RankParts:
 
     @property
     def evaluates_together(self) -> bool:
-        """Whether an evaluation without gradients is split now: in an update, and not within the part of a rank."""
-        return self.count > 1 and self._is_updating and not self._noise.is_in_part
+        """Whether ranks split an evaluation without gradients now: in an update, and not within a part of it."""
+        return self._is_updating and not self._noise.is_in_part
 
     def summed(
         self, rows: int, compute: Callable[[slice], Found], gradient: torch.Tensor, *, is_small: bool = False
