@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from cli.commands import Here
+from cli.commands import Here, write_config
+from experiments.runs import PPO, values
 from laboratory.example_runs import stopped_after, train
 
 torch.set_num_threads(1)
@@ -51,3 +52,47 @@ def test_commands_take_the_url_of_a_run(rl4sys: Here, tmp_path: Path) -> None:
 def test_a_url_without_a_run_is_refused_in_one_line(rl4sys: Here, tmp_path: Path, command: str) -> None:
     code, out, err = rl4sys(command, f"file://{tmp_path}/nothing")
     assert (code, out, err) == (2, "", f"error: There is no run in file://{tmp_path}/nothing.\n")
+
+
+def test_storage_that_cannot_be_written_to_is_refused_before_a_run_is_made(rl4sys: Here, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    url = f"file://{tmp_path}/file/below"
+    code, out, err = rl4sys("train", "--algorithm", "ppo", "--env", "CartPole-v1", "--storage", url)
+    assert (code, out, err.startswith(f"error: {url} cannot be written to: ")) == (2, "", True), err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_run_is_kept_in_storage_while_it_trains(rl4sys: Here, tmp_path: Path) -> None:
+    write_config(tmp_path / "small.yaml", values(PPO, Path("runs")))
+    code, _, err = rl4sys("train", "small.yaml", "--storage", f"file://{tmp_path}/store")
+    assert (code, f"storage   file://{tmp_path}/store/ppo-CartPole-v1-seed0-" in err) == (0, True), err
+    (copy,) = json.loads(rl4sys("pull", f"file://{tmp_path}/store", "--runs", "copies", "--json").out)
+    assert json.loads((Path(copy) / "result.json").read_text())["finished"]
+
+
+@pytest.mark.parametrize(
+    ("options", "answer"),
+    [
+        (("--address", "auto"), "add --on ray"),
+        (("--gpus", "1"), "--gpus is for clusters"),
+        (("--on", "ray", "--detach"), "--detach needs the address of a cluster's dashboard"),
+        (("--on", "ray", "--address", "http://127.0.0.1:1"), "Give --storage"),
+        (("--on", "ray", "--address", "127.0.0.1:1"), "No process answers at 127.0.0.1:1"),
+        (("--on", "ray", "--address", "somewhere"), "expected auto, HOST:6379 or http://HOST:8265"),
+        (("--on", "mars"), "expected one of 'local', 'ray', 'slurm'"),
+        (("--on", "slurm", "--storage", "s3://lab/runs"), "--on slurm keeps runs in a directory"),
+    ],
+)
+def test_places_that_do_not_exist_are_refused_in_one_line(
+    rl4sys: Here, tmp_path: Path, options: tuple[str, ...], answer: str
+) -> None:
+    code, out, err = rl4sys("train", "--algorithm", "ppo", "--env", "CartPole-v1", *options)
+    assert (code, out, answer in err, err.count("\n")) == (2, "", True, 1), err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_dry_run_says_where_runs_would_train_without_ray(rl4sys: Here) -> None:
+    place = ("--on", "ray", "--address", "auto", "--cpus", "2", "--storage", "s3://lab/runs", "--dry-run")
+    code, _, err = rl4sys("train", "--algorithm", "ppo", "--env", "CartPole-v1", "--seed", "1,2", *place)
+    assert code == 0
+    assert "2 run(s) on ray at auto with 2 CPU each, kept in s3://lab/runs; nothing was started." in err

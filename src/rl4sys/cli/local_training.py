@@ -162,9 +162,9 @@ def train_seeds(
     is_here = where.on == "local"
     first = fit_to_machine(configs[0], allow_fallback=options.allow_fallback) if is_here else configs[0]
     check_combination(first)
+    launcher = launcher_for(where, len(configs), jobs=1)
     if settings is not None:
         report(settings)
-    launcher = launcher_for(where, len(configs), jobs=1)
     report(f"runs      {len(configs)} in {configs[0].experiment.directory}, {launcher.describe()}")
     with Screen(errors) as screen, stop_on_signal() as stop:
         view = TrialView(screen, configs[0].name, len(configs), noun="runs")

@@ -22,6 +22,7 @@ from rl4sys.cli.where import (
     debugged,
     describe_place,
     launcher_for,
+    require_storage,
     shared_directory,
     storage_url,
     submit_if_asked,
@@ -91,6 +92,7 @@ def sweep(
         return
     if submit_if_asked(where, detach=detach):
         return
+    require_storage(where)
     if where.on == "local":
         # An error that all trials have is reported once, before the first starts. Other machines may have a GPU.
         fit_to_machine(trials[0].config, allow_fallback=allow_fallback)

@@ -22,6 +22,7 @@ from rl4sys.cli.where import (
     Storage,
     choose_place,
     describe_place,
+    require_storage,
     shared_directory,
     storage_url,
     submit_if_asked,
@@ -105,11 +106,13 @@ def train(
     options = TrialOptions(allow_fallback, debug, storage_url(where))
     if dry_run:
         _show(configs, settings)
-    elif ranks is not None and ranks > 1 and (len(configs) > 1 or where.on != "local"):
-        raise ConfigError(f"--ranks {ranks}: ranks share one run on this machine; give one seed, and leave out --on.")
-    elif submit_if_asked(where, detach=detach):
         return
-    elif len(configs) == 1 and where.on == "local":
+    if ranks is not None and ranks > 1 and (len(configs) > 1 or where.on != "local"):
+        raise ConfigError(f"--ranks {ranks}: ranks share one run on this machine; give one seed, and leave out --on.")
+    if submit_if_asked(where, detach=detach):
+        return
+    require_storage(where)
+    if len(configs) == 1 and where.on == "local":
         _train_one(configs[0], options, settings, ranks_given=ranks is not None)
     else:
         train_seeds(configs, where, options, settings)

@@ -142,6 +142,14 @@ def storage_url(where: WhereSection) -> str | None:
     return where.storage if where.storage is not None and "://" in where.storage else None
 
 
+def require_storage(where: WhereSection) -> None:
+    """Refuse a URL that cannot be written to, before anything is started."""
+    if (url := storage_url(where)) is not None:
+        from rl4sys.storage import open_storage
+
+        open_storage(url).require_writable()
+
+
 def shared_directory(where: WhereSection) -> str | None:
     """The directory in which runs are made because all machines see it, if there is one."""
     return where.storage if where.storage is not None and "://" not in where.storage else None
