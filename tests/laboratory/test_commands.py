@@ -5,10 +5,13 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +21,7 @@ from cli.commands import Here, finish, start, wait_until, write_config
 from experiments.runs import PPO, values
 from laboratory.example_runs import stopped_after, train, written
 from rl4sys.laboratory.run_index.index import FILE
+from rl4sys.laboratory.run_index.training_process import this_process
 
 COMMANDS = ("list", "show", "compare", "export", "cleanup", "tag", "note")
 torch.set_num_threads(1)
@@ -51,6 +55,15 @@ def test_runs_are_listed_filtered_and_sorted(rl4sys: Here) -> None:
     (facts,) = json.loads(rl4sys("list", "best=90", "--json").out)
     assert (facts["id"], facts["status"], facts["best"], facts["last"]) == ("dqn-bad", "finished", 90.0, 30.0)
     assert facts["directory"] == "runs/dqn-bad"
+
+
+def test_a_run_on_another_machine_is_listed_with_when_it_was_heard_of(rl4sys: Here) -> None:
+    run = written(Path("runs/ppo-far"), [3.0], finished=False)
+    process = replace(this_process(run, now=5.0), host="node7", heard=time.time() - 8)
+    process.write(run)
+    out = rl4sys("list", "name=ppo*", "status=running").out
+    assert re.search(r"running 0?.*on node7, last heard (8|9) s ago", out), out
+    assert re.search(r"status +running on node7, last heard \d+ s ago, ", rl4sys("show", "ppo-far").out)
 
 
 def test_no_match_prints_a_message_or_empty_json(rl4sys: Here) -> None:

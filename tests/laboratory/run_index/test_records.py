@@ -4,6 +4,7 @@ import datetime
 import json
 import os
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +15,14 @@ from rl4sys import run_files
 from rl4sys.experiments import RunDirectory
 from rl4sys.laboratory.run_index.labels import EmptyNote, Labels, LabelsDamaged, WrongTag, change_labels, read_labels
 from rl4sys.laboratory.run_index.records import Status, read_record
-from rl4sys.laboratory.run_index.training_process import birth_of, held, is_held, this_process
+from rl4sys.laboratory.run_index.training_process import (
+    Heartbeat,
+    birth_of,
+    held,
+    is_held,
+    read_process,
+    this_process,
+)
 
 
 def test_files_have_the_names_that_runs_give_them(tmp_path: Path) -> None:
@@ -45,6 +53,30 @@ def test_a_process_that_ended_or_whose_pid_was_reused_is_not_alive(tmp_path: Pat
     assert not replace(me, host="another-machine").is_alive
     assert not me.end(6.0, None).is_alive
     assert birth_of(os.getpid()) == me.birth
+
+
+def test_a_process_on_another_machine_is_alive_while_it_is_heard_of(tmp_path: Path) -> None:
+    run = written(tmp_path / "run", [1.0], finished=False)
+    there = replace(this_process(run, now=5.0), host="another-machine")
+    for seconds, status in ((8.0, "running"), (90.0, "interrupted")):
+        there.hear(time.time() - seconds).write(run)
+        record = read_record(tmp_path, "run")
+        assert (str(record.status), record.host) == (status, "another-machine")
+        assert record.is_elsewhere is (status == "running")
+
+
+def test_a_heartbeat_is_written_until_it_ends(tmp_path: Path) -> None:
+    run = written(tmp_path / "run", [1.0], finished=False)
+    me = this_process(run, now=5.0)
+    heartbeat = Heartbeat(me, run, seconds=0.01)
+    deadline = time.monotonic() + 30
+    while read_process(run) is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    heartbeat.end()
+    found = read_process(run)
+    assert found is not None
+    assert found.hear(5.0) == me.hear(5.0)
 
 
 def test_the_status_depends_on_the_process_that_trains(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import ray
-from ray.exceptions import RayError
+from ray.exceptions import RayError, RayTaskError
 
 from rl4sys.collection.cluster_on_ray import join_cluster
 from rl4sys.experiments.where import WhereSection
@@ -110,6 +110,9 @@ class RayLauncher:
         key = running.distant.launch.key
         try:
             reply = ray.get(running.pending)
+        except RayTaskError as error:
+            # An error on the node, and not the loss of it: it would come again.
+            return self._end(key, Outcome.FAILED, str(error.cause))
         except RayError as error:
             return self._lost(running, f"its node was lost ({type(error).__name__})")
         if running.machine is None:
@@ -145,5 +148,9 @@ class RayLauncher:
     def _end(self, key: str, outcome: Outcome, cause: str | None) -> list[TrialEvent]:
         running = self._running.pop(key)
         ray.kill(running.host)
-        running.distant.bring_back()
+        try:
+            running.distant.bring_back()
+        except OSError as error:
+            url = running.distant.parts[0]["storage"]
+            return [Ended(key, Outcome.FAILED, f"its run could not be copied here: {error}. Try: rl4sys pull {url}")]
         return [Ended(key, outcome, cause)]

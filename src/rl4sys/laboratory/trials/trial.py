@@ -271,7 +271,10 @@ def _existing(values: Mapping[str, Any], directory: Path, mirror: RunMirror | No
     if mirror is not None:
         return mirror.fetch(directory)
     if values["run"] is not None:
-        return RunDirectory(Path(values["run"]))
+        run = Path(values["run"])
+        with locked(run, lambda: False):
+            # A process that was thought lost saves before it ends.
+            return RunDirectory(run)
     return run_in(directory) if values["resume"] else None
 
 
