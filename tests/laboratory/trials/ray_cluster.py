@@ -53,7 +53,7 @@ def small_cluster(nodes: int) -> Iterator[SmallCluster]:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 120.0) -> None:
+def wait_for(condition: Callable[[], bool], seconds: float = 300.0) -> None:
     """Wait until a condition holds."""
     deadline = time.monotonic() + seconds
     while not condition():
