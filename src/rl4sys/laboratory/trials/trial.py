@@ -38,6 +38,8 @@ _log = logging.getLogger(__name__)
 
 TRAIN = "rl4sys.laboratory.trials.trial:train"
 """The task that trains a trial."""
+_STARTING = ".starting"
+"""The end of the name of a directory that is needed only until there is a run."""
 _LOCK_SECONDS = 90.0
 """Seconds to wait for a process that is about to end: the orphan of a killed sweep saves first."""
 
@@ -121,14 +123,14 @@ class Trial:
     def _names(self, directory: Path) -> tuple[str, ...]:
         """The place of its run below a URL: sweep and trial, or the name of a directory that is unique, too."""
         if not self.has_own_directory:
-            return (directory.name.strip("."),)
+            return (directory.name.strip(".").removesuffix(_STARTING),)
         return (*([self.group] if self.group else []), directory.parent.name, directory.name)
 
     def _temporary_directory(self) -> Path:
         """A directory beside the run for what the process prints before the run exists."""
         self.directory.mkdir(parents=True, exist_ok=True)
         prefix = f".{self.config.name}-seed{self.seed}-"
-        return Path(tempfile.mkdtemp(prefix=prefix, suffix=".starting", dir=self.directory))
+        return Path(tempfile.mkdtemp(prefix=prefix, suffix=_STARTING, dir=self.directory))
 
 
 @dataclass(frozen=True, slots=True)
