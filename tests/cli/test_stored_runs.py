@@ -12,6 +12,7 @@ import torch
 from cli.commands import Here, write_config
 from experiments.runs import PPO, values
 from laboratory.example_runs import stopped_after, train
+from rl4sys.cli.job_on_ray import command_there
 
 torch.set_num_threads(1)
 
@@ -89,6 +90,15 @@ def test_places_that_do_not_exist_are_refused_in_one_line(
     code, out, err = rl4sys("train", "--algorithm", "ppo", "--env", "CartPole-v1", *options)
     assert (code, out, answer in err, err.count("\n")) == (2, "", True, 1), err
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_job_joins_the_cluster_it_runs_on(rl4sys: Here) -> None:
+    given = ("sweep", "my sweep.yaml", "--address", "http://head:8265", "--detach", "--cpus", "2")
+    assert command_there(given) == "rl4sys sweep 'my sweep.yaml' --cpus 2 --on ray --address auto"
+    assert command_there(("tune", "--address=http://head:8265")) == "rl4sys tune --on ray --address auto"
+    where = ("--on", "ray", "--address", "http://127.0.0.1:1", "--storage", "s3://lab/runs")
+    code, _, err = rl4sys("train", "--algorithm", "ppo", "--env", "CartPole-v1", *where)
+    assert (code, "No process answers at http://127.0.0.1:1" in err) == (2, True), err
 
 
 def test_a_dry_run_says_where_runs_would_train_without_ray(rl4sys: Here) -> None:

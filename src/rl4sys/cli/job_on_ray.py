@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-import socket
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
@@ -13,8 +12,8 @@ from ray.job_submission import JobStatus, JobSubmissionClient
 
 from rl4sys.cli.exit_codes import ERROR
 from rl4sys.cli.output import report, show
+from rl4sys.collection.cluster_on_ray import require_answer
 
-_PROBE_SECONDS = 3.0
 _LEFT_OUT = ["runs", ".git", ".venv*", "__pycache__", "*.mp4"]
 """What is not sent along with the working directory."""
 
@@ -26,13 +25,7 @@ class JobRefused(RuntimeError):
 def submit(address: str, arguments: Sequence[str], *, follow: bool) -> None:
     """Run the same command on the cluster; with `follow`, show its output and end as it ends."""
     parts = urlsplit(address)
-    try:
-        socket.create_connection((parts.hostname or "", parts.port or 80), timeout=_PROBE_SECONDS).close()
-    except OSError as error:
-        raise JobRefused(
-            f"No process answers at {address} ({error.strerror or error}). Check that the cluster is running, and that "
-            "this is the address of its dashboard (port 8265)."
-        ) from error
+    require_answer(parts.hostname or "", parts.port or 80, address, "the address of its dashboard (port 8265)")
     try:
         client = JobSubmissionClient(address)
         environment = {"working_dir": ".", "excludes": _LEFT_OUT}

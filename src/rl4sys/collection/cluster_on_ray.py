@@ -80,14 +80,18 @@ def join_cluster(address: str | None) -> None:
 
 
 def _probe(address: str) -> None:
-    """Raise unless a process listens at an address: Ray itself would wait for minutes."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdigit():
         raise ClusterUnfit(f"--address {address}: expected auto, HOST:6379 or http://HOST:8265")
+    require_answer(host, int(port), address, "the port of its head (6379), not that of its dashboard")
+
+
+def require_answer(host: str, port: int, address: str, expected: str) -> None:
+    """Raise unless a process listens there: Ray itself would wait for minutes."""
     try:
-        socket.create_connection((host, int(port)), timeout=_PROBE_SECONDS).close()
+        socket.create_connection((host, port), timeout=_PROBE_SECONDS).close()
     except OSError as error:
         raise ClusterUnfit(
             f"No process answers at {address} ({error.strerror or error}). Check that the Ray cluster is running, and "
-            "that this is the port of its head (6379), not that of its dashboard."
+            f"that this is {expected}."
         ) from error

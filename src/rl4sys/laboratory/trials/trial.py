@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +109,7 @@ class Trial:
             "is_elsewhere": False,
             "storage": options.place_of(*self._names(directory)),
             "plugins": plugin_texts(self.config.plugins),
-            "origin": origin_of_command(),
+            "origin": _origin(),
         }
         return TrialLaunch(
             key=self.key,
@@ -131,6 +132,12 @@ class Trial:
         self.directory.mkdir(parents=True, exist_ok=True)
         prefix = f".{self.config.name}-seed{self.seed}-"
         return Path(tempfile.mkdtemp(prefix=prefix, suffix=_STARTING, dir=self.directory))
+
+
+@cache
+def _origin() -> dict[str, Any]:
+    """Where this process was called: asked of git once, not for each of a thousand trials."""
+    return origin_of_command()
 
 
 @dataclass(frozen=True, slots=True)
