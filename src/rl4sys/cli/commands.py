@@ -37,6 +37,7 @@ COMMANDS = {
     "status": "status.status",
     "learners": "learners.learners",
     "control": "control.control",
+    "profile": "profile.profile",
     "data": "data.data",
     "token": "token.token",
     "replay-update": "replay_update.replay_update",

@@ -14,7 +14,8 @@ class ActingPlan(NamedTuple):
     snapshot: Snapshot | None = None
     """The policy; None before the first one arrives."""
     off: str = "no_policy"
-    """Why the policy does not decide: `control`, `kill_file`, `lease`, `no_policy` or `no_answer`; empty if it does."""
+    """Why the policy does not decide: `control`, `kill_file`, `lease`, `no_policy`, `no_answer` or `level`; empty if
+    it does."""
     decided_by: DecidedBy = DecidedBy.FALLBACK
     records: bool = False
     """Whether decisions are recorded."""

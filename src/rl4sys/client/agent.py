@@ -23,6 +23,7 @@ from rl4sys.client.agent_parts import (
 from rl4sys.client.agent_status import AgentStatus
 from rl4sys.client.answer_wait import AnswerWait
 from rl4sys.client.background_thread import start_thread
+from rl4sys.client.client_level import ClientLevel
 from rl4sys.client.client_report import client_report
 from rl4sys.client.control_order import ControlFile
 from rl4sys.client.courier import Courier
@@ -50,6 +51,7 @@ from rl4sys.client.shared_session import SharedSession, join_request
 from rl4sys.client.shared_state import SharedState
 from rl4sys.client.snapshot import Snapshot, ThreadPolicies
 from rl4sys.client.thinning import Thinning
+from rl4sys.client.traffic import Traffic
 from rl4sys.client.watcher import Watcher
 from rl4sys.version import __version__
 from rl4sys.wire.calls import Transport
@@ -94,6 +96,7 @@ class Agent:
     ) -> None:
         self.settings = settings
         self._transport = transport if owns_transport else None
+        self._traffic: Traffic = getattr(transport, "traffic", None) or Traffic()
         self._clock = start.clock
         self._started_at = start.clock()
         self._status = AgentStatus()
@@ -167,10 +170,14 @@ class Agent:
             on_bad_input=bad_input_choice(settings, fallback),
             forks=forks(),
         )
+        self.episode_type: type[Episode] = Episode
+        """The class of later episodes."""
         self._episodes: dict[int, Episode] = {}
         self._closing = threading.Lock()
         self._closed = False
-        encoder = SegmentEncoder(self._queue, self._courier, self._status)
+        encoder = SegmentEncoder(
+            self._queue, self._courier, self._status, lambda: self._governor.level is not ClientLevel.RECORD
+        )
         self._guard = Guard(self._governor, self._status, start.clock, settings.kill_file, settings.lease)
         self._reporter = HealthReporter(
             *(shared_session, transport, self._governor, self._status, start.clock),
@@ -211,7 +218,7 @@ class Agent:
         if self._closed:
             raise RuntimeError("This agent is closed; call rl4sys.connect for another one.")
         lane = self._lanes.take()
-        episode = Episode(self._shared, lane)
+        episode = self.episode_type(self._shared, lane)
         self._episodes[lane.stream.lane] = episode
         return episode
 
@@ -287,6 +294,27 @@ class Agent:
         return self._governor.use_cached(self._clock())
 
     @property
+    def level(self) -> ClientLevel:
+        """How much of this agent works: `off`, `decide`, `record` or `full`. Set it to find what each part costs."""
+        return self._governor.level
+
+    @level.setter
+    def level(self, level: str) -> None:
+        if level == ClientLevel.OFF and self._shared.fallback is None:
+            raise ValueError("The level 'off' needs a fallback, which decides then. Pass `fallback=` to connect.")
+        self._governor.level = ClientLevel(level)
+
+    @property
+    def traffic(self) -> Traffic:
+        """What went over the connection so far; nothing within one process."""
+        return self._traffic
+
+    @property
+    def open_episodes(self) -> Sequence[Episode]:
+        """The episodes that have not ended."""
+        return list(self._episodes.values())
+
+    @property
     def shared(self) -> SharedState:
         """What all episodes of this agent share."""
         return self._shared
@@ -319,7 +347,7 @@ class Agent:
             self._closed = True
         exit_hook.forget(self)
         deadline = self._clock() + timeout
-        for episode in list(self._episodes.values()):
+        for episode in self.open_episodes:
             episode.__exit__(None, None, None)
         self._queue.close()
         if self._queue.drained(timeout):

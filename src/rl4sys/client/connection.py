@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +18,8 @@ from rl4sys.wire import Failure
 from rl4sys.wire.calls import CallFailed, Code, Transport
 
 _IN_PROCESS = "inproc://"
+PROFILE = "RL4SYS_PROFILE"
+"""The environment variable of a program that is measured: the directory for what is found."""
 _published: dict[str, Transport] = {}
 _UNREACHABLE = (Code.UNAVAILABLE, Code.DEADLINE_EXCEEDED)
 
@@ -55,6 +58,11 @@ def connect(
     if not agent.has_policy and refused is None:
         agent.use_cached_policy()
     if refused is None and (agent.has_policy or fallback is not None):
+        if PROFILE in os.environ:
+            # Imported here: hardly any program is measured.
+            from rl4sys.client.profiler import start_profile
+
+            start_profile(agent, Path(os.environ[PROFILE]))
         return agent
     problem = agent.problem
     agent.close(timeout=0.0)

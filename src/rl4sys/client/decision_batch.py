@@ -49,7 +49,7 @@ def act_many(shared: SharedState, episodes: Sequence[Episode], observations: Any
         # Outside the locks: with `overflow: block` posting may wait, and rewards must not.
         for segment, origin in batch.sealed:
             shared.post(segment, origin)
-    shared.times.add((perf_counter_ns() - began) // len(episodes))
+    shared.times.add((perf_counter_ns() - began) // len(episodes), len(episodes))
     for index, problem in problems.items():
         batch.actions[index] = episodes[index].act_slowly(rows[index], each[index], problem)
     return batch.actions

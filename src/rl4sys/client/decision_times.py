@@ -15,7 +15,12 @@ class DecisionTimes:
 
     def __init__(self) -> None:
         self.counts = [0] * BUCKETS
+        self.is_profiled = False
+        self.each: list[int] = []
+        """The nanoseconds of every decision, while a profile is made."""
 
-    def add(self, nanoseconds: int) -> None:
-        """Count a decision."""
+    def add(self, nanoseconds: int, decisions: int = 1) -> None:
+        """Count a decision, or the mean of several that were taken together."""
+        if self.is_profiled and decisions > 1:
+            self.each += [nanoseconds] * decisions
         self.counts[min(BUCKETS - 1, (nanoseconds // 1000).bit_length())] += 1

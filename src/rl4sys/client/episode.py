@@ -30,6 +30,7 @@ _OFF = {
     "lease": "the server was silent for longer than the lease",
     "no_policy": "none has arrived yet",
     "no_answer": "the server did not answer in time",
+    "level": "the client is at the level `off`",
 }
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from rl4sys.client.acting_mode import ActingMode
 from rl4sys.client.acting_plan import ActingPlan
+from rl4sys.client.client_level import ClientLevel
 from rl4sys.client.control_order import ControlMode, ControlOrder
 from rl4sys.client.shared_session import OpenSession
 from rl4sys.client.snapshot import Snapshot
@@ -40,6 +41,7 @@ class Governor:
         self.lineage_problem: str | None = None
         """Why the server's versions are not followed; None if they are."""
         self._mode = mode
+        self._level = ClientLevel.FULL
         self._order = order or ControlOrder()
         self._on_order = on_order
         self._snapshot: Snapshot | None = None
@@ -65,10 +67,22 @@ class Governor:
         return self._order
 
     @property
+    def level(self) -> ClientLevel:
+        """How much of the client works."""
+        return self._level
+
+    @level.setter
+    def level(self, level: ClientLevel) -> None:
+        with self._changed:
+            self._level = level
+            self._replan()
+
+    @property
     def keeps_version(self) -> bool:
-        """Whether the present version may not be replaced: an operator froze it, or the learner has another lineage."""
-        is_frozen = self._order.mode is ControlMode.FROZEN and self.known is not None
-        return is_frozen or self.lineage_problem is not None
+        """Whether the present version may not be replaced: an operator froze it, the learner has another lineage, or a
+        profile measures a level that takes no versions."""
+        is_frozen = self._order.mode is ControlMode.FROZEN or self._level is not ClientLevel.FULL
+        return (is_frozen and self.known is not None) or self.lineage_problem is not None
 
     def publish(self, snapshot: Snapshot, now: float) -> None:
         """Replace the policy; later decisions use this one."""
@@ -169,9 +183,12 @@ class Governor:
             off = "lease"
         elif snapshot is None:
             off = "no_policy"
+        elif self._level is ClientLevel.OFF:
+            off = "level"
         observes = self._mode is ActingMode.OBSERVE
         decided_by = DecidedBy.FALLBACK if off or observes else DecidedBy.POLICY
         records = self._mode is ActingMode.EXPLORE and snapshot is not None and self.lineage_problem is None
+        records = records and self._level.records
         if decided_by is DecidedBy.FALLBACK:
             records = records and self._accepts_fallback
         plan = ActingPlan(snapshot, off, decided_by, records, observes and not off, self._asks)

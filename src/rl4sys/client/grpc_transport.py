@@ -13,6 +13,7 @@ from google.protobuf.message import Message
 from rl4sys.client.section import SettingsError
 from rl4sys.client.settings import ClientSettings, Tls
 from rl4sys.client.tokens import Token
+from rl4sys.client.traffic import Traffic
 from rl4sys.wire import Failure, parse
 from rl4sys.wire.calls import CallFailed, Code, Watching
 from rl4sys.wire.generated import status_pb2, training_pb2, weights_pb2
@@ -48,7 +49,8 @@ class GrpcTransport:
             self._channel = grpc.insecure_channel(address, _OPTIONS)
         else:
             self._channel = grpc.secure_channel(address, _credentials(settings.tls), _OPTIONS)
-        self._stub = _Methods(self._channel)
+        self.traffic = Traffic()
+        self._stub = _Methods(self._channel, self.traffic)
 
     def join(self, request: training_pb2.JoinRequest, timeout: float) -> training_pb2.JoinReply:
         """Find or create the learner of a client."""
@@ -118,22 +120,28 @@ class GrpcTransport:
 class _Methods:
     """The methods of the service. Replies are parsed within limits: a few megabytes could unfold to hundreds."""
 
-    def __init__(self, channel: grpc.Channel) -> None:
-        self.Join = _unary(channel, "Join", training_pb2.JoinReply, most_bytes=JOIN_REPLY_BYTES)
-        self.Push = _unary(channel, "Push", training_pb2.PushReply)
-        self.Act = _unary(channel, "Act", training_pb2.ActReply)
-        self.Report = _unary(channel, "Report", training_pb2.ReportReply)
-        self.Status = _unary(channel, "Status", status_pb2.StatusReply)
-        self.Pull = _stream(channel, "Pull", weights_pb2.PatchChunk)
-        self.Watch = _stream(channel, "Watch", training_pb2.NewVersion)
+    def __init__(self, channel: grpc.Channel, traffic: Traffic) -> None:
+        def codec(
+            reply: type[Message], most_bytes: int
+        ) -> tuple[Callable[[Message], bytes], Callable[[bytes], Message]]:
+            return (
+                lambda request: traffic.sent(_serialize(request)),
+                lambda data: _read(reply, most_bytes, traffic.received(data)),
+            )
 
+        def unary(name: str, reply: type[Message], most_bytes: int = TRANSPORT_BYTES) -> Any:
+            return channel.unary_unary(_SERVICE + name, *codec(reply, most_bytes))
 
-def _unary(channel: grpc.Channel, name: str, reply: type[Message], most_bytes: int = TRANSPORT_BYTES) -> Any:
-    return channel.unary_unary(_SERVICE + name, _serialize, partial(_read, reply, most_bytes))
+        def stream(name: str, reply: type[Message]) -> Any:
+            return channel.unary_stream(_SERVICE + name, *codec(reply, TRANSPORT_BYTES))
 
-
-def _stream(channel: grpc.Channel, name: str, reply: type[Message]) -> Any:
-    return channel.unary_stream(_SERVICE + name, _serialize, partial(_read, reply, TRANSPORT_BYTES))
+        self.Join = unary("Join", training_pb2.JoinReply, most_bytes=JOIN_REPLY_BYTES)
+        self.Push = unary("Push", training_pb2.PushReply)
+        self.Act = unary("Act", training_pb2.ActReply)
+        self.Report = unary("Report", training_pb2.ReportReply)
+        self.Status = unary("Status", status_pb2.StatusReply)
+        self.Pull = stream("Pull", weights_pb2.PatchChunk)
+        self.Watch = stream("Watch", training_pb2.NewVersion)
 
 
 def _serialize(request: Message) -> bytes:

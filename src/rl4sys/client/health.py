@@ -31,7 +31,7 @@ class Health:
     mode: str
     """`explore`, `exploit` or `observe`."""
     off: str
-    """Why the policy does not decide: `control`, `kill_file`, `lease` or `no_policy`; empty if it does."""
+    """Why the policy does not decide: `control`, `kill_file`, `lease`, `no_policy` or `level`; empty if it does."""
     control: str
     """The latest order of an operator: `follow`, `frozen` or `off`, with its author and reason."""
     control_sequence: int

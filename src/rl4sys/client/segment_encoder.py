@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from rl4sys.client.agent_status import AgentStatus
 from rl4sys.client.courier import Courier
@@ -17,8 +18,12 @@ _log = logging.getLogger(__name__)
 class SegmentEncoder:
     """Moves segments from the queue into the outbox, so that acting threads never wait for a disk."""
 
-    def __init__(self, queue: SegmentQueue, courier: Courier, status: AgentStatus) -> None:
+    def __init__(
+        self, queue: SegmentQueue, courier: Courier, status: AgentStatus, is_sent: Callable[[], bool] = lambda: True
+    ) -> None:
+        """`is_sent`: whether what is encoded is sent; otherwise it is dropped, to measure what recording costs."""
         self._queue = queue
+        self._is_sent = is_sent
         self._courier = courier
         self._status = status
 
@@ -35,5 +40,8 @@ class SegmentEncoder:
         except (SchemaMismatch, SegmentRefused) as error:
             if self._status.add("drops:not_finite"):
                 _log.warning("A segment that cannot be learned from is dropped: %s", error)
+            return
+        if not self._is_sent():
+            self._status.add("drops:not_sent_at_level_record")
             return
         self._courier.offer(payload, episode_ended=segment.ending is not Ending.CONTINUES)
