@@ -1,22 +1,21 @@
-// A cache that learns what to evict. Four caches of the same size serve the same generated trace: one evicts the item
-// that was used least recently, one the item used least often, one a random item, and one the item that a policy
-// chooses, which learns meanwhile. The trace follows Zipf's law, and popularity drifts.
+// A cache that learns what to evict, beside caches that do not learn and the bound that no cache can pass.
 //
-// On a miss in a full cache the policy observes a few randomly sampled items (as Redis does) and chooses the one
-// to evict. The reward of a decision is -1 if its victim is requested again within
-// the next `reward_window` evictions, that is, for the hit that it cost, and 0 otherwise.
+// On a miss in a full cache the policy observes 16 randomly sampled pages (as Redis does) and chooses the one to evict.
+// The reward of a decision is -1 if its victim is requested again within the next 2 x capacity evictions, and 0
+// otherwise. The policy learns in one pass, while the trace is served. The parts are in cache/.
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <exception>
-#include <functional>
-#include <random>
-#include <utility>
+#include <sstream>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
-#include "latencies.hpp"
+#include "cache/agent_chooser.hpp"
+#include "cache/learned_cache.hpp"
+#include "cache/report.hpp"
+#include "cache/rivals.hpp"
 #include "options.hpp"
 #include "pace.hpp"
 #include "rl4sys/agent.hpp"
@@ -24,226 +23,136 @@
 
 namespace {
 
-using Random = std::mt19937_64;
+const char* const about =
+    "Serves a trace of page requests with several caches of the same size and prints their hit rates, block by block.\n"
+    "LRU, LFU (with ageing), ARC, SIEVE and S3-FIFO are rivals; Belady knows the future and is the bound. `learned`\n"
+    "learns what to evict while it serves. It needs a training server, so start one first:\n"
+    "\n"
+    "  rl4sys serve\n"
+    "  cache                                         a generated trace, all caches\n"
+    "  cache --trace OLTP.lis.zst                    a trace of yours\n"
+    "  cache --caches LRU,S3-FIFO,Belady             needs no server\n"
+    "  cache --json > rates.json                     for plot_cache.py, which draws it\n"
+    "\n"
+    "A line of a trace has four numbers: first page, number of pages, 0, request number.\n"
+    "The learner needs time: at a high --rate the trace is over before it has learned much.";
 
-constexpr std::size_t keys = 20'000;
-constexpr std::size_t capacity = 500;
-constexpr double skew = 0.9;
-/// Requests between two changes of popularity.
-constexpr std::uint64_t drift = 5'000;
-constexpr std::size_t candidates = 8;
+const std::vector<examples::Option> known{
+    {"--trace", "", "A file, plain or .zst, or - for the standard input. Default: a generated trace."},
+    {"--requests", "1000000", "Length of the generated trace"},
+    {"--capacity", "1000", "Pages that each cache holds"},
+    {"--caches", "LRU,LFU,ARC,SIEVE,S3-FIFO,Belady,learned", "Which caches to compare"},
+    {"--block", "100000", "Requests for each line of the table"},
+    {"--rate", "20000", "Requests a second to the learned cache; 0 for as fast as possible"},
+    {"--server", "127.0.0.1:50051", "Address of the training server"},
+    {"--config", RL4SYS_EXAMPLES "/cache.json", "Settings of the agent"},
+    {"--seed", "0", "Seed of the generated trace and of the samples"},
+    {"--json", "off", "Print JSON instead of the table."},
+};
 
 volatile std::sig_atomic_t interrupted = 0;
 
-struct Item {
-    std::size_t key = 0;
-    /// Request numbers of its insertion and its last use; uses since its insertion.
-    std::uint64_t since = 0;
-    std::uint64_t used = 0;
-    std::uint64_t uses = 0;
-};
-
-/// Requests keys: that of rank r with a probability proportional to 1 / r^skew. From time to time two keys swap their
-/// ranks.
-class Trace {
-public:
-    explicit Trace(std::uint64_t seed) : random_(seed), key_of_(keys), sums_(keys) {
-        double sum = 0.0;
-        for (std::size_t rank = 0; rank < keys; ++rank) {
-            key_of_[rank] = rank;
-            sums_[rank] = sum += 1.0 / std::pow(static_cast<double>(rank + 1), skew);
-        }
-    }
-
-    std::size_t next() {
-        if (++requests_ % drift == 0) {
-            // A popular key and any other.
-            std::swap(key_of_[random_() % capacity], key_of_[random_() % keys]);
-        }
-        const double point = std::uniform_real_distribution<double>(0.0, sums_.back())(random_);
-        return key_of_[static_cast<std::size_t>(std::upper_bound(sums_.begin(), sums_.end() - 1, point) -
-                                                sums_.begin())];
-    }
-
-private:
-    Random random_;
-    std::vector<std::size_t> key_of_;
-    std::vector<double> sums_;
-    std::uint64_t requests_ = 0;
-};
-
-/// Chooses the item to evict, from all items and the present time.
-using Evict = std::function<std::size_t(const std::vector<Item>& items, std::uint64_t now)>;
-
-class Cache {
-public:
-    Cache(const char* called, Evict evict) : name(called), evict_(std::move(evict)), place_of_(keys, absent) {
-        items_.reserve(capacity);
-    }
-
-    /// Request a key, which is then in the cache; returns whether it was a hit.
-    bool request(std::size_t key, std::uint64_t now) {
-        if (const std::size_t place = place_of_[key]; place != absent) {
-            items_[place].used = now;
-            ++items_[place].uses;
-            ++hits;
-            return true;
-        }
-        std::size_t place = items_.size();
-        if (place < capacity) {
-            items_.emplace_back();
-        } else {
-            place = evict_(items_, now);
-            place_of_[items_[place].key] = absent;
-        }
-        items_[place] = {key, now, now, 1};
-        place_of_[key] = place;
-        return false;
-    }
-
-    const char* name;
-    /// Hits since the last printed line.
-    std::uint64_t hits = 0;
-
-private:
-    static constexpr std::size_t absent = keys;
-
-    Evict evict_;
-    std::vector<Item> items_;
-    std::vector<std::size_t> place_of_;
-};
-
-std::size_t least_recent(const std::vector<Item>& items, std::uint64_t) {
-    const auto older = [](const Item& a, const Item& b) { return a.used < b.used; };
-    return static_cast<std::size_t>(std::min_element(items.begin(), items.end(), older) - items.begin());
+std::size_t whole_number(const examples::Options& options, const char* name, double least) {
+    return static_cast<std::size_t>(options.number(name, least));
 }
 
-std::size_t least_frequent(const std::vector<Item>& items, std::uint64_t) {
-    const auto rarer = [](const Item& a, const Item& b) {
-        return a.uses != b.uses ? a.uses < b.uses : a.used < b.used;
-    };
-    return static_cast<std::size_t>(std::min_element(items.begin(), items.end(), rarer) - items.begin());
+std::vector<std::string> names(const std::string& listed) {
+    std::vector<std::string> found;
+    std::istringstream words(listed);
+    for (std::string word; std::getline(words, word, ',');) {
+        found.push_back(word);
+    }
+    return found;
 }
 
-/// Evicts the item that the policy chooses, and rewards the policy.
-class Eviction {
-public:
-    explicit Eviction(rl4sys::Agent& agent)
-        : episode_(agent.episode()),
-          window_(static_cast<std::int64_t>(agent.settings().reward_window.decisions)),
-          evicted_by_(keys, -1) {}
-
-    std::size_t evict(const std::vector<Item>& items, std::uint64_t now) {
-        std::array<std::size_t, candidates> places;
-        std::array<float, 3 * candidates> seen;
-        for (std::size_t number = 0; number < candidates; ++number) {
-            places[number] = random_() % items.size();
-            const Item& item = items[places[number]];
-            seen[3 * number] = scaled(now - item.used);
-            seen[3 * number + 1] = scaled(now - item.since);
-            seen[3 * number + 2] = scaled(item.uses);
-        }
-        const rl4sys::Action action = latencies.time([&] { return episode_.act(seen); });
-        // Even without an action the cache must evict something.
-        const std::size_t victim = places[action ? static_cast<std::size_t>(action.choice()) : 0];
-        evicted_by_[items[victim].key] = action.decision();
-        return victim;
+examples::Trace load_trace(const examples::Options& options) {
+    if (!options.text("--trace").empty()) {
+        return examples::read_trace(options.text("--trace"));
     }
+    examples::GeneratedTraceSpec spec;
+    spec.requests = whole_number(options, "--requests", 1);
+    spec.seed = whole_number(options, "--seed", 0);
+    return examples::generate_trace(spec);
+}
 
-    /// Note a miss of this key.
-    void missed(std::size_t key) {
-        const std::int64_t decision = std::exchange(evicted_by_[key], -1);
-        if (decision >= 0 && episode_.decision() - decision < window_) {
-            episode_.reward(-1.0, decision);
-        }
-    }
-
-    examples::Latencies latencies;
-
-private:
-    /// Maps counts from one to millions to numbers around 1.
-    static float scaled(std::uint64_t count) {
-        return static_cast<float>(std::log2(1.0 + static_cast<double>(count)) / 5.0 - 1.0);
-    }
-
-    rl4sys::Episode episode_;
-    std::int64_t window_;
-    /// The decision that evicted each key; -1 if there is none.
-    std::vector<std::int64_t> evicted_by_;
-    Random random_{1};
-};
-
-void serve(rl4sys::Agent& agent, std::uint64_t steps, double rate, std::uint64_t seed) {
-    Trace trace(seed);
-    Random random(2);
-    Eviction eviction(agent);
-    const auto any = [&](const std::vector<Item>& items, std::uint64_t) { return random() % items.size(); };
-    const auto learned = [&](const std::vector<Item>& items, std::uint64_t now) { return eviction.evict(items, now); };
-    std::array<Cache, 4> caches{Cache{"LRU", least_recent}, Cache{"LFU", least_frequent}, Cache{"random", any},
-                                Cache{"learned", learned}};
-    const std::uint64_t block = std::max<std::uint64_t>(1, steps / 20);
-    std::printf("%12s %9s %9s %9s %9s %9s\n", "requests", "LRU", "LFU", "random", "learned", "version");
-    std::array<double, 4> last{};
-    examples::Pace pace(rate);
-    std::uint64_t served = 0;
-    while (served < steps && interrupted == 0) {
-        const std::size_t key = trace.next();
-        ++served;
-        for (Cache& cache : caches) {
-            const bool hit = cache.request(key, served);
-            if (!hit && &cache == &caches.back()) {
-                eviction.missed(key);
-            }
-        }
-        if (served % 64 == 0) {
-            pace.wait(64);
-        }
-        if (served % block == 0) {
-            std::printf("%12llu", static_cast<unsigned long long>(served));
-            for (std::size_t number = 0; number < caches.size(); ++number) {
-                last[number] =
-                    100.0 * static_cast<double>(std::exchange(caches[number].hits, 0)) / static_cast<double>(block);
-                std::printf(" %8.2f%%", last[number]);
-            }
-            std::printf(" %9llu\n", static_cast<unsigned long long>(agent.health().version.value_or(0)));
+/// Serves the trace with the learned cache, beside the rates of its rivals.
+void learn(examples::CacheReport& report, const examples::Trace& trace, const examples::Options& options) {
+    rl4sys::ClientSettings settings = rl4sys::load_settings(options.text("--config"));
+    settings.server = options.text("--server");
+    settings.reward_window = 2 * report.capacity;
+    rl4sys::Agent agent = rl4sys::connect(settings);
+    examples::AgentChooser chooser(agent);
+    examples::LearnedCache cache(trace.page_count, report.capacity, chooser, whole_number(options, "--seed", 0));
+    examples::Pace pace(options.number("--rate"));
+    report.rates.emplace_back("learned", trace.requests.size(), report.block);
+    examples::HitRates& rates = report.rates.back();
+    const bool shows_table = !options.is_on("--json");
+    if (shows_table) std::fputs(table_header(report.rates).c_str(), stdout);
+    for (const examples::Page page : trace.requests) {
+        if (interrupted != 0) break;
+        rates.count(cache.request(page));
+        if (rates.counted() % 64 == 0) pace.wait(64);
+        if (shows_table && (rates.counted() % report.block == 0 || rates.counted() == trace.requests.size())) {
+            std::fputs(table_row(report.rates, rates.block_count() - 1, rates.counted()).c_str(), stdout);
             std::fflush(stdout);
         }
     }
-    const double rival = std::max({last[0], last[1], last[2]});
-    std::printf("At the end the learned cache hits %.2f%%, %s the best of the others (%.2f%%).\n", last[3],
-                last[3] > rival ? "more than" : "no more than", rival);
-    std::printf("act: median %.2f us, p99 %.2f us.\n", eviction.latencies.quantile(0.5),
-                eviction.latencies.quantile(0.99));
+    agent.flush(30.0);
+    const rl4sys::Health health = agent.health();
+    report.learned = {health.version.value_or(0),        cache.evictions(),
+                      cache.guarded_evictions(),         cache.guard().activations(),
+                      chooser.latencies().quantile(0.5), chooser.latencies().quantile(0.99)};
 }
 
-void run(const examples::Options& options) {
-    const auto steps = static_cast<std::uint64_t>(options.number("--steps", 1));
-    const auto seed = static_cast<std::uint64_t>(options.number("--seed"));
-    const double rate = options.number("--rate");
-    rl4sys::ClientSettings settings = rl4sys::load_settings(options.text("--config"));
-    settings.server = options.text("--server");
-    rl4sys::Agent agent = rl4sys::connect(settings);
-    std::signal(SIGINT, [](int) { interrupted = 1; });
-    serve(agent, steps, rate, seed);
-    const bool sent = agent.flush(30.0);
-    const rl4sys::Health health = agent.health();
-    std::printf("%llu segments are safe on the server%s; version %llu.\n",
-                static_cast<unsigned long long>(health.acknowledged), sent ? "" : ", some still wait",
-                static_cast<unsigned long long>(health.version.value_or(0)));
+void print_table(const examples::CacheReport& report) {
+    std::fputs(table_header(report.rates).c_str(), stdout);
+    for (std::size_t number = 0; number < report.rates.front().block_count(); ++number) {
+        const std::size_t requests = std::min(report.requests, (number + 1) * report.block);
+        std::fputs(table_row(report.rates, number, requests).c_str(), stdout);
+    }
+}
+
+void compare(const examples::Options& options) {
+    const std::vector<std::string> wanted = names(options.text("--caches"));
+    const bool learns = std::count(wanted.begin(), wanted.end(), "learned") > 0;
+    if (wanted.empty()) {
+        throw std::invalid_argument("--caches names no cache; for example --caches LRU,S3-FIFO,learned.");
+    }
+    const examples::Trace trace = load_trace(options);
+    examples::CacheReport report;
+    report.trace = trace.name;
+    report.requests = trace.requests.size();
+    report.pages = trace.page_count;
+    report.capacity = whole_number(options, "--capacity", 1);
+    report.block = whole_number(options, "--block", 1);
+    for (const std::string& name : wanted) {
+        if (name == "learned") continue;
+        const auto cache = examples::make_rival(name, trace, report.capacity);
+        report.rates.push_back(examples::replay(name, *cache, trace, report.block));
+    }
+    if (learns) {
+        learn(report, trace, options);
+    }
+    if (options.is_on("--json")) {
+        std::fputs(report_json(report).c_str(), stdout);
+        return;
+    }
+    if (!learns) print_table(report);
+    std::fputs(table_end(report).c_str(), stdout);
 }
 
 }  // namespace
 
 int main(int count, char** words) {
     rl4sys::log_to(rl4sys::standard_error(), rl4sys::LogLevel::Warning);
+    std::signal(SIGINT, [](int) { interrupted = 1; });
     try {
-        run({count,
-             words,
-             {{"--config", RL4SYS_EXAMPLES "/cache.json"},
-              {"--server", "127.0.0.1:50051"},
-              {"--steps", "2000000"},
-              {"--rate", "20000"},
-              {"--seed", "0"}}});
+        const examples::Options options(count, words, about, known);
+        if (options.is_on("--help")) {
+            std::fputs(options.help().c_str(), stdout);
+        } else {
+            compare(options);
+        }
         return 0;
     } catch (const std::exception& error) {
         std::fprintf(stderr, "%s\n", error.what());

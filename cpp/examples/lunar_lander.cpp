@@ -100,15 +100,22 @@ void run(const examples::Options& options) {
 int main(int count, char** words) {
     rl4sys::log_to(rl4sys::standard_error(), rl4sys::LogLevel::Warning);
     try {
-        run({count,
-             words,
-             {{"--config", RL4SYS_EXAMPLES "/lunar_lander.json"},
-              {"--server", "127.0.0.1:50051"},
-              {"--python", "python3"},
-              {"--simulators", "16"},
-              {"--episodes", "1500"},
-              {"--rate", "2000"},
-              {"--seed", "0"}}});
+        const examples::Options options(
+            count, words,
+            "Learns to land: Gymnasium's LunarLander-v3, stepped by Python processes, with a policy in C++.\n"
+            "Start a training server first: rl4sys serve",
+            {{"--config", RL4SYS_EXAMPLES "/lunar_lander.json", "Settings of the agent"},
+             {"--server", "127.0.0.1:50051", "Address of the training server"},
+             {"--python", "python3", "A Python that has Gymnasium"},
+             {"--simulators", "16", "Episodes at once"},
+             {"--episodes", "1500", "Episodes in all"},
+             {"--rate", "2000", "Decisions a second; 0 for as fast as possible"},
+             {"--seed", "0", "Seed of the simulators"}});
+        if (options.is_on("--help")) {
+            std::fputs(options.help().c_str(), stdout);
+        } else {
+            run(options);
+        }
         return 0;
     } catch (const std::exception& error) {
         std::fprintf(stderr, "%s\n", error.what());

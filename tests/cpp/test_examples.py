@@ -67,14 +67,51 @@ def test_the_lander_sends_its_episodes_and_gets_new_versions(tmp_path: Path) -> 
 
 def test_the_cache_sends_its_evictions_and_gets_new_versions(tmp_path: Path) -> None:
     config = quick_config("cache.json", tmp_path / "cache.json")
+    quick = ["--requests", "20000", "--block", "1000", "--capacity", "200", "--rate", "10000"]
     with Server(tmp_path) as server:
-        said = run("cache", server, "--config", config, "--steps", "20000", "--rate", "10000")
+        said = run("cache", server, "--config", config, *quick)
         assert int(only_client(server)["stored_steps"]) > 5000
-    assert len(re.findall(r"^ +\d+( +[\d.]+%){4} +\d+$", said, re.MULTILINE)) == 20
-    assert last_version(said) > 0
+    assert len(re.findall(r"^ +\d+( +[\d.]+%){7}$", said, re.MULTILINE)) == 20
+    (version,) = re.findall(r"^Version (\d+)\. act: median [\d.]+ us", said, re.MULTILINE)
+    assert int(version) > 0
+
+
+def without_server(*arguments: str | Path, given: str = "") -> subprocess.CompletedProcess[str]:
+    """Run the cache example with caches that do not learn."""
+    command = [EXAMPLES / "cache", *arguments]
+    return subprocess.run(command, input=given, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_a_trace_on_the_standard_input_is_served_and_drawn(tmp_path: Path) -> None:
+    lines = "".join(f"{page} 1 0 {number}\n" for number, page in enumerate([7, 8, 7, 9, 8, 7]))
+    rivals = "--caches", "LRU,Belady", "--capacity", "2", "--block", "3", "--json"
+    done = without_server("--trace", "-", *rivals, given=lines)
+    rates = json.loads(done.stdout)["hit_rates"]
+    assert rates["LRU"]["blocks"] == pytest.approx([100 / 3, 0])
+    assert rates["Belady"]["all"] == pytest.approx(200 / 6)
+    (tmp_path / "rates.json").write_text(done.stdout)
+    plot = [sys.executable, ROOT / "cpp/examples/plot_cache.py", tmp_path / "rates.json", "--out", tmp_path / "a.png"]
+    subprocess.run(plot, capture_output=True, timeout=60, check=True)
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_malformed_trace_is_refused_with_its_place(tmp_path: Path) -> None:
+    trace = tmp_path / "broken.lis"
+    trace.write_text("1 1 0 0\n2 one 0 1\n")
+    done = without_server("--trace", trace, "--caches", "LRU")
+    assert done.returncode == 1
+    assert f"{trace}:2:3: expected the number of pages" in done.stderr
+
+
+def test_help_shows_commands_and_every_option() -> None:
+    done = without_server("--help")
+    assert done.returncode == 0
+    assert "cache --trace OLTP.lis.zst" in done.stdout
+    assert all(option in done.stdout for option in ("--caches", "--rate", "--capacity", "--json"))
 
 
 def test_an_example_reports_a_wrong_option(tmp_path: Path) -> None:
-    done = subprocess.run([EXAMPLES / "cache", "--sever", "x"], capture_output=True, text=True, timeout=60, check=False)
+    done = without_server("--sever", "x")
     assert done.returncode == 1
+    assert "There is no option '--sever'." in done.stderr
     assert "[--server 127.0.0.1:50051]" in done.stderr

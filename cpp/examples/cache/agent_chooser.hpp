@@ -1,0 +1,33 @@
+/// @file
+/// The policy of an agent chooses the victims.
+#pragma once
+
+#include "latencies.hpp"
+#include "rl4sys/agent.hpp"
+#include "victim_chooser.hpp"
+
+namespace examples {
+
+/// One episode without end. A regretted decision gets the reward -1 by its id, long after it was taken.
+class AgentChooser : public VictimChooser {
+public:
+    explicit AgentChooser(rl4sys::Agent& agent) : episode_(agent.episode()) {}
+
+    Victim choose(const Candidates& candidates) override {
+        const float* const rows = candidates.front().data();
+        const rl4sys::Observation observation(rows, candidate_count * feature_count);
+        const rl4sys::Action action = latencies_.time([&] { return episode_.act(observation); });
+        // Even without an action the cache must evict something: the sample is random, so its first page will do.
+        return action ? Victim{static_cast<std::size_t>(action.choice()), action.decision()} : Victim{};
+    }
+
+    void regret(std::int64_t decision) override { episode_.reward(-1.0, decision); }
+
+    const Latencies& latencies() const noexcept { return latencies_; }
+
+private:
+    rl4sys::Episode episode_;
+    Latencies latencies_;
+};
+
+}  // namespace examples
