@@ -20,6 +20,7 @@ BENCHMARKS = {
     "atari.py": "Atari: decisions against Gymnasium's wrappers, PPO against stable-baselines3",
     "runtime.py": "One decision: numpy runtime, torch, stable-baselines3; importing the client core",
     "replay.py": "Drawing 256 of 1M transitions, compared with np.take",
+    "scheduling.py": "The simulated batch system: jobs per CPU second",
     "checkpoint.py": "Cost of a checkpoint",
     "records.py": "Cost of an acknowledgement: appending and syncing records",
     "live.py": "Cost of learning for a live system: the Python client, compared with the loop without it",
