@@ -29,7 +29,7 @@ JobKind = Literal["typeless", "batch", "interactive"]
 
 
 @dataclass(frozen=True, slots=True)
-class Parameters:
+class ModelParameters:
     """What the model draws jobs of one kind from; gammas are (shape, scale)."""
 
     serial: float
@@ -50,8 +50,8 @@ class Parameters:
     """Whether middle and high, given for 128 processors, grow with the machine, as the model's authors recommend."""
 
 
-PARAMETERS: Mapping[JobKind, Parameters] = {
-    "typeless": Parameters(
+PARAMETERS: Mapping[JobKind, ModelParameters] = {
+    "typeless": ModelParameters(
         serial=0.244,
         power_of_two=0.576,
         size=(0.8, 4.5, 7.0, 0.86),
@@ -61,7 +61,7 @@ PARAMETERS: Mapping[JobKind, Parameters] = {
         day=(8.1737, 3.9631),
         grows=True,
     ),
-    "batch": Parameters(
+    "batch": ModelParameters(
         serial=0.2927,
         power_of_two=0.6686,
         size=(1.2, 5.0, 7.0, 0.875),
@@ -70,7 +70,7 @@ PARAMETERS: Mapping[JobKind, Parameters] = {
         gap=(6.0415 * 1.0519, 0.8531),
         day=(6.1271, 5.2740),
     ),
-    "interactive": Parameters(
+    "interactive": ModelParameters(
         serial=0.1541,
         power_of_two=0.625,
         size=(1.0, 3.0, 5.5, 0.705),
@@ -97,7 +97,7 @@ def generate(
     return workload(submit[first], run[first], run[first], sizes[first], processors)
 
 
-def draw_sizes(parameters: Parameters, count: int, processors: int, rng: np.random.Generator) -> Array:
+def draw_sizes(parameters: ModelParameters, count: int, processors: int, rng: np.random.Generator) -> Array:
     """Processors of jobs."""
     low, middle, high, below = parameters.size
     largest = math.log2(processors)
@@ -112,7 +112,7 @@ def draw_sizes(parameters: Parameters, count: int, processors: int, rng: np.rand
     return np.minimum(sizes, processors).astype(np.int64)
 
 
-def draw_run_times(parameters: Parameters, sizes: Array, rng: np.random.Generator) -> Array:
+def draw_run_times(parameters: ModelParameters, sizes: Array, rng: np.random.Generator) -> Array:
     """Whole seconds, at least 1, of jobs of these sizes."""
     slope, intercept = parameters.run_weight
     weight = np.clip(slope * sizes + intercept, 0.0, 1.0)
@@ -123,7 +123,7 @@ def draw_run_times(parameters: Parameters, sizes: Array, rng: np.random.Generato
     return np.asarray(np.maximum(1.0, np.rint(np.exp(logarithm))))
 
 
-def draw_arrivals(parameters: Parameters, count: int, rng: np.random.Generator) -> Array:
+def draw_arrivals(parameters: ModelParameters, count: int, rng: np.random.Generator) -> Array:
     """Whole seconds after midnight of the first day."""
     busy = np.cumsum(_day_weights(*parameters.day)) * _BUCKET_SECONDS
     spent = np.cumsum(np.exp(rng.gamma(*parameters.gap, count)))
