@@ -93,14 +93,17 @@ test-learning: $(WHOLE) ## Train to the published scores that two cores can reac
 	@$(RUN) pytest -n 2 -m learning -s
 
 # moto needs an older python-dateutil than constraints.txt names, so the clouds' packages have their own environment.
-.venv-cluster/.set-up: pyproject.toml
+# What Ray Tune adds to the packages of the tests lies beside it: pandas would change what Run.metrics() returns.
+.venv-cluster/.set-up: pyproject.toml constraints.txt | $(WHOLE)
 	@test -x .venv-cluster/bin/python || $(PYTHON) -m venv .venv-cluster
 	@.venv-cluster/bin/pip install --quiet --disable-pip-version-check "ray[default]==$$($(BIN)/python -c \
 		'from importlib.metadata import version; print(version("ray"))')" 'moto[ec2,iam,s3,sts,server]' boto3 google-api-python-client
+	@rm -rf .venv-cluster/tune
+	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps --target .venv-cluster/tune pandas tensorboardX
 	@touch $@
 
 test-cluster: $(WHOLE) .venv-cluster/.set-up ## Real Ray clusters, SLURM, and clouds that are faked on loopback; ten minutes
-	@RL4SYS_CLUSTER_ENVIRONMENT=$(CURDIR)/.venv-cluster $(RUN) pytest -m cluster
+	@RL4SYS_CLUSTER_ENVIRONMENT=$(CURDIR)/.venv-cluster $(RUN) pytest -n 2 --dist loadfile -m cluster
 
 # The same tests as in `make test`, with far more trials.
 test-faults: $(WHOLE) ## Fault tests with many trials: kills, partitions, sanitizers; hours, or STORM=0.01 for minutes
