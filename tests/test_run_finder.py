@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from rl4sys.experiments import RunNotFound, find_run
+from rl4sys.run_finder import find_all, find_newest
 
 
 @pytest.fixture(autouse=True)
@@ -60,3 +61,30 @@ def test_anything_but_one_run_is_an_error(text: str, message: str) -> None:
     Path("own/config.yaml").touch()
     with pytest.raises(RunNotFound, match=re.escape(message)):
         find_run(text)
+
+
+def test_last_is_the_newest_run_below_the_directory() -> None:
+    make_run("runs/sweep/ppo-seed1-20260102-120000-2")
+    make_run("runs/sweep/ppo-seed0-20260102-120000")
+    make_run("runs/dqn-seed0-20260101-120000")
+    make_run("other/sac-seed0-20270101-120000")
+    assert find_run("last").path == Path("runs/sweep/ppo-seed1-20260102-120000-2")
+    assert find_run("last", Path("other")).path == Path("other/sac-seed0-20270101-120000")
+
+
+def test_without_runs_there_is_no_last_one() -> None:
+    with pytest.raises(RunNotFound, match="There is no last run: there are no runs in runs/"):
+        find_run("last")
+
+
+def test_of_several_runs_the_newest_is_found_with_a_note() -> None:
+    make_run("runs/ppo-a-seed0-20260102-120000")
+    make_run("runs/ppo-b-seed0-20260101-120000")
+    notes: list[str] = []
+    assert find_newest("ppo", note=notes.append) == Path("runs/ppo-a-seed0-20260102-120000")
+    assert notes == ["'ppo' matches 2 runs; this is the newest of them, runs/ppo-a-seed0-20260102-120000"]
+
+
+def test_an_absolute_path_needs_no_directory_of_runs(tmp_path: Path) -> None:
+    make_run("elsewhere/ppo-1")
+    assert find_all(tmp_path / "elsewhere/ppo") == [tmp_path / "elsewhere/ppo-1"]

@@ -1,9 +1,11 @@
-"""Finds runs by path or by the beginning of a name, without reading them: there may be thousands."""
+"""Finds runs by path, by the beginning of a name or as the last one, without reading them: there may be thousands."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Container, Iterable, Iterator
+import re
+import time
+from collections.abc import Callable, Container, Iterable, Iterator
 from pathlib import Path
 
 from rl4sys.run_files import CONFIG, MANIFEST, is_run
@@ -13,6 +15,10 @@ RUNS = Path("runs")
 """Where runs are made and searched for by default."""
 DEPTH = 4
 """Levels of directories below `runs/` that are searched, such as those of sweeps."""
+LAST = "last"
+"""Names the newest run."""
+_TIME = re.compile(r"-(\d{8}-\d{6})(?:-(\d+))?$")
+"""The time at the end of the name of a run, and the number of one that began in the same second as another."""
 _LISTED = 8
 """Candidates that an error message lists."""
 
@@ -21,28 +27,42 @@ class RunNotFound(FileNotFoundError):
     """A text that names no run, or more than one."""
 
 
-def find_one(text: str | Path, root: Path = RUNS, ids: Collection[str] | None = None) -> Path:
-    """The directory of the only run that a path, an id or the beginning of either names."""
-    found = find_all(text, root, ids)
+def find_one(text: str | Path, root: Path = RUNS) -> Path:
+    """The directory of the only run that a path, an id, the beginning of either or `last` names."""
+    return only_one(text, find_all(text, root))
+
+
+def find_newest(text: str | Path, root: Path = RUNS, note: Callable[[str], None] = lambda text: None) -> Path:
+    """The same; of several runs the newest, with a note."""
+    found = find_all(text, root)
+    newest = max(found, key=_began)
+    if len(found) > 1:
+        note(f"'{text}' matches {len(found)} runs; this is the newest of them, {newest}")
+    return newest
+
+
+def only_one(text: str | Path, found: list[Path]) -> Path:
+    """The run that was found, if it is the only one."""
     if len(found) > 1:
         raise RunNotFound(f"'{text}' matches {len(found)} runs; give more of the name:{_listed(found)}")
     return found[0]
 
 
-def find_all(text: str | Path, root: Path = RUNS, ids: Collection[str] | None = None) -> list[Path]:
+def find_all(text: str | Path, root: Path = RUNS) -> list[Path]:
     """The directories of all runs that a path, an id or the beginning of either names; at least one.
 
-    Runs are searched for below `root`, whose `ids` may be known already, and beside the path that was given. A whole
-    name takes precedence over the beginning of others.
+    Runs are searched for below `root` and beside the path that was given. A whole name takes precedence over the
+    beginning of others, and `last` is the newest run below `root`.
     """
     path = Path(text)
     if is_run(path):
         return [path]
-    known = runs_below(root) if ids is None else ids
     names: dict[Path, tuple[str, ...]] = {run: (run.as_posix(),) for run in _runs_in(path.parent)}
-    names |= {root / id_: (id_, id_.rpartition("/")[2]) for id_ in known}
+    names |= {root / id_: (id_, id_.rpartition("/")[2]) for id_ in runs_below(root)}
     wanted = {path.as_posix(), path.as_posix().removeprefix(f"{root.as_posix()}/")}
     whole = sorted(run for run in names if wanted.intersection(names[run]))
+    if not whole and str(text) == LAST:
+        return [_newest_below(root, names)]
     if found := whole or sorted(run for run in names if _begins(names[run], wanted)):
         return found
     if path.exists():
@@ -88,6 +108,20 @@ def _directories(path: Path, warn: Callable[[str], None]) -> list[os.DirEntry[st
         # Another process removed it meanwhile.
         pass
     return []
+
+
+def _newest_below(root: Path, names: Iterable[Path]) -> Path:
+    runs = [run for run in names if run.is_relative_to(root)]
+    if not runs:
+        raise RunNotFound(f"There is no last run: there are no runs in {root}/.")
+    return max(runs, key=_began)
+
+
+def _began(run: Path) -> tuple[str, int, str]:
+    """When a run was created, to compare it with others: a copy keeps its name, but no times of files."""
+    if (match := _TIME.search(run.name)) is not None:
+        return match[1], int(match[2] or 1), run.name
+    return time.strftime("%Y%m%d-%H%M%S", time.localtime((run / CONFIG).stat().st_mtime)), 1, run.name
 
 
 def _runs_in(directory: Path) -> Iterator[Path]:

@@ -72,6 +72,25 @@ def test_no_match_prints_a_message_or_empty_json(rl4sys: Here) -> None:
     assert rl4sys("list", "seed=77", "--json").out == "[]\n"
 
 
+def test_absolute_paths_work_from_any_directory(rl4sys: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    runs = [str(tmp_path / "runs" / name) for name in ("ppo-good", "dqn-bad")]
+    assert rl4sys("show", runs[0]).code == rl4sys("compare", *runs).code == rl4sys("plot", *runs).code == 0
+    assert rl4sys("tag", runs[1], "+bad").out == "dqn-bad: bad\n"
+    assert json.loads(rl4sys("show", runs[1], "--json").out)["tags"] == ["bad"]
+
+
+def test_a_beginning_and_last_name_the_newest_run_for_reading_but_not_for_changing(rl4sys: Here) -> None:
+    written(Path("runs/ppo-new-20990101-120000"), [7.0])
+    code, out, err = rl4sys("show", "ppo")
+    assert (code, "runs/ppo-new-2099" in out) == (0, True)
+    assert "note: 'ppo' matches 2 runs; this is the newest of them, runs/ppo-new-20990101-120000" in err
+    assert rl4sys("show", "last").out == out
+    code, _, err = rl4sys("tag", "ppo", "+good")
+    assert (code, "'ppo' matches 2 runs; give more of the name" in err) == (2, True)
+
+
 def test_a_missing_runs_directory_is_an_error_with_advice(rl4sys: Here) -> None:
     code, _, err = rl4sys("list", "--runs", "nowhere")
     assert (code, "There is no directory 'nowhere'" in err) == (2, True)

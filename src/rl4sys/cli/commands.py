@@ -13,7 +13,7 @@ from rl4sys import __version__
 
 COMMANDS = {
     "train": "train.train",
-    "resume": "train.resume",
+    "resume": "resume.resume",
     "evaluate": "episodes.evaluate",
     "simulate": "episodes.simulate",
     "model": "model.model",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rl4sys.cli.options import Debug, Json
+from rl4sys.cli.options import Debug, Json, Runs
 
 if TYPE_CHECKING:
     from rl4sys.config import Config
@@ -32,6 +32,7 @@ def show(
     source: Source,
     overrides: Overrides = None,
     given: Annotated[bool, typer.Option("--given", help="Leave out defaults.")] = False,
+    runs: Runs = Path("runs"),
     json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -50,7 +51,7 @@ def show(
     from rl4sys.config.errors import shown
     from rl4sys.experiments import load_with_origins
 
-    resolved, origins = load_with_origins(_found(source), overrides or [])
+    resolved, origins = load_with_origins(_found(source, runs), overrides or [])
     values = resolved.model_dump(mode="json")
     if json:
         print_json({"config": values, "origins": origins})
@@ -64,7 +65,7 @@ def show(
 
 
 @config.command()
-def diff(first: Source, second: Source, json: Json = False, debug: Debug = False) -> None:
+def diff(first: Source, second: Source, runs: Runs = Path("runs"), json: Json = False, debug: Debug = False) -> None:
     """Show the settings that differ between two configs or runs, including defaults.
 
     The exit code is 0 if they are equal, 1 if they differ, and 2 if one of them cannot be read.
@@ -81,7 +82,7 @@ def diff(first: Source, second: Source, json: Json = False, debug: Debug = False
     from rl4sys.experiments import load_experiment
 
     sides = [
-        {".".join(place): value for place, value in flat(load_experiment(_found(source)).model_dump(mode="json"))}
+        {".".join(place): value for place, value in flat(load_experiment(_found(source, runs)).model_dump(mode="json"))}
         for source in (first, second)
     ]
     keys = [key for key in dict.fromkeys([*sides[0], *sides[1]]) if _differs(sides, key)]
@@ -164,10 +165,12 @@ def migrate(
             say(f"{file} now has version {change.version}; the old file is {backup}")
 
 
-def _found(source: str) -> Path:
+def _found(source: str, runs: Path) -> Path:
     """The config of a file, of the name of a shipped one, or of a run."""
+    from rl4sys.cli.output import report
     from rl4sys.config import ConfigError, packaged_configs
-    from rl4sys.experiments import RunNotFound, find_run
+    from rl4sys.experiments import RunDirectory
+    from rl4sys.run_finder import RunNotFound, find_newest
 
     path = Path(source)
     shipped = packaged_configs()
@@ -177,7 +180,7 @@ def _found(source: str) -> Path:
         # Loading it reports where it was searched for, with a suggestion.
         return path
     try:
-        return find_run(source).config
+        return RunDirectory(find_newest(source, runs, lambda note: report(f"note: {note}"))).config
     except RunNotFound as error:
         raise ConfigError(f"{error} A config file has a name that ends in .yaml, .yml or .json.") from None
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rl4sys.cli.options import Best, Debug, Json, OneRun, Source
+from rl4sys.cli.options import Best, Debug, Json, OneRun, Runs, Source
 
 if TYPE_CHECKING:
     from rl4sys.environments import EnvironmentConfig
@@ -24,6 +24,7 @@ def evaluate(
     episodes: Annotated[int, typer.Option(min=1, help="Episodes to run.")] = 20,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the environments.")] = 0,
     best: Best = True,
+    runs: Runs = Path("runs"),
     json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -36,9 +37,9 @@ def evaluate(
       rl4sys evaluate ppo-CartPole --episodes 100 --json
     """
     from rl4sys.cli.output import print_json, print_table, report
-    from rl4sys.experiments import evaluate_run, find_run
+    from rl4sys.experiments import RunDirectory, evaluate_run
 
-    directory = find_run(run)
+    directory = RunDirectory(Path(run))
     step, outcome, skipped = evaluate_run(directory, episodes, seed, best=best)
     for reason in skipped:
         report(f"warning: skipped a damaged checkpoint ({reason}); using that of step {step:,}.")
@@ -73,6 +74,7 @@ def simulate(
     render: Annotated[bool, typer.Option("--render", help="Show the environment on the screen.")] = False,
     video: Annotated[Path | None, typer.Option(help="Record a video: out.mp4. Needs no screen.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Plot returns and lengths: out.png.")] = None,
+    runs: Runs = Path("runs"),
     json: Json = False,
     debug: Debug = False,
 ) -> None:

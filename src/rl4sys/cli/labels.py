@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from rl4sys.cli.options import Debug, Json, OneRun, Runs
+from rl4sys.cli.options import Debug, Json, OnlyRun, Runs
 
 
 def tag(
-    run: OneRun,
+    run: OnlyRun,
     changes: Annotated[
         list[str] | None,
         typer.Argument(metavar="+TAG|-TAG", show_default=False, help="Tags to add (+) and to remove (-)."),
@@ -29,22 +29,19 @@ def tag(
 
       rl4sys list tag=good
     """
-    from rl4sys.cli.output import print_json, report, show
-    from rl4sys.laboratory.run_index.index import open_index
+    from rl4sys.cli.output import print_json, show
     from rl4sys.laboratory.run_index.labels import change_labels, read_labels
 
-    with open_index(runs, report) as index:
-        root, record = index.find_one(run)
-        directory = root / record.id
-        labels = change_labels(directory, lambda old: old.tagged(changes)) if changes else read_labels(directory)
+    directory = Path(run)
+    labels = change_labels(directory, lambda old: old.tagged(changes)) if changes else read_labels(directory)
     if json:
-        print_json({"run": str(directory), "tags": list(labels.tags)})
+        print_json({"run": run, "tags": list(labels.tags)})
         return
-    show(f"{record.id}: {' '.join(labels.tags) or 'no tags'}")
+    show(f"{directory.name}: {' '.join(labels.tags) or 'no tags'}")
 
 
 def note(
-    run: OneRun,
+    run: OnlyRun,
     text: Annotated[
         str | None,
         typer.Argument(metavar="TEXT", show_default=False, help="The note to add; without it, the notes are shown."),
@@ -60,22 +57,19 @@ def note(
       rl4sys note ppo-CartPole-v1-seed0 "collapses after 60k steps"
     """
     from rl4sys.cli.output import print_json, report, show
-    from rl4sys.laboratory.run_index.index import open_index
     from rl4sys.laboratory.run_index.labels import change_labels, read_labels
 
-    with open_index(runs, report) as index:
-        root, record = index.find_one(run)
-        directory = root / record.id
-        if text is None:
-            labels = read_labels(directory)
-        else:
-            now = datetime.datetime.now().astimezone()
-            labels = change_labels(directory, lambda old: old.noted(text, now))
+    directory = Path(run)
+    if text is None:
+        labels = read_labels(directory)
+    else:
+        now = datetime.datetime.now().astimezone()
+        labels = change_labels(directory, lambda old: old.noted(text, now))
     if json:
         notes = [{"time": entry.time, "text": entry.text} for entry in labels.notes]
-        print_json({"run": str(directory), "notes": notes})
+        print_json({"run": run, "notes": notes})
         return
     for entry in labels.notes:
         show(f"{entry.time}  {entry.text}")
     if not labels.notes:
-        report(f"{record.id} has no notes")
+        report(f"{directory.name} has no notes")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rl4sys.cli.options import Debug, Json, OneRun
+from rl4sys.cli.options import Debug, Json, OneRun, Runs
 
 
 def model(
@@ -16,6 +16,7 @@ def model(
     horizon: Annotated[int, typer.Option(min=1, help="Steps ahead of the longest prediction.")] = 15,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the environments.")] = 0,
     output: Annotated[Path, typer.Option("--output", "-o", help="The plot to write.")] = Path("model.png"),
+    runs: Runs = Path("runs"),
     json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -32,11 +33,11 @@ def model(
     """
     from rl4sys.cli.output import print_json, print_table, show
     from rl4sys.dynamics import LEVELS
-    from rl4sys.experiments import find_run
+    from rl4sys.experiments import RunDirectory
     from rl4sys.experiments.models.model_plot import plot_model
     from rl4sys.experiments.models.model_report import report_on_model
 
-    directory = find_run(run)
+    directory = RunDirectory(Path(run))
     report = report_on_model(directory, steps=steps, horizon=horizon, seed=seed)
     written = plot_model(report, directory.path.name, output)
     covered = None if report.coverage is None else dict(zip(LEVELS, report.coverage.tolist(), strict=True))

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from rl4sys.run_files import POLICIES
+
 
 def pulled(url: str, runs: Path) -> list[Path]:
     """The runs at a URL, copied into a directory."""
@@ -26,56 +28,103 @@ def pulled(url: str, runs: Path) -> list[Path]:
     return copies
 
 
-def find_here(run: str) -> Path:
-    """The directory of the run that a text names."""
-    from rl4sys.experiments import find_run
+def _newest_run(context: typer.Context, text: str) -> str:
+    """The run that a text names; of several the newest, with a note."""
+    from rl4sys.cli.output import report
+    from rl4sys.run_finder import find_newest
 
-    return find_run(run).path
+    return str(find_newest(_copied_here(context, text), _root(context), lambda note: report(f"note: {note}")))
 
 
-def _copied_here(context: typer.Context, given: str | list[str]) -> str | list[str]:
-    """A run by its URL is copied into the directory of runs first, and is its path from then on."""
-    if isinstance(given, list):
-        return [path for text in given for path in _paths(context, text)]
-    if "://" not in given:
+def _newest_runs(context: typer.Context, texts: list[str]) -> list[str]:
+    return [_newest_run(context, text) for text in texts]
+
+
+def _only_run(context: typer.Context, text: str) -> str:
+    """The only run that a text names: what changes a run must not guess."""
+    from rl4sys.run_finder import find_one
+
+    return str(find_one(_copied_here(context, text), _root(context)))
+
+
+def _all_runs(context: typer.Context, texts: list[str]) -> list[str]:
+    """All runs that some texts name, each once."""
+    from rl4sys.run_finder import find_all
+
+    named = (path for text in texts for path in _paths(context, text))
+    return list(dict.fromkeys(str(run) for text in named for run in find_all(text, _root(context))))
+
+
+def _run_or_file(context: typer.Context, text: str) -> str:
+    """A file or directory as it is, and otherwise the newest run of that name."""
+    given = _copied_here(context, text)
+    path = Path(given)
+    # What searches for policies says more about files that are missing.
+    if path.exists() or path.suffix in (".rl4sys", ".onnx") or path.parent.name == POLICIES:
         return given
-    found = _paths(context, given)
+    return _newest_run(context, given)
+
+
+def _copied_here(context: typer.Context, text: str) -> str:
+    """A run by its URL is copied into the directory of runs first, and is its path from then on."""
+    found = _paths(context, text)
     if len(found) > 1:
-        raise typer.BadParameter(f"{given} holds {len(found)} runs; give the URL of one of them")
+        raise typer.BadParameter(f"{text} holds {len(found)} runs; give the URL of one of them")
     return found[0]
 
 
 def _paths(context: typer.Context, text: str) -> list[str]:
     if "://" not in text:
         return [text]
-    return [str(path) for path in pulled(text, Path(context.params.get("runs") or "runs"))]
+    return [str(path) for path in pulled(text, _root(context))]
+
+
+def _root(context: typer.Context) -> Path:
+    return Path(context.params.get("runs") or "runs")
 
 
 Runs = Annotated[
-    Path, typer.Option("--runs", metavar="DIRECTORY", is_eager=True, help="The directory to search for runs.")
+    Path, typer.Option("--runs", metavar="DIR", is_eager=True, help="The directory to search for runs.")
 ]
+RunsToMake = Annotated[Path | None, typer.Option("--runs", metavar="DIR", help="Where run directories are made.")]
 OneRun = Annotated[
     str,
     typer.Argument(
         metavar="RUN",
-        callback=_copied_here,
-        help="A run directory, the beginning of its name if that is unique, or its URL in storage.",
+        callback=_newest_run,
+        help="A run directory, the beginning of its name (the newest of several), last, or its URL in storage.",
+    ),
+]
+OnlyRun = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN",
+        callback=_only_run,
+        help="A run directory, the beginning of its name if that is unique, last, or its URL in storage.",
+    ),
+]
+SomeRuns = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="RUN...",
+        callback=_newest_runs,
+        help="Run directories, beginnings of names (the newest of several), last, or URLs.",
     ),
 ]
 ManyRuns = Annotated[
     list[str],
     typer.Argument(
         metavar="RUN...",
-        callback=_copied_here,
-        help="Run directories, names or URLs; the beginning of a name stands for all matches.",
+        callback=_all_runs,
+        help="Run directories, names, last or URLs; the beginning of a name stands for all matches.",
     ),
 ]
 Source = Annotated[
     str,
     typer.Argument(
         metavar="RUN|FILE",
-        callback=_copied_here,
-        help="A run (or the beginning of its name), a checkpoint, a policy file, or a learner directory of a server.",
+        callback=_run_or_file,
+        help="A run (its name, or last), a checkpoint, a policy file, or a learner directory of a server.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]

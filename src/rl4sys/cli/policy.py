@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rl4sys.cli.options import Best, Debug, Json, Source
+from rl4sys.cli.options import Best, Debug, Json, Runs, Source
 
 if TYPE_CHECKING:
     from rl4sys.experiments.policies.trained_policy import TrainedPolicy
@@ -30,6 +30,7 @@ def export(
         typer.Option(metavar="SHARE", help="The largest accepted difference, relative to 1 + |value|."),
     ] = None,
     best: Best = True,
+    runs: Runs = Path("runs"),
     json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -62,7 +63,9 @@ def export(
 
 
 @policy.command()
-def inspect(source: Source, best: Best = True, json: Json = False, debug: Debug = False) -> None:
+def inspect(
+    source: Source, best: Best = True, runs: Runs = Path("runs"), json: Json = False, debug: Debug = False
+) -> None:
     """Show the observations, ops, sizes, heads, normaliser, version and hash of a policy.
 
     [bold]Examples[/]
@@ -93,6 +96,7 @@ def bench(
     rows: Annotated[int, typer.Option(min=1, help="Observations per call.")] = 1,
     decisions: Annotated[int, typer.Option(min=10, help="Calls to time.")] = 5_000,
     best: Best = True,
+    runs: Runs = Path("runs"),
     json: Json = False,
     debug: Debug = False,
 ) -> None:

@@ -66,11 +66,11 @@ def train_as_rank(
     _run_started(place, values | _options(options))
 
 
-def resume_as_rank(place: RankPlace, run: str, options: TrialOptions) -> None:
+def resume_as_rank(place: RankPlace, run: str, options: TrialOptions, runs: Path) -> None:
     """Resume a run as one of the ranks that torchrun has started; only rank 0 needs to see its directory."""
     url = run if "://" in run else None
     if place.rank == 0:
-        directory = find_run(run if url is None else pulled(url, Path("runs"))[0])
+        directory = find_run(run if url is None else pulled(url, runs)[0], runs)
         if (asked := load_experiment(directory.config).training.ranks) != place.ranks:
             raise RanksMisconfigured(_different_count(asked, place))
         run = str(directory.path)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rl4sys.cli.options import Debug, Json, ManyRuns, Runs
+from rl4sys.cli.options import Debug, Json, ManyRuns, Runs, SomeRuns
 
 if TYPE_CHECKING:
     from rl4sys.laboratory.comparison.comparison import Comparison
@@ -40,10 +40,9 @@ def compare(
     from rl4sys.laboratory.comparison.comparison import compare as compare_runs
     from rl4sys.laboratory.comparison.export import improvement_table, results_table, settings_table
     from rl4sys.laboratory.comparison.learning_curves import plot_curves
-    from rl4sys.laboratory.run_index.index import open_index
+    from rl4sys.laboratory.run_index.index import record_at
 
-    with open_index(runs, report) as index:
-        chosen = index.find_all(runs_wanted)
+    chosen = [record_at(Path(run)) for run in runs_wanted]
     comparison = compare_runs(chosen, [name.strip() for name in metrics.split(",")])
     for remark in comparison.remarks:
         report(f"note: {remark}")
@@ -65,11 +64,10 @@ def compare(
 
 
 def plot(
-    runs: Annotated[
-        list[str], typer.Argument(metavar="RUN...", help="Run directories, or unique beginnings of names.")
-    ],
+    runs_wanted: SomeRuns,
     metric: Annotated[str, typer.Option(help="The metric to plot.")] = "evaluation/return",
     output: Annotated[Path, typer.Option("--output", "-o", help="The plot to write.")] = Path("plot.png"),
+    runs: Runs = Path("runs"),
     json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -82,10 +80,10 @@ def plot(
       rl4sys plot runs/ppo-* runs/dqn-* --metric rollout/return --output compare.png
     """
     from rl4sys.cli.output import print_json, show
-    from rl4sys.experiments import find_run
+    from rl4sys.experiments import RunDirectory
     from rl4sys.experiments import plot as draw
 
-    written = draw([find_run(run) for run in runs], output, metric)
+    written = draw([RunDirectory(Path(run)) for run in runs_wanted], output, metric)
     if json:
         print_json({"plot": str(written)})
     else:
@@ -117,12 +115,11 @@ def export(
     from rl4sys.laboratory.comparison.comparison import compare as compare_runs
     from rl4sys.laboratory.comparison.export import ExportFormat, as_csv
     from rl4sys.laboratory.comparison.export import export as text_of
-    from rl4sys.laboratory.run_index.index import open_index
+    from rl4sys.laboratory.run_index.index import record_at
 
     if format_ not in tuple(ExportFormat):
         raise ConfigError(f"--format {format_}: expected one of {', '.join(ExportFormat)}.")
-    with open_index(runs, report) as index:
-        chosen = index.find_all(runs_wanted)
+    chosen = [record_at(Path(run)) for run in runs_wanted]
     if format_ == ExportFormat.CSV:
         # One row per run: nothing is compared.
         text = as_csv(chosen)

@@ -153,13 +153,12 @@ def show(run: OneRun, runs: Runs = Path("runs"), json: Json = False, debug: Debu
 
       rl4sys show runs/ppo-CartPole-v1-seed0-20260101-120000 --json
     """
-    from rl4sys.cli.output import print_json, print_table, report
+    from rl4sys.cli.output import print_json, print_table
     from rl4sys.cli.output import show as say
-    from rl4sys.laboratory.run_index.index import open_index
+    from rl4sys.laboratory.run_index.index import record_at
     from rl4sys.run_files import final_metrics, read_config, size_of
 
-    with open_index(runs, report) as index:
-        root, record = index.find_one(run)
+    root, record = record_at(Path(run))
     directory = root / record.id
     metrics = final_metrics(directory)
     notes = _notes(directory)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rl4sys.cli.options import Debug, Json, Runs, find_here, pulled
+from rl4sys.cli.options import Debug, Json, OnlyRun, Runs, pulled
 
 
 def pull(
@@ -37,8 +37,9 @@ def pull(
 
 
 def push(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run directory, or the beginning of its name.")],
+    run: OnlyRun,
     url: Annotated[str, typer.Argument(metavar="URL", help="Where to store it: s3://, gs:// or file://.")],
+    runs: Runs = Path("runs"),
     debug: Debug = False,
 ) -> None:
     """Copy a run into storage, from where any machine can resume it.
@@ -52,7 +53,7 @@ def push(
     from rl4sys.laboratory.run_index.training_process import held
     from rl4sys.storage import StoredRun, open_storage
 
-    path = find_here(run)
+    path = Path(run)
     storage = open_storage(url)
     storage.require_writable()
     with held(path) as is_free:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rl4sys.cli.options import AllowFallback, Changes, DebugTrials, Name, count_trials
+from rl4sys.cli.options import AllowFallback, Changes, DebugTrials, Name, RunsToMake, count_trials
 from rl4sys.cli.where import (
     Address,
     Cpus,
@@ -41,6 +41,7 @@ def sweep(
     ],
     changes: Changes = None,
     name: Name = None,
+    runs: RunsToMake = None,
     on: On = None,
     address: Address = None,
     jobs: Jobs = None,
@@ -83,7 +84,7 @@ def sweep(
     where = choose_place(
         config.where, on=on, address=address, cpus=cpus, gpus=gpus, jobs=jobs, retries=retries, storage=storage
     )
-    directory = shared_directory(where) or config.directory
+    directory = shared_directory(where) or (config.directory if runs is None else str(runs))
     config = config.model_copy(update={"where": where, "directory": directory})
     trials = plan(config)
     check_combination(trials[0].config)

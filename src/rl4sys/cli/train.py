@@ -1,4 +1,4 @@
-"""`rl4sys train` and `rl4sys resume`: train a policy, and continue a run that was stopped or killed."""
+"""`rl4sys train`: train a policy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rl4sys.cli.options import AllowFallback, DebugTraining
+from rl4sys.cli.options import AllowFallback, DebugTraining, RunsToMake
 from rl4sys.cli.where import (
     Address,
     Cpus,
@@ -50,6 +50,7 @@ def train(
         int | None, typer.Option(min=1, help="Processes that learn together; by default 'training.ranks'.")
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the run.")] = None,
+    runs: RunsToMake = None,
     on: On = None,
     address: Address = None,
     cpus: Cpus = None,
@@ -84,7 +85,7 @@ def train(
 
       rl4sys train my.yaml --dry-run
     """
-    from rl4sys.cli.local_training import train_seeds
+    from rl4sys.cli.seed_group import train_seeds
     from rl4sys.config import ConfigError
     from rl4sys.experiments import load_experiment
     from rl4sys.laboratory.trials.config import placed
@@ -93,6 +94,8 @@ def train(
     source, overrides, settings = _source(arguments or [], algorithm, env)
     if name is not None:
         overrides.append(f"experiment.name={json.dumps(name, ensure_ascii=False)}")
+    if runs is not None:
+        overrides.append(f"experiment.directory={json.dumps(str(runs), ensure_ascii=False)}")
     if ranks is not None:
         overrides.append(f"training.ranks={ranks}")
     choices = [[f"experiment.seed={number}"] for number in _seeds(seed)] or [[]]
@@ -116,56 +119,6 @@ def train(
         _train_one(configs[0], options, settings, ranks_given=ranks is not None)
     else:
         train_seeds(configs, where, options, settings)
-
-
-def resume(
-    run: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN", help="A run directory, the beginning of its name if that is unique, or its URL in storage."
-        ),
-    ],
-    allow_fallback: AllowFallback = False,
-    debug: DebugTraining = False,
-) -> None:
-    """Resume a run exactly where it was stopped or killed.
-
-    If the latest checkpoint is damaged, the newest intact one is used.
-
-    [bold]Examples[/]
-
-      rl4sys resume runs/ppo-CartPole-v1-seed0-20260101-120000
-
-      rl4sys resume ppo-CartPole        [dim]the beginning of a name in runs/, if it is unique[/]
-
-      rl4sys resume s3://lab/runs/first-try      [dim]copied to runs/, and stored again at each checkpoint[/]
-    """
-    from rl4sys.cli.local_training import resume_run
-    from rl4sys.cli.options import pulled
-    from rl4sys.cli.output import show
-    from rl4sys.experiments import Result, find_run, load_experiment
-    from rl4sys.experiments.ranks import RankPlace
-    from rl4sys.laboratory.trials.trial import TrialOptions
-
-    options, place = TrialOptions(allow_fallback, debug), RankPlace.from_environment(os.environ)
-    if place is not None:
-        from rl4sys.cli.rank_training import resume_as_rank
-
-        resume_as_rank(place, run, options)
-        return
-    url = run if "://" in run else None
-    directory = find_run(run if url is None else pulled(url, Path("runs"))[0])
-    result = Result.read(directory.result)
-    if result is not None and result.finished:
-        show(f"{directory.path} is finished: {result.steps:,} steps. Train longer with a new run.")
-        return
-    ranks = load_experiment(directory.config).training.ranks
-    if ranks == 1:
-        resume_run(directory, options, url)
-        return
-    from rl4sys.cli.rank_training import resume_ranks
-
-    resume_ranks(directory, ranks, options, url)
 
 
 def _train_one(config: ExperimentConfig, options: TrialOptions, settings: str | None, *, ranks_given: bool) -> None:

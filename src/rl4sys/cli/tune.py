@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rl4sys.cli.options import AllowFallback, Changes, DebugTrials, Name, count_trials
+from rl4sys.cli.options import AllowFallback, Changes, DebugTrials, Name, RunsToMake, count_trials
 from rl4sys.cli.where import (
     Address,
     Cpus,
@@ -51,6 +51,7 @@ def tune(
         int | None, typer.Option(min=1, help="Trials of the whole study, including earlier ones; by default 'trials'.")
     ] = None,
     name: Name = None,
+    runs: RunsToMake = None,
     on: On = None,
     address: Address = None,
     jobs: Jobs = None,
@@ -97,7 +98,7 @@ def tune(
     where = choose_place(
         config.where, on=on, address=address, cpus=cpus, gpus=gpus, jobs=jobs, retries=retries, storage=storage
     )
-    directory = shared_directory(where) or config.directory
+    directory = shared_directory(where) or (config.directory if runs is None else str(runs))
     config = config.model_copy(update={"where": where, "directory": directory})
     example = config.example()
     if dry_run:

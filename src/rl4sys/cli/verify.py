@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rl4sys.cli.options import Debug, Json, OneRun
+from rl4sys.cli.options import Debug, Json, OneRun, Runs
 
 if TYPE_CHECKING:
     from rl4sys.experiments import RunDirectory
@@ -24,6 +25,7 @@ def verify(
         bool,
         typer.Option("--resume", help="Check exact resume instead: N steps, kill -9, resume, N more must equal 2N."),
     ] = False,
+    runs: Runs = Path("runs"),
     json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -47,11 +49,11 @@ def verify(
     from rl4sys.cli.exit_codes import NO
     from rl4sys.cli.output import print_json, report
     from rl4sys.config import ConfigError
-    from rl4sys.experiments import find_run
+    from rl4sys.experiments import RunDirectory
 
     if resume and start is not None:
         raise ConfigError("--resume starts its own run, so --from has no effect; leave one of them out.")
-    directory = find_run(run)
+    directory = RunDirectory(Path(run))
     result = _check_resume(directory, steps) if resume else _repeat(directory, start, steps)
     if json:
         print_json({**result.json_values(), "resume": resume})

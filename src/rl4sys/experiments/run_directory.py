@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import errno
+import hashlib
 import json
 import shutil
 from collections.abc import Iterator, Mapping
@@ -19,7 +20,10 @@ from rl4sys.atomic_files import publish_directory, replace_file, write_durably
 from rl4sys.config.plugin_copies import plugin_texts, write_copies
 from rl4sys.experiments.config import ExperimentConfig
 from rl4sys.file_lock import FileLock
-from rl4sys.run_finder import find_one
+from rl4sys.run_finder import RUNS, find_one
+
+_LONGEST_NAME = 80
+"""Characters of the name of a run directory: longer ones are hard to read, and some file systems refuse them."""
 
 
 class RunBusy(RuntimeError):
@@ -44,7 +48,7 @@ class RunDirectory:
     def create(cls, config: ExperimentConfig, manifest: Mapping[str, Any], now: datetime.datetime) -> RunDirectory:
         """A new directory, named after experiment, seed and time, with its config and manifest."""
         parent = Path(config.experiment.directory)
-        stem = f"{config.name}-seed{config.experiment.seed}-{now:%Y%m%d-%H%M%S}"
+        stem = directory_name(config.name, config.experiment.seed, now)
         parent.mkdir(parents=True, exist_ok=True)
         path = _free_place(parent, stem)
         aside = cls(path.with_name(f".{path.name}.tmp"))
@@ -144,9 +148,22 @@ class RunDirectory:
         return values
 
 
-def find_run(text: str | Path) -> RunDirectory:
-    """The run at a path, or the only one whose name begins like this, beside that path or below `runs/`."""
-    return RunDirectory(find_one(text))
+def find_run(text: str | Path, root: Path = RUNS) -> RunDirectory:
+    """The run at a path, the only one whose name begins like this, beside that path or below `root`, or the `last`."""
+    return RunDirectory(find_one(text, root))
+
+
+def directory_name(name: str, seed: int, now: datetime.datetime) -> str:
+    """The name of a new run: what it is, its seed and the time, in at most 80 characters with a later number.
+
+    A long name is cut, with a hash of the whole so that two that begin alike differ.
+    """
+    ending = f"-seed{seed}-{now:%Y%m%d-%H%M%S}"
+    room = _LONGEST_NAME - len(ending) - len("-999")
+    if len(name) > room:
+        digest = hashlib.sha256(name.encode()).hexdigest()[:6]
+        name = f"{name[: room - len(digest) - 1].rstrip('-_.')}-{digest}"
+    return f"{name}{ending}"
 
 
 def _free_place(parent: Path, stem: str) -> Path:

@@ -11,7 +11,6 @@ from laboratory.example_runs import written
 from rl4sys.laboratory.run_index.filters import WrongFilter, parse_filters, parse_order
 from rl4sys.laboratory.run_index.index import Index, Query, open_index
 from rl4sys.laboratory.run_index.labels import Labels
-from rl4sys.run_finder import RunNotFound
 
 
 @pytest.fixture
@@ -94,28 +93,3 @@ def test_an_invalid_condition_is_refused(text: str, message: str) -> None:
 def test_an_unknown_order_is_refused_with_a_suggestion() -> None:
     with pytest.raises(WrongFilter, match="did you mean 'return'"):
         parse_order("retrun")
-
-
-def test_a_run_is_found_by_path_id_and_any_unique_beginning(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(index.root.parent)
-    for text in ("dqn-1", "d", "runs/dqn-1", str(index.root / "dqn-1")):
-        root, record = index.find_one(text)
-        assert (root / record.id).resolve() == index.root / "dqn-1"
-    assert index.find_one("n")[1].id == index.find_one("sweep/")[1].id == "sweep/new"
-
-
-def test_the_beginning_of_several_names_selects_each_run_once(index: Index) -> None:
-    assert [record.id for _, record in index.find_all(["ppo", "ppo-1", "dqn"])] == ["ppo-1", "ppo-2", "dqn-1"]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("ppo", "'ppo' matches 2 runs; give more of the name:"),
-        ("pqo-1", "Did you mean ppo-1"),
-        ("zzz", "`rl4sys list` shows all runs"),
-    ],
-)
-def test_a_text_that_does_not_name_one_run_is_refused(index: Index, text: str, message: str) -> None:
-    with pytest.raises(RunNotFound, match=re.escape(message)):
-        index.find_one(text)

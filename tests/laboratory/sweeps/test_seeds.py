@@ -110,3 +110,12 @@ def test_a_sweep_runs_through_the_same_driver_and_counts_a_trial_that_an_alert_s
         True,
         True,
     )
+
+
+def test_unfinished_seeds_are_resumed_as_a_group(rl4sys: Here) -> None:
+    rl4sys(*SEEDS, "alerts=[{when: step >= 96, do: [stop]}]")
+    code, out, err = rl4sys("resume", "ppo-CartPole", "--jobs", "2")
+    assert (code, out.count("runs/ppo-CartPole-v1-seed")) == (0, 2), err
+    assert "2 unfinished of one experiment, with seeds 1, 2" in err
+    assert all(json.loads(path.read_text())["steps"] == 256 for path in Path("runs").glob("*/result.json"))
+    assert len(list(Path("runs").glob("ppo-*"))) == 3, "two runs and their plot"

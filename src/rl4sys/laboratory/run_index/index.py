@@ -18,7 +18,7 @@ from rl4sys.file_lock import FileLock
 from rl4sys.laboratory.run_index.database import JSON_COLUMN, TABLE, connect, is_busy, is_damage, is_unwritable
 from rl4sys.laboratory.run_index.filters import RunFilter
 from rl4sys.laboratory.run_index.records import COLUMNS, UNFINISHED, RunRecord, Status, read_record, resume_command
-from rl4sys.run_finder import DEPTH, RUNS, find_all, find_one, runs_below
+from rl4sys.run_finder import DEPTH, RUNS, runs_below
 
 FILE = ".index.sqlite"
 _LOCK_SECONDS = 10.0
@@ -49,6 +49,12 @@ def root_of(run: Path) -> Path:
         return RUNS
     near = run.resolve().parents[: DEPTH + 1]
     return next((place for place in reversed(near) if (place / FILE).is_file()), run.parent)
+
+
+def record_at(run: Path) -> tuple[Path, RunRecord]:
+    """The record of one run, read from its directory, and the directory that its id starts from."""
+    root = root_of(run)
+    return root, read_record(root, run.resolve().relative_to(root.resolve()).as_posix())
 
 
 class Query(NamedTuple):
@@ -107,27 +113,6 @@ class Index:
         """How many records the condition of a query selects, without its limit."""
         sql = f"SELECT count(*) FROM runs WHERE {query.filter.sql}"
         return int(self._database.execute(sql, query.filter.values).fetchone()[0])
-
-    def find_one(self, text: str) -> tuple[Path, RunRecord]:
-        """The only run that a path, an id or the beginning of either names, with the directory its id starts from."""
-        return self._found(find_one(text, self.root, self._ids()))
-
-    def find_all(self, texts: Sequence[str]) -> list[tuple[Path, RunRecord]]:
-        """All runs that some texts name, each once; the beginning of several names stands for all of them."""
-        paths = dict.fromkeys(path for text in texts for path in find_all(text, self.root, self._ids()))
-        return [self._found(path) for path in paths]
-
-    def _ids(self) -> list[str]:
-        return [id_ for (id_,) in self._rows(ALL, "id")]
-
-    def _found(self, path: Path) -> tuple[Path, RunRecord]:
-        if path.is_relative_to(self.root):
-            id_ = path.relative_to(self.root).as_posix()
-            if records := self.select(Query(RunFilter("id = ?", (id_,)))):
-                return self.root, records[0]
-        # A run elsewhere, which this index does not contain.
-        whole = path.resolve()
-        return path.parent, read_record(whole.parent, whole.name)
 
     def sync(self, report: Callable[[str], None] = lambda text: None) -> int:
         """Bring the index up to date with the directories; returns how many records changed."""

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 import yaml
 
 from rl4sys.atomic_files import replace_file
-from rl4sys.experiments import ExperimentConfig
 from rl4sys.laboratory.sweeps.plan import SweepConfig
 from rl4sys.laboratory.sweeps.summary import SweepSummary, summarize
 from rl4sys.laboratory.trials.driver import EndLine, TrialDriver, TrialState, describe_end
@@ -54,14 +53,13 @@ def run_sweep(
 
 
 def run_seeds(
-    configs: Sequence[ExperimentConfig],
+    trials: Sequence[Trial],
     launcher: Launcher,
     view: TrialView,
     stop: Callable[[], bool],
     options: TrialOptions,
 ) -> list[TrialState]:
-    """Train a new run for each config, and return how each ended; configs that were not started have no outcome."""
-    trials = [Trial(str(number), config, has_own_directory=False) for number, config in enumerate(configs)]
+    """Train or resume a run for each trial, and return how each ended; those that were not started have no outcome."""
     driver = TrialDriver(view)
     driver.run(launcher, (trial.launch(options) for trial in trials), stop)
     return [driver.states.get(trial.key) or TrialState(trial.key, trial.title) for trial in trials]

@@ -73,6 +73,8 @@ class Trial:
     """What a sweep changes in its base, by dotted keys; without the seed."""
     has_own_directory: bool = True
     """Whether `experiment.directory` is for this trial alone, so that its run is found again and resumed there."""
+    run: Path | None = None
+    """The run to resume, of a trial without a directory of its own."""
     group: str = ""
     """What it belongs to besides the directory above its own, if names in storage would not be unique without it."""
 
@@ -98,17 +100,19 @@ class Trial:
 
     def launch(self, options: TrialOptions) -> TrialLaunch:
         """What a launcher needs to train it."""
-        directory = self.directory if self.has_own_directory else self._temporary_directory()
+        directory = self._output_directory()
+        is_temporary = directory not in (self.directory, self.run)
         values = {
             "config": self.config.model_dump(mode="json"),
             "resume": self.has_own_directory,
-            "run": None,
-            "output": None if self.has_own_directory else str(directory / OUTPUT),
+            "run": None if self.run is None else str(self.run),
+            "output": str(directory / OUTPUT) if is_temporary else None,
             "allow_fallback": options.allow_fallback,
             "debug": options.debug,
             "is_elsewhere": False,
             "storage": options.place_of(*self._names(directory)),
-            "plugins": plugin_texts(self.config.plugins),
+            # A run has copies of those that it began with.
+            "plugins": plugin_texts(self.config.plugins) if self.run is None else {},
             "origin": _origin(),
         }
         return TrialLaunch(
@@ -116,7 +120,7 @@ class Trial:
             task=TRAIN,
             values=values,
             directory=directory,
-            is_temporary=not self.has_own_directory,
+            is_temporary=is_temporary,
             title=self.title,
             steps=self.config.training.total_timesteps,
         )
@@ -127,8 +131,12 @@ class Trial:
             return (directory.name.strip(".").removesuffix(_STARTING),)
         return (*([self.group] if self.group else []), directory.parent.name, directory.name)
 
-    def _temporary_directory(self) -> Path:
-        """A directory beside the run for what the process prints before the run exists."""
+    def _output_directory(self) -> Path:
+        """Where the process prints to: its own directory, its run, or one beside it until the run exists."""
+        if self.has_own_directory:
+            return self.directory
+        if self.run is not None:
+            return self.run
         self.directory.mkdir(parents=True, exist_ok=True)
         prefix = f".{self.config.name}-seed{self.seed}-"
         return Path(tempfile.mkdtemp(prefix=prefix, suffix=_STARTING, dir=self.directory))
