@@ -83,9 +83,7 @@ def _root(context: typer.Context) -> Path:
     return Path(context.params.get("runs") or "runs")
 
 
-Runs = Annotated[
-    Path, typer.Option("--runs", metavar="DIR", is_eager=True, help="The directory to search for runs.")
-]
+Runs = Annotated[Path, typer.Option("--runs", metavar="DIR", is_eager=True, help="The directory to search for runs.")]
 RunsToMake = Annotated[Path | None, typer.Option("--runs", metavar="DIR", help="Where run directories are made.")]
 OneRun = Annotated[
     str,
