@@ -36,8 +36,8 @@ def _newest_run(context: typer.Context, text: str) -> str:
     return str(find_newest(_copied_here(context, text), _root(context), lambda note: report(f"note: {note}")))
 
 
-def _newest_runs(context: typer.Context, texts: list[str]) -> list[str]:
-    return [_newest_run(context, text) for text in texts]
+def _newest_runs(context: typer.Context, texts: list[str] | None) -> list[str]:
+    return [_newest_run(context, text) for text in texts or ()]
 
 
 def _only_run(context: typer.Context, text: str) -> str:
@@ -102,9 +102,10 @@ OnlyRun = Annotated[
     ),
 ]
 SomeRuns = Annotated[
-    list[str],
+    list[str] | None,
     typer.Argument(
         metavar="RUN...",
+        show_default=False,
         callback=_newest_runs,
         help="Run directories, beginnings of names (the newest of several), last, or URLs.",
     ),

@@ -64,8 +64,13 @@ def compare(
 
 
 def plot(
-    runs_wanted: SomeRuns,
+    runs_wanted: SomeRuns = None,
     metric: Annotated[str, typer.Option(help="The metric to plot.")] = "evaluation/return",
+    server: Annotated[
+        Path | None,
+        typer.Option(metavar="DATA", help="Plot a server's history instead, from its data directory."),
+    ] = None,
+    hours: Annotated[float | None, typer.Option(min=0, help="With --server: only the last hours.")] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="The plot to write.")] = Path("plot.png"),
     runs: Runs = Path("runs"),
     json: Json = False,
@@ -78,12 +83,21 @@ def plot(
       rl4sys plot runs/ppo-CartPole-v1-*
 
       rl4sys plot runs/ppo-* runs/dqn-* --metric rollout/return --output compare.png
+
+      rl4sys plot --server rl4sys-data --hours 24 --output server.png
     """
     from rl4sys.cli.output import print_json, show
+    from rl4sys.config import ConfigError
     from rl4sys.experiments import RunDirectory
     from rl4sys.experiments import plot as draw
+    from rl4sys.laboratory.server_history import plot_history, read_history
 
-    written = draw([RunDirectory(Path(run)) for run in runs_wanted], output, metric)
+    if bool(runs_wanted) == (server is not None):
+        raise ConfigError("Name runs to plot, or the data directory of a server with --server.")
+    if server is None:
+        written = draw([RunDirectory(Path(run)) for run in runs_wanted or ()], output, metric)
+    else:
+        written = plot_history(read_history(server, hours), output)
     if json:
         print_json({"plot": str(written)})
     else:

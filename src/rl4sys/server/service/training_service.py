@@ -35,6 +35,7 @@ from rl4sys.server.service.push import Push, repair
 from rl4sys.server.service.readiness import Readiness, readiness
 from rl4sys.server.service.report import take_report
 from rl4sys.server.service.server_alerts import ServerAlerts, require_sound_alerts
+from rl4sys.server.service.server_history import ServerHistory
 from rl4sys.server.service.status import StatusReporter
 from rl4sys.server.service.watch import VersionWatch, pull
 from rl4sys.wire import FailureReason, encode_action
@@ -86,9 +87,10 @@ class TrainingService:
         self.calls: Counter[tuple[str, str]] = Counter()
         """Calls that ended, by method and the name of the code; a Watch counts when it starts."""
         self._check_permissions()
+        history = ServerHistory(self._learners, self._sessions, lambda: Counter(self.calls), clock, wall_clock)
         self._housekeeping = Housekeeping(
             *(self._learners.tidy, self._learners.check_storage, self._learners.let_sleep, self.remove_expired),
-            *(self._check_permissions, self._alerts.look),
+            *(self._check_permissions, self._alerts.look, history.look),
         )
 
     def join(
