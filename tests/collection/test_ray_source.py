@@ -13,7 +13,8 @@ import ray
 
 from experiments.runs import PPO, small
 from rl4sys.collection import PipelineSetup, PooledSource
-from rl4sys.collection.cluster_on_ray import ClusterSource, ClusterUnfit, join_cluster
+from rl4sys.collection.cluster_address import ClusterUnfit
+from rl4sys.collection.cluster_on_ray import ClusterSource, join_cluster
 from rl4sys.collection.remote_collector import RemoteCollector
 from rl4sys.config import ConfigError
 from rl4sys.environments import Grade

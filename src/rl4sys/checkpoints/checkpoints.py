@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,6 +77,19 @@ class Checkpoints:
         self._prune(step)
         failpoint("after checkpoint prune")
         return final
+
+    def adopt(self, step: int, aside: Path, fresh: Collection[str]) -> None:
+        """Take a checkpoint that another machine wrote, from a directory beside its place, if every byte arrived.
+
+        Its replayed rows are in place; `fresh` are the chunks that came with it. Raises `CheckpointDamaged`.
+        """
+        chunks = verify_files(aside)
+        self._replay.require_present(chunks, aside.name)
+        self._replay.verify([chunk for chunk in chunks if chunk["file"] in fresh], aside.name)
+        final = self._place(step)
+        publish_directory(aside, final)
+        replace_link(self.directory / "latest", final.name)
+        self._prune(step)
 
     def load(self, step: int | None = None) -> LoadedCheckpoint:
         """The newest checkpoint that verifies, its replayed rows included; or the one of a given step."""

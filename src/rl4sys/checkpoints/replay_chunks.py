@@ -67,6 +67,13 @@ class ReplayChunks:
             if checks_of(data) != {"bytes": chunk["bytes"], "sha256": chunk["sha256"]}:
                 raise CheckpointDamaged(f"{place} is not what was written (length or SHA-256 differs)")
 
+    def require_present(self, chunks: Iterable[Chunk], checkpoint: str) -> None:
+        """Raise `CheckpointDamaged` unless every chunk is there with its length; the bytes are not read."""
+        for chunk in chunks:
+            path = self._directory / chunk["file"]
+            if not path.is_file() or path.stat().st_size != chunk["bytes"]:
+                raise CheckpointDamaged(f"{checkpoint}: replay chunk {chunk['file']} is missing or incomplete")
+
     def read(self, chunks: Iterable[Chunk]) -> Iterator[tuple[int, Mapping[str, Array]]]:
         """First id and columns of each chunk; later appends follow them."""
         self._written = list(chunks)

@@ -12,7 +12,7 @@ from ray.job_submission import JobStatus, JobSubmissionClient
 
 from rl4sys.cli.exit_codes import ERROR
 from rl4sys.cli.output import report, show
-from rl4sys.collection.cluster_on_ray import require_answer
+from rl4sys.collection.cluster_address import require_answer
 
 _LEFT_OUT = ["runs", ".git", ".venv*", "__pycache__", "*.mp4"]
 """What is not sent along with the working directory."""

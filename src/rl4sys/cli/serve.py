@@ -32,7 +32,13 @@ def serve(
     insecure: Annotated[
         bool, typer.Option("--insecure", help="Allow other machines to connect without TLS or tokens.")
     ] = False,
-    workers: Annotated[str | None, typer.Option(help="Run learners in processes (the default) or threads.")] = None,
+    workers: Annotated[
+        str | None, typer.Option(help="Run learners in processes (the default), threads, or on ray.")
+    ] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(help="The Ray cluster for --workers ray: auto or HOST:6379; by default one is started."),
+    ] = None,
     durability: Annotated[
         str | None,
         typer.Option(
@@ -68,6 +74,7 @@ def serve(
         "--tls-key": tls_key,
         "--tls-client-ca": tls_client_ca,
         "--workers": workers,
+        "--address": address,
         "--durability": durability,
         "--metrics-port": metrics_port,
         "--metrics-listen": metrics_listen,

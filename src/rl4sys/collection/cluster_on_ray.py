@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import ray
 
+from rl4sys.collection.cluster_address import ClusterUnfit, require_cluster
 from rl4sys.collection.collector_on_ray import RaySource
 from rl4sys.collection.pipeline import PipelineSetup, PooledSource, ShareSource
 from rl4sys.collection.source import Collected
 from rl4sys.cores import usable_cores
 from rl4sys.state import State
 from rl4sys.weights import Version
-
-_PROBE_SECONDS = 3.0
-"""Seconds to wait for an answer from an address."""
-
-
-class ClusterUnfit(RuntimeError):
-    """A Ray cluster that cannot be reached, or cannot run what was asked for."""
 
 
 class ClusterSource:
@@ -69,29 +62,10 @@ def join_cluster(address: str | None) -> None:
         # "local", since Ray would otherwise join a cluster that it finds on this machine.
         ray.init(address="local", num_cpus=len(usable_cores()), include_dashboard=False, **quiet)
         return
-    if address != "auto":
-        _probe(address)
+    require_cluster(address)
     try:
         ray.init(address=address, **quiet)
     except (ConnectionError, RuntimeError, ValueError) as error:
         line = " ".join(str(error).split())
         advice = "Start one with `ray start --head`, or leave out --address to start Ray on this machine."
         raise ClusterUnfit(f"The Ray cluster at {address} cannot be joined: {line[:300]} {advice}") from error
-
-
-def _probe(address: str) -> None:
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdigit():
-        raise ClusterUnfit(f"--address {address}: expected auto, HOST:6379 or http://HOST:8265")
-    require_answer(host, int(port), address, "the port of its head (6379), not that of its dashboard")
-
-
-def require_answer(host: str, port: int, address: str, expected: str) -> None:
-    """Raise unless a process listens there: Ray itself would wait for minutes."""
-    try:
-        socket.create_connection((host, port), timeout=_PROBE_SECONDS).close()
-    except OSError as error:
-        raise ClusterUnfit(
-            f"No process answers at {address} ({error.strerror or error}). Check that the Ray cluster is running, and "
-            f"that this is {expected}."
-        ) from error

@@ -68,6 +68,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--workers", choices=get_args(WorkerKind), help="where learners run (default: processes)")
     parser.add_argument(
+        "--address", help="the Ray cluster for --workers ray: auto or HOST:6379 (default: one is started)"
+    )
+    parser.add_argument(
         "--durability",
         choices=[each.value for each in Durability],
         help="what an acknowledgement survives: a power cut, a kill, or nothing (default: fsync)",

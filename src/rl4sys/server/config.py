@@ -16,6 +16,7 @@ from rl4sys.server.options import DEFAULT_DATA, ServiceLimits, ServiceOptions
 from rl4sys.server.original_config import is_original_config, translate_config
 from rl4sys.server.service.offered_experiments import OfferedExperiments, read_offered_experiments
 from rl4sys.server.transport.grpc_server import DEFAULT_LISTEN, DEFAULT_METRICS_NAMES, ServerOptions
+from rl4sys.server.workers.ray_bridge import RayPlace
 from rl4sys.server.workers.worker import WorkerKind
 
 _FILES = ("data", "token_file", "tls_cert", "tls_key", "tls_client_ca")
@@ -39,7 +40,13 @@ class ServerConfig(Config):
     insecure: bool = False
     """Accept connections from other machines without TLS or tokens, on purpose."""
     workers: WorkerKind = "processes"
-    """Where learners run: each in a process of its own, or in threads of the server."""
+    """Where learners run: each in a process of its own, in threads of the server, or on the nodes of a Ray cluster."""
+    address: str | None = None
+    """The Ray cluster for `workers: ray`: `auto`, or HOST:6379. Null starts Ray on this machine."""
+    worker_cpus: float = Field(1.0, gt=0)
+    """Cores of a node that a worker on Ray reserves."""
+    worker_gpus: float = Field(0.0, ge=0)
+    """GPUs of a node that a worker on Ray reserves."""
     durability: Durability = Durability.FSYNC
     """What an acknowledgement survives: `fsync` a power cut, `os` a kill, `memory` nothing."""
     experiments: dict[str, dict[str, Any]] = {}
@@ -106,6 +113,7 @@ def server_options(config: ServerConfig) -> ServerOptions:
         metrics_names=config.metrics_names,
         service=ServiceOptions(
             workers=config.workers,
+            ray=RayPlace(config.address, config.worker_cpus, config.worker_gpus),
             durability=config.durability,
             limits=config.limits,
             offers=offers,

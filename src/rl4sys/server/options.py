@@ -12,6 +12,7 @@ from rl4sys.records import Durability, Files
 from rl4sys.server.alert_config import DEFAULT_ALERTS, ServerAlertConfig
 from rl4sys.server.service.offered_experiments import OfferedExperiments
 from rl4sys.server.workers.learner_limits import LearnerLimits, TotalLimits
+from rl4sys.server.workers.ray_bridge import RayPlace
 from rl4sys.server.workers.worker import WorkerKind
 from rl4sys.wire.message_sizes import MESSAGE_BYTES, MIN_MESSAGE_BYTES, SEGMENT_STEPS
 
@@ -122,10 +123,19 @@ class ServiceOptions:
     """The delay before a failed worker is restarted; it doubles with each failure without progress."""
     files: Files | None = None
     """Where logs are stored; None for the disk (or memory, depending on `durability`). A simulation passes its own."""
+    ray: RayPlace = field(default_factory=RayPlace)
+    """Where workers on Ray run."""
 
     def __post_init__(self) -> None:
-        if self.durability is Durability.MEMORY and self.workers == "processes":
+        if self.durability is Durability.MEMORY and self.workers != "threads":
             raise ImpossibleSetup(
                 "durability=memory keeps the log in this process, where worker processes cannot read it. "
                 "Choose workers=threads, or durability=os."
+            )
+        if self.ray.address is not None and self.workers != "ray":
+            raise ImpossibleSetup(f"--address {self.ray.address} is for workers on Ray. Give --workers ray, too.")
+        if (self.ray.address or "").startswith("http"):
+            raise ImpossibleSetup(
+                f"--address {self.ray.address} is that of a dashboard. A server joins the cluster itself: give auto, "
+                "or HOST:6379, the port of its head."
             )

@@ -48,7 +48,7 @@ def test_workers_outlive_a_killed_fork_server_and_later_ones_come_from_a_new_one
     transport = serve(ServiceOptions(workers="processes"))
     first = ScriptedClient(transport, join_request("a"))
     first.push(range(10))
-    transport._service._learners._fork_server.kill()
+    transport._service._learners._starter.kill()
     second = ScriptedClient(transport, join_request("b"))
     for client, begin in ((first, 10), (second, 0)):
         client.push(range(begin, 24))

@@ -12,7 +12,7 @@ import ray
 from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from rl4sys.collection.cluster_on_ray import ClusterUnfit
+from rl4sys.collection.cluster_address import ClusterUnfit
 from rl4sys.experiments.where import WhereSection
 from rl4sys.laboratory.trials.trial_host import can_see, describe_machine
 from rl4sys.storage import is_url, open_storage

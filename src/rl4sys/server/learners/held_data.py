@@ -8,15 +8,22 @@ from rl4sys.checkpoints import Checkpoints
 from rl4sys.records import RecordsDamaged
 from rl4sys.server.learners.stored_segments import StoredSegments
 
+KEPT_CHECKPOINTS = 2
+"""Checkpoints of a learner: should the newest be damaged, the one before serves."""
+
 
 class DataHeld(Exception):
     """The data of a learner are damaged or incomplete: nothing is learned, stored or deleted until a decision."""
 
 
-def newest_sound_checkpoint(directory: Path) -> int | None:
-    """The position of the newest checkpoint of a learner whose bytes are those that were written; None without one."""
+def newest_sound_checkpoint(directory: Path, end: int | None = None) -> int | None:
+    """The position of the newest checkpoint of a learner whose bytes are those that were written; None without one.
+
+    With `end`, the newest that is not past the end of the log.
+    """
     checkpoints = Checkpoints(directory / "checkpoints", keep=0)
-    return next((step for step in reversed(checkpoints.steps()) if checkpoints.fault(step) is None), None)
+    steps = [step for step in checkpoints.steps() if end is None or step <= end]
+    return next((step for step in reversed(steps) if checkpoints.fault(step) is None), None)
 
 
 def covered_position(directory: Path) -> int:

@@ -39,9 +39,8 @@ from rl4sys.server.workers.events import (
     Sized,
     Stopped,
 )
-from rl4sys.server.workers.fork_server import ForkServer
 from rl4sys.server.workers.learner_limits import LearnerCost
-from rl4sys.server.workers.worker import ProcessWorker, ThreadWorker, Worker
+from rl4sys.server.workers.worker import ProcessWorker, ThreadWorker, Worker, WorkerStarter
 from rl4sys.weights import Patch, Version
 from rl4sys.wire import SegmentFormat
 
@@ -62,7 +61,7 @@ class HostedLearner:
         options: ServiceOptions,
         clock: Callable[[], float],
         start_queue: StartQueue,
-        fork_server: ForkServer,
+        starter: WorkerStarter,
         budget: LearnerBudget,
     ) -> None:
         """Serve from the archive of versions at once; the worker starts in its turn."""
@@ -87,7 +86,7 @@ class HostedLearner:
         self.exploit: PolicySpec | None = None
         self.form: SegmentFormat | None = None
         self._options, self._clock = options, clock
-        self._budget, self._fork_server = budget, fork_server
+        self._budget, self._starter = budget, starter
         self._notice = ChangeNotice()
         self._refold_end = 0
         """Records below this were stored before the worker was ready."""
@@ -353,7 +352,7 @@ class HostedLearner:
         options = self._budget.worker_options(self.setup)
         if self._options.workers == "threads":
             return ThreadWorker(self.directory, self.inbox.files, listen, options)
-        return ProcessWorker(self.directory, self._fork_server, listen, options)
+        return ProcessWorker(self.directory, self._starter, listen, options)
 
     def _nudge(self) -> None:
         """There are new records. If the worker is about to end without them, `Stopped` finds them."""

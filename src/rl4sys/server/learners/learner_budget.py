@@ -28,7 +28,7 @@ class LearnerBudget:
 
     def __init__(self, options: ServiceOptions) -> None:
         self._limits, self._plugins = options.limits, options.plugins
-        self._has_processes = options.workers == "processes"
+        self._has_processes = options.workers != "threads"
         self._lock = threading.Lock()
         self._costs: dict[str, tuple[str, LearnerCost]] = {}
         """By learner, with its owner."""

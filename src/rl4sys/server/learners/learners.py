@@ -28,6 +28,8 @@ from rl4sys.server.learners.storage_watch import StorageWatch
 from rl4sys.server.learners.worker_starts import StartQueue
 from rl4sys.server.options import ImpossibleSetup, ServiceOptions
 from rl4sys.server.workers.fork_server import ForkServer
+from rl4sys.server.workers.ray_bridge import RayBridge, RayUnfit
+from rl4sys.server.workers.worker import WorkerStarter
 from rl4sys.wire import FailureReason
 from rl4sys.wire.calls import CallFailed, Code
 
@@ -63,7 +65,7 @@ class Learners:
     ) -> None:
         self._options, self._clock, self._wall_clock = options, clock, wall_clock
         self._start_queue = StartQueue(options.limits.max_starting)
-        self._fork_server = ForkServer()
+        self._starter = _worker_starter(options)
         self._budget = LearnerBudget(options)
         self.join_slots = threading.BoundedSemaphore(options.limits.max_waiting_joins)
         """Held by joins that wait until a learner has started."""
@@ -293,7 +295,7 @@ class Learners:
             except (OSError, LogBroken, LogFull) as error:
                 # Acknowledged records are safe, and the other learners still have to be closed.
                 _log.warning("Learner %s could not be closed properly: %s", learner.name, error)
-        self._fork_server.kill()
+        self._starter.kill()
         self._lock_file.release()
         if self._temporary is not None:
             self._temporary.cleanup()
@@ -350,9 +352,7 @@ class Learners:
             self.problems[directory.name] = f"{type(error).__name__}: {error}"
 
     def _host(self, directory: Path) -> HostedLearner:
-        learner = HostedLearner(
-            directory, self._options, self._clock, self._start_queue, self._fork_server, self._budget
-        )
+        learner = HostedLearner(directory, self._options, self._clock, self._start_queue, self._starter, self._budget)
         self._learners[learner.name] = learner
         return learner
 
@@ -375,6 +375,17 @@ class JoinUnderway:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._learners._leave_join(self._name, error)
+
+
+def _worker_starter(options: ServiceOptions) -> WorkerStarter:
+    if options.workers != "ray":
+        return ForkServer()
+    bridge = RayBridge(options.ray)
+    try:
+        bridge.require_cluster()
+    except RayUnfit as error:
+        raise ImpossibleSetup(str(error)) from error
+    return bridge
 
 
 def _hold(path: Path) -> FileLock:

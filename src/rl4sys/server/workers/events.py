@@ -140,6 +140,18 @@ class Logged:
     fields: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class FilePart:
+    """A part of a file that a worker on another machine has written, for its directory at the host."""
+
+    name: str
+    """The path below the directory of the learner."""
+    offset: int
+    is_last: bool
+    """Whether the file ends with it."""
+    blob: bytes = b""
+
+
 LastEvent: TypeAlias = Refused | Held | Failed | Stopped
 """What the last event of a worker is."""
 Event: TypeAlias = (
@@ -155,6 +167,7 @@ Event: TypeAlias = (
     | Stopped
     | Resolved
     | Logged
+    | FilePart
 )
 
 _KINDS: dict[str, type[Event]] = {
@@ -172,14 +185,16 @@ _KINDS: dict[str, type[Event]] = {
         Stopped,
         Resolved,
         Logged,
+        FilePart,
     )
 }
+_WithBlob: TypeAlias = Ready | Published | FilePart
 
 
 def write_event(file: BinaryIO, event: Event) -> None:
-    """Write an event: its line, then the weights."""
+    """Write an event: its line, then its bytes."""
     values = {part.name: getattr(event, part.name) for part in fields(event) if part.name != "blob"}
-    blob = event.blob if isinstance(event, Ready | Published) else b""
+    blob = event.blob if isinstance(event, _WithBlob) else b""
     file.write(json.dumps([type(event).__name__, len(blob), values], default=asdict).encode() + b"\n" + blob)
     file.flush()
 
@@ -193,7 +208,7 @@ def read_event(file: BinaryIO) -> Event | None:
     if isinstance(progress := values.get("progress"), dict):
         values["progress"] = LearnerProgress(**progress)
     event = _KINDS[kind](**values)
-    if not isinstance(event, Ready | Published):
+    if not isinstance(event, _WithBlob):
         return event
     blob = file.read(length)
     return replace(event, blob=blob) if len(blob) == length else None

@@ -17,7 +17,7 @@ from rl4sys.failpoints import failpoint
 from rl4sys.learning import choose_device
 from rl4sys.records import Record
 from rl4sys.seeding import Seeds
-from rl4sys.server.learners.held_data import require_whole
+from rl4sys.server.learners.held_data import KEPT_CHECKPOINTS, require_whole
 from rl4sys.server.learners.learner_commands import CommandKind, LearnerCommand, decode_record
 from rl4sys.server.learners.learner_setup import LearnerSetup, is_learner
 from rl4sys.server.workers.checkpoint_timer import CheckpointTimer
@@ -37,7 +37,6 @@ from rl4sys.wire import SegmentFormat, decode_checked_segment
 
 _log = logging.getLogger(__name__)
 
-_KEPT_CHECKPOINTS = 2
 _ADVICE = "An older one is tried, then the log from its beginning. To use this one, restore it from a backup."
 _CURVE_STEPS = 1_000
 """Steps between two points of a curve."""
@@ -79,7 +78,7 @@ class Fold:
         self._unused: Counter[str] = Counter()
         """Steps that were not learned from, because of an operator or of who decided."""
         self._metrics: dict[str, float] = {}
-        self._checkpoints = Checkpoints(directory / "checkpoints", _KEPT_CHECKPOINTS, _ADVICE)
+        self._checkpoints = Checkpoints(directory / "checkpoints", KEPT_CHECKPOINTS, _ADVICE)
         self._saved_at: int | None = None
         self._checkpoint_age: float | None = None
         self._restore(committed)

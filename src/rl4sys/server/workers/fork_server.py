@@ -14,12 +14,14 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from rl4sys.server.workers.learner_limits import WorkerOptions
 
+_MODULE = "rl4sys.server.workers.fork_server_process"
 MAX_MESSAGE_BYTES = 1 << 17
 """Of a request: at most two paths, and the plug-ins."""
 
@@ -73,18 +75,25 @@ class ForkedWorker:
 class ForkServer:
     """Starts the fork server with the first request, and again if it died. It ends with its host."""
 
-    def __init__(self) -> None:
+    def __init__(self, *command: str) -> None:
+        """`command` are a module and its arguments; without one, the process that forks workers."""
+        self._command = command or (_MODULE,)
         self._lock = threading.Lock()
         self._channel: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
     def fork(self, requests: int, events: int, directory: Path, level: int, options: WorkerOptions) -> ForkedWorker:
         """Request a worker that uses these ends of pipes, which also stay open here. Does not wait for its start."""
-        message = json.dumps({"directory": str(directory), "level": level, "options": options.to_json()}).encode()
+        message = {"directory": str(directory), "level": level, "options": options.to_json()}
+        return ForkedWorker(self, self.request(message, requests, events))
+
+    def request(self, values: Mapping[str, Any], *shared: int) -> socket.socket:
+        """Send a request with open files; returns the channel on which the process answers."""
+        message = json.dumps(values).encode()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             with self._lock, theirs:
-                descriptors = [requests, events, theirs.fileno()]
+                descriptors = [*shared, theirs.fileno()]
                 try:
                     socket.send_fds(self._started(), [message], descriptors)
                 except (BrokenPipeError, ConnectionResetError):
@@ -93,7 +102,7 @@ class ForkServer:
         except OSError:
             ours.close()
             raise
-        return ForkedWorker(self, ours)
+        return ours
 
     def kill(self) -> None:
         """Kill the fork server, which has nothing to lose; its workers keep running."""
@@ -105,7 +114,7 @@ class ForkServer:
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             with theirs:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-m", "rl4sys.server.workers.fork_server_process", str(theirs.fileno())],
+                    [sys.executable, "-m", *self._command, str(theirs.fileno())],
                     pass_fds=(theirs.fileno(),),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,

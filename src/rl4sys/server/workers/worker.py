@@ -11,15 +11,14 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from rl4sys.records import Files
+from rl4sys.records import Files, RecordReader
 from rl4sys.server.learners.learner_commands import LearnerCommand
 from rl4sys.server.learners.operator_orders import OperatorOrders
 from rl4sys.server.logs import level, log_again
 from rl4sys.server.workers.events import Event, Failed, LastEvent, Logged, Resolved, read_event
-from rl4sys.server.workers.fork_server import ForkServer
 from rl4sys.server.workers.learner_limits import NO_OPTIONS, WorkerOptions
 
-WorkerKind = Literal["processes", "threads"]
+WorkerKind = Literal["processes", "threads", "ray"]
 _RESOLVE_SECONDS = 10.0
 _CHECK_SECONDS = 60.0
 
@@ -53,6 +52,36 @@ class Worker(Protocol):
         """Wait until it has exited; a process that has not by then is killed, which loses nothing."""
 
 
+class StartedWorker(Protocol):
+    """A worker that was requested of another process, and may not have started yet."""
+
+    @property
+    def pid(self) -> int | None:
+        """Its process on this machine, once it has started; None for one elsewhere."""
+
+    def wait_for_start(self) -> None:
+        """Wait until it has started; raises `OSError` if it could not."""
+
+    def wait_for_exit(self) -> int | None:
+        """Wait until it has ended; its exit code, or None if that is unknown."""
+
+    def kill(self) -> None:
+        """End it at once."""
+
+    def close(self) -> None:
+        """Release one that has ended."""
+
+
+class WorkerStarter(Protocol):
+    """The process that starts workers: here, or on other machines."""
+
+    def fork(self, requests: int, events: int, directory: Path, level: int, options: WorkerOptions) -> StartedWorker:
+        """Request a worker that uses these ends of pipes, which also stay open here. Does not wait for its start."""
+
+    def kill(self) -> None:
+        """End the process that starts workers."""
+
+
 class ThreadWorker:
     """A worker in this process, for embedded use."""
 
@@ -63,12 +92,15 @@ class ThreadWorker:
         from rl4sys.server.workers.learner_config import load_learner_plugins
         from rl4sys.server.workers.worker_main import WorkerControl, work
 
+        def open_log() -> RecordReader:
+            return RecordReader(directory / "log", files=files)
+
         load_learner_plugins(options.plugins)
         self._directory = directory
         self._control = WorkerControl(is_paused=OperatorOrders(directory).is_paused)
         self._thread = threading.Thread(
             target=work,
-            args=(directory, files, self._control, listen, options),
+            args=(directory, open_log, self._control, listen, options),
             name=f"learner {directory.name}",
             daemon=True,
         )
@@ -122,12 +154,12 @@ class ThreadWorker:
 
 
 class ProcessWorker:
-    """A worker in a process of its own."""
+    """A worker in a process of its own, on this machine or another."""
 
     def __init__(
         self,
         directory: Path,
-        fork_server: ForkServer,
+        starter: WorkerStarter,
         listen: Callable[[Event], None],
         options: WorkerOptions = NO_OPTIONS,
     ) -> None:
@@ -135,7 +167,7 @@ class ProcessWorker:
         request_end, requests = os.pipe()
         events, event_end = os.pipe()
         try:
-            self._child = fork_server.fork(request_end, event_end, directory, level(), options)
+            self._child = starter.fork(request_end, event_end, directory, level(), options)
         except OSError:
             os.close(requests)
             os.close(events)

@@ -14,19 +14,17 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import FrameType
-from typing import IO
+from typing import IO, Any, Protocol
 
 import torch
 
 from rl4sys.algorithms import UnsuitableActions, UnsuitableNetwork
 from rl4sys.config import ConfigError
-from rl4sys.file_lock import FileLock
 from rl4sys.networks import is_out_of_memory
-from rl4sys.records import Files, RecordReader, RecordsDamaged, RecordsGone
+from rl4sys.records import Record, RecordReader, RecordsDamaged, RecordsGone
 from rl4sys.replay import UnsuitableBuffer
 from rl4sys.server.learners.claims import is_unclaimed
 from rl4sys.server.learners.held_data import DataHeld, ways_out
@@ -41,6 +39,7 @@ from rl4sys.server.workers.folded_commands import REFUSALS, check
 from rl4sys.server.workers.learner_config import canonical, load_learner_plugins, resolve
 from rl4sys.server.workers.learner_limits import NO_OPTIONS, Limit, LimitExceeded, WorkerOptions
 from rl4sys.server.workers.limit_check import learner_cost, limit_memory, require_within
+from rl4sys.server.workers.worker_lock import PredecessorLives, folding_alone
 
 _log = logging.getLogger(__name__)
 
@@ -50,14 +49,28 @@ _PROGRESS_SECONDS = 0.02
 """The shortest time between two progress events, which would otherwise follow every push."""
 _IDLE_SECONDS = 0.25
 """Every commit nudges the worker; this is for a nudge that was lost with its sender."""
-_PREDECESSOR_SECONDS = 20.0
 _HOST_IS_GONE = 3
 _MAX_PROCESS_NAME = 15
 """Characters of a process name that Linux keeps."""
 
 
-class PredecessorLives(RuntimeError):
-    """Another worker still folds this log."""
+class LogReader(Protocol):
+    """The log of a learner, as its worker reads it."""
+
+    position: int
+    """The number of the next record."""
+
+    def committed(self) -> int:
+        """The end of the records that may be read."""
+
+    def read(self, limit_bytes: int) -> list[Record]:
+        """The next records, as many as there are within the limit."""
+
+    def sync(self) -> None:
+        """Wait until the records that were read are on the disk."""
+
+    def close(self) -> None:
+        """Release what is open."""
 
 
 class WorkerControl:
@@ -138,20 +151,23 @@ def main(requests: int, events: int, directory: Path, log_level: int, options: W
 
 def work(
     directory: Path,
-    files: Files | None,
+    open_log: Callable[[], LogReader] | None,
     control: WorkerControl,
     send: Callable[[Event], None],
     options: WorkerOptions = NO_OPTIONS,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Fold until asked to stop. The last event says how it ended, whatever went wrong."""
+    """Fold until asked to stop. The last event says how it ended, whatever went wrong.
+
+    `open_log` opens another log than the one in the directory: that of a machine elsewhere, or one in memory.
+    """
     with working_for(directory.name):
-        _work(directory, files, control, send, options, clock)
+        _work(directory, open_log, control, send, options, clock)
 
 
 def _work(
     directory: Path,
-    files: Files | None,
+    open_log: Callable[[], LogReader] | None,
     control: WorkerControl,
     send: Callable[[Event], None],
     options: WorkerOptions,
@@ -160,8 +176,8 @@ def _work(
     position, is_new = 0, False
     timer = CheckpointTimer(options.checkpoint_seconds)
     try:
-        with _alone(directory / "worker.lock", control):
-            reader = RecordReader(directory / "log", files=files)
+        with folding_alone(directory, control):
+            reader: LogReader = RecordReader(directory / "log") if open_log is None else open_log()
             try:
                 # A fork has records, and is new nevertheless.
                 is_new = not reader.committed() or is_unclaimed(directory)
@@ -245,36 +261,29 @@ def _may_pass(error: Exception, memory: Limit | None) -> bool:
     return is_of_machine and (memory is None or not is_out_of_memory(error))
 
 
-@contextmanager
-def _alone(path: Path, control: WorkerControl, clock: Callable[[], float] = time.monotonic) -> Iterator[None]:
-    """Hold the right to fold: the worker of a killed server may outlive that server for a moment."""
-    deadline = clock() + _PREDECESSOR_SECONDS
-    while (lock := FileLock.try_acquire(path, create=0o600)) is None:
-        if clock() > deadline or control.is_stopping():
-            raise PredecessorLives(f"Another process still holds {path}. End it, or serve another data directory.")
-        control.wait()
-    with lock:
-        yield
-
-
 def _obey(directory: Path, incoming: IO[str], control: WorkerControl, send: Callable[[Event], None]) -> None:
     """Carry out the host's requests until its end of the pipe closes."""
     for line in incoming:
-        match json.loads(line):
-            case {"nudge": _}:
-                control.nudge()
-            case {"make_room": _}:
-                control.make_room()
-            case {"stop": _}:
-                control.stop()
-            case {"pause": bool(is_paused)}:
-                control.pause(is_paused)
-            case {"resolve": number, "algorithm": algorithm, "parameters": parameters}:
-                send(_resolved(number, algorithm, parameters))
-            case {"resolve": number, "check": file, "settings": settings}:
-                send(_checked(number, directory, settings, Path(file)))
+        obey(json.loads(line), directory, control, send)
     if not control.is_stopping():
         os._exit(_HOST_IS_GONE)
+
+
+def obey(request: Mapping[str, Any], directory: Path, control: WorkerControl, send: Callable[[Event], None]) -> None:
+    """Carry out one request of the host."""
+    match request:
+        case {"nudge": _}:
+            control.nudge()
+        case {"make_room": _}:
+            control.make_room()
+        case {"stop": _}:
+            control.stop()
+        case {"pause": bool(is_paused)}:
+            control.pause(is_paused)
+        case {"resolve": number, "algorithm": algorithm, "parameters": parameters}:
+            send(_resolved(number, algorithm, parameters))
+        case {"resolve": number, "check": file, "settings": settings}:
+            send(_checked(number, directory, settings, Path(file)))
 
 
 def _checked(number: int, directory: Path, settings: str, file: Path) -> Resolved:
