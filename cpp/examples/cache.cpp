@@ -14,6 +14,7 @@
 
 #include "cache/agent_chooser.hpp"
 #include "cache/learned_cache.hpp"
+#include "cache/learner_pace.hpp"
 #include "cache/report.hpp"
 #include "cache/rivals.hpp"
 #include "options.hpp"
@@ -35,7 +36,8 @@ const char* const about =
     "  cache --json > rates.json                     for plot_cache.py, which draws it\n"
     "\n"
     "A line of a trace has four numbers: first page, number of pages, 0, request number.\n"
-    "The learner needs time: at a high --rate the trace is over before it has learned much.";
+    "The learner needs time: at a high --rate the trace is over before it has learned much. A live system does not\n"
+    "wait for it; with --lag the replay does, so that results do not depend on how busy the machine is.";
 
 const std::vector<examples::Option> known{
     {"--trace", "", "A file, plain or .zst, or - for the standard input. Default: a generated trace."},
@@ -44,6 +46,7 @@ const std::vector<examples::Option> known{
     {"--caches", "LRU,LFU,ARC,SIEVE,S3-FIFO,Belady,learned", "Which caches to compare"},
     {"--block", "100000", "Requests for each line of the table"},
     {"--rate", "20000", "Requests a second to the learned cache; 0 for as fast as possible"},
+    {"--lag", "0", "Wait for a new version after this many evictions, up to a second; 0 waits never"},
     {"--server", "127.0.0.1:50051", "Address of the training server"},
     {"--config", RL4SYS_EXAMPLES "/cache.json", "Settings of the agent"},
     {"--seed", "0", "Seed of the generated trace and of the samples"},
@@ -84,6 +87,7 @@ void learn(examples::CacheReport& report, const examples::Trace& trace, const ex
     examples::AgentChooser chooser(agent);
     examples::LearnedCache cache(trace.page_count, report.capacity, chooser, whole_number(options, "--seed", 0));
     examples::Pace pace(options.number("--rate"));
+    examples::LearnerPace learner(agent, whole_number(options, "--lag", 0));
     report.rates.emplace_back("learned", trace.requests.size(), report.block);
     examples::HitRates& rates = report.rates.back();
     const bool shows_table = !options.is_on("--json");
@@ -91,7 +95,10 @@ void learn(examples::CacheReport& report, const examples::Trace& trace, const ex
     for (const examples::Page page : trace.requests) {
         if (interrupted != 0) break;
         rates.count(cache.request(page));
-        if (rates.counted() % 64 == 0) pace.wait(64);
+        if (rates.counted() % 64 == 0) {
+            pace.wait(64);
+            learner.wait(cache.evictions());
+        }
         if (shows_table && (rates.counted() % report.block == 0 || rates.counted() == trace.requests.size())) {
             std::fputs(table_row(report.rates, rates.block_count() - 1, rates.counted()).c_str(), stdout);
             std::fflush(stdout);

@@ -25,6 +25,7 @@ public:
     Options(int count, char** words, std::string about, std::vector<Option> known)
         : program_(words[0]), about_(std::move(about)), options_(std::move(known)) {
         options_.push_back({"--help", "off", "Show this text."});
+        usage_ = usage();
         for (int place = 1; place < count; ++place) {
             Option& option = find(words[place]);
             if (option.is_switch()) {
@@ -32,7 +33,7 @@ public:
             } else if (++place < count) {
                 option.value = words[place];
             } else {
-                throw std::invalid_argument(option.name + " needs a value.\n" + usage());
+                throw std::invalid_argument(option.name + " needs a value.\n" + usage_);
             }
         }
     }
@@ -58,7 +59,7 @@ public:
 
     /// What the program does, and every option with its default.
     std::string help() const {
-        std::string text = usage() + "\n\n" + about_ + "\n";
+        std::string text = usage_ + "\n\n" + about_ + "\n";
         for (const Option& option : options_) {
             const std::string shown = option.is_switch() || option.value.empty() ? "" : " (" + option.value + ")";
             text += "\n  " + option.name + std::string(std::max<std::size_t>(1, 14 - option.name.size()), ' ') +
@@ -72,7 +73,7 @@ private:
         for (Option& option : options_) {
             if (option.name == name) return option;
         }
-        throw std::invalid_argument("There is no option '" + name + "'.\n" + usage());
+        throw std::invalid_argument("There is no option '" + name + "'.\n" + usage_);
     }
 
     std::string usage() const {
@@ -87,6 +88,8 @@ private:
     std::string program_;
     std::string about_;
     std::vector<Option> options_;
+    /// With the defaults.
+    std::string usage_;
 };
 
 }  // namespace examples
