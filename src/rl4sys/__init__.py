@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rl4sys.experience import Ending as Ending
     from rl4sys.experiments import register_logger as register_logger
     from rl4sys.laboratory.trainable_on_ray import RunTrainable as RunTrainable
+    from rl4sys.laboratory.training import resume as resume
     from rl4sys.laboratory.training import train as train
     from rl4sys.networks import register_network as register_network
     from rl4sys.replay import register_buffer as register_buffer
@@ -36,6 +37,7 @@ _HOMES = {
     "RL4SysAction": "rl4sys.client",
     "Ending": "rl4sys.experience",
     "train": "rl4sys.laboratory.training",
+    "resume": "rl4sys.laboratory.training",
     "RunTrainable": "rl4sys.laboratory.trainable_on_ray",
     "register_algorithm": "rl4sys.algorithms",
     "register_environment": "rl4sys.environments",

@@ -68,3 +68,30 @@ def test_a_run_killed_before_its_first_checkpoint_starts_over(rl4sys: Here) -> N
     assert (code, "has no checkpoint yet: starting from the beginning" in err) == (0, True)
     code, _, err = rl4sys("evaluate", str(run.directory.path), "--episodes", "1")
     assert code == 0
+
+
+def test_a_finished_run_trains_on_with_more_steps(rl4sys: Here, interrupted: RunDirectory) -> None:
+    rl4sys("resume", "last")
+    code, _, err = rl4sys("resume", "last", "algorithm.lr=1e-3")
+    assert (code, "has done 256 of 256 steps; train longer with training.total_timesteps=512" in err) == (2, True)
+    code, out, err = rl4sys("resume", "last", "training.total_timesteps=320")
+    assert (code, "steps             320" in out) == (0, True), err
+    assert "Continuing, not exact: training.total_timesteps was 256, now 320" in err
+    assert "not exact    step 256: training.total_timesteps was 256, now 320" in rl4sys("show", "last").out
+
+
+def test_a_run_goes_back_to_the_checkpoint_of_a_step(rl4sys: Here, interrupted: RunDirectory) -> None:
+    code, _, err = rl4sys("resume", "last", "--from-step", "70")
+    assert (code, "no checkpoint of step 70; there are: 0, 64, 96." in err) == (2, True)
+    code, _, err = rl4sys("resume", "last", "--from-step", "64")
+    assert (code, "resuming  at step 64" in err) == (0, True)
+
+
+def test_training_begins_with_the_weights_of_a_run(rl4sys: Here, interrupted: RunDirectory, config: Path) -> None:
+    code, _, err = rl4sys("train", str(config), "--from", "last", "--parts", "actor", "--name", "second")
+    assert (code, f"weights   of {interrupted.path}" in err) == (0, True)
+    out = rl4sys("show", "second").out
+    assert f"began with   the weights (actor) of {interrupted.path} at step 96" in out
+    assert "second-seed0" in rl4sys("list", "parent=*ppo-CartPole*").out
+    code, _, err = rl4sys("train", str(config), "--parts", "actor")
+    assert (code, "give one: --from" in err) == (2, True)

@@ -138,3 +138,16 @@ def test_a_policy_acts_in_a_loop_of_the_users_own(tmp_path: Path) -> None:
         is_over = terminated or truncated
     assert len(actions) == 8
     assert set(actions) <= {1, 2}
+
+
+def test_a_run_is_resumed_longer_and_another_begins_with_its_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    first = rl4sys.train(values(PPO, Path("runs")))
+    longer = rl4sys.resume("last", {"training.total_timesteps": 288})
+    assert (longer.directory, longer.steps) == (first.directory, 288)
+    with pytest.raises(ConfigError, match="has done 288 of 288 steps"):
+        rl4sys.resume("last")
+    second = rl4sys.train(values(PPO, Path("runs")), start_from=first.directory.path, parts=["actor"])
+    assert second.directory.read_manifest()["parent"]["parts"] == ["actor"]

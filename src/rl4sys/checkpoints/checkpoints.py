@@ -168,6 +168,8 @@ class Checkpoints:
         best = self.best()
         if best is not None and best <= newest:
             kept.add(best)
+        elif best is not None:
+            (self.directory / "best").unlink()
         for step in steps:
             if step not in kept:
                 shutil.rmtree(self._place(step), ignore_errors=True)

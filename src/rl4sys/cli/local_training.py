@@ -36,7 +36,7 @@ def train_new(
     With a group, this is rank 0. `began` is called with the run directory.
     """
     with stop_on_signal() as stop:
-        run = Run.create(config, allow_fallback=options.allow_fallback, group=group)
+        run = Run.create(config, allow_fallback=options.allow_fallback, group=group, start=options.start)
         began(str(run.directory.path))
         if options.debug:
             run.debug()
@@ -48,6 +48,8 @@ def train_new(
         # Not before the run exists: a wrong name is refused first.
         if settings is not None:
             report(settings)
+        if options.start is not None:
+            report(f"weights   of {options.start.source}")
         announce(run)
         train_to_end(run, stop, mirror)
 
@@ -63,7 +65,7 @@ def resume_run(
     began(str(directory.path))
     mirror = None if url is None else RunMirror(url)
     with stop_on_signal() as stop:
-        run = Run.resume(directory, allow_fallback=options.allow_fallback, group=group)
+        run = options.resume(directory, group)
         if options.debug:
             run.debug()
         if mirror is not None:

@@ -65,6 +65,10 @@ def _run_or_file(context: typer.Context, text: str) -> str:
     return _newest_run(context, given)
 
 
+def _optional_run_or_file(context: typer.Context, text: str | None) -> str | None:
+    return None if text is None else _run_or_file(context, text)
+
+
 def _copied_here(context: typer.Context, text: str) -> str:
     """A run by its URL is copied into the directory of runs first, and is its path from then on."""
     found = _paths(context, text)
@@ -84,7 +88,9 @@ def _root(context: typer.Context) -> Path:
 
 
 Runs = Annotated[Path, typer.Option("--runs", metavar="DIR", is_eager=True, help="The directory to search for runs.")]
-RunsToMake = Annotated[Path | None, typer.Option("--runs", metavar="DIR", help="Where run directories are made.")]
+RunsToMake = Annotated[
+    Path | None, typer.Option("--runs", metavar="DIR", is_eager=True, help="Where run directories are made.")
+]
 OneRun = Annotated[
     str,
     typer.Argument(
@@ -124,6 +130,15 @@ Source = Annotated[
         metavar="RUN|FILE",
         callback=_run_or_file,
         help="A run (its name, or last), a checkpoint, a policy file, or a learner directory of a server.",
+    ),
+]
+Start = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="RUN|FILE",
+        callback=_optional_run_or_file,
+        help="Begin with the weights of a run, a checkpoint or a policy file.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]

@@ -36,17 +36,17 @@ def train_ranks(config: ExperimentConfig, options: TrialOptions, settings: str |
             f"device=cpu, or several machines with torchrun."
         )
     values = {"config": config.model_dump(mode="json"), "settings": settings}
-    RankLauncher(config.training.ranks).run(values | _options(options))
+    RankLauncher(config.training.ranks).run(values | options.to_values())
 
 
 def resume_ranks(directory: RunDirectory, ranks: int, options: TrialOptions, url: str | None) -> None:
     """Resume a run on as many ranks as it has, which are started on this machine."""
-    RankLauncher(ranks).run({"run": str(directory.path), "url": url} | _options(options))
+    RankLauncher(ranks).run({"run": str(directory.path), "url": url} | options.to_values())
 
 
 def lead(group: RankGroup, values: Mapping[str, Any], began: Callable[[str], None]) -> None:
     """As rank 0: train or resume what the values say. `began` is called with the run directory."""
-    options = TrialOptions(values["allow_fallback"], values["debug"], values["storage"])
+    options = TrialOptions.from_values(values)
     if "run" in values:
         resume_run(find_run(values["run"]), options, values["url"], group, began)
     else:
@@ -63,7 +63,7 @@ def train_as_rank(
     config = config.model_copy(update={"training": config.training.model_copy(update={"ranks": place.ranks})})
     config = _checked(config, options, place.local_ranks)
     values = {"config": config.model_dump(mode="json"), "settings": settings}
-    _run_started(place, values | _options(options))
+    _run_started(place, values | options.to_values())
 
 
 def resume_as_rank(place: RankPlace, run: str, options: TrialOptions, runs: Path) -> None:
@@ -74,7 +74,7 @@ def resume_as_rank(place: RankPlace, run: str, options: TrialOptions, runs: Path
         if (asked := load_experiment(directory.config).training.ranks) != place.ranks:
             raise RanksMisconfigured(_different_count(asked, place))
         run = str(directory.path)
-    _run_started(place, {"run": run, "url": url} | _options(options))
+    _run_started(place, {"run": run, "url": url} | options.to_values())
 
 
 def leave_signals_to_rank_0() -> None:
@@ -109,10 +109,6 @@ def _different_count(asked: int, place: RankPlace) -> str:
         f"training.ranks is {asked}, and {place.ranks} ranks were started (WORLD_SIZE); start {asked}, or change "
         f"training.ranks, which changes the bits of the run."
     )
-
-
-def _options(options: TrialOptions) -> dict[str, Any]:
-    return {"allow_fallback": options.allow_fallback, "debug": options.debug, "storage": options.storage}
 
 
 def _ignore(number: int, frame: FrameType | None) -> None:

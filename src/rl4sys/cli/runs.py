@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -156,10 +156,11 @@ def show(run: OneRun, runs: Runs = Path("runs"), json: Json = False, debug: Debu
     from rl4sys.cli.output import print_json, print_table
     from rl4sys.cli.output import show as say
     from rl4sys.laboratory.run_index.index import record_at
-    from rl4sys.run_files import final_metrics, read_config, size_of
+    from rl4sys.run_files import MANIFEST, final_metrics, read_config, read_json, size_of
 
     root, record = record_at(Path(run))
     directory = root / record.id
+    manifest = read_json(directory / MANIFEST) if record.config else {}
     metrics = final_metrics(directory)
     notes = _notes(directory)
     size = size_of(directory)
@@ -167,11 +168,12 @@ def show(run: OneRun, runs: Runs = Path("runs"), json: Json = False, debug: Debu
         settings = read_config(directory) if record.config else None
         values = record.json_values(root) | {
             "bytes": size,
+            "lineage": {name: manifest.get(name) for name in ("parent", "changes", "inexact")},
             "notes": [{"time": written, "text": text} for written, text in notes],
         }
         print_json({**values, "metrics": metrics, "settings": settings})
         return
-    for name, value in _description(record, record.json_values(root), size):
+    for name, value in _description(record, record.json_values(root), manifest, size):
         say(f"{name:<12} {value}")
     for written, text in notes:
         say(f"{'note':<12} {written}  {text}")
@@ -192,7 +194,9 @@ def _notes(directory: Path) -> list[tuple[str, str]]:
         return []
 
 
-def _description(record: RunRecord, values: dict[str, Any], size: int) -> list[tuple[str, str]]:
+def _description(
+    record: RunRecord, values: dict[str, Any], manifest: Mapping[str, Any], size: int
+) -> list[tuple[str, str]]:
     from rl4sys.laboratory.formatting import format_number, format_size
 
     lines = [
@@ -208,7 +212,19 @@ def _description(record: RunRecord, values: dict[str, Any], size: int) -> list[t
         ("started", values["created"] + (f" on {record.host}" if record.host else "")),
         ("revision", record.git and record.git + (", with uncommitted changes" if record.dirty else "")),
         ("config", record.config[:16]),
+        ("began with", _parent(manifest)),
+        *(("not exact", text) for text in manifest.get("inexact", ())),
         ("size", format_size(size)),
         ("tags", " ".join(record.tags)),
     ]
     return [(name, str(value)) for name, value in lines if value not in (None, "")]
+
+
+def _parent(manifest: Mapping[str, Any]) -> str | None:
+    """Where the first weights come from: the source, and what was taken over from it."""
+    parent = manifest.get("parent")
+    if parent is None:
+        return None
+    parts = ", ".join(parent["parts"]) or "all"
+    normalisers = " and its normalisers" if parent["normalisers"] else ""
+    return f"the weights ({parts}){normalisers} of {parent['source']} at step {parent['step']:,}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rl4sys.cli.options import AllowFallback, DebugTraining, RunsToMake
+from rl4sys.cli.options import AllowFallback, DebugTraining, RunsToMake, Start
 from rl4sys.cli.where import (
     Address,
     Cpus,
@@ -30,6 +30,7 @@ from rl4sys.cli.where import (
 
 if TYPE_CHECKING:
     from rl4sys.experiments import ExperimentConfig
+    from rl4sys.experiments.starting_point import StartingPoint
     from rl4sys.laboratory.trials.trial import TrialOptions
 
 
@@ -44,6 +45,17 @@ def train(
     ] = None,
     algorithm: Annotated[str | None, typer.Option(help="The algorithm: ppo, dqn, sac, …")] = None,
     env: Annotated[str | None, typer.Option(help="The environment, such as CartPole-v1.")] = None,
+    start: Start = None,
+    parts: Annotated[
+        str | None,
+        typer.Option(help="With --from: only these weights, separated by commas, such as actor or actor.0,critic.0."),
+    ] = None,
+    normalisers: Annotated[
+        bool,
+        typer.Option(
+            "--normalisers", "--normalizers", help="With --from: take over the statistics of observations and rewards."
+        ),
+    ] = False,
     seed: Annotated[str | None, typer.Option(help="One seed, or several: 1,2,3. Each seed is a run.")] = None,
     jobs: Jobs = None,
     ranks: Annotated[
@@ -81,6 +93,10 @@ def train(
 
       rl4sys train my.yaml --seed 1,2,3 --on ray --address auto --storage s3://lab/runs
 
+      rl4sys train my.yaml --from last algorithm.lr=1e-4      [dim]fine-tune[/]
+
+      rl4sys train other_task.yaml --from policy.rl4sys --parts actor.0,actor.1 --normalisers
+
       rl4sys train pixels.yaml --ranks 2
 
       rl4sys train my.yaml --dry-run
@@ -106,7 +122,7 @@ def train(
     configs = [config.model_copy(update={"where": where}) for config in configs]
     if (directory := shared_directory(where)) is not None:
         configs = [placed(config, Path(directory)) for config in configs]
-    options = TrialOptions(allow_fallback, debug, storage_url(where))
+    options = TrialOptions(allow_fallback, debug, storage_url(where), start=_start(start, parts, normalisers, where.on))
     if dry_run:
         _show(configs, settings)
         return
@@ -119,6 +135,21 @@ def train(
         _train_one(configs[0], options, settings, ranks_given=ranks is not None)
     else:
         train_seeds(configs, where, options, settings)
+
+
+def _start(source: str | None, parts: str | None, normalisers: bool, on: str) -> StartingPoint | None:
+    """The starting point that the options describe, if one is given."""
+    from rl4sys.config import ConfigError
+    from rl4sys.experiments.starting_point import StartingPoint
+
+    if source is None:
+        if parts is not None or normalisers:
+            raise ConfigError("--parts and --normalisers say what to take over from a run or policy; give one: --from")
+        return None
+    if on != "local":
+        raise ConfigError(f"--from {source} is on this machine; leave out --on {on}.")
+    names = tuple(part.strip() for part in parts.split(",")) if parts is not None else ()
+    return StartingPoint(source, names, normalisers)
 
 
 def _train_one(config: ExperimentConfig, options: TrialOptions, settings: str | None, *, ranks_given: bool) -> None:

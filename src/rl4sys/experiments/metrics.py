@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import importlib.util
 import json
 import logging
 import math
@@ -129,6 +130,14 @@ def metric_columns(path: Path) -> dict[str, Array]:
         values = (record["metrics"].get(name) for record in records)
         columns[name] = np.array([np.nan if value is None else value for value in values], np.float64)
     return columns
+
+
+def metrics_table(path: Path) -> Any:
+    """The same as a pandas DataFrame if pandas is installed, and otherwise as they are."""
+    columns = metric_columns(path)
+    if importlib.util.find_spec("pandas") is None:
+        return columns
+    return importlib.import_module("pandas").DataFrame(columns)
 
 
 def metrics_digest(path: Path) -> str:

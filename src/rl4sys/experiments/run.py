@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import importlib.util
 import logging
 import shutil
 import time
@@ -15,14 +14,16 @@ import torch
 
 from rl4sys.algorithms import Algorithm
 from rl4sys.checkpoints import Checkpoints, NoCheckpoint, ReplayRows
-from rl4sys.environments import ENVIRONMENTS, Grade
+from rl4sys.config import Overrides
+from rl4sys.environments import Grade
+from rl4sys.experiments.changed_settings import ChangedSettings, changed_settings
 from rl4sys.experiments.components import Components
-from rl4sys.experiments.config import ExperimentConfig, load_experiment
+from rl4sys.experiments.config import ExperimentConfig
 from rl4sys.experiments.debugging import DebugMode
 from rl4sys.experiments.hash_log import HashLog
 from rl4sys.experiments.loggers.composite import Loggers, open_loggers
 from rl4sys.experiments.manifest import changes_since, new_manifest
-from rl4sys.experiments.metrics import Logger, MetricRecord, MetricsFile, metric_columns
+from rl4sys.experiments.metrics import Logger, MetricRecord, MetricsFile, metrics_table
 from rl4sys.experiments.monitoring.monitor import Monitor
 from rl4sys.experiments.policies.acting_policy import ActingPolicy
 from rl4sys.experiments.preflight import check_combination, fit_to_machine
@@ -30,12 +31,12 @@ from rl4sys.experiments.ranks.leader import GroupLeader, Leader, NoFollowers
 from rl4sys.experiments.result import Result, fingerprint
 from rl4sys.experiments.run_directory import RunDirectory
 from rl4sys.experiments.run_statistics import RunStatistics, evaluation_metrics
+from rl4sys.experiments.saved_policies import BEST, LATEST, remove_later_policies, save_policy
 from rl4sys.experiments.simulation.simulation import TrainingVideos
+from rl4sys.experiments.starting_point import LoadedStart, StartingPoint
 from rl4sys.experiments.threads import act_with_one_thread, threads_for
 from rl4sys.heap import keep_freed_memory
 from rl4sys.learning import Diverged, Evaluation
-from rl4sys.policy import PortablePolicy
-from rl4sys.policy.portable_policy import SUFFIX
 from rl4sys.replay import ReplayCost
 from rl4sys.seeding import Seeds
 from rl4sys.state import State, require
@@ -102,12 +103,15 @@ class Run:
         allow_fallback: bool = False,
         origin: Mapping[str, Any] | None = None,
         group: RankGroup | None = None,
+        start: StartingPoint | None = None,
     ) -> Run:
         """A new run in a directory of its own. Impossible configs are refused before the directory is made.
 
         `origin` is what `origin_of_command` found where the command was given, if that was not in this process. With a
-        group of ranks, this is rank 0; without one, this process takes the parts of all ranks in turn.
+        group of ranks, this is rank 0; without one, this process takes the parts of all ranks in turn. With a `start`,
+        its first weights are those of another run or policy.
         """
+        loaded = None if start is None else start.load()
         config = fit_to_machine(config, allow_fallback=allow_fallback)
         device = torch.device(config.experiment.device)
         algorithm = Components(config, device, Grade.E3).algorithm()
@@ -125,7 +129,10 @@ class Run:
         manifest |= origin or {}
         directory = RunDirectory.create(config, manifest, datetime.datetime.now().astimezone())
         try:
-            return cls(directory, components, manifest, algorithm)
+            run = cls(directory, components, manifest, algorithm)
+            if loaded is not None:
+                run._start_from(loaded)
+            return run
         except BaseException:
             shutil.rmtree(directory.path, ignore_errors=True)
             raise
@@ -138,14 +145,23 @@ class Run:
         allow_fallback: bool = False,
         step: int | None = None,
         group: RankGroup | None = None,
+        overrides: Overrides = (),
     ) -> Run:
-        """The run as its newest good checkpoint left it; with a group of ranks, this is rank 0."""
-        config = fit_to_machine(load_experiment(directory.config), allow_fallback=allow_fallback)
+        """The run as its newest good checkpoint left it, or that of a step; with a group of ranks, this is rank 0.
+
+        Overrides become its settings; what they change is recorded, and makes the run inexact if it affects learning.
+        """
+        changed = changed_settings(directory, overrides)
+        config = fit_to_machine(changed.config, allow_fallback=allow_fallback)
         manifest = directory.read_manifest()
+        if changed.changes:
+            manifest["config"] = config.digest()
         device, grade = torch.device(config.experiment.device), Grade[manifest["grade"]]
         run = cls(directory, Components(config, device, grade, group), manifest)
         try:
             run.restore(step)
+            if changed.changes:
+                run._adopt(changed)
         except BaseException:
             run.close()
             raise
@@ -266,10 +282,7 @@ class Run:
 
         A pandas DataFrame if pandas is installed, and otherwise a dict of numpy arrays.
         """
-        columns = metric_columns(self.directory.metrics)
-        if importlib.util.find_spec("pandas") is None:
-            return columns
-        return importlib.import_module("pandas").DataFrame(columns)
+        return metrics_table(self.directory.metrics)
 
     def policy(self) -> ActingPolicy:
         """The newest exploit policy, to act in a loop of one's own: `action = policy.act(observation)`."""
@@ -301,7 +314,8 @@ class Run:
         try:
             loaded = self._checkpoints.load(step)
         except NoCheckpoint:
-            if self._checkpoints.steps():
+            # Not even a run that began with other weights can start over: only its first checkpoint has them.
+            if self._checkpoints.steps() or "parent" in self._manifest:
                 raise
             _log.warning("%s has no checkpoint yet: starting from the beginning.", self.directory.path)
             self._metrics.cut(0)
@@ -330,6 +344,12 @@ class Run:
         self._leader.restore_process_random(state["process_random"])
         self._note_inexact([*changes_since(self._manifest, self.config), *self.source.restore(state["source"])])
         self._saved_at = loaded.step
+
+    def abandon_later_steps(self) -> None:
+        """Make this step the end of the run's history: what was saved after it is removed."""
+        remove_later_policies(self.directory, self.steps)
+        self.directory.result.unlink(missing_ok=True)
+        self.save(is_scheduled=True)
 
     def fingerprint(self) -> dict[str, str]:
         """Hashes of the parts of the run. Two runs with equal hashes are equal to the bit."""
@@ -372,17 +392,26 @@ class Run:
         """Keep the policy if it is the best so far, and say whether it is."""
         if self._statistics.best_step != self.steps:
             return False
-        self._save_policy("best")
+        save_policy(self.directory, self.learner, self.config.environment, BEST)
         return True
 
-    def _save_policy(self, name: str) -> None:
-        newest, policies = self.learner.store.newest, self.learner.algorithm.policies
-        environment = ENVIRONMENTS.dump(self.config.environment)
-        policy = PortablePolicy(policies.explore, policies.exploit, newest.blob, newest.number, self.steps, environment)
-        with self.directory.writing(self.steps):
-            policy.write(self.directory.policies / f"{name}{SUFFIX}")
-            # Before version 0.2 a policy was a directory of this name; what it holds is out of date now.
-            shutil.rmtree(self.directory.policies / name, ignore_errors=True)
+    def _start_from(self, loaded: LoadedStart) -> None:
+        """Take over weights, and save them at once: nothing else of the run has them."""
+        try:
+            self._manifest["parent"] = loaded.begin(self.learner)
+            self._leader.copy_learner(self.learner.state())
+            self.directory.write_manifest(self._manifest)
+            self.save(is_scheduled=True)
+        except BaseException:
+            self.close()
+            raise
+
+    def _adopt(self, changed: ChangedSettings) -> None:
+        """Make changed settings those of the run; one that was finished may have steps left now."""
+        self._note_inexact(changed.reasons())
+        changed.write(self.directory, self._manifest, self.steps)
+        if not self.finished:
+            self.directory.result.unlink(missing_ok=True)
 
     def _conclude(self) -> Result:
         result = Result(
@@ -393,7 +422,7 @@ class Run:
             seconds=self._timing()["seconds"],
             fingerprint=self.fingerprint(),
         )
-        self._save_policy("latest")
+        save_policy(self.directory, self.learner, self.config.environment, LATEST)
         with self.directory.writing(self.steps):
             result.write(self.directory.result)
         return result

@@ -1,19 +1,22 @@
-"""`rl4sys.train`: what `rl4sys train` does, for Python."""
+"""`rl4sys.train` and `rl4sys.resume`: what the commands of these names do, for Python."""
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import gymnasium
 from rich.console import Console
 
+from rl4sys.checkpoints import Checkpoints
 from rl4sys.config import ConfigError, Overrides
 from rl4sys.environments import environment_name
-from rl4sys.experiments import ExperimentConfig, Result, Run, Screen, Terminal, load_experiment
+from rl4sys.experiments import ExperimentConfig, Result, Run, RunDirectory, Screen, Terminal, find_run, load_experiment
+from rl4sys.experiments.changed_settings import changed_settings
+from rl4sys.experiments.starting_point import StartingPoint
 from rl4sys.laboratory.run_index.index_logger import index_run
 
 _log = logging.getLogger(__name__)
@@ -28,6 +31,9 @@ def train(
     env: Env | None = None,
     algorithm: str | None = None,
     total_timesteps: int | None = None,
+    start_from: str | Path | None = None,
+    parts: Sequence[str] = (),
+    normalisers: bool = False,
     allow_fallback: bool = False,
 ) -> Run:
     """Train, and return the finished run.
@@ -35,6 +41,9 @@ def train(
     Either a config says everything, or `env` and `algorithm` say what differs from the defaults; `overrides` such as
     `{"seed": 3}` change single values. `env` is an id, a function or class that makes an environment, or an instance.
     An instance is copied, and one copy acts unless `environment.num_envs` is given.
+
+    With `start_from` (a run, a checkpoint or a policy file) the run begins with those weights: all of them or the named
+    `parts`, such as `["actor"]`, and with `normalisers` also with the statistics of observations and rewards.
 
     The run has `result`, `directory`, `metrics()`, `policy()` and `evaluate()`.
     """
@@ -44,9 +53,44 @@ def train(
             "training.ranks is %d: this process computes the parts of all ranks in turn. `rl4sys train` starts them.",
             experiment.training.ranks,
         )
-    run = Run.create(experiment, allow_fallback=allow_fallback)
+    start = None if start_from is None else StartingPoint(str(start_from), tuple(parts), normalisers)
+    run = Run.create(experiment, allow_fallback=allow_fallback, start=start)
     train_with_progress(run, Console(stderr=True))
     return run
+
+
+def resume(
+    run: str | Path, overrides: Overrides = (), *, from_step: int | None = None, allow_fallback: bool = False
+) -> Run:
+    """Resume a run where it was stopped, train it to its end, and return it.
+
+    `run` is its directory, the beginning of its name, or `last`. Overrides such as
+    `{"training.total_timesteps": 2_000_000}` train a finished run longer; what they change is recorded. `from_step`
+    goes back to the checkpoint of that step and removes what was saved after it.
+    """
+    directory = find_run(run)
+    require_steps_left(directory, overrides, from_step)
+    resumed = Run.resume(directory, allow_fallback=allow_fallback, step=from_step, overrides=overrides)
+    if from_step is not None:
+        resumed.abandon_later_steps()
+    train_with_progress(resumed, Console(stderr=True))
+    return resumed
+
+
+def require_steps_left(directory: RunDirectory, overrides: Overrides, from_step: int | None) -> None:
+    """Refuse to resume a finished run without more steps, or from a step without a checkpoint."""
+    known = Checkpoints(directory.checkpoints, keep=2).steps()
+    if from_step is not None and from_step not in known:
+        there = ", ".join(map(str, known)) or "none"
+        raise ConfigError(f"{directory.path} has no checkpoint of step {from_step}; there are: {there}.")
+    result = Result.read(directory.result)
+    done = from_step if from_step is not None else (result.steps if result is not None and result.finished else 0)
+    total = changed_settings(directory, overrides).config.training.total_timesteps
+    if done and done >= total:
+        raise ConfigError(
+            f"{directory.path} has done {done:,} of {total:,} steps; train longer with "
+            f"training.total_timesteps={2 * done}, or go back with a step of: {', '.join(map(str, known))}."
+        )
 
 
 def train_with_progress(run: Run, console: Console, stop: Callable[[], bool] = lambda: False) -> Result:

@@ -7,6 +7,7 @@ from rl4sys.learning.evaluation import EndlessEpisode, Evaluation, evaluate
 from rl4sys.learning.learner import Buffer, Learner, OutOfMemory, Updating
 from rl4sys.learning.normalizers import ObservationStatistics, RewardScale, RunningMoments
 from rl4sys.learning.skipped_updates import MAX_SKIPPED_IN_ROW, Diverged, SkippedUpdates
+from rl4sys.learning.weight_transfer import KnownWeights, Transfer, TransferMismatch, weights_of
 
 __all__ = [
     "MAX_SKIPPED_IN_ROW",
@@ -16,6 +17,7 @@ __all__ = [
     "EndlessEpisode",
     "EnvironmentGoals",
     "Evaluation",
+    "KnownWeights",
     "Learner",
     "LearnerAssembly",
     "ObservationStatistics",
@@ -23,7 +25,10 @@ __all__ = [
     "RewardScale",
     "RunningMoments",
     "SkippedUpdates",
+    "Transfer",
+    "TransferMismatch",
     "Updating",
     "choose_device",
     "evaluate",
+    "weights_of",
 ]

@@ -11,6 +11,7 @@ from rl4sys.engine import Algorithm, Progress, UpdateResult, run_update
 from rl4sys.experience import Array, Segment
 from rl4sys.learning.normalizers import ObservationStatistics, RewardScale
 from rl4sys.learning.skipped_updates import MAX_SKIPPED_IN_ROW, Diverged, SkippedUpdates
+from rl4sys.learning.weight_transfer import KnownWeights, Transfer, TransferMismatch, transfer
 from rl4sys.networks import NonFiniteUpdate, is_out_of_memory
 from rl4sys.state import State, require
 from rl4sys.weights import ModelStore
@@ -175,6 +176,25 @@ class Learner:
             self._rewards.restore(state["rewards"])
         self.skips.in_row = 0
         self.store.publish(self.algorithm.train_state.policy_weights())
+
+    def start_from(self, known: KnownWeights, parts: Sequence[str] = (), *, normalisers: bool = False) -> Transfer:
+        """Begin with weights of another learner or policy, and its statistics if asked for. Publishes a version."""
+        state = self.algorithm.train_state
+        if normalisers:
+            if self._observations is None and self._rewards is None:
+                raise TransferMismatch(
+                    "There are no normalisers to take over into: set environment.normalize_obs=true as there."
+                )
+            if self._observations is not None:
+                self._observations.take_over(known.observations, known.tensors, known.steps)
+                for name, (mean, scale) in self._observations.standardization().items():
+                    state.standardize(name, mean, scale)
+            if self._rewards is not None and known.rewards is not None:
+                self._rewards.restore({"moments": known.rewards["moments"], "returns": []})
+        made = transfer(state, known, parts)
+        self._advance()
+        self.store.publish(state.policy_weights())
+        return made
 
     def install(self, weights: Array, steps: int) -> None:
         """Act with the weights of a policy that was trained for `steps` steps. Publishes a version.

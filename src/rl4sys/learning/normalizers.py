@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rl4sys.experience import Array, ArraySpec, Ending, Segment, Sequences, StreamKey, Transitions
+from rl4sys.learning.weight_transfer import TransferMismatch
 from rl4sys.state import State, require
 
 _CLIP = 10.0
@@ -81,6 +82,22 @@ class ObservationStatistics:
             rows = max(2, count)
             variance = np.maximum(0.0, 1.0 / np.square(scale.astype(np.float64)) - _EPSILON)
             self._moments[name].restore({"count": rows, "mean": mean.astype(np.float64), "squares": variance * rows})
+
+    def take_over(self, state: State | None, tensors: Mapping[str, Array], steps: int) -> None:
+        """Continue from the statistics of another learner, or from the mean and scale of a policy's tensors."""
+        given = state or {}
+        known = {name: given[name]["mean"] if name in given else tensors.get(f"{name}.mean") for name in self._moments}
+        for name, mean in known.items():
+            if mean is None or np.shape(mean) != self._moments[name].mean.shape:
+                found = "has none" if mean is None else f"has statistics of shape {np.shape(mean)}"
+                raise TransferMismatch(
+                    f"Observation '{name}' has shape {self._moments[name].mean.shape}; the source {found}. "
+                    f"Leave its normalisers out."
+                )
+        if state is not None:
+            self.restore({name: state[name] for name in self._moments})
+        else:
+            self.install({name: (tensors[f"{name}.mean"], tensors[f"{name}.scale"]) for name in self._moments}, steps)
 
     def state(self) -> State:
         """The statistics by name."""

@@ -22,6 +22,7 @@ _TEXTS = {
     "git": "git",
     "config": "config",
     "note": "note",
+    "parent": "parent",
 }
 _NUMBERS = {
     "return": "last",
@@ -30,6 +31,7 @@ _NUMBERS = {
     "best": "best",
     "steps": "steps",
     "seed": "seed",
+    "inexact": "inexact",
 }
 _TAG = "tag"
 _HASHES = ("git", "config")

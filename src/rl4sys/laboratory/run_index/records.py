@@ -77,6 +77,10 @@ class RunRecord:
     """Modification time of the directory in nanoseconds; 0 if it must be read again in any case."""
     resumable: bool
     """Whether there is a checkpoint to resume from."""
+    parent: str | None
+    """The run, checkpoint or policy that its first weights come from, with the step."""
+    inexact: int
+    """How often it was resumed with changes that may affect its bits."""
 
     def json_values(self, root: Path) -> dict[str, Any]:
         """The record for `--json`: time as text, with the directory and the resume command."""
@@ -145,6 +149,8 @@ def _read(run: Path, id_: str, changed: int) -> RunRecord:
         heard=process.heard if process is not None and not process.is_here else None,
         stamp=changed if _is_settled(status, process, changed) else 0,
         resumable=is_resumable(run),
+        parent=_parent(manifest),
+        inexact=len(manifest.get("inexact", ())),
     )
 
 
@@ -172,7 +178,14 @@ def _unreadable(run: Path, id_: str, changed: int, cause: str) -> RunRecord:
         # Read again each time: a repair of the file may not change the modification time of the directory.
         stamp=0,
         resumable=False,
+        parent=None,
+        inexact=0,
     )
+
+
+def _parent(manifest: Mapping[str, Any]) -> str | None:
+    parent = manifest.get("parent")
+    return None if parent is None else f"{parent['source']} at step {parent['step']}"
 
 
 def _labels(run: Path) -> Labels:

@@ -10,10 +10,10 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rl4sys.config import ConfigError, use_copies
 from rl4sys.config.plugin_copies import plugin_texts, write_copies
@@ -28,12 +28,16 @@ from rl4sys.experiments import (
     load_experiment,
 )
 from rl4sys.experiments.manifest import origin_of_command
+from rl4sys.experiments.starting_point import StartingPoint
 from rl4sys.laboratory.run_index.index_logger import index_run
 from rl4sys.laboratory.run_mirror import RunMirror
 from rl4sys.laboratory.trials.launcher import Report, TrialLaunch
 from rl4sys.laboratory.trials.names import label
 from rl4sys.run_files import OUTPUT
 from rl4sys.storage import StorageUnavailable, Superseded
+
+if TYPE_CHECKING:
+    from rl4sys.experiments.ranks.rank_group import RankGroup
 
 _log = logging.getLogger(__name__)
 
@@ -53,6 +57,38 @@ class TrialOptions:
     debug: bool = False
     storage: str | None = None
     """The URL below which runs are kept, too."""
+    settings: tuple[str, ...] = ()
+    """Settings that change in runs that are resumed, as `key=value`."""
+    from_step: int | None = None
+    """The step of the checkpoint to resume runs from; what follows it is abandoned."""
+    start: StartingPoint | None = None
+    """Where new runs take their first weights from."""
+
+    def to_values(self) -> dict[str, Any]:
+        """As plain values, for another process."""
+        return asdict(self)
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, Any]) -> TrialOptions:
+        """The inverse of `to_values`, also after JSON; other values are ignored."""
+        given = {each.name: values[each.name] for each in fields(cls)}
+        return cls(
+            **{**given, "settings": tuple(given["settings"]), "start": StartingPoint.from_values(given["start"])}
+        )
+
+    @property
+    def changes_runs(self) -> bool:
+        """Whether a run that is resumed does not just continue, so that a finished one may have something to do."""
+        return bool(self.settings) or self.from_step is not None
+
+    def resume(self, directory: RunDirectory, group: RankGroup | None = None) -> Run:
+        """Resume a run as asked for."""
+        run = Run.resume(
+            directory, allow_fallback=self.allow_fallback, step=self.from_step, group=group, overrides=self.settings
+        )
+        if self.from_step is not None:
+            run.abandon_later_steps()
+        return run
 
     def place_of(self, *names: str) -> str | None:
         """The URL of one run."""
@@ -102,13 +138,11 @@ class Trial:
         """What a launcher needs to train it."""
         directory = self._output_directory()
         is_temporary = directory not in (self.directory, self.run)
-        values = {
+        values = options.to_values() | {
             "config": self.config.model_dump(mode="json"),
             "resume": self.has_own_directory,
             "run": None if self.run is None else str(self.run),
             "output": str(directory / OUTPUT) if is_temporary else None,
-            "allow_fallback": options.allow_fallback,
-            "debug": options.debug,
             "is_elsewhere": False,
             "storage": options.place_of(*self._names(directory)),
             # A run has copies of those that it began with.
@@ -188,14 +222,14 @@ def train_trial(
     if values["debug"]:
         logging.getLogger("rl4sys").setLevel(logging.DEBUG)
     use_copies(write_copies(Path(), values["plugins"]) if values["is_elsewhere"] else {})
-    config = load_experiment(values["config"])
+    config, options = load_experiment(values["config"]), TrialOptions.from_values(values)
     directory = Path(config.experiment.directory)
     mirror = None if values["storage"] is None else RunMirror(values["storage"])
     with locked(directory, stop) if values["resume"] else nullcontext():
         existing = _existing(values, directory, mirror)
         if existing is not None:
             result = Result.read(existing.result)
-            if result is not None and result.finished:
+            if result is not None and result.finished and not options.changes_runs:
                 return Trained(existing.path, result, None)
             _require_equal_plugins(existing, values["plugins"])
         if stop():
@@ -208,7 +242,7 @@ def train_trial(
             return loggers
 
         place = TrainingPlace(values["origin"], mirror, is_indexed=not values["is_elsewhere"])
-        return train_run(existing, config, prepare, stop, place, allow_fallback=values["allow_fallback"])
+        return train_run(existing, config, prepare, stop, place, options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,14 +263,13 @@ def train_run(
     begin: Callable[[Run], Sequence[Logger]],
     stop: Callable[[], bool],
     place: TrainingPlace,
-    *,
-    allow_fallback: bool,
+    options: TrialOptions,
 ) -> Trained:
     """Resume the run that exists, or create one, and train it with the loggers that `begin` returns."""
     if existing is None:
-        run = Run.create(config, allow_fallback=allow_fallback, origin=place.origin)
+        run = Run.create(config, allow_fallback=options.allow_fallback, origin=place.origin, start=options.start)
     else:
-        run = Run.resume(existing, allow_fallback=allow_fallback)
+        run = options.resume(existing)
     if place.mirror is not None:
         place.mirror.attach(run)
     loggers = begin(run)

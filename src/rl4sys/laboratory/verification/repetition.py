@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,6 +76,7 @@ def verify(
 ) -> VerificationResult:
     """Repeat a run from its first step, or from the checkpoint at `start`, for `steps` or to its end."""
     was = directory.read_manifest()
+    _require_repeatable(directory, was, start)
     with scratch_directory() as scratch:
         if start is None:
             run = Run.create(without_loggers(recorded_config(directory), scratch))
@@ -105,6 +106,17 @@ def verify(
         causes=likely_causes(was, now, difference) if difference else (),
         remarks=tuple(remarks),
     )
+
+
+def _require_repeatable(directory: RunDirectory, manifest: Mapping[str, Any], start: int | None) -> None:
+    """Refuse to repeat from its first step what began with other weights or with other settings."""
+    changed = max((change["step"] for change in manifest.get("changes", ())), default=-1)
+    if start is None and "parent" in manifest:
+        raise NothingToVerify(f"{directory.path} began with weights of {manifest['parent']['source']}; give --from.")
+    if (start or 0) < changed:
+        raise NothingToVerify(
+            f"The settings of {directory.path} changed at step {changed:,}; verify it from there on, with --from."
+        )
 
 
 def checkpoint_step(directory: RunDirectory, text: str) -> int:
