@@ -10,40 +10,13 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
+from rl4sys.config.other_names import meant_key, usual_name
 from rl4sys.suggestions import did_you_mean
 
 Place = tuple[str, ...]
 
 _CUSTOM = "config_problem"
 _UNKNOWN_KEY = "unknown key"
-_OTHER_NAMES = {
-    "learning_rate": ("lr", "algorithm.lr"),
-    "lr": ("algorithm.lr",),
-    "gamma": ("algorithm.gamma",),
-    "discount": ("gamma", "algorithm.gamma"),
-    "tau": ("polyak",),
-    "ent_coef": ("entropy_coef", "initial_temperature"),
-    "vf_coef": ("value_coef",),
-    "clip_range": ("clip_ratio",),
-    "clip_coef": ("clip_ratio",),
-    "clip_range_vf": ("clip_value",),
-    "n_steps": ("n_step", "buffer.size"),
-    "num_steps": ("buffer.size",),
-    "buffer_size": ("buffer.size",),
-    "batch_size": ("minibatch_size",),
-    "minibatch_size": ("batch_size",),
-    "n_epochs": ("epochs",),
-    "update_epochs": ("epochs",),
-    "train_freq": ("train_frequency",),
-    "target_policy_noise": ("target_noise",),
-    "exploration_initial_eps": ("epsilon_start",),
-    "exploration_final_eps": ("epsilon_end",),
-    "net_arch": ("network.actor.hidden_dims",),
-    "total_timesteps": ("training.total_timesteps",),
-    "n_envs": ("num_envs", "environment.num_envs"),
-    "num_envs": ("environment.num_envs",),
-}
-"""Names of settings in other libraries, with ours in the order of preference; only used for suggestions."""
 _EXPECTED = {
     "greater_than": "more than {gt}",
     "greater_than_equal": "at least {ge}",
@@ -74,20 +47,26 @@ class ConfigError(ValueError):
 
     @classmethod
     def explaining(
-        cls, error: ValidationError, source: str | Path | None = None, overrides: Sequence[Place] = ()
+        cls,
+        error: ValidationError,
+        source: str | Path | None = None,
+        overrides: Sequence[Place] = (),
+        keys: Sequence[str] = (),
     ) -> ConfigError:
-        """The problems that pydantic found, each with the override or else the file that it comes from."""
+        """The problems that pydantic found, each with the override or else the file that it comes from.
+
+        With the `keys` of the whole config, the suggestion for an unknown one may be in another section.
+        """
         details = error.errors(include_url=False)
-        lines = [_line(detail, of_override=_is_of_override(detail, overrides)) for detail in details]
+        lines = [_line(detail, keys, of_override=_is_of_override(detail, overrides)) for detail in details]
         if len(lines) == 1:
             of_override = _is_of_override(details[0], overrides)
             origin = "The override " if of_override else f"{source}: " if source else ""
             return cls(f"{origin}{lines[0]}")
-        where = f" in {source}" if source else ""
-        lines = [
-            f"{line} (an override)" if _is_of_override(detail, overrides) else line
-            for line, detail in zip(lines, details, strict=True)
-        ]
+        given = [_is_of_override(detail, overrides) for detail in details]
+        where = " in the overrides" if all(given) else f" in {source}" if source else ""
+        if not all(given):
+            lines = [f"{line} (an override)" if of else line for line, of in zip(lines, given, strict=True)]
         return cls("\n  ".join([f"{len(lines)} problems{where}:", *lines]))
 
 
@@ -118,8 +97,8 @@ def describe(details: Sequence[ErrorDetails]) -> str:
 def unknown_key(key: str, allowed: Iterable[str]) -> str:
     """The message about an unknown key."""
     names = list(allowed)
-    usual = [name for name in _OTHER_NAMES.get(key.casefold(), ()) if name in names or "." in name]
-    hint = f"; did you mean '{usual[0]}'?" if usual else did_you_mean(key, names)
+    usual = usual_name(key, names)
+    hint = f"; did you mean '{usual}'?" if usual else did_you_mean(key, names)
     return f"{_UNKNOWN_KEY}{hint or '; allowed: ' + (', '.join(names) or 'none')}"
 
 
@@ -139,14 +118,27 @@ def _is_of_override(detail: ErrorDetails, overrides: Sequence[Place]) -> bool:
     return any(place[: len(override)] == override for override in overrides)
 
 
-def _line(detail: ErrorDetails, *, of_override: bool) -> str:
+def _line(detail: ErrorDetails, keys: Sequence[str], *, of_override: bool) -> str:
     place = ".".join(map(str, detail["loc"]))
     sentence = describe([detail])
-    if of_override and "." in place and sentence.startswith(_UNKNOWN_KEY):
+    if keys and sentence.startswith(_UNKNOWN_KEY) and (meant := _meant(detail, keys)) is not None:
+        sentence = f"{_UNKNOWN_KEY}; did you mean '{meant}'?"
+    elif of_override and "." in place and sentence.startswith(_UNKNOWN_KEY):
         # An override is typed as a whole, so the suggestion has the whole key, too.
         section = place.rpartition(".")[0]
         sentence = re.sub(r"did you mean '([^'.]+)'", rf"did you mean '{section}.\1'", sentence)
     return f"{place}: {sentence}" if place else sentence
+
+
+def _meant(detail: ErrorDetails, keys: Sequence[str]) -> str | None:
+    place = [str(part) for part in detail["loc"]]
+    if isinstance(detail["input"], Mapping):
+        # A section that does not exist; with one key in it, that key was meant.
+        sections = sorted({key.rpartition(".")[0] for key in keys} - {""})
+        if (section := meant_key(place, sections)) is not None:
+            return section
+        place = [*place, *map(str, detail["input"])] if len(detail["input"]) == 1 else place
+    return meant_key(place, keys)
 
 
 def _expected(detail: ErrorDetails) -> str:

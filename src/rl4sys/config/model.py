@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar, Union, get_args, get_origin
 
@@ -71,15 +71,17 @@ def parse(
     raw: Mapping[str, Any],
     source: str | Path | None = None,
     overrides: Sequence[Place] = (),
+    keys: Callable[[], Sequence[str]] = lambda: (),
 ) -> _Config:
     """The typed config of a mapping, or a `ConfigError` that names every problem and where it comes from.
 
-    `overrides` are the places of values that were given on the command line or in code, and not in the source.
+    `overrides` are the places of values that were given on the command line or in code, and not in the source. `keys`
+    returns all keys of the config, for suggestions across sections.
     """
     try:
         return config_type.model_validate(raw)
     except ValidationError as error:
-        raise ConfigError.explaining(error, source, overrides) from None
+        raise ConfigError.explaining(error, source, overrides, keys()) from None
 
 
 def _explained(error: ValidationError, config_type: type[Config]) -> list[InitErrorDetails]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from rl4sys.algorithms import ALGORITHMS, AlgorithmConfig, with_default_buffer
 from rl4sys.config import (
@@ -17,6 +17,7 @@ from rl4sys.config import (
     Layers,
     LoadedConfig,
     Overrides,
+    flat,
     load_plugins,
     migrate,
     origins,
@@ -183,7 +184,22 @@ def _typed(loaded: LoadedConfig, source: str | Path | None = None) -> Experiment
         use_copies(copies_in(path.parent))
     load_plugins(plugins, relative_to=Path.cwd())
     load_entry_points()
-    return parse(ExperimentConfig, {**loaded.values, "plugins": plugins}, source, loaded.overrides)
+    values = {**loaded.values, "plugins": plugins}
+    return parse(ExperimentConfig, values, source, loaded.overrides, lambda: _known_keys(values))
+
+
+def _known_keys(values: Mapping[str, Any]) -> list[str]:
+    """All keys of an experiment with the same components, for suggestions; none if these are wrong themselves."""
+    chosen: dict[str, Any] = {}
+    for section, key in (("algorithm", "name"), ("environment", "name"), ("buffer", "type")):
+        part = values.get(section)
+        if isinstance(part, Mapping) and key in part:
+            chosen[section] = {key: part[key]}
+    try:
+        config = ExperimentConfig.model_validate(chosen)
+    except ValidationError:
+        return []
+    return [".".join(place) for place, _ in flat(config.model_dump(mode="json"))]
 
 
 def _search_path() -> tuple[Path, Path]:
