@@ -56,6 +56,7 @@ def _compare(asked: argparse.Namespace) -> int:
     jobs = _jobs(asked)
     sequences = jobs.sequences(asked.sequences, asked.length, np.random.default_rng(asked.seed))
     rivals = heuristic_rivals(asked.protocol, asked.heuristics, asked.keep_free)
+    rivals += [_learned(each, number, asked) for number, each in enumerate(asked.policy, 1)]
     errors = Console(stderr=True)
     with Progress(console=errors, transient=True, disable=not errors.is_terminal) as progress:
         task = progress.add_task("scheduling", total=len(rivals) * len(sequences))
@@ -69,7 +70,8 @@ def _compare(asked: argparse.Namespace) -> int:
     draw_slowdowns(title, scores, plots["slowdowns"])
     shown = sequences[_typical(base.slowdown)]
     upper, lower = _two(rivals, min(found, key=lambda each: each["slowdown"])["name"])
-    draw_gantt((upper.name, upper.run(shown)), (lower.name, lower.run(shown)), plots["gantt"])
+    above, below = ((rival.name, rival.run([shown], lambda: None)[0]) for rival in (upper, lower))
+    draw_gantt(above, below, plots["gantt"])
     if asked.json:
         settings = {name: getattr(asked, name) for name in ("protocol", "part", "sequences", "length", "seed")}
         trace = str(asked.trace) if asked.trace else None
@@ -94,6 +96,14 @@ def _two(rivals: list[Rival], best: str) -> tuple[Rival, Rival]:
     learned = [rival for rival in rivals if rival.learned]
     others = [rival for rival in rivals if rival.name == best and rival is not upper] or rivals[1:] or rivals
     return upper, (learned or others)[0]
+
+
+def _learned(path: str, number: int, asked: argparse.Namespace) -> Rival:
+    # Only here are torch and pydantic needed.
+    from .learned import learned_rival
+
+    name = "learned" if len(asked.policy) == 1 else f"learned {number}"
+    return learned_rival(name, path, asked.protocol, asked.max_wait)
 
 
 def _jobs(asked: argparse.Namespace) -> Workload:
@@ -140,6 +150,10 @@ def _parser() -> argparse.ArgumentParser:
     compared.add_argument("--heuristics", nargs="*", default=[], metavar="NAME", help="only these, beside sjf")
     compared.add_argument(
         "--keep-free", nargs="*", type=_positive, default=[16], metavar="K", help="by wait: SJF that keeps K free"
+    )
+    compared.add_argument("--policy", nargs="*", default=[], metavar="RUN", help="runs or policy files to compare too")
+    compared.add_argument(
+        "--max-wait", type=float, metavar="SECONDS", help="guard of learned policies: start a job that waited longer"
     )
     compared.add_argument("--part", choices=("all", *PARTS), default="test", help="which jobs; default: the last 20 %%")
     compared.add_argument("--sequences", type=_positive, default=200, help="how many; default 200")

@@ -29,7 +29,8 @@ class Rival:
     """A named rule, heuristic or learned."""
 
     name: str
-    run: Callable[[Workload], Schedule]
+    run: Callable[[Sequence[Workload], Callable[[], None]], list[Schedule]]
+    """Schedules sequences, and calls the second argument after each."""
     learned: bool = False
 
 
@@ -52,7 +53,15 @@ def heuristic_rivals(protocol: ProtocolName, names: Sequence[str], keep_free: Se
 
     def rival(name: str, kept: int = 0) -> Rival:
         label = f"{name}, {kept} free" if kept else name
-        return Rival(label, lambda jobs: schedule_by(name, jobs, protocol, kept))
+
+        def run(sequences: Sequence[Workload], done: Callable[[], None]) -> list[Schedule]:
+            schedules = []
+            for jobs in sequences:
+                schedules.append(schedule_by(name, jobs, protocol, kept))
+                done()
+            return schedules
+
+        return Rival(label, run)
 
     kept = [rival("sjf", each) for each in keep_free] if protocol == "wait" else []
     return [*map(rival, dict.fromkeys([BASELINE, *(names or HEURISTICS)])), *kept]
@@ -60,14 +69,10 @@ def heuristic_rivals(protocol: ProtocolName, names: Sequence[str], keep_free: Se
 
 def compare(rivals: Sequence[Rival], sequences: Sequence[Workload], done: Callable[[], None]) -> list[Score]:
     """Every rule on every sequence; `done` is called after each sequence."""
-    scores = []
-    for rival in rivals:
-        measured = []
-        for jobs in sequences:
-            measured.append(measure(rival.run(jobs)))
-            done()
-        scores.append(Score(rival.name, tuple(measured), rival.learned))
-    return scores
+    return [
+        Score(rival.name, tuple(measure(schedule) for schedule in rival.run(sequences, done)), rival.learned)
+        for rival in rivals
+    ]
 
 
 def summary(score: Score, baseline: Score, rng: np.random.Generator) -> dict[str, Any]:

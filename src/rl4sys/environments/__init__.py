@@ -19,6 +19,7 @@ from rl4sys.environments.making import MissingDependency, make_environment, make
 from rl4sys.environments.mujoco_setup import RenderingUnavailable
 from rl4sys.environments.names import UnknownEnvironment, canonical_name
 from rl4sys.environments.objects import environment_name
+from rl4sys.environments.scheduling import register_scheduling
 from rl4sys.environments.spaces import (
     EnvironmentSpec,
     ObservationMismatch,
@@ -30,6 +31,7 @@ from rl4sys.environments.vector import VectorAdapter, envpool_lanes
 
 register()
 register_goals()
+register_scheduling()
 
 __all__ = [
     "ENVIRONMENTS",

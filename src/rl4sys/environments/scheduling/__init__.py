@@ -1,5 +1,7 @@
-"""Batch scheduling: traces and generated workloads, a simulated machine, protocols, heuristics and metrics."""
+"""Batch scheduling: traces and generated workloads, a simulated machine, protocols, heuristics, an environment."""
 
+from rl4sys.environments.scheduling.environment import BatchScheduling, register_scheduling
+from rl4sys.environments.scheduling.episode import SchedulingEpisode, SchedulingRules
 from rl4sys.environments.scheduling.heuristics import HEURISTICS, UnknownHeuristic, heuristic
 from rl4sys.environments.scheduling.lublin import generate
 from rl4sys.environments.scheduling.machine import Machine
@@ -18,10 +20,13 @@ from rl4sys.environments.scheduling.workload import Workload, WorkloadTooShort, 
 __all__ = [
     "HEURISTICS",
     "PROTOCOLS",
+    "BatchScheduling",
     "Machine",
     "ProtocolName",
     "Schedule",
     "ScheduleMetrics",
+    "SchedulingEpisode",
+    "SchedulingRules",
     "SwfTrace",
     "TraceUnreadable",
     "UnknownHeuristic",
@@ -33,6 +38,7 @@ __all__ = [
     "mean_metrics",
     "measure",
     "read_swf",
+    "register_scheduling",
     "schedule_by",
     "workload",
     "write_swf",

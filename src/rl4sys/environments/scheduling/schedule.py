@@ -87,13 +87,18 @@ def mean_metrics(measured: Sequence[ScheduleMetrics]) -> ScheduleMetrics:
 
 def schedule_by(name: str, jobs: Workload, protocol: ProtocolName, keep_free: int = 0) -> Schedule:
     """Run a sequence of jobs by a heuristic; by `wait`, `keep_free` processors are left to short jobs."""
+    check_protocol(protocol)
     rule, machine = heuristic(name).make(jobs), Machine(jobs)
     if protocol == "wait":
         run_wait(machine, rule, keep_free)
-    elif protocol in BACKFILLS:
-        run_commit(machine, rule, BACKFILLS[protocol])
     else:
-        raise UnknownProtocol(
-            f"Unknown protocol '{protocol}'{did_you_mean(protocol, PROTOCOLS) or '.'} Known: {', '.join(PROTOCOLS)}."
-        )
+        run_commit(machine, rule, BACKFILLS[protocol])
     return finished(jobs, machine)
+
+
+def check_protocol(name: str) -> None:
+    """Refuse a name that is no protocol's."""
+    if name not in PROTOCOLS:
+        raise UnknownProtocol(
+            f"Unknown protocol '{name}'{did_you_mean(name, PROTOCOLS) or '.'} Known: {', '.join(PROTOCOLS)}."
+        )
