@@ -18,6 +18,7 @@ from vectors import Array, Case
 
 from rl4sys.experience import ArraySpec
 from rl4sys.policy import (
+    COUNT,
     MASK,
     ActionSpec,
     BoxAction,
@@ -33,6 +34,8 @@ from rl4sys.policy import (
 from rl4sys.policy.policy_spec import HeadKind, Setting
 
 ROWS = 10_000
+FEWER_ROWS = 400
+"""Where a head chooses among candidates, which differs only in how many choices there are."""
 EPSILON = 0.375
 THETA = 0.25
 CHANCES = 3
@@ -67,6 +70,9 @@ def head_cases() -> Iterator[Case]:
         yield _case(f"deterministic_multi_discrete{suffix}", SEVERAL, "deterministic", mask)
         yield _case(f"mixed{suffix}", MIXED, "mixed", mask)
         yield _case(f"deterministic_mixed{suffix}", MIXED, "deterministic", mask)
+        yield _case(f"categorical_candidates{suffix}", DISCRETE, "categorical", mask, count=COUNT)
+        yield _case(f"epsilon_greedy_candidates{suffix}", DISCRETE, "epsilon_greedy", mask, count=COUNT)
+        yield _case(f"deterministic_candidates{suffix}", DISCRETE, "deterministic", mask, count=COUNT)
     yield _case("gaussian", UNBOUNDED, "gaussian")
     yield _case("tanh_gaussian", ASYMMETRIC, "tanh_gaussian")
     yield _case("deterministic_box", UNBOUNDED, "deterministic")
@@ -82,9 +88,10 @@ def head_cases() -> Iterator[Case]:
 def _case(name: str, action: ActionSpec, kind: HeadKind, mask: str | None = None, **options: Setting) -> Case:
     spec = _policy(action, kind, mask, options)
     rng = np.random.RandomState(zlib.crc32(name.encode()))
+    rows = ROWS if spec.head.count is None else FEWER_ROWS
     weights = {tensor.name: _fractions(rng, tensor.name, tensor.shape) for tensor in spec.program.tensors}
-    sensor = rng.randint(0, 256, (ROWS, 4)).astype(np.uint8)
-    noise = (rng.randint(0, 2**24, (ROWS, noise_size(spec))) / 2.0**24).astype(np.float32)
+    sensor = rng.randint(0, 256, (rows, 4)).astype(np.uint8)
+    noise = (rng.randint(0, 2**24, (rows, noise_size(spec))) / 2.0**24).astype(np.float32)
     noise[:20], noise[20:40] = 0.0, 1.0 - 2.0**-24
     tensors = {name: torch.from_numpy(array) for name, array in weights.items()}
     drawn = (
@@ -93,14 +100,20 @@ def _case(name: str, action: ActionSpec, kind: HeadKind, mask: str | None = None
         else float(options["std"]) * _normal(torch.from_numpy(noise[:, : 2 * CHANCES]))
     )
     scores = _scores(torch.from_numpy(sensor), tensors, drawn)
-    choices = (ROWS, action.choices if isinstance(action, MixedAction) else scores.shape[1])
+    choices = (rows, action.choices if isinstance(action, MixedAction) else scores.shape[1])
     allowed = _mask(rng, choices, action) if mask else torch.ones(choices, dtype=torch.bool)
-    carry = {m.name: _fractions(rng, m.name, (ROWS, *m.shape)) for m in spec.program.carry}
+    counts: dict[str, Array] = {}
+    if spec.head.count is not None:
+        counts[f"observation.{COUNT}"] = rng.randint(1, choices[1] + 1, (rows, 1)).astype(np.float32)
+        allowed[:, 0] = True
+        existing = torch.arange(choices[1]) < torch.from_numpy(counts[f"observation.{COUNT}"])
+    carry = {m.name: _fractions(rng, m.name, (rows, *m.shape)) for m in spec.program.carry}
     before = next(map(torch.from_numpy, carry.values()), None)
-    expected = _expected(spec, Shown(scores, allowed, torch.from_numpy(noise), tensors, before))
+    possible = allowed & existing if counts else allowed
+    expected = _expected(spec, Shown(scores, possible, torch.from_numpy(noise), tensors, before))
     arrays = {"weights": np.concatenate([array.ravel() for array in weights.values()])}
     arrays |= {"observation.sensor": sensor} | ({f"observation.{MASK}": allowed.numpy()} if mask else {})
-    arrays |= {f"carry.{name}": array for name, array in carry.items()}
+    arrays |= counts | {f"carry.{name}": array for name, array in carry.items()}
     return Case(name, spec, arrays | {"noise": noise} | expected)
 
 
@@ -113,11 +126,12 @@ def _mask(rng: np.random.RandomState, shape: tuple[int, int], action: ActionSpec
 
 
 def _policy(action: ActionSpec, kind: HeadKind, mask: str | None, options: dict[str, Setting]) -> PolicySpec:
-    settings = {name: value for name, value in options.items() if name == "squash"}
+    settings = {name: value for name, value in options.items() if name in ("squash", "count")}
     width = {"discrete": 5, "multi_discrete": 9, "box": 2, "mixed": 7}[action.kind]
     choices = action.choices if isinstance(action, MixedAction) else width
     masks = () if mask is None else (ArraySpec(MASK, "bool", (choices,)),)
-    builder = ProgramBuilder((ArraySpec("sensor", "uint8", (4,)), *masks))
+    counts = (ArraySpec(COUNT, "float32", (1,)),) if "count" in settings else ()
+    builder = ProgramBuilder((ArraySpec("sensor", "uint8", (4,)), *masks, *counts))
     register = builder.op("scale", ("sensor",), (4,), factor=1.0 / 64.0, offset=-2.0)
     if kind == "noise_conditioned":
         register = builder.op("concat", (register, builder.chance("chance", CHANCES)), (4 + CHANCES,))

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 import torch
 import torch.nn.functional as F
+from candidate_cases import candidate_cases, candidate_counts
 from group_cases import WINDOW, Expect, Tensors, drawn, group_cases, uniform_numbers
 from vectors import Array, Case
 
 from rl4sys.experience import ArraySpec
-from rl4sys.policy import BoxAction, Head, Memory, PolicySpec, ProgramBuilder
+from rl4sys.policy import CANDIDATES, COUNT, BoxAction, Head, Memory, PolicySpec, ProgramBuilder
 
 ROWS = 64
 
@@ -42,6 +43,7 @@ def op_cases() -> Iterator[Case]:
     yield from _recurrent()
     yield from _embeddings()
     yield from group_cases(_case)
+    yield from candidate_cases(_case)
 
 
 def _dense() -> Iterator[Case]:
@@ -190,6 +192,8 @@ def _case(name: str, builder: ProgramBuilder, register: str, expect: Expect) -> 
     # The legacy generator: its streams never change, those of default_rng may.
     rng = np.random.RandomState(zlib.crc32(name.encode()))
     inputs: dict[str, Array] = {spec.name: _input(rng, spec) for spec in program.inputs}
+    if COUNT in inputs:
+        inputs[COUNT] = candidate_counts(name, ROWS, inputs[CANDIDATES].shape[1])
     carry = {memory.name: _memory(rng, memory) for memory in program.carry}
     weights = {tensor.name: _uniform(rng, tensor.shape) for tensor in program.tensors}
     noise = uniform_numbers(rng, ROWS, program.uniform_numbers)

@@ -108,6 +108,9 @@ private:
 /// A setting that must be a finite number.
 double number(const Settings& settings, const std::string& name, const std::string& owner);
 
+/// How many of `most` rows are candidates: row i exists if i < count.
+std::size_t real_rows(float count, std::size_t most) noexcept;
+
 /// Compiles one op and gives its outputs their offsets; `who` names it in errors.
 Step compile_op(Compiler& compiler, const Op& op, const std::string& who);
 

@@ -73,7 +73,14 @@ struct Choices {
     std::size_t scores;
     std::vector<std::size_t> groups;
     std::optional<std::size_t> mask;
+    /// The register that counts candidates, if only so many of the first choices exist.
+    std::optional<std::size_t> count;
     std::size_t total = 0;
+
+    /// How many choices there are in a group now.
+    std::size_t existing(const DecisionFrame& f, std::size_t group) const {
+        return count ? real_rows(f.registers[*count], groups[group]) : groups[group];
+    }
 
     Mask masks(const DecisionFrame& f) const { return mask ? static_cast<Mask>(f.observation[*mask]) : nullptr; }
 };
@@ -99,6 +106,17 @@ Choices read_choices(Compiler& compiler, std::size_t numbers = 0) {
         }
         result.mask = mask.input;
     }
+    if (const auto found = spec.head.settings.find("count"); found != spec.head.settings.end()) {
+        const auto* name = std::get_if<std::string>(&found->second);
+        if (name == nullptr || !std::holds_alternative<DiscreteAction>(spec.action)) {
+            refuse(head_label, "counts candidates, which needs the name of a register and one discrete choice");
+        }
+        const Register& count = compiler.floats(*name, head_label);
+        if (count.values != 1) {
+            refuse(head_label, "reads '" + *name + "' of shape " + to_string(count.shape) + " as a count; expected [1]");
+        }
+        result.count = count.at;
+    }
     return result;
 }
 
@@ -115,7 +133,8 @@ Decide compile_categorical(Compiler& compiler) {
         for (std::size_t group = 0; group < c.groups.size(); ++group) {
             const std::size_t size = c.groups[group];
             const Outcome outcome =
-                draw(logits, mask, size, noise[group], cumulative->data(), answer.choices[group], answer.log_prob);
+                draw(logits, mask, c.existing(f, group), noise[group], cumulative->data(), answer.choices[group],
+                     answer.log_prob);
             if (outcome != Outcome::Decided) return outcome;
             logits += size;
             if (mask != nullptr) mask += size;
@@ -130,7 +149,7 @@ Decide compile_greedy(Compiler& compiler) {
         const float* scores = f.registers + c.scores;
         Mask mask = c.masks(f);
         for (std::size_t group = 0; group < c.groups.size(); ++group) {
-            const Outcome outcome = best(scores, mask, c.groups[group], answer.choices[group]);
+            const Outcome outcome = best(scores, mask, c.existing(f, group), answer.choices[group]);
             if (outcome != Outcome::Decided) return outcome;
             scores += c.groups[group];
             if (mask != nullptr) mask += c.groups[group];
@@ -143,7 +162,7 @@ Decide compile_epsilon_greedy(Compiler& compiler) {
     expect_sizes(compiler.spec(), 1, 1);
     const std::size_t epsilon = compiler.tensor(compiler.spec().head.tensors[0], {1}, head_label);
     return [c = read_choices(compiler), epsilon](const DecisionFrame& f, const float* noise, Answer& answer) {
-        const std::size_t choices = c.groups[0];
+        const std::size_t choices = c.existing(f, 0);
         const Mask mask = c.masks(f);
         const Outcome outcome = best(f.registers + c.scores, mask, choices, answer.choices[0]);
         if (outcome != Outcome::Decided || !(noise[0] < f.weights[epsilon])) return outcome;

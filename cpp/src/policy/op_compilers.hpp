@@ -1,5 +1,5 @@
 /// @file
-/// The ops that have files of their own: convolution.cpp, group_ops.cpp and attention.cpp.
+/// The ops that have files of their own: convolution.cpp, group_ops.cpp, attention.cpp and candidate_ops.cpp.
 #pragma once
 
 #include "policy/op_reader.hpp"
@@ -15,5 +15,7 @@ Step compile_grouped_linear(OpReader& op);
 Step compile_gate(OpReader& op);
 Step compile_latent(OpReader& op);
 Step compile_attention(OpReader& op);
+Step compile_candidate_linear(OpReader& op);
+Step compile_candidate_pool(OpReader& op);
 
 }  // namespace rl4sys::detail

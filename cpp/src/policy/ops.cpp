@@ -270,6 +270,8 @@ const std::map<std::string, Compile>& compilers() {
         {"gate", compile_gate},
         {"latent", compile_latent},
         {"attention", compile_attention},
+        {"candidate_linear", compile_candidate_linear},
+        {"candidate_pool", compile_candidate_pool},
     };
     return table;
 }

@@ -9,7 +9,9 @@ namespace rl4sys {
 const char* describe(Outcome outcome) noexcept {
     switch (outcome) {
         case Outcome::Decided: return "decided";
-        case Outcome::NothingAllowed: return "The action mask allows no action. Allow one choice, or end the episode.";
+        case Outcome::NothingAllowed:
+            return "There is no allowed action: the mask forbids all, or there are no candidates. Allow one choice, or "
+                   "end the episode.";
         case Outcome::NotFinite:
             return "The policy's scores are NaN or infinite. Look for such values in the observation and the weights.";
         case Outcome::IndexOutOfRange:

@@ -93,7 +93,7 @@ TEST_P(EveryOp, ComputesWhatTorchComputes) {
 
 TEST_P(EveryHead, DecidesWhatTorchDecides) {
     const Case& golden = cases("heads").at(GetParam());
-    ASSERT_EQ(golden.arrays.at("action").rows(), 10000U);
+    ASSERT_EQ(golden.arrays.at("action").rows(), GetParam().find("candidates") != std::string::npos ? 400U : 10000U);
     expect_agreement(golden, detail::baseline_kernels());
     expect_agreement(golden, detail::best_kernels());
 }

@@ -20,8 +20,8 @@ from rl4sys.engine import (
     Update,
     register_algorithm,
 )
-from rl4sys.networks import NetworksConfig, OptimizerSettings, masked
-from rl4sys.policy import BoxAction, DiscreteAction, Head, Program, ProgramBuilder
+from rl4sys.networks import NetworksConfig, OptimizerSettings, UnsuitableNetwork, masked
+from rl4sys.policy import BoxAction, DiscreteAction, Program, ProgramBuilder
 from rl4sys.replay import Ratio
 
 
@@ -160,13 +160,18 @@ def _policies(problem: Problem, dueling: bool) -> tuple[Policies, Program, list[
             f"DQN needs one discrete choice per step; this environment wants {problem.action.kind} actions. "
             f"Use algorithm.name={others}, or an environment with discrete actions."
         )
+    if dueling and problem.count is not None:
+        raise UnsuitableNetwork(
+            "algorithm.dueling subtracts the mean over all choices, and the number of candidates differs from step to "
+            "step. Set algorithm.dueling=false."
+        )
     builder = ProgramBuilder(problem.observation)
     body = problem.actor_body(builder)
-    scores = builder.linear(body, problem.action.n, "actor.action")
+    scores = problem.actor_scores(builder, body)
     builder.tensor("epsilon", 1)
     acting = builder.program()
-    explore = Head("epsilon_greedy", (scores,), ("epsilon",), problem.mask)
-    exploit = Head("deterministic", (scores,), mask=problem.mask)
+    explore = problem.choosing_head("epsilon_greedy", (scores,), ("epsilon",))
+    exploit = problem.choosing_head("deterministic", (scores,))
     policies = Policies.over(problem.action, acting, explore, exploit)
     # The value stream is trained and does not travel with the policy.
     outputs = [scores, builder.linear(body, 1, "value")] if dueling else [scores]

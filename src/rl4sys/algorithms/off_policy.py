@@ -72,7 +72,8 @@ class OffPolicyConfig(AlgorithmConfig):
             [ArraySpec(_ACTION, "float32", (problem.action.size,))] if isinstance(problem.action, BoxAction) else []
         )
         outputs = problem.action.n if isinstance(problem.action, DiscreteAction) else 1
-        value = builder.linear(_critic_body(builder, problem, inputs), outputs, "critic.value")
+        body = _critic_body(builder, problem, inputs)
+        value = problem.networks.critic.scores(builder, body, outputs, "critic.value")
         return state.network(
             "critics",
             builder.program(),

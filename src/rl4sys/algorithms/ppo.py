@@ -26,7 +26,7 @@ from rl4sys.engine import (
 )
 from rl4sys.experience import Sequences
 from rl4sys.networks import ActionLikelihood, Loss, Network, OptimizerSettings, action_likelihood, orthogonal
-from rl4sys.policy import BoxAction, Head, MixedAction, Program, ProgramBuilder, output_size
+from rl4sys.policy import BoxAction, Head, MixedAction, Program, ProgramBuilder
 from rl4sys.replay import OnceFresh
 
 
@@ -95,7 +95,8 @@ class PPO:
     """Improves a policy and a critic from batches of recent experience."""
 
     def __init__(self, config: PPOConfig, problem: Problem) -> None:
-        self.config, self.action, self.mask = config, problem.action, problem.mask
+        self.config, self.problem = config, problem
+        self.is_masked = problem.mask is not None or problem.count is not None
         self.policies, actor = _policies(problem)
         critic, value = problem.value_program()
         self.train_state = state = TrainState(problem, self.policies, memory=True)
@@ -198,9 +199,9 @@ class PPO:
 
     def likelihood(self, batch: AdvantageBatch) -> ActionLikelihood:
         """Log-probability of the actions under the present policy, and its entropy."""
-        allowed = batch.observation[self.mask] if self.mask else None
+        allowed = self.problem.allowed(batch.observation) if self.is_masked else None
         log_std = self.actor.optimizer.parameters.views.get("log_std")
-        return action_likelihood(self.action, batch.outputs(self.actor), batch.action, allowed, log_std)
+        return action_likelihood(self.problem.action, batch.outputs(self.actor), batch.action, allowed, log_std)
 
     def minibatches(self, rows: AdvantageBatch, epochs: int) -> Iterator[AdvantageBatch]:
         """Every step once per epoch, in random order, with advantages normalised per minibatch."""
@@ -220,14 +221,14 @@ def _approx_kl(log_ratio: torch.Tensor) -> torch.Tensor:
 def _policies(problem: Problem) -> tuple[Policies, Program]:
     """The two policies over one actor program, and that program."""
     builder = ProgramBuilder(problem.observation)
-    output = builder.linear(problem.actor_body(builder), output_size(problem.action), "actor.action")
+    output = problem.actor_scores(builder)
     if isinstance(problem.action, BoxAction):
         explore = Head("gaussian", (output,), (builder.tensor("log_std", problem.action.size),))
     elif isinstance(problem.action, MixedAction):
         log_std = builder.tensor("log_std", len(problem.action.low))
         explore = Head("mixed", (output,), (log_std,), mask=problem.mask)
     else:
-        explore = Head("categorical", (output,), mask=problem.mask)
-    exploit = Head("deterministic", (output,), mask=explore.mask)
+        explore = problem.choosing_head("categorical", (output,))
+    exploit = replace(explore, kind="deterministic", tensors=())
     program = builder.program()
     return Policies.over(problem.action, program, explore, exploit), program

@@ -10,12 +10,14 @@ import torch.nn.functional as F
 
 from rl4sys.engine import Policies, Problem, TensorBatch, Update
 from rl4sys.networks import TensorMap, masked, squared_error
-from rl4sys.policy import DiscreteAction, Head, Program, ProgramBuilder
+from rl4sys.policy import DiscreteAction, Program, ProgramBuilder
+from rl4sys.policy.policy_spec import HeadKind
 
 if TYPE_CHECKING:
     from rl4sys.algorithms.sac import SACConfig
 
 _LAST = "actor.action"
+_HEADS: tuple[HeadKind, HeadKind] = ("categorical", "deterministic")
 
 
 class DiscreteSAC:
@@ -103,7 +105,7 @@ def _policies(problem: Problem) -> tuple[Policies, Program]:
     """The two policies, and the program to train."""
     assert isinstance(problem.action, DiscreteAction)
     builder = ProgramBuilder(problem.observation)
-    logits = builder.linear(problem.actor_body(builder), problem.action.n, _LAST)
+    logits = problem.actor_scores(builder)
     program = builder.program()
-    explore, exploit = (Head(kind, (logits,), mask=problem.mask) for kind in ("categorical", "deterministic"))
+    explore, exploit = (problem.choosing_head(kind, (logits,)) for kind in _HEADS)
     return Policies.over(problem.action, program, explore, exploit), program

@@ -21,9 +21,10 @@ _NEXT_ACTION = f"{PREVIOUS_ACTION}.next"
 def require_suitable(problem: Problem, algorithm: str) -> None:
     """Refuse what a world model cannot predict, before anything starts."""
     require_sizes(problem.observation)
-    if problem.mask is not None:
+    if problem.mask is not None or problem.count is not None:
+        found = "an action mask" if problem.mask is not None else "candidates"
         raise UnsuitableNetwork(
-            f"{algorithm} cannot predict which actions are allowed, and this environment has an action mask. "
+            f"{algorithm} cannot predict which actions are allowed, and this environment has {found}. "
             f"Use algorithm.name=ppo or dqn."
         )
     if not isinstance(problem.action, DiscreteAction):

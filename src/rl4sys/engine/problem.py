@@ -11,8 +11,20 @@ import torch
 
 from rl4sys.engine.previous_action import previous_action, remembering
 from rl4sys.experience import ArraySpec
-from rl4sys.networks import NetworkConfig, NetworksConfig, TensorMap
-from rl4sys.policy import MASK, ActionSpec, BoxAction, DiscreteAction, Head, PolicySpec, Program, ProgramBuilder
+from rl4sys.networks import NetworkConfig, NetworksConfig, TensorMap, UnsuitableNetwork, exists
+from rl4sys.policy import (
+    MASK,
+    ActionSpec,
+    BoxAction,
+    DiscreteAction,
+    Head,
+    PolicySpec,
+    Program,
+    ProgramBuilder,
+    count_observation,
+    output_size,
+)
+from rl4sys.policy.policy_spec import HeadKind
 from rl4sys.seeding import Seeds
 
 
@@ -72,9 +84,22 @@ class Problem:
         """The name of the observation that marks the allowed actions, if there is one."""
         return MASK if any(spec.name == MASK for spec in self.observation) else None
 
+    @property
+    def count(self) -> str | None:
+        """The name of the observation that counts the candidates, if actions are a choice among some."""
+        return count_observation(self.observation) if isinstance(self.action, DiscreteAction) else None
+
     def allowed(self, observation: TensorMap) -> torch.Tensor | None:
-        """The mask of allowed actions, if there is one."""
-        return observation[MASK] if self.mask else None
+        """Which actions may be chosen: the candidates that exist, less what the mask forbids; None for all."""
+        mask = observation[MASK] if self.mask else None
+        if self.count is None:
+            return mask
+        existing = exists(observation[self.count], output_size(self.action))
+        return existing if mask is None else existing & mask
+
+    def choosing_head(self, kind: HeadKind, inputs: tuple[str, ...], tensors: tuple[str, ...] = ()) -> Head:
+        """A head over choices that respects the mask and the number of candidates."""
+        return Head(kind, inputs, tensors, self.mask, {"count": self.count} if self.count else {})
 
     @property
     def remembered_action(self) -> ActionSpec | None:
@@ -85,6 +110,11 @@ class Problem:
     def torch_generator(self, *name: str | int) -> torch.Generator:
         """A torch generator for a named purpose; on the CPU, so that it is equal on every device."""
         return torch.Generator().manual_seed(self.seeds.integer(*name))
+
+    def actor_scores(self, builder: ProgramBuilder, body: str | None = None) -> str:
+        """Write the actor with its last layer, "actor.action": an output for each choice or number of the action."""
+        register = self.actor_body(builder) if body is None else body
+        return self.networks.actor.scores(builder, register, output_size(self.action), "actor.action")
 
     def actor_body(self, builder: ProgramBuilder, *joined: str) -> str:
         """Write the actor up to its last hidden layer; returns its register. `joined` registers add to its input."""
@@ -98,6 +128,11 @@ class Problem:
         self, builder: ProgramBuilder, network: NetworkConfig, name: str, joined: Callable[[], Sequence[str]]
     ) -> str:
         """`joined` is called after the features are made, which are made of all inputs that are declared by then."""
+        if network.scores_candidates and not isinstance(self.action, DiscreteAction):
+            raise UnsuitableNetwork(
+                f"network.{name}.type is candidates, which chooses one row, and this environment wants "
+                f"{self.action.kind} actions. Choose another network, or an environment with one discrete choice."
+            )
         features = network.features(builder, name, standardize=self.standardize)
         before = [previous_action(builder, self.action)] if network.reads_previous_action else []
         return network.body(builder, builder.joined([features, *before, *joined()]), name)
@@ -105,7 +140,8 @@ class Problem:
     def value_program(self) -> tuple[Program, str]:
         """A critic that predicts one value from an observation, and the register with it."""
         builder = ProgramBuilder(self.observation)
-        value = builder.linear(self.critic_body(builder), 1, "critic.value")
+        body = self.networks.critic.summary(builder, self.critic_body(builder), "critic")
+        value = builder.linear(body, 1, "critic.value")
         return builder.program(), value
 
     def bounded_action(self, algorithm: str) -> BoxAction:

@@ -15,6 +15,8 @@ from rl4sys.experience import Array
 
 ActionKind = Literal["discrete", "multi_discrete", "box", "mixed"]
 Observed = tuple[Array, float, bool, bool, dict[str, Any]]
+_MODULES = {"CandidateChoice": "rl4sys.environments.candidate_choice"}
+"""Where the environments that are not in this file are."""
 CHOICES = 2
 """How many choices a multi-discrete action of these environments has."""
 
@@ -249,11 +251,12 @@ def register() -> None:
         ("Truncation", "Countdown", None, {"horizon": 5, "ending": "truncated", "rewarded": "every"}),
         ("Chain", "ChainEnv", 100, {}),
         ("Recall", "Recall", None, {}),
+        ("CandidateChoice", "CandidateChoice", None, {}),
     ):
         if f"rl4sys/{name}-v0" not in gymnasium.registry:
             gymnasium.register(
                 f"rl4sys/{name}-v0",
-                entry_point=f"{__name__}:{entry_point}",
+                entry_point=f"{_MODULES.get(entry_point, __name__)}:{entry_point}",
                 max_episode_steps=limit,
                 disable_env_checker=True,
                 kwargs=kwargs,

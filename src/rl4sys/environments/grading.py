@@ -12,7 +12,7 @@ from rl4sys.environments.exactness import Environment, Grade, same, saves_itself
 from rl4sys.environments.lanes import Lanes
 from rl4sys.environments.spaces import MASK
 from rl4sys.experience import Array, Arrays
-from rl4sys.policy import ActionSpec, BoxAction, DiscreteAction, MixedAction, MultiDiscreteAction
+from rl4sys.policy import COUNT, ActionSpec, BoxAction, DiscreteAction, MixedAction, MultiDiscreteAction
 from rl4sys.seeding import Seeds
 from rl4sys.state import from_text, to_text
 
@@ -36,7 +36,7 @@ def random_action(action: ActionSpec, observation: Arrays, count: int, rng: np.r
     """Any allowed action for each of `count` lanes: uniform over choices or within finite bounds."""
     match action:
         case DiscreteAction(n=n):
-            return _choices(observation, 0, n, count, rng)
+            return _choices(observation, 0, n, count, rng, observation.get(COUNT))
         case MultiDiscreteAction(sizes=sizes):
             firsts = np.cumsum([0, *sizes])
             groups = [_choices(observation, int(first), n, count, rng) for first, n in zip(firsts, sizes, strict=False)]
@@ -50,8 +50,12 @@ def random_action(action: ActionSpec, observation: Arrays, count: int, rng: np.r
             return np.concatenate([chosen.astype(np.float32), numbers], axis=1)
 
 
-def _choices(observation: Arrays, first: int, n: int, count: int, rng: np.random.Generator) -> Array:
+def _choices(
+    observation: Arrays, first: int, n: int, count: int, rng: np.random.Generator, candidates: Array | None = None
+) -> Array:
     allowed = observation[MASK][:, first : first + n] if MASK in observation else np.ones((count, n), bool)
+    if candidates is not None:
+        allowed = allowed & (np.arange(n) < candidates)
     return np.asarray(np.argmax(np.where(allowed, rng.random((count, n)), -1.0), axis=1))
 
 

@@ -167,7 +167,7 @@ class Lanes:
         _, info = sample.reset(seed=0)
         self._commands = action_converter(sample.action_space)
         mask = action_mask_spec(action) if MASK in info else None
-        self._observe = ObservationConverter(sample.observation_space, mask)
+        self._observe = ObservationConverter(sample.observation_space, mask, action)
         self.spec = EnvironmentSpec(self._observe.specs, action)
 
     def _new(self) -> list[Environment]:

@@ -12,6 +12,8 @@ from gymnasium import spaces
 
 from rl4sys.experience import Array, Arrays, ArraySpec
 from rl4sys.policy import (
+    CANDIDATES,
+    COUNT,
     ActionSpec,
     ActionStructure,
     ActionTree,
@@ -19,6 +21,7 @@ from rl4sys.policy import (
     DiscreteAction,
     MixedAction,
     MultiDiscreteAction,
+    candidate_arrays,
 )
 
 Space = gymnasium.Space[Any]
@@ -50,10 +53,12 @@ class _Leaf:
     path: tuple[str | int, ...]
     encode: Callable[[Array], Array] | None = None
     """From stacked raw values [N, …] to [N, *spec.shape]; None where they are these already."""
+    stack: Callable[[Sequence[Any] | Array], Array] = np.asarray
+    """From the values of all lanes to stacked raw values; those of candidates differ in length."""
 
     def fill(self, out: Array, values: Sequence[Any] | Array) -> None:
         try:
-            rows = np.asarray(values)
+            rows = self.stack(values)
             if self.encode is not None:
                 rows = self.encode(rows)
         except (ValueError, IndexError) as error:
@@ -72,9 +77,12 @@ class _Leaf:
 class ObservationConverter:
     """Turns what environments return into named arrays, one row per lane."""
 
-    def __init__(self, space: Space, mask: ArraySpec | None = None) -> None:
-        """`mask` describes an action mask that comes in `info`; one within the observation goes first."""
-        self._leaves = tuple(_leaves(space, ()))
+    def __init__(self, space: Space, mask: ArraySpec | None = None, action: ActionSpec | None = None) -> None:
+        """`mask` describes an action mask that comes in `info`; one within the observation goes first.
+
+        A discrete `action` says how many candidates there may be, where the observation is a sequence of them.
+        """
+        self._leaves = tuple(_leaves(space, (), action.n if isinstance(action, DiscreteAction) else None))
         names = [leaf.spec.name for leaf in self._leaves]
         if len(set(names)) < len(names):
             raise UnsupportedSpace(f"Two parts of the observation have the same name among {names}. Rename one.")
@@ -206,8 +214,14 @@ def action_converter(space: Space) -> Callable[[Array], list[Any]]:
     return lambda action: list(batch(action))
 
 
-def _leaves(space: Space, path: tuple[str | int, ...]) -> Iterator[_Leaf]:
+def _leaves(space: Space, path: tuple[str | int, ...], choices: int | None) -> Iterator[_Leaf]:
     name = ".".join(map(str, path)) or "observation"
+    if isinstance(space, spaces.Sequence) and path in ((), (CANDIDATES,)):
+        yield from _candidates(space, path, choices)
+        return
+    if path == (COUNT,) and not isinstance(space, spaces.Dict | spaces.Tuple):
+        yield _Leaf(ArraySpec(COUNT, "float32", (1,)), path, lambda values: values.reshape(-1, 1))
+        return
     if path == (MASK,) and isinstance(space, spaces.Box | spaces.MultiBinary):
         yield _Leaf(ArraySpec(MASK, "bool", (int(np.prod(space.shape)),)), path, _flat)
         return
@@ -224,12 +238,34 @@ def _leaves(space: Space, path: tuple[str | int, ...]) -> Iterator[_Leaf]:
         case spaces.Dict() | spaces.Tuple():
             parts = space.items() if isinstance(space, spaces.Dict) else enumerate(space)
             for key, part in parts:
-                yield from _leaves(part, (*path, key))
+                yield from _leaves(part, (*path, key), choices)
         case _:
             raise UnsupportedSpace(
                 f"Observation '{name}' of {space} has no fixed shape. Wrap the environment to return arrays, "
                 f"with gymnasium.wrappers.FlattenObservation or TransformObservation."
             )
+
+
+def _candidates(space: spaces.Sequence, path: tuple[str | int, ...], choices: int | None) -> Iterator[_Leaf]:
+    """The rows of a sequence, filled up with zeros, and how many there are."""
+    feature = space.feature_space
+    if choices is None or not isinstance(feature, spaces.Box) or len(feature.shape) != 1:
+        raise UnsupportedSpace(
+            f"A sequence in an observation is a number of candidates, each a Box with one axis, of which a Discrete "
+            f"action chooses one; got {space}. Correct the spaces."
+        )
+    rows, count = candidate_arrays(choices, feature.shape[0])
+
+    def stack(lanes: Sequence[Any] | Array) -> Array:
+        filled = np.zeros((len(lanes), *rows.shape), np.float32)
+        for lane, found in zip(filled, lanes, strict=True):
+            if len(found) > choices:
+                raise ValueError(f"there are {len(found)} candidates, and the action has {choices} choices")
+            lane[: len(found)] = np.asarray(found, np.float32).reshape(len(found), rows.shape[1])
+        return filled
+
+    yield _Leaf(rows, path, None, stack)
+    yield _Leaf(count, path, None, lambda lanes: np.array([[len(found)] for found in lanes], np.float32))
 
 
 def _flat(values: Array) -> Array:

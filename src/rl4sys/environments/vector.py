@@ -22,6 +22,7 @@ from rl4sys.environments.spaces import (
     flat_mask,
 )
 from rl4sys.experience import Array, Arrays, Ending
+from rl4sys.policy import COUNT
 from rl4sys.seeding import Seeds
 from rl4sys.state import State, StateMismatch, require
 
@@ -68,7 +69,7 @@ class VectorAdapter:
         observation, info = vector.reset(seed=self._first_seeds())
         mask = action_mask_spec(action) if MASK in info else None
         self._masks = np.ones((self.count, *(() if mask is None else mask.shape)), bool)
-        self._observe = ObservationConverter(vector.single_observation_space, mask)
+        self._observe = ObservationConverter(vector.single_observation_space, mask, action)
         self.spec = EnvironmentSpec(self._observe.specs, action)
         self.observation: Arrays = self._observe.empty(self.count)
         """What to act on now, one row per lane."""
@@ -99,6 +100,8 @@ class VectorAdapter:
             if MASK in self.observation:
                 # The next action of these lanes is ignored, so that any may be chosen.
                 self.observation[MASK][self._pending] = True
+            if COUNT in self.observation:
+                np.maximum(self.observation[COUNT], 1.0, out=self.observation[COUNT], where=self._pending[:, None])
         elif self._mode is AutoresetMode.DISABLED and final:
             self._show(*self._vector.reset(options={"reset_mask": self._ending != 0}))
         return Step(self.observation, reward.astype(np.float32), self._ending, final, None if acted.all() else acted)

@@ -1,6 +1,8 @@
 """Torch networks over flat parameters: policy programs, critics, optimizers and distributions."""
 
 from rl4sys.networks.batch_splitter import BatchSplitter, is_out_of_memory
+from rl4sys.networks.candidate_functions import exists
+from rl4sys.networks.candidates import CandidatesConfig
 from rl4sys.networks.cnn import CnnConfig
 from rl4sys.networks.config import (
     NETWORKS,
@@ -41,6 +43,7 @@ __all__ = [
     "ActionLikelihood",
     "Activation",
     "BatchSplitter",
+    "CandidatesConfig",
     "CnnConfig",
     "EnsembleProgram",
     "GruConfig",
@@ -69,6 +72,7 @@ __all__ = [
     "UnsuitableNetwork",
     "action_likelihood",
     "categorical",
+    "exists",
     "from_spec",
     "gaussian",
     "is_out_of_memory",

@@ -33,6 +33,11 @@ class NetworkConfig(Config):
         """Whether the previous action is added to its features."""
         return False
 
+    @property
+    def scores_candidates(self) -> bool:
+        """Whether its body is a row for each candidate, and not one vector."""
+        return False
+
     def features(self, builder: ProgramBuilder, name: str, *, standardize: bool) -> str:
         """One flat vector computed from the observations, before anything is added.
 
@@ -44,11 +49,21 @@ class NetworkConfig(Config):
     def body(self, builder: ProgramBuilder, features: str, name: str) -> str:
         """Add ops over the register `features`, tensor names led by `name`; returns the body's register."""
 
+    def scores(self, builder: ProgramBuilder, body: str, size: int, name: str) -> str:
+        """The last layer of an actor: so many outputs, one for each choice or number of an action."""
+        return builder.linear(body, size, name)
 
-def require_no_previous_action(encoder: NetworkConfig, place: str) -> None:
-    """Refuse an encoder that reads the previous action: only whole networks know it."""
+    def summary(self, builder: ProgramBuilder, body: str, name: str) -> str:
+        """The body as one vector, for a layer that predicts one value."""
+        return body
+
+
+def require_encoder(encoder: NetworkConfig, place: str) -> None:
+    """Refuse an encoder that only whole networks can be: one that reads the previous action, or scores candidates."""
     if encoder.reads_previous_action:
         raise ValueError(f"{place}.previous_action: set it for the network around the encoder, which reads the action")
+    if encoder.scores_candidates:
+        raise ValueError(f"{place}.type: candidates is a whole network, which scores rows; choose another encoder")
 
 
 NETWORKS: Registry[NetworkConfig] = Registry(
@@ -88,11 +103,12 @@ class NetworksConfig(Config):
     actor: Annotated[NetworkConfig, NETWORKS] = MlpConfig()
     """The network that acts. Value-based algorithms train it as their value network."""
     critic: Annotated[NetworkConfig, NETWORKS] = MlpConfig()
-    """The network of the critic, if the algorithm has one. That of the actor if not given and the actor has memory."""
+    """The network of the critic, if the algorithm has one. That of the actor if not given and the actor has memory or
+    scores candidates."""
 
     @model_validator(mode="before")
     @classmethod
-    def _critic_remembers_too(cls, values: Any) -> Any:
+    def _critic_is_like_the_actor(cls, values: Any) -> Any:
         if not isinstance(values, dict) or "critic" in values or "actor" not in values:
             return values
         actor = values["actor"]
@@ -102,4 +118,6 @@ class NetworksConfig(Config):
             except ConfigError:
                 # Validation reports it, with its place.
                 return values
-        return {**values, "critic": actor} if isinstance(actor, NetworkConfig) and actor.has_memory else values
+        if isinstance(actor, NetworkConfig) and (actor.has_memory or actor.scores_candidates):
+            return {**values, "critic": actor}
+        return values

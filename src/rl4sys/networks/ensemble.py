@@ -9,6 +9,7 @@ from typing import TypeAlias
 import torch
 import torch.nn.functional as F
 
+from rl4sys.networks.candidate_functions import CandidateChain
 from rl4sys.networks.initialize import Initializer
 from rl4sys.networks.layer_chain import FUSED, BufferPool, ChainStep, Layer, LayerChain, Registers
 from rl4sys.networks.parameters import Parameters
@@ -20,8 +21,8 @@ ProgramStep: TypeAlias = Callable[[Registers], None]
 """A part of a program: reads registers and assigns others."""
 _ACTIVATIONS = ("tanh", "relu", "sigmoid", "silu", "gelu", "elu", "softplus", "leaky_relu")
 _ELEMENTWISE = (*_ACTIVATIONS, "add", "scale", "multiply", "symlog", "log")
-_LAST_AXIS = ("softmax", "gate", "latent")
-"""Ops without weights over the last axis, whatever axes come before it."""
+_LAST_AXIS = ("softmax", "gate", "latent", "candidate_pool")
+"""Ops without weights over the last axes, whatever axes come before them."""
 
 
 class EnsembleProgram:
@@ -79,6 +80,8 @@ class EnsembleProgram:
             taken = self._chain_at(ops, place)
             if taken:
                 steps.append(self._chain(ops[place : place + taken]))
+            elif taken := self._candidate_layers(ops, place):
+                steps.append(self._candidates(ops[place : place + taken]))
             elif self._is_batched(ops[place]):
                 taken = 1
                 steps.append(self._single(ops[place]))
@@ -104,6 +107,27 @@ class EnsembleProgram:
                 break
             end += 1
         return end + 1 - place + self._heads_after(ops, end)
+
+    def _candidate_layers(self, ops: Sequence[Op], place: int) -> int:
+        """How many ops from here on are layers over candidates, each read by the next one only.
+
+        Only the first may read a context, and none reads what members have separately.
+        """
+        end = place
+        while end < len(ops) and ops[end].kind == "candidate_linear":
+            op = ops[end]
+            if end > place and (ops[end - 1].outputs[0] != op.inputs[0] or len(op.inputs) > 2):
+                break
+            if end > place and (self._readers[op.inputs[0]] > 1 or op.inputs[0] in self._keep):
+                break
+            if end == place and self._stacked_registers.intersection(op.inputs):
+                break
+            end += 1
+        return end - place
+
+    def _candidates(self, ops: Sequence[Op]) -> ProgramStep:
+        self._mark_stacked(ops, ops[-1].outputs[0])
+        return CandidateChain(ops, self._tensors)
 
     def _heads_after(self, ops: Sequence[Op], end: int) -> int:
         """How many ops after a chain are its heads: layers that all read its result, which no other op reads."""

@@ -13,7 +13,7 @@ from rl4sys.networks.config import (
     NetworkConfig,
     UnsuitableNetwork,
     register_network,
-    require_no_previous_action,
+    require_encoder,
 )
 from rl4sys.policy import ProgramBuilder
 
@@ -33,7 +33,7 @@ class MixedConfig(NetworkConfig):
     @model_validator(mode="after")
     def _check_encoders(self) -> Self:
         for name, encoder in self.encoders.items():
-            require_no_previous_action(encoder, f"encoders.{name}")
+            require_encoder(encoder, f"encoders.{name}")
         return self
 
     @property

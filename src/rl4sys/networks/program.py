@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from rl4sys.networks.attention import attention
+from rl4sys.networks.candidate_functions import candidate_linear, candidate_pool
 from rl4sys.networks.group_functions import gate, grouped_linear, latent, softmax, symlog
 from rl4sys.networks.parameters import Parameters
 from rl4sys.policy import Op, PolicySpec, Program, UnknownOp
@@ -153,5 +154,7 @@ FUNCTIONS: dict[str, Function] = {
     "gate": gate,
     "latent": latent,
     "attention": attention,
+    "candidate_linear": candidate_linear,
+    "candidate_pool": candidate_pool,
 }
 """The op set in torch, by the names that numpy and C++ know."""

@@ -13,7 +13,7 @@ from rl4sys.networks.config import (
     MlpConfig,
     NetworkConfig,
     register_network,
-    require_no_previous_action,
+    require_encoder,
 )
 from rl4sys.policy import ProgramBuilder
 
@@ -33,7 +33,7 @@ class MemoryConfig(NetworkConfig):
     @model_validator(mode="after")
     def _check_encoder(self) -> Self:
         if self.encoder is not None:
-            require_no_previous_action(self.encoder, "encoder")
+            require_encoder(self.encoder, "encoder")
         return self
 
     @property

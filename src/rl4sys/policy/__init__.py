@@ -11,7 +11,9 @@ from rl4sys.policy.action_spec import (
     output_size,
 )
 from rl4sys.policy.action_structure import ActionStructure, ActionTree
-from rl4sys.policy.heads import NoAllowedAction, noise_size
+from rl4sys.policy.candidate_heads import NoAllowedAction
+from rl4sys.policy.candidates import CANDIDATES, COUNT, candidate_arrays, count_observation, real_rows
+from rl4sys.policy.heads import noise_size
 from rl4sys.policy.noise import KeyedNoise, StreamNoise, noise_of
 from rl4sys.policy.numpy_policy import Decision, NumpyPolicy, UnknownOp, layout_of
 from rl4sys.policy.ops import COMPILERS
@@ -30,8 +32,10 @@ from rl4sys.policy.portable_policy import PolicyFileDamaged, PortablePolicy
 from rl4sys.policy.program_builder import MASK, ProgramBuilder
 
 __all__ = [
+    "CANDIDATES",
     "CLIENT_HEADS",
     "COMPILERS",
+    "COUNT",
     "HEAD_KINDS",
     "MASK",
     "ActionSpec",
@@ -60,8 +64,11 @@ __all__ = [
     "action_array",
     "action_encoder",
     "action_vectors",
+    "candidate_arrays",
+    "count_observation",
     "layout_of",
     "noise_of",
     "noise_size",
     "output_size",
+    "real_rows",
 ]

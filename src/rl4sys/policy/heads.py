@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from functools import reduce
 
@@ -11,11 +10,18 @@ import numpy as np
 
 from rl4sys.experience import Array, Arrays
 from rl4sys.policy.action_spec import BoxAction, DiscreteAction, MixedAction, MultiDiscreteAction, output_size
+from rl4sys.policy.candidate_heads import (
+    best,
+    counted,
+    epsilon_greedy,
+    nothing_allowed,
+    sample,
+    sample_listed,
+)
 from rl4sys.policy.planned_head import compile_planned, planned_noise_size
 from rl4sys.policy.policy_spec import PolicySpec
 from rl4sys.policy.vector_heads import Decide, compile_vector_head, deterministic, gaussian, vector_noise_size
 
-_exp, _log = math.exp, math.log
 _FEW_ROWS = 8
 """Up to this many rows, plain Python samples faster than numpy does."""
 _ROUNDING = 1e-12
@@ -25,10 +31,6 @@ _FEW = 32
 
 Choose = Callable[[Array, Array | None], Decide]
 """Compiles one choice for scores [N, choices] and a mask of the same shape."""
-
-
-class NoAllowedAction(ValueError):
-    """An action mask forbids every choice."""
 
 
 def noise_size(spec: PolicySpec) -> int:
@@ -65,15 +67,17 @@ def compile_head(
     spec: PolicySpec, registers: Mapping[str, Array], tensors: Arrays, categorical: Choose | None = None
 ) -> Decide:
     """The function that turns noise into decisions over these registers. `categorical`: another way to sample."""
-    sample = categorical or _categorical
+    draw = categorical or _categorical
     head, action = spec.head, spec.action
     inputs = [registers[name] for name in head.inputs]
     mask = _mask(spec, registers)
+    if head.count is not None:
+        return _counted(spec, inputs[0], mask, registers[head.count], tensors)
     match head.kind, action:
         case "categorical", DiscreteAction():
-            return sample(inputs[0], mask)
+            return draw(inputs[0], mask)
         case "categorical", MultiDiscreteAction(sizes=sizes):
-            return _several(_split(inputs[0], sizes), _split(mask, sizes), sample)
+            return _several(_split(inputs[0], sizes), _split(mask, sizes), draw)
         case "epsilon_greedy", DiscreteAction():
             return _epsilon_greedy(inputs[0], mask, tensors[head.tensors[0]])
         case "deterministic", DiscreteAction():
@@ -81,7 +85,7 @@ def compile_head(
         case "deterministic", MultiDiscreteAction(sizes=sizes):
             return _several(_split(inputs[0], sizes), _split(mask, sizes), _greedy)
         case "mixed", MixedAction() as mixed:
-            return _mixed(inputs[0], mask, mixed, tensors[head.tensors[0]], sample)
+            return _mixed(inputs[0], mask, mixed, tensors[head.tensors[0]], draw)
         case "deterministic", MixedAction() as mixed:
             return _mixed(inputs[0], mask, mixed, None, _greedy)
         case "planned", BoxAction():
@@ -93,6 +97,21 @@ def compile_head(
     raise ValueError(
         f"Head '{head.kind}' cannot produce {action.kind} actions. Choose an algorithm whose head fits the "
         f"environment's action space."
+    )
+
+
+def _counted(spec: PolicySpec, scores: Array, mask: Array | None, count: Array, tensors: Arrays) -> Decide:
+    """The head over the candidates that there are."""
+    match spec.head.kind, spec.action:
+        case "categorical", DiscreteAction():
+            return counted(sample, scores, mask, count, notes=True)
+        case "epsilon_greedy", DiscreteAction():
+            choose = epsilon_greedy(tensors[spec.head.tensors[0]])
+            return counted(choose, scores, mask, count, notes=False)
+        case "deterministic", DiscreteAction():
+            return counted(best, scores, mask, count, notes=False)
+    raise ValueError(
+        f"Head '{spec.head.kind}' cannot choose {spec.action.kind} actions among candidates. Use one discrete choice."
     )
 
 
@@ -116,16 +135,10 @@ def _allowed(scores: Array, mask: Array | None, masked: Array) -> Array:
     if mask is None:
         return scores
     if not mask.any(axis=1).all():
-        raise _nothing_allowed()
+        raise nothing_allowed()
     masked.fill(-np.inf)
     np.copyto(masked, scores, where=mask)
     return masked
-
-
-def _nothing_allowed() -> NoAllowedAction:
-    return NoAllowedAction(
-        "The action mask allows no action in at least one row. Allow one choice, or end the episode."
-    )
 
 
 def _categorical(logits: Array, mask: Array | None) -> Decide:
@@ -169,24 +182,12 @@ def _categorical_for_one(logits: Array, mask: Array | None) -> Decide:
         scores = row.tolist()
         if allowed is not None:
             if not allowed.any():
-                raise _nothing_allowed()
+                raise nothing_allowed()
             scores = [score if ok else -math.inf for score, ok in zip(scores, allowed.tolist(), strict=True)]
-        chosen[0], noted[0] = _sample(scores, noise.item())
+        chosen[0], noted[0] = sample_listed(scores, noise.item())
         return chosen, notes
 
     return decide
-
-
-def _sample(scores: list[float], uniform: float) -> tuple[int, float]:
-    """A choice and its log-probability."""
-    peak = max(scores)
-    total, cumulative = 0.0, []
-    for score in scores:
-        total += _exp(score - peak)
-        cumulative.append(total)
-    # Weights or observations that overflow give NaN, which compares as false: the first choice, as in a batch.
-    action = bisect_right(cumulative, total * uniform) if total == total else 0
-    return action, scores[action] - peak - _log(total)
 
 
 def categorical_by_row(logits: Array, mask: Array | None) -> Decide:
@@ -204,7 +205,7 @@ def categorical_by_row(logits: Array, mask: Array | None) -> Decide:
 
     def decide_few(noise: Array) -> tuple[Array, Arrays]:
         scores = _allowed(logits, mask, masked).tolist()
-        sampled = list(map(_sample, scores, noise[:, 0].tolist()))
+        sampled = list(map(sample_listed, scores, noise[:, 0].tolist()))
         notes = np.array([noted for _, noted in sampled], np.float32)
         return np.array([action for action, _ in sampled]), {"log_prob": notes}
 
@@ -224,7 +225,7 @@ def categorical_by_row(logits: Array, mask: Array | None) -> Decide:
             (exact - _ROUNDING).astype(np.float32) == (exact + _ROUNDING).astype(np.float32)
         )
         for row in np.flatnonzero(~is_clear).tolist():
-            action[row], log_prob[row] = _sample(scores[row].tolist(), noise[row].item())
+            action[row], log_prob[row] = sample_listed(scores[row].tolist(), noise[row].item())
         return action, {"log_prob": log_prob}
 
     return decide_few if count <= _FEW_ROWS else decide

@@ -9,7 +9,9 @@ from functools import partial
 import numpy as np
 
 from rl4sys.experience import Array
+from rl4sys.policy.activations import ACTIVATIONS
 from rl4sys.policy.attention import attention
+from rl4sys.policy.candidate_ops import candidate_linear, candidate_pool
 from rl4sys.policy.compiled_op import Compiled, Compiler, Product, buffer, op_number, sigmoid
 from rl4sys.policy.group_ops import gate, grouped_linear, latent, softmax
 from rl4sys.policy.policy_spec import Op
@@ -61,32 +63,10 @@ def _elementwise(function: Callable[[Array, Array], object]) -> Compiler:
     return compile_op
 
 
-def _silu(x: Array, out: Array) -> None:
-    sigmoid(x, out)
-    np.multiply(out, x, out)
-
-
-def _gelu(x: Array, out: Array) -> None:
-    # The tanh form (arXiv:1606.08415, sec. 2) needs no error function, which numpy lacks.
-    np.multiply(np.float32(0.7978845608), x + np.float32(0.044715) * x * x * x, out)
-    np.tanh(out, out)
-    np.add(out, np.float32(1.0), out)
-    np.multiply(out, x * np.float32(0.5), out)
-
-
-def _elu(x: Array, out: Array) -> None:
-    np.copyto(out, np.where(x > 0, x, np.expm1(np.minimum(x, 0))))
-
-
 def _symlog(x: Array, out: Array) -> None:
     np.abs(x, out)
     np.log1p(out, out)
     np.copysign(out, x, out)
-
-
-def softplus(x: Array) -> Array:
-    """log(1 + e^x), without overflow."""
-    return np.logaddexp(x, np.float32(0.0))
 
 
 def _leaky_relu(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
@@ -242,13 +222,7 @@ def _embed(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
 
 COMPILERS: dict[str, Compiler] = {
     "linear": _linear,
-    "tanh": _elementwise(np.tanh),
-    "relu": _elementwise(lambda x, out: np.maximum(x, np.float32(0.0), out=out)),
-    "sigmoid": _elementwise(sigmoid),
-    "silu": _elementwise(_silu),
-    "gelu": _elementwise(_gelu),
-    "elu": _elementwise(_elu),
-    "softplus": _elementwise(lambda x, out: np.copyto(out, softplus(x))),
+    **{kind: _elementwise(function) for kind, function in ACTIVATIONS.items()},
     "leaky_relu": _leaky_relu,
     "standardize": _standardize,
     "layer_norm": _layer_norm,
@@ -270,5 +244,7 @@ COMPILERS: dict[str, Compiler] = {
     "gate": gate,
     "latent": latent,
     "attention": attention,
+    "candidate_linear": candidate_linear,
+    "candidate_pool": candidate_pool,
 }
 """Every op that this runtime knows, by name. A client lists these when it joins."""

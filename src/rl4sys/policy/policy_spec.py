@@ -146,6 +146,12 @@ class Head:
         return name if isinstance(name, str) else None
 
     @property
+    def count(self) -> str | None:
+        """The observation that says among how many of the first choices to choose: the setting `count`, if any."""
+        name = self.settings.get("count")
+        return name if isinstance(name, str) else None
+
+    @property
     def chance(self) -> ArraySpec | None:
         """The register that holds normal numbers before the program runs: settings `noise` (its name) and `size`."""
         if self.kind != "noise_conditioned":

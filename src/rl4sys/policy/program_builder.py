@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from rl4sys.experience import ArraySpec
+from rl4sys.policy.candidates import COUNT
 from rl4sys.policy.policy_spec import Chance, Distribution, Memory, Op, Program, Setting, Tensor
 
 MASK = "action_mask"
@@ -176,6 +177,20 @@ class ProgramBuilder:
         bias = self.tensor(f"{name}.bias", heads, window)
         self._ops.append(Op("attention", outputs, (query, key, value, *memory), (bias,), {"heads": heads}))
         return result
+
+    def candidate_linear(
+        self, rows: str, size: int, name: str, *, context: str | None = None, activation: str = "none"
+    ) -> str:
+        """One layer for all candidates [N, F]: each row, with the context beside it, becomes a row of [N, size]."""
+        most, features = self.shape(rows)
+        inputs = (rows, COUNT) if context is None else (rows, COUNT, context)
+        width = features + (0 if context is None else self.shape(context)[0])
+        tensors = self.tensor(f"{name}.weight", width, size), self.tensor(f"{name}.bias", size)
+        return self.op("candidate_linear", inputs, (most, size), tensors, activation=activation)
+
+    def candidate_pool(self, rows: str) -> str:
+        """The mean and the maximum of [N, F] over the candidates, and the logarithm of their number."""
+        return self.op("candidate_pool", (rows, COUNT), (2 * self.shape(rows)[1] + 1,))
 
     def conv2d(self, register: str, filters: int, kernel: int, name: str, *, stride: int = 1, padding: int = 0) -> str:
         """A convolution over an image [channels, height, width] with square kernels and a bias for each filter."""

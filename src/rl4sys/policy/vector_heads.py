@@ -9,8 +9,8 @@ import numpy as np
 
 from rl4sys.experience import Array, Arrays
 from rl4sys.policy.action_spec import BoxAction
+from rl4sys.policy.activations import softplus
 from rl4sys.policy.noise import normal
-from rl4sys.policy.ops import softplus
 from rl4sys.policy.policy_spec import Head, number
 
 Decide = Callable[[Array], tuple[Array, Arrays]]

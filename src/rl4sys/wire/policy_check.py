@@ -54,6 +54,8 @@ def require_runnable(spec: PolicySpec) -> None:
     _require("the head", head.tensors, tensors)
     if head.mask is not None:
         _require("the mask", (head.mask,), {array.name for array in program.inputs})
+    if head.count is not None:
+        _require("the count", (head.count,), {array.name for array in program.inputs})
     _require_model(spec)
 
 

@@ -30,7 +30,7 @@ class ActingPolicy:
             )
         sample = environment.maker()()
         mask = next((array for array in spec.observation if array.name == MASK), None)
-        self._observe = ObservationConverter(sample.observation_space, mask)
+        self._observe = ObservationConverter(sample.observation_space, mask, spec.action)
         self._commands = action_converter(sample.action_space)
         sample.close()
         self._policy = NumpyPolicy(spec, np.array(weights))

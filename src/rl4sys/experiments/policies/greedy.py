@@ -61,6 +61,8 @@ def greedy(spec: PolicySpec) -> PolicySpec:
         settings["squash"] = head.settings.get("squash", "tanh")
     if head.action_register is not None:
         settings["action"] = head.action_register
+    if head.count is not None:
+        settings["count"] = head.count
     best = Head("deterministic", head.inputs[:1], mask=head.mask, settings=settings)
     carry = tuple(memory for memory in program.carry if memory.next not in set(head.outputs) - set(best.outputs))
     drawn = tuple(ArraySpec(chance.name, "float32", (chance.size,)) for chance in program.chance)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from rl4sys.experiments.policies.onnx_candidate_ops import candidate_linear, candidate_pool, gelu, silu
 from rl4sys.experiments.policies.onnx_graph import Graph
 from rl4sys.experiments.policies.onnx_group_ops import attention, gate, grouped_linear, latent, softmax, symlog
 from rl4sys.policy import Op
@@ -29,18 +30,6 @@ def _plain(kind: str, **attributes: Any) -> Emitter:
 
 def _linear(graph: Graph, op: Op, inputs: list[str], tensors: list[str]) -> tuple[str, ...]:
     return (graph.one("Gemm", inputs[0], *tensors),)
-
-
-def _silu(graph: Graph, op: Op, inputs: list[str], tensors: list[str]) -> tuple[str, ...]:
-    return (graph.one("Mul", inputs[0], graph.one("Sigmoid", inputs[0])),)
-
-
-def _gelu(graph: Graph, op: Op, inputs: list[str], tensors: list[str]) -> tuple[str, ...]:
-    (x,) = inputs
-    cube = graph.one("Mul", graph.one("Mul", graph.one("Mul", x, x), x), graph.constant(0.044715))
-    inner = graph.one("Mul", graph.one("Add", x, cube), graph.constant(0.7978845608))
-    half = graph.one("Mul", x, graph.constant(0.5))
-    return (graph.one("Mul", half, graph.one("Add", graph.one("Tanh", inner), graph.constant(1.0))),)
 
 
 def _leaky_relu(graph: Graph, op: Op, inputs: list[str], tensors: list[str]) -> tuple[str, ...]:
@@ -108,8 +97,8 @@ EMITTERS: dict[str, Emitter] = {
     "tanh": _plain("Tanh"),
     "relu": _plain("Relu"),
     "sigmoid": _plain("Sigmoid"),
-    "silu": _silu,
-    "gelu": _gelu,
+    "silu": lambda graph, op, inputs, tensors: (silu(graph, inputs[0]),),
+    "gelu": lambda graph, op, inputs, tensors: (gelu(graph, inputs[0]),),
     "elu": _plain("Elu"),
     "softplus": _plain("Softplus"),
     "leaky_relu": _leaky_relu,
@@ -133,5 +122,7 @@ EMITTERS: dict[str, Emitter] = {
     "gate": gate,
     "latent": latent,
     "attention": attention,
+    "candidate_linear": candidate_linear,
+    "candidate_pool": candidate_pool,
 }
 """Every op of the runtime, by name."""

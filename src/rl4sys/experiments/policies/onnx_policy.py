@@ -23,6 +23,7 @@ from rl4sys.policy import (
     UnknownOp,
     action_array,
     layout_of,
+    output_size,
 )
 
 _IR_VERSION = 8
@@ -69,6 +70,10 @@ def _action(graph: Graph, spec: PolicySpec, registers: Mapping[str, str]) -> str
     scores = registers[spec.head.inputs[0]]
     if isinstance(spec.action, MixedAction):
         return _mixed_action(graph, spec.action, scores, spec.head.mask and registers[spec.head.mask])
+    if spec.head.count is not None:
+        places = graph.constant(np.arange(output_size(spec.action), dtype=np.float32))
+        existing = graph.one("Less", places, registers[spec.head.count])
+        scores = graph.one("Where", existing, scores, graph.constant(-np.inf))
     if spec.head.mask is not None:
         scores = graph.one("Where", registers[spec.head.mask], scores, graph.constant(-np.inf))
     match spec.action:

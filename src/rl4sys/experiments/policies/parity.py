@@ -96,6 +96,9 @@ class TorchOutputs:
         self._scores = arrays[self._best.head.inputs[0]]
         if isinstance(self._spec.action, MixedAction):
             self._scores, self._numbers = np.split(self._scores, [self._spec.action.choices], axis=1)
+        if self._best.head.count is not None:
+            existing = np.arange(self._scores.shape[1]) < observation[self._best.head.count]
+            self._scores = np.where(existing, self._scores, -np.inf)
         if self._best.head.mask is not None:
             self._scores = np.where(observation[self._best.head.mask], self._scores, -np.inf)
         self._action = self._decide()
