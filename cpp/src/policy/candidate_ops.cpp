@@ -45,11 +45,10 @@ Elementwise Kernels::*activation(const OpReader& op) {
         {"softplus", &Kernels::softplus},
     }};
     const auto found = op.op().settings.find("activation");
-    if (found == op.op().settings.end()) return nullptr;
     for (const auto& [name, kernel] : known) {
-        if (found->second == Setting(std::string(name))) return kernel;
+        if (found != op.op().settings.end() && found->second == Setting(std::string(name))) return kernel;
     }
-    op.fail("has a setting 'activation' that this runtime does not know");
+    op.fail("lacks the setting 'activation', or this runtime does not know its value");
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ from rl4sys.engine.previous_action import previous_action, remembering
 from rl4sys.experience import ArraySpec
 from rl4sys.networks import NetworkConfig, NetworksConfig, TensorMap, UnsuitableNetwork, exists
 from rl4sys.policy import (
+    COUNT,
     MASK,
     ActionSpec,
     BoxAction,
@@ -21,7 +22,6 @@ from rl4sys.policy import (
     PolicySpec,
     Program,
     ProgramBuilder,
-    count_observation,
     output_size,
 )
 from rl4sys.policy.policy_spec import HeadKind
@@ -87,7 +87,8 @@ class Problem:
     @property
     def count(self) -> str | None:
         """The name of the observation that counts the candidates, if actions are a choice among some."""
-        return count_observation(self.observation) if isinstance(self.action, DiscreteAction) else None
+        is_choice = isinstance(self.action, DiscreteAction)
+        return COUNT if is_choice and any(spec.name == COUNT for spec in self.observation) else None
 
     def allowed(self, observation: TensorMap) -> torch.Tensor | None:
         """Which actions may be chosen: the candidates that exist, less what the mask forbids; None for all."""

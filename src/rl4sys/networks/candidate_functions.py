@@ -87,7 +87,7 @@ class CandidateChain:
 
 
 def _activation(op: Op) -> Activate:
-    kind = op.settings.get("activation", "none")
+    kind = op.settings.get("activation")
     if kind not in ACTIVATIONS:
         raise ValueError(f"Setting 'activation' of op '{op.kind}' is {kind!r}; expected {', '.join(ACTIVATIONS)}.")
     return ACTIVATIONS[str(kind)]

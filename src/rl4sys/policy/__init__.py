@@ -12,7 +12,7 @@ from rl4sys.policy.action_spec import (
 )
 from rl4sys.policy.action_structure import ActionStructure, ActionTree
 from rl4sys.policy.candidate_heads import NoAllowedAction
-from rl4sys.policy.candidates import CANDIDATES, COUNT, candidate_arrays, count_observation, real_rows
+from rl4sys.policy.candidates import CANDIDATES, COUNT, candidate_arrays, real_rows
 from rl4sys.policy.heads import noise_size
 from rl4sys.policy.noise import KeyedNoise, StreamNoise, noise_of
 from rl4sys.policy.numpy_policy import Decision, NumpyPolicy, UnknownOp, layout_of
@@ -65,7 +65,6 @@ __all__ = [
     "action_encoder",
     "action_vectors",
     "candidate_arrays",
-    "count_observation",
     "layout_of",
     "noise_of",
     "noise_size",

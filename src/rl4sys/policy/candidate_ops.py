@@ -37,7 +37,7 @@ def _linear_thunk(
 ) -> Thunk:
     most, width = rows.shape
     of_row, of_context = weight[:width], weight[width:]
-    kind = op.settings.get("activation", NO_ACTIVATION)
+    kind = op.settings.get("activation")
     if kind != NO_ACTIVATION and kind not in ACTIVATIONS:
         raise ValueError(
             f"Setting 'activation' of op '{op.kind}' is {kind!r}; expected none, {', '.join(ACTIVATIONS)}."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 
 from rl4sys.experience import Array, ArraySpec
 
@@ -16,11 +15,6 @@ COUNT = "candidate_count"
 def candidate_arrays(most: int, features: int) -> tuple[ArraySpec, ArraySpec]:
     """The two observations of up to `most` candidates with so many features each."""
     return ArraySpec(CANDIDATES, "float32", (most, features)), ArraySpec(COUNT, "float32", (1,))
-
-
-def count_observation(observation: Iterable[ArraySpec]) -> str | None:
-    """The name of the observation that counts the candidates, if there is one."""
-    return COUNT if any(array.name == COUNT for array in observation) else None
 
 
 def real_rows(count: Array, most: int) -> int:

@@ -64,7 +64,7 @@ def _existing(graph: Graph, count: str, most: str) -> str:
 
 
 def _activated(graph: Graph, op: Op, x: str) -> str:
-    match op.settings.get("activation", "none"):
+    match op.settings.get("activation"):
         case "none":
             return x
         case "silu":
