@@ -95,7 +95,7 @@ class PPO:
     """Improves a policy and a critic from batches of recent experience."""
 
     def __init__(self, config: PPOConfig, problem: Problem) -> None:
-        self.config, self.problem = config, problem
+        self.config, self.problem, self.action = config, problem, problem.action
         self.is_masked = problem.mask is not None or problem.count is not None
         self.policies, actor = _policies(problem)
         critic, value = problem.value_program()
@@ -201,7 +201,7 @@ class PPO:
         """Log-probability of the actions under the present policy, and its entropy."""
         allowed = self.problem.allowed(batch.observation) if self.is_masked else None
         log_std = self.actor.optimizer.parameters.views.get("log_std")
-        return action_likelihood(self.problem.action, batch.outputs(self.actor), batch.action, allowed, log_std)
+        return action_likelihood(self.action, batch.outputs(self.actor), batch.action, allowed, log_std)
 
     def minibatches(self, rows: AdvantageBatch, epochs: int) -> Iterator[AdvantageBatch]:
         """Every step once per epoch, in random order, with advantages normalised per minibatch."""
