@@ -72,6 +72,16 @@ def test_no_match_prints_a_message_or_empty_json(rl4sys: Here) -> None:
     assert rl4sys("list", "seed=77", "--json").out == "[]\n"
 
 
+def test_cleanup_says_which_runs_could_no_longer_be_resumed(rl4sys: Here) -> None:
+    run = stopped_after(96, Path("runs"))
+    _, _, err = rl4sys("cleanup", "--keep-best", "0", "--keep-recent", "0d", "--dry-run")
+    assert f"1 unfinished run(s) could not be resumed any more: {run.name}. Keep one with: rl4sys tag RUN +keep" in err
+    (found,) = json.loads(rl4sys("cleanup", "--keep-best", "0", "--keep-recent", "0", "--dry-run", "--json").out)[
+        "runs"
+    ]
+    assert found["unresumable"] is True
+
+
 def test_absolute_paths_work_from_any_directory(rl4sys: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")

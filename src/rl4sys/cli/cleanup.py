@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +13,9 @@ from rl4sys.cli.options import Debug, Json, Runs
 
 if TYPE_CHECKING:
     from rl4sys.laboratory.run_index.cleanup import Removal
+
+_NAMED = 5
+"""Runs that are named in one line."""
 
 
 class NotConfirmed(ValueError):
@@ -26,7 +30,10 @@ def cleanup(
     keep_best: Annotated[
         int, typer.Option(min=0, help="Keep so many of the best runs of each environment complete.")
     ] = 10,
-    keep_recent: Annotated[int, typer.Option(min=0, help="Keep so many of the newest runs complete.")] = 30,
+    keep_recent: Annotated[
+        str,
+        typer.Option(metavar="N|DAYSd", help="Keep so many of the newest runs, or those of so many days: 30d."),
+    ] = "30",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be removed.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Remove without asking for confirmation.")] = False,
     runs: Runs = Path("runs"),
@@ -42,19 +49,21 @@ def cleanup(
 
       rl4sys cleanup --keep-best 10 --keep-recent 30 --dry-run
 
+      rl4sys cleanup --keep-best 3 --keep-recent 30d
+
       rl4sys cleanup status=failed --keep-recent 0 --yes
     """
     from rl4sys.cli.exit_codes import NO
     from rl4sys.cli.output import print_json, report, show
     from rl4sys.laboratory.formatting import format_size
-    from rl4sys.laboratory.run_index.cleanup import plan_removals
+    from rl4sys.laboratory.run_index.cleanup import Recent, plan_removals
     from rl4sys.laboratory.run_index.filters import parse_filters
     from rl4sys.laboratory.run_index.index import Query, open_index
 
-    condition = parse_filters(conditions or ())
+    condition, recent = parse_filters(conditions or ()), Recent.parse(keep_recent, time.time())
     with open_index(runs, report) as index:
         matching = {record.id for record in index.select(Query(condition))}
-        found = plan_removals(runs, index.select(), keep_best, keep_recent)
+        found = plan_removals(runs, index.select(), keep_best, recent)
         found = [removal for removal in found if removal.record.id in matching]
     if json and not (dry_run or yes):
         raise NotConfirmed("--json cannot ask for confirmation: give --dry-run to see what would be removed, or --yes.")
@@ -64,7 +73,15 @@ def cleanup(
         typer.confirm("Remove this?", abort=True, err=True)
     done = found if dry_run else [removal for removal in found if _is_removed(removal)]
     if json:
-        removed = [{"run": str(removal.directory), "parts": removal.parts, "bytes": removal.size} for removal in done]
+        removed = [
+            {
+                "run": str(removal.directory),
+                "parts": removal.parts,
+                "bytes": removal.size,
+                "unresumable": removal.ends_resuming,
+            }
+            for removal in done
+        ]
         print_json({"runs": removed, "bytes": sum(removal.size for removal in done), "removed": not dry_run})
     elif dry_run:
         report("dry run: nothing was removed")
@@ -99,3 +116,9 @@ def _show(found: Sequence[Removal], root: Path) -> None:
     print_table(("run", "to remove", "size"), rows)
     total = sum(removal.size for removal in found)
     report(f"{len(found)} run(s), {format_size(total)} can be removed; configs and metrics are kept")
+    if ended := [removal.record.id for removal in found if removal.ends_resuming]:
+        more = f" and {len(ended) - _NAMED} more" if len(ended) > _NAMED else ""
+        report(
+            f"{len(ended)} unfinished run(s) could not be resumed any more: {', '.join(ended[:_NAMED])}{more}. "
+            f"Keep one with: rl4sys tag RUN +keep"
+        )

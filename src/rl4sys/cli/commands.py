@@ -10,6 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from rl4sys import __version__
+from rl4sys.cli.option_aliases import COMMANDS as REWRITTEN
+from rl4sys.cli.option_aliases import rewritten
 
 COMMANDS = {
     "train": "train.train",
@@ -72,6 +74,16 @@ def build_for(arguments: list[str]) -> typer.Typer:
     if first in COMMANDS:
         return build([first])
     return build([]) if first == "--version" else build()
+
+
+def with_known_options(arguments: list[str]) -> list[str]:
+    """The same arguments, with options of other libraries rewritten as ours."""
+    if not arguments or arguments[0] not in REWRITTEN or not any(text.startswith("--") for text in arguments):
+        return arguments
+    group = typer.main.get_command(build([arguments[0]]))
+    command = getattr(group, "commands", {}).get(arguments[0], group)
+    known = {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
+    return rewritten(arguments, {*known, "--help"})
 
 
 def _add(app: typer.Typer, name: str) -> None:

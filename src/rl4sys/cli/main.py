@@ -19,11 +19,12 @@ def main() -> NoReturn:
     debug = "--debug" in sys.argv
     try:
         # Imported here, so that a missing extra can be reported.
-        from rl4sys.cli.commands import build_for
+        from rl4sys.cli.commands import build_for, with_known_options
         from rl4sys.cli.output import send_logs
 
         send_logs(debug=debug)
-        build_for(sys.argv[1:])()
+        arguments = with_known_options(sys.argv[1:])
+        build_for(arguments)(args=arguments)
     except ModuleNotFoundError as error:
         if sys.argv[1:] == ["--version"] or sys.argv[1:2] == ["doctor"]:
             _run_without_extras()

@@ -88,15 +88,15 @@ def sweep(
     config = config.model_copy(update={"where": where, "directory": directory})
     trials = plan(config)
     check_combination(trials[0].config)
+    if where.on == "local":
+        # An error that all trials have is reported once, before the first starts. Other machines may have a GPU.
+        fit_to_machine(trials[0].config, allow_fallback=allow_fallback)
     if dry_run:
         _show(trials, where, as_json=json)
         return
     if submit_if_asked(where, detach=detach):
         return
     require_storage(where)
-    if where.on == "local":
-        # An error that all trials have is reported once, before the first starts. Other machines may have a GPU.
-        fit_to_machine(trials[0].config, allow_fallback=allow_fallback)
     _run(config, trials, TrialOptions(allow_fallback, debug, storage_url(where)), as_json=json)
 
 

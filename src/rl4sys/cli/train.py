@@ -104,6 +104,7 @@ def train(
     from rl4sys.cli.seed_group import train_seeds
     from rl4sys.config import ConfigError
     from rl4sys.experiments import load_experiment
+    from rl4sys.experiments.preflight import fit_to_machine
     from rl4sys.laboratory.trials.config import placed
     from rl4sys.laboratory.trials.trial import TrialOptions
 
@@ -124,6 +125,8 @@ def train(
         configs = [placed(config, Path(directory)) for config in configs]
     options = TrialOptions(allow_fallback, debug, storage_url(where), start=_start(start, parts, normalisers, where.on))
     if dry_run:
+        if where.on == "local":
+            fit_to_machine(configs[0], allow_fallback=allow_fallback)
         _show(configs, settings)
         return
     if ranks is not None and ranks > 1 and (len(configs) > 1 or where.on != "local"):

@@ -101,6 +101,9 @@ def tune(
     directory = shared_directory(where) or (config.directory if runs is None else str(runs))
     config = config.model_copy(update={"where": where, "directory": directory})
     example = config.example()
+    if where.on == "local":
+        # An error that all trials have is reported once, before the first starts. Other machines may have a GPU.
+        fit_to_machine(example, allow_fallback=allow_fallback)
     if dry_run:
         check_combination(example)
         _show(config, example, as_json=json)
@@ -108,9 +111,6 @@ def tune(
     if submit_if_asked(where, detach=detach):
         return
     require_storage(where)
-    if where.on == "local":
-        # An error that all trials have is reported once, before the first starts. Other machines may have a GPU.
-        fit_to_machine(example, allow_fallback=allow_fallback)
     _run(config, TrialOptions(allow_fallback, debug, storage_url(where)), as_json=json)
 
 

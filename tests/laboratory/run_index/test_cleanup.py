@@ -9,7 +9,7 @@ import torch
 from laboratory.example_runs import stopped_after, written
 from rl4sys.checkpoints import NoCheckpoint
 from rl4sys.experiments import Run, RunDirectory
-from rl4sys.laboratory.run_index.cleanup import Removal, RunInTraining, plan_removals, remove
+from rl4sys.laboratory.run_index.cleanup import Recent, Removal, RunInTraining, WrongAge, plan_removals, remove
 from rl4sys.laboratory.run_index.index import open_index
 from rl4sys.laboratory.run_index.labels import Labels
 from rl4sys.laboratory.run_index.training_process import held
@@ -29,7 +29,7 @@ def bulky(path: Path, returns: list[float], *, age: float, environment: str = "C
 
 def removald(root: Path, keep_best: int, keep_recent: int) -> list[Removal]:
     with open_index(root) as index:
-        return plan_removals(root, index.select(), keep_best, keep_recent)
+        return plan_removals(root, index.select(), keep_best, Recent(keep_recent))
 
 
 def names(found: list[Removal]) -> set[str]:
@@ -84,3 +84,14 @@ def test_configs_and_metrics_survive_and_nothing_can_be_resumed_by_mistake(
     with pytest.raises(NoCheckpoint):
         Run.resume(RunDirectory(path))
     assert (path / "metrics.jsonl").read_bytes() == kept["metrics.jsonl"]
+
+
+def test_recent_runs_are_counted_or_those_of_so_many_days(tmp_path: Path) -> None:
+    written(tmp_path / "old", [1.0])
+    with open_index(tmp_path) as index:
+        (record,) = index.select()
+    assert Recent.parse("1", 0.0).among([record]) == [record]
+    assert Recent.parse("2d", record.created + 1.9 * 86_400).among([record]) == [record]
+    assert Recent.parse("2d", record.created + 2.1 * 86_400).among([record]) == []
+    with pytest.raises(WrongAge, match="--keep-recent 3w: expected a number of runs such as 30, or of days"):
+        Recent.parse("3w", 0.0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -37,11 +39,43 @@ class Removal:
     size: int
     """Bytes."""
 
+    @property
+    def ends_resuming(self) -> bool:
+        """Whether the run is unfinished, and could no longer be resumed."""
+        return self.record.can_resume and CHECKPOINTS in self.parts
 
-def plan_removals(root: Path, records: Sequence[RunRecord], keep_best: int, keep_recent: int) -> list[Removal]:
+
+class WrongAge(ValueError):
+    """Neither a number of runs nor one of days."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recent:
+    """Which runs are recent: the newest `count` of them, or those that were created after a time."""
+
+    count: int = 0
+    since: float = math.inf
+    """Seconds since 1970."""
+
+    @classmethod
+    def parse(cls, text: str, now: float) -> Recent:
+        """`30` means the newest 30 runs, `30d` those of the last 30 days."""
+        match = re.fullmatch(r"(\d+)(d?)", text.strip())
+        if match is None:
+            raise WrongAge(f"--keep-recent {text}: expected a number of runs such as 30, or of days such as 30d.")
+        number = int(match[1])
+        return cls(since=now - number * 86_400) if match[2] else cls(number)
+
+    def among(self, records: Sequence[RunRecord]) -> list[RunRecord]:
+        """The recent ones of some runs."""
+        newest = sorted(records, key=lambda record: -record.created)[: self.count]
+        return newest + [record for record in records if record.created >= self.since]
+
+
+def plan_removals(root: Path, records: Sequence[RunRecord], keep_best: int, keep_recent: Recent) -> list[Removal]:
     """What can be removed if the best runs of each environment, the newest runs and the tagged ones stay complete."""
     kept = {record.id for record in records if record.status is Status.RUNNING or KEEP in record.tags}
-    kept |= {record.id for record in sorted(records, key=lambda record: -record.created)[:keep_recent]}
+    kept |= {record.id for record in keep_recent.among(records)}
     kept |= {record.id for record in _best(records, keep_best)}
     found = (_removal(root / record.id, record) for record in records if record.id not in kept)
     return [removal for removal in found if removal.parts]

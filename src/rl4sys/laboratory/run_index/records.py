@@ -97,9 +97,14 @@ class RunRecord:
         """Whether it is training on another machine."""
         return self.status is Status.RUNNING and self.heard is not None
 
+    @property
+    def can_resume(self) -> bool:
+        """Whether it is unfinished and has a checkpoint."""
+        return self.resumable and self.status in UNFINISHED
+
     def resume_command(self, root: Path) -> str | None:
         """The command that resumes an unfinished run, if it has a checkpoint."""
-        return resume_command(f"{root}/{self.id}") if self.resumable and self.status in UNFINISHED else None
+        return resume_command(f"{root}/{self.id}") if self.can_resume else None
 
 
 COLUMNS = tuple(field.name for field in fields(RunRecord))
