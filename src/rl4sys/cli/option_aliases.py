@@ -10,8 +10,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Iterator, Sequence
 
-from rl4sys.config.other_names import OTHER_NAMES
-
 COMMANDS = ("train", "resume", "sweep", "tune")
 """Commands that take settings as KEY=VALUE."""
 _NAMES = {"exp_name": "--name", "experiment_name": "--name", "run_name": "--name", "algo": "--algorithm"}
@@ -71,6 +69,9 @@ def _split(arguments: Sequence[str], known: Collection[str]) -> Iterator[tuple[s
 
 def _is_misspelt(option: str, known: Collection[str]) -> bool:
     """Whether one of our own options was probably meant, which the parser then suggests."""
+    # Imported here: commands for operators do without the packages that configs need.
+    from rl4sys.config.other_names import OTHER_NAMES
+
     name = option.removeprefix("--").replace("-", "_")
     if "." in name or name in (*_RENAMED, *_SETTINGS, *OTHER_NAMES):
         return False
