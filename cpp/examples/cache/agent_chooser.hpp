@@ -2,6 +2,8 @@
 /// The policy of an agent chooses the victims.
 #pragma once
 
+#include <array>
+
 #include "latencies.hpp"
 #include "rl4sys/agent.hpp"
 #include "victim_chooser.hpp"
@@ -14,9 +16,11 @@ public:
     explicit AgentChooser(rl4sys::Agent& agent) : episode_(agent.episode()) {}
 
     Victim choose(const Candidates& candidates) override {
-        const float* const rows = candidates.front().data();
-        const rl4sys::Observation observation(rows, candidate_count * feature_count);
-        const rl4sys::Action action = latencies_.time([&] { return episode_.act(observation); });
+        const rl4sys::ArrayView rows(candidates.front().data(), candidate_count * feature_count);
+        const std::array<float, 1> count{candidate_count};
+        const rl4sys::Action action = latencies_.time([&] {
+            return episode_.act({{"candidates", rows}, {"candidate_count", count}});
+        });
         // Even without an action the cache must evict something: the sample is random, so its first page will do.
         return action ? Victim{static_cast<std::size_t>(action.choice()), action.decision()} : Victim{};
     }
