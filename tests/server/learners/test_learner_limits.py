@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.server.clients import ACTION, DQN, OBSERVATION, PPO, SAC, ScriptedClient, eventually, join_request
 
+from rl4sys.policy import DiscreteAction, candidate_arrays
 from rl4sys.records import RecordLog
 from rl4sys.server import InProcessTransport, ServiceLimits, ServiceOptions, TrainingService
 from rl4sys.server.access.caller import Caller
@@ -100,6 +101,15 @@ def test_the_replay_of_one_token_is_limited_apart_from_others(tmp_path: Path) ->
         ScriptedClient(mine, join_request("a", DQN))
         assert "limits.per_token.replay_bytes" in str(refusal(mine, DQN, "b"))
         ScriptedClient(yours, join_request("c", DQN))
+
+
+def test_networks_over_candidates_cost_the_weights_that_all_rows_share() -> None:
+    shared = {"type": "candidates", "hidden_dims": [8], "pooled_dims": [4]}
+    method = "PPO", {"network": {"actor": shared, "critic": shared}}
+    setup = LearnerSetup("a", *method, candidate_arrays(16, 6), DiscreteAction(16), 100)
+    per_row, pooled = 6 * 8 + 8, (2 * 8 + 1) * 4 + 4
+    # The last layer of a critic is counted with an output for each choice, as for every network.
+    assert learner_cost(resolve(*method), setup).weights == per_row + (8 + 1) + per_row + pooled + 5 * 16
 
 
 def test_what_a_learner_takes_is_computed_from_its_config() -> None:

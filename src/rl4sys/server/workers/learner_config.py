@@ -165,13 +165,22 @@ def _check_replay(config: LearnerConfig, cost: ReplayCost | None, scratch: Path,
         _log.warning("%s It continues all the same, since the learner exists already.", error)
 
 
+def network_ops(config: LearnerConfig, setup: LearnerSetup, name: str) -> ProgramBuilder:
+    """The ops of the actor or the critic with a last layer, to know their size before anything is allocated."""
+    network = config.network.actor if name == "actor" else config.network.critic
+    builder = ProgramBuilder(setup.observation)
+    body = network.body(builder, network.features(builder, name, standardize=config.normalize_obs), name)
+    if name == "actor":
+        network.scores(builder, body, output_size(setup.action), f"{name}.last")
+    else:
+        builder.linear(network.summary(builder, body, name), output_size(setup.action), f"{name}.last")
+    return builder
+
+
 def _require_affordable(config: LearnerConfig, setup: LearnerSetup) -> None:
     """Refuse a network that is too large, before it is allocated: clients may ask for anything."""
-    for name, network in (("actor", config.network.actor), ("critic", config.network.critic)):
-        builder = ProgramBuilder(setup.observation)
-        features = network.features(builder, name, standardize=config.normalize_obs)
-        body = network.body(builder, features, name)
-        builder.linear(body, output_size(setup.action), f"{name}.last")
+    for name in ("actor", "critic"):
+        builder = network_ops(config, setup, name)
         program = builder.program()
         weights = layout_of(program).size
         if weights > MAX_WEIGHTS or len(program.ops) > _MAX_OPS:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rl4sys.experience import SegmentSchema
-from rl4sys.policy import ProgramBuilder, action_array, layout_of, output_size
+from rl4sys.policy import action_array, layout_of
 from rl4sys.server.learners.learner_setup import LearnerSetup
-from rl4sys.server.workers.learner_config import LearnerConfig
+from rl4sys.server.workers.learner_config import LearnerConfig, network_ops
 from rl4sys.server.workers.learner_limits import LearnerCost, Limit, LimitExceeded
 
 _COPIES = 6
@@ -76,8 +76,4 @@ def _allocated() -> int:
 
 
 def _weights(config: LearnerConfig, setup: LearnerSetup, name: str) -> int:
-    network = config.network.actor if name == "actor" else config.network.critic
-    builder = ProgramBuilder(setup.observation)
-    features = network.features(builder, name, standardize=config.normalize_obs)
-    builder.linear(network.body(builder, features, name), output_size(setup.action), f"{name}.last")
-    return layout_of(builder.program()).size
+    return layout_of(network_ops(config, setup, name).program()).size
