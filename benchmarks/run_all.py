@@ -33,6 +33,7 @@ BENCHMARKS = {
     "ranks.py": "Two ranks that learn from images together, compared with one process",
     "sweep.py": "Two parallel jobs of a sweep, compared with one",
     "cpp_client.py": "The C++ client compared with the Python client, and their loops with a loop without a client",
+    "cache.py": "Hit rates of the cache that learns, compared with LRU, ARC, S3-FIFO and Belady's bound",
 }
 CPP = HERE.parent / "cpp" / "build" / "release"
 HEADER = """# Results
@@ -54,7 +55,7 @@ def main() -> None:
         raise SystemExit(f"Unknown benchmark: {', '.join(unknown)}. Choose from {', '.join(BENCHMARKS)}.")
     sections = _kept()
     for name in names:
-        if name == "cpp_client.py" and not CPP.is_dir():
+        if name in ("cpp_client.py", "cache.py") and not CPP.is_dir():
             print(f"== {name} is skipped: run `make cpp` first.", flush=True)
             continue
         sections[name] = f"`python benchmarks/{name}`, {datetime.date.today()}\n\n```text\n{_run(name)}\n```\n"
