@@ -33,7 +33,7 @@ from rl4sys.environments.scheduling import (
 )
 from rl4sys.environments.scheduling.workload import PARTS
 
-from .comparison import BASELINE, Rival, compare, heuristic_rivals, summary
+from .comparison import BASELINE, Rival, UnsuitablePolicy, compare, heuristic_rivals, summary
 from .plots import draw_gantt, draw_slowdowns
 from .table import comparison_table
 
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = _parser().parse_args(arguments)
     try:
         return int(asked.command(asked))
-    except (TraceUnreadable, WorkloadTooShort, UnknownHeuristic) as error:
+    except (TraceUnreadable, WorkloadTooShort, UnknownHeuristic, UnsuitablePolicy) as error:
         print(f"error: {error}", file=sys.stderr)
         return _WRONG_INPUT
 

@@ -24,6 +24,10 @@ BASELINE = "sjf"
 RESAMPLES = 2000
 
 
+class UnsuitablePolicy(ValueError):
+    """There is no such policy, or it was not trained for batch scheduling."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rival:
     """A named rule, heuristic or learned."""

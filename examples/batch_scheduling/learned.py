@@ -8,21 +8,21 @@ import numpy as np
 
 from rl4sys.environments.scheduling import ProtocolName, Schedule, SchedulingEpisode, SchedulingRules, Workload
 from rl4sys.environments.scheduling.features import CONTEXT, ROW
-from rl4sys.experiments.policies.trained_policy import find_policy
+from rl4sys.experiments.policies.trained_policy import PolicyNotFound, find_policy
 from rl4sys.policy import NumpyPolicy
+from rl4sys.run_finder import RunNotFound
 
-from .comparison import Rival
+from .comparison import Rival, UnsuitablePolicy
 
 _BATCH = 50
 
 
-class UnsuitablePolicy(ValueError):
-    """A policy that was not trained for batch scheduling."""
-
-
 def learned_rival(name: str, path: str, protocol: ProtocolName, max_wait: float | None) -> Rival:
     """The exploit policy of a run or of a policy file."""
-    trained = find_policy(path).policy
+    try:
+        trained = find_policy(path).policy
+    except (PolicyNotFound, RunNotFound) as error:
+        raise UnsuitablePolicy(str(error)) from error
     shapes = {array.name: array.shape for array in trained.exploit.observation}
     rows = shapes.get("candidates", (0, 0))
     if rows[1] != len(ROW) or shapes.get("context") != (len(CONTEXT),):

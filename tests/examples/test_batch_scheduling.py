@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from rl4sys.experiments import Run as Training
+from rl4sys.experiments import load_experiment
+
 from .processes import EXAMPLES
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -65,6 +68,7 @@ def test_wrong_input_is_refused_in_one_sentence(run: Run, tmp_path: Path) -> Non
         (("--length", "5000"), "Sequences of 5000 jobs were asked for"),
         (("--protocol", "waits"), "invalid choice: 'waits'"),
         (("--heuristics", "f9"), "Unknown heuristic 'f9'"),
+        (("--policy", "no_such_run"), "no_such_run"),
         (("--sequences", "0"), "'0' is not a whole number of at least 1"),
     ):
         code, said, complained = run("compare", *arguments)
@@ -83,3 +87,18 @@ def test_the_program_runs_from_the_top_of_the_repository() -> None:
     command = [sys.executable, "-m", "examples.batch_scheduling", "--help"]
     said = subprocess.run(command, cwd=EXAMPLES.parent, check=True, capture_output=True, text=True).stdout
     assert "python -m examples.batch_scheduling compare" in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("protocol", ["commit", "wait"])
+def test_a_trained_policy_is_compared_with_heuristics(run: Run, protocol: str, tmp_path: Path) -> None:
+    small = ["training.total_timesteps=128", "buffer.size=64", "algorithm.minibatch_size=32", "environment.num_envs=2"]
+    small += [f"directory={tmp_path}", "threads=1", "training.num_eval_episodes=1", "environment.kwargs.length=20"]
+    trained = Training.create(load_experiment(f"ppo_batch_scheduling_{protocol}.yaml", small))
+    trained.train()
+    policy = trained.directory.path
+    code, said, complained = run(
+        "compare", "--protocol", protocol, "--policy", policy, "--json", "--out", tmp_path, "--max-wait", "1e6", *FEW
+    )
+    assert (code, complained) == (0, "")
+    assert "learned" in [rule["name"] for rule in json.loads(said)["rules"]]
