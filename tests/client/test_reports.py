@@ -12,7 +12,7 @@ from tests.client.waiting import until
 
 from rl4sys.client import Agent, Ending
 from rl4sys.client.decision_times import BUCKETS, DecisionTimes
-from rl4sys.client.thinning import Thinning
+from rl4sys.client.thinning import Thinning, fleet_phase
 from rl4sys.wire.calls import CallFailed, Code
 from rl4sys.wire.generated import training_pb2
 
@@ -109,6 +109,12 @@ def test_episodes_are_thinned_evenly(share: float) -> None:
     assert sum(kept) == pytest.approx(240 * share, abs=1.01)
     gaps = [index for index, keep in enumerate(kept) if keep]
     assert max(b - a for a, b in pairwise(gaps)) <= round(1 / share) + 1
+
+
+def test_clients_of_one_learner_begin_at_different_turns() -> None:
+    assert fleet_phase("a") == 0xE8B7BE43 / 2**32
+    first = sum(Thinning(fleet_phase(f"client-{number}")).keeps(0.1) for number in range(1_000))
+    assert first == pytest.approx(100, abs=30)
 
 
 def test_thinned_episodes_act_and_are_not_recorded() -> None:

@@ -27,9 +27,11 @@ PER_START = 50_000
 class Server:
     """`rl4sys serve` on a port of its own, the same after every start."""
 
-    def __init__(self, place: Path, *options: str, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, place: Path, *options: str, environment: Mapping[str, str] | None = None, port: int | None = None
+    ) -> None:
         self.data = place / "data"
-        self.port = free_port()
+        self.port = port or free_port()
         self._log = (place / "server.log").open("ab")
         self._options = options
         self._environment = {**os.environ, **(environment or {})}

@@ -110,6 +110,7 @@ Core::Core(ClientSettings settings, std::shared_ptr<wire::Transport> transport, 
               }
           },
           settings_.decide == DecisionPlace::Server),
+      thinning_(settings_.policy_id.empty() ? std::nullopt : std::optional(fleet_phase(settings_.client_id))),
       queue_(settings_.outbox_bytes / 4, settings_.overflow, status_,
              std::min(settings_.send_interval, longest_linger)),
       answer_wait_(random_source(start.epoch + 2), clock_, settings_.decide_timeout),

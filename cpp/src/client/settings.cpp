@@ -15,6 +15,7 @@
 #include "client/reward_window.hpp"
 #include "client/section.hpp"
 #include "client/spaces.hpp"
+#include "wire/port_range.hpp"
 
 namespace rl4sys {
 namespace {
@@ -145,7 +146,8 @@ void require_address(const std::string& server) {
     const int number = is_number ? std::stoi(port) : 0;
     if (colon == 0 || number < 1 || number > largest_port) {
         throw SettingsError("server: got '" + server +
-                            "'; expected host:port, such as 127.0.0.1:50051, or unix:/path.");
+                            "'; expected host:port, such as 127.0.0.1:50051, host:first-last for a server of several "
+                            "processes, or unix:/path.");
     }
 }
 
@@ -241,6 +243,8 @@ ClientSettings from_json(Json values, const path& directory) {
     }
     settings.insecure = section.raw("insecure") == Json(true);
     settings.policy_id = require_name("policy_id", section.text("policy_id"));
+    // Of a server with several processes, one has the learner of this client.
+    settings.server = wire::own_address(settings.server, wire::learner_name(settings.client_id, settings.policy_id));
     settings.experiment = section.text("experiment");
     settings.outbox = path_from(section, "outbox", directory);
     settings.cache = path_from(section, "cache", directory);

@@ -125,6 +125,16 @@ TEST(Reports, EpisodesAreThinnedEvenly) {
     }
 }
 
+TEST(Reports, ClientsOfOneLearnerBeginAtDifferentTurns) {
+    EXPECT_DOUBLE_EQ(client::fleet_phase("a"), 0xE8B7BE43U / 4294967296.0);
+    int first = 0;
+    for (int number = 0; number < 1000; ++number) {
+        Thinning thinning(client::fleet_phase("client-" + std::to_string(number)));
+        first += thinning.keeps(0.1) ? 1 : 0;
+    }
+    EXPECT_NEAR(first, 100, 30);
+}
+
 TEST(Reports, ThinnedEpisodesActAndAreNotRecorded) {
     const auto server = asking_for(0.25);
     Agent agent = connect_to(server);

@@ -117,6 +117,13 @@ TEST(Settings, ContinuousAlgorithmsGetABoundedVectorOfActions) {
     EXPECT_EQ(std::get<BoxAction>(*settings.action).low, (std::vector<double>{-2.5, -2.5}));
 }
 
+TEST(Settings, ARangeOfPortsBecomesTheOneOfTheLearner) {
+    const auto server = [](const char* text) { return parse_settings(text, {}).server; };
+    EXPECT_EQ(server(R"({"client_id": "a", "server": "my-host:50051-50054"})"), "my-host:50054");
+    EXPECT_EQ(server(R"({"client_id": "a", "policy_id": "fleet", "server": "my-host:50051-50054"})"), "my-host:50052");
+    EXPECT_EQ(server(R"({"client_id": "a", "server": "my-host:50051"})"), "my-host:50051");
+}
+
 TEST(Settings, TheNearestNameIsSuggestedForATypo) {
     EXPECT_TRUE(mentions(fault(R"({"client_id": "a", "overflwo": "block"})"), "did you mean 'overflow'?"));
     EXPECT_TRUE(mentions(fault(R"({"overflow": "drop_oldes"})"), "did you mean 'drop_oldest'?"));

@@ -331,6 +331,7 @@ def audit(
     from rl4sys.cli.status_tables import message_values
     from rl4sys.wire.generated import operations_pb2
 
+    server.require_one(learner)
     reply = server.operations.audit(operations_pb2.AuditRequest(learner=learner, most=most), _TIMEOUT)
     found = [message_values(entry) for entry in reply.entries]
     if json:

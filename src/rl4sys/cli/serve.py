@@ -32,6 +32,9 @@ def serve(
     insecure: Annotated[
         bool, typer.Option("--insecure", help="Allow other machines to connect without TLS or tokens.")
     ] = False,
+    processes: Annotated[
+        int | None, typer.Option(help="Serve in so many processes, on as many ports, each with a part of the learners.")
+    ] = None,
     workers: Annotated[
         str | None, typer.Option(help="Run learners in processes (the default), threads, or on ray.")
     ] = None,
@@ -73,6 +76,7 @@ def serve(
         "--tls-cert": tls_cert,
         "--tls-key": tls_key,
         "--tls-client-ca": tls_client_ca,
+        "--processes": processes,
         "--workers": workers,
         "--address": address,
         "--durability": durability,

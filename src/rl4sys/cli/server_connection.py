@@ -6,10 +6,13 @@ import getpass
 import inspect
 import socket
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
+
+from rl4sys.cli.server_processes import ServerProcesses, connect_to_all
 
 if TYPE_CHECKING:
     from rl4sys.client.grpc_transport import GrpcTransport
@@ -26,7 +29,10 @@ class ServerRefused(RuntimeError):
 
 def _options(
     server: Annotated[
-        str, typer.Option("--server", metavar="HOST:PORT", help="The address of the server, or unix:PATH.")
+        str,
+        typer.Option(
+            "--server", metavar="HOST:PORT", help="The address of the server: HOST:PORT, HOST:FIRST-LAST or unix:PATH."
+        ),
     ] = "127.0.0.1:50051",
     token: Annotated[str | None, typer.Option(help="The token of an operator, if the server requires one.")] = None,
     token_file: Annotated[Path | None, typer.Option(help="A file with the token in its first line.")] = None,
@@ -45,19 +51,28 @@ def _options(
 class ServerConnection:
     """A server, as a command uses it."""
 
-    def __init__(self, transport: GrpcTransport, operations: OperationsCalls) -> None:
-        self.transport, self.operations = transport, operations
+    def __init__(self, transport: GrpcTransport, operations: OperationsCalls, processes: ServerProcesses) -> None:
+        """`transport` and `operations` reach one process, which has the learner of the command."""
+        self.transport, self.operations, self._processes = transport, operations, processes
 
     @property
     def operator_name(self) -> str:
         """The user of this command, for the audit log."""
         return f"{getpass.getuser()}@{socket.gethostname()}"
 
+    def require_one(self, learner: str) -> None:
+        """Raise unless a learner is named, or the server has one process: each has files of its own."""
+        if not learner and len(self._processes) > 1:
+            raise ServerRefused(
+                "Each process of this server has its own audit log. Name a learner, or give the port of one process."
+            )
+
     def status(self, learner: str = "") -> status_pb2.StatusReply:
         """The status of the server, or of one learner."""
         from rl4sys.wire.generated import status_pb2
 
-        return self.transport.status(status_pb2.StatusRequest(learner=learner), timeout=_TIMEOUT)
+        asked = self.transport if learner else self._processes
+        return asked.status(status_pb2.StatusRequest(learner=learner), timeout=_TIMEOUT)
 
 
 def with_server(command: Callable[..., None]) -> Callable[..., None]:
@@ -87,6 +102,7 @@ def _call(command: Callable[..., None], options: dict[str, Any], values: dict[st
     from rl4sys.client.operations_calls import OperationsCalls
     from rl4sys.client.settings import parse_settings
     from rl4sys.wire.calls import CallFailed
+    from rl4sys.wire.port_range import own_address
 
     files = {"ca": options["tls_ca"], "cert": options["tls_cert"], "key": options["tls_key"]}
     tls = {name: str(path) for name, path in files.items() if path}
@@ -94,13 +110,16 @@ def _call(command: Callable[..., None], options: dict[str, Any], values: dict[st
     settings = {"client_id": "operator", "server": server, "token": options["token"], "insecure": options["insecure"]}
     if options["token_file"] is not None:
         settings["token_file"] = str(options["token_file"])
-    transport = GrpcTransport(parse_settings(settings | ({"tls": tls} if tls else {})))
+    parsed = parse_settings(settings | ({"tls": tls} if tls else {}))
+    transport = GrpcTransport(replace(parsed, server=own_address(server, values.get("learner") or "")))
+    processes = connect_to_all(parsed, server)
     try:
-        command(ServerConnection(transport, OperationsCalls(transport)), **values)
+        command(ServerConnection(transport, OperationsCalls(transport), processes), **values)
     except CallFailed as error:
         raise _refused(server, error) from None
     finally:
         transport.close()
+        processes.close()
 
 
 def _refused(server: str, error: CallFailed) -> ServerRefused:

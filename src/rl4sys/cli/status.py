@@ -8,15 +8,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from rl4sys.cli.exit_codes import NO
 from rl4sys.cli.options import Debug
-
-if TYPE_CHECKING:
-    from rl4sys.client.grpc_transport import GrpcTransport
+from rl4sys.cli.server_processes import ServerProcesses, connect_to_all
 
 _SECONDS = 2.0
 _TIMEOUT = 5.0
@@ -24,7 +22,7 @@ _TIMEOUT = 5.0
 
 def status(
     server: Annotated[
-        str, typer.Argument(help="The address of the server: HOST:PORT or unix:PATH.")
+        str, typer.Argument(help="The address of the server: HOST:PORT, HOST:FIRST-LAST or unix:PATH.")
     ] = "127.0.0.1:50051",
     token: Annotated[str | None, typer.Option(help="The token, if the server requires one.")] = None,
     token_file: Annotated[Path | None, typer.Option(help="A file with the token in its first line.")] = None,
@@ -65,7 +63,6 @@ def status(
     """
     if check and watch:
         raise typer.BadParameter("--check looks once, --watch all the time. Give one of them.")
-    from rl4sys.client.grpc_transport import GrpcTransport
     from rl4sys.client.settings import parse_settings
     from rl4sys.wire.calls import CallFailed, Code
 
@@ -73,7 +70,7 @@ def status(
     values: dict[str, Any] = {"client_id": "status", "server": server, "token": token, "insecure": insecure}
     if token_file is not None:
         values["token_file"] = str(token_file)
-    transport = GrpcTransport(parse_settings(values | ({"tls": tls} if tls else {})))
+    transport = connect_to_all(parse_settings(values | ({"tls": tls} if tls else {})), server)
     try:
         show = _Show(transport, as_json=json, is_watching=watch, is_check=check)
         show.run()
@@ -101,7 +98,7 @@ class _Show:
 
     def __init__(
         self,
-        transport: GrpcTransport,
+        transport: ServerProcesses,
         *,
         as_json: bool,
         is_watching: bool,

@@ -50,7 +50,7 @@ from rl4sys.client.settings import ClientSettings
 from rl4sys.client.shared_session import SharedSession, join_request
 from rl4sys.client.shared_state import SharedState
 from rl4sys.client.snapshot import Snapshot, ThreadPolicies
-from rl4sys.client.thinning import Thinning
+from rl4sys.client.thinning import Thinning, fleet_phase
 from rl4sys.client.traffic import Traffic
 from rl4sys.client.watcher import Watcher
 from rl4sys.version import __version__
@@ -159,7 +159,7 @@ class Agent:
             server_policy=server_policy,
             status=self._status,
             pool=SegmentBufferPool(),
-            thinning=Thinning(),
+            thinning=Thinning(fleet_phase(settings.client_id) if settings.policy_id else None),
             times=DecisionTimes(),
             post=self._queue.post,
             release=self._release,

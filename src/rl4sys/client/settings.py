@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from rl4sys.policy import MASK, ActionSpec, ActionStructure
 from rl4sys.records import Overflow
 from rl4sys.wire import ContractViolation, require_name
 from rl4sys.wire.addresses import host_and_port
+from rl4sys.wire.port_range import learner_name, own_address
 
 DEFAULT_SERVER = "127.0.0.1:50051"
 
@@ -178,6 +179,9 @@ def parse_settings(values: Mapping[str, Any], directory: Path = Path()) -> Clien
     section.finish(("tls",))
     if tls:
         tls.finish()
+    # Of a server with several processes, one has the learner of this client.
+    server = own_address(settings.server, learner_name(settings.client_id, settings.policy_id))
+    settings = replace(settings, server=server)
     _require_address(settings.server)
     if settings.algorithm and settings.experiment:
         raise SettingsError("algorithm and experiment are both given; name an experiment, or describe an algorithm.")
@@ -206,7 +210,8 @@ def _require_address(server: str) -> None:
     _, port = host_and_port(server) or ("", 0)
     if port == 0:
         raise SettingsError(
-            f"server: got '{server}'; expected host:port, such as {DEFAULT_SERVER}, unix:/path or inproc://name."
+            f"server: got '{server}'; expected host:port, such as {DEFAULT_SERVER}, host:first-last for a server of "
+            f"several processes, unix:/path or inproc://name."
         )
 
 

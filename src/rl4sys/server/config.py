@@ -14,6 +14,7 @@ from rl4sys.server.alert_config import ServerAlertConfig, require_distinct, with
 from rl4sys.server.logs import LogFormat
 from rl4sys.server.options import DEFAULT_DATA, ServiceLimits, ServiceOptions
 from rl4sys.server.original_config import is_original_config, translate_config
+from rl4sys.server.process_part import ONLY_PROCESS, ProcessPart
 from rl4sys.server.service.offered_experiments import OfferedExperiments, read_offered_experiments
 from rl4sys.server.transport.grpc_server import DEFAULT_LISTEN, DEFAULT_METRICS_NAMES, ServerOptions
 from rl4sys.server.workers.ray_bridge import RayPlace
@@ -39,6 +40,10 @@ class ServerConfig(Config):
     """If given, clients must present a certificate of this authority (PEM)."""
     insecure: bool = False
     """Accept connections from other machines without TLS or tokens, on purpose."""
+    processes: int | None = Field(None, ge=1)
+    """Serve in so many processes: each has its port, from that of `listen` on, and its part of the learners in
+    `data/process-0`, …; clients give the range, `server: HOST:50051-50054`. Learners move to where they belong when
+    the number changes; 1 brings all back together. Limits hold for each process."""
     workers: WorkerKind = "processes"
     """Where learners run: each in a process of its own, in threads of the server, or on the nodes of a Ray cluster."""
     address: str | None = None
@@ -95,8 +100,11 @@ def load_config(path: Path | None, given: Mapping[str, Any]) -> ServerConfig:
     return parse(ServerConfig, {**values, **given}, path)
 
 
-def server_options(config: ServerConfig) -> ServerOptions:
-    """The options of a server. Raises `ConfigError` or `ImpossibleSetup` if the config cannot be served."""
+def server_options(config: ServerConfig, part: ProcessPart = ONLY_PROCESS) -> ServerOptions:
+    """The options of a server, or of one of its processes.
+
+    Raises `ConfigError` or `ImpossibleSetup` if the config cannot be served.
+    """
     offers = OfferedExperiments(
         read_offered_experiments(config.experiments), allow_client_algorithms=config.allow_client_algorithms
     )
@@ -113,6 +121,7 @@ def server_options(config: ServerConfig) -> ServerOptions:
         metrics_names=config.metrics_names,
         service=ServiceOptions(
             workers=config.workers,
+            part=part,
             ray=RayPlace(config.address, config.worker_cpus, config.worker_gpus),
             durability=config.durability,
             limits=config.limits,

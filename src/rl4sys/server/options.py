@@ -10,6 +10,7 @@ from pydantic import Field
 from rl4sys.config import Config
 from rl4sys.records import Durability, Files
 from rl4sys.server.alert_config import DEFAULT_ALERTS, ServerAlertConfig
+from rl4sys.server.process_part import ProcessPart
 from rl4sys.server.service.offered_experiments import OfferedExperiments
 from rl4sys.server.workers.learner_limits import LearnerLimits, TotalLimits
 from rl4sys.server.workers.ray_bridge import RayPlace
@@ -92,6 +93,8 @@ class ServiceLimits(Config):
     """How long Push waits for the disk."""
     report_seconds: float = Field(5.0, ge=0)
     """How often clients report their health, which also renews their leases; 0 for never."""
+    max_reports_per_second: float = Field(500.0, gt=0)
+    """Reports of all clients together: with more sessions, each is asked to report less often."""
     retry_ms: int = Field(200, ge=1)
     """The retry delay that clients are asked to keep when something is full, in milliseconds."""
     per_learner: LearnerLimits = LearnerLimits()
@@ -123,6 +126,8 @@ class ServiceOptions:
     """The delay before a failed worker is restarted; it doubles with each failure without progress."""
     files: Files | None = None
     """Where logs are stored; None for the disk (or memory, depending on `durability`). A simulation passes its own."""
+    part: ProcessPart = field(default_factory=ProcessPart)
+    """Which of several processes this is."""
     ray: RayPlace = field(default_factory=RayPlace)
     """Where workers on Ray run."""
 

@@ -15,6 +15,7 @@ LIVE_LIMITS = frozenset(
         *("max_watchers_per_token", "max_act_rows", "parameters_bytes", "unclaimed_seconds"),
         *("sleep_seconds", "expire_seconds"),
         *("join_seconds", "commit_seconds", "retry_ms", "client_rates", "token_rates", "report_seconds"),
+        "max_reports_per_second",
     }
 )
 """Limits that take effect at once. Clients have received the others, or they are built into the server."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -86,3 +87,10 @@ def test_clients_whose_reports_do_not_fit_a_status_message_are_counted(
     reply = transport.status(status_pb2.StatusRequest(), 5.0)
     assert [client.client for client in reply.clients] == ["a", "b"]
     assert reply.server.unlisted_clients == 1
+
+
+def test_many_clients_are_asked_to_report_less_often(serve: Serve) -> None:
+    limits = THREADS.limits.model_copy(update={"max_reports_per_second": 0.1})
+    transport = serve(replace(THREADS, limits=limits))
+    asked = [ScriptedClient(transport, join_request(name)).joined.report_seconds for name in ("a", "b")]
+    assert asked == [10.0, 20.0]

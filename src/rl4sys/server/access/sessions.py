@@ -102,6 +102,10 @@ class Sessions:
         self._of_token: dict[str, OrderedDict[str, None]] = {}
         self._activities: OrderedDict[tuple[str, str], ClientActivity] = OrderedDict()
 
+    def __len__(self) -> int:
+        """How many sessions are open."""
+        return len(self._sessions)
+
     def open(
         self, request: training_pb2.JoinRequest, learner: HostedLearner, form: SegmentFormat, caller: Caller
     ) -> Session:

@@ -15,6 +15,7 @@ from rl4sys.atomic_files import make_directory, sync_directory
 from rl4sys.file_lock import FileLock
 from rl4sys.records import Durability, LogBroken, LogFull, RecordsDamaged
 from rl4sys.server.call_errors import exhausted, unavailable
+from rl4sys.server.divided_data import require_undivided
 from rl4sys.server.learners.claims import Claims, is_unclaimed, mark_unclaimed
 from rl4sys.server.learners.condition import Condition
 from rl4sys.server.learners.deleted_learners import finish_interrupted, purge, set_aside, successor_place, take_place
@@ -40,17 +41,6 @@ _REMOVAL_RETRY_MS = 1_000
 _REMOVAL_SECONDS = 2.0
 _END_SECONDS = 10.0
 """How long a worker may take to save before its learner is deleted or replaced."""
-_SHARED = "shared~"
-
-
-def learner_name(client: str, policy_id: str) -> str:
-    """The learner that a client trains: that of its policy_id, or its own. No client name contains a tilde."""
-    return f"{_SHARED}{policy_id}" if policy_id else client
-
-
-def shared_policy(learner: str) -> str | None:
-    """The policy_id that a learner was created for; None if it belongs to one client."""
-    return learner.removeprefix(_SHARED) if learner.startswith(_SHARED) else None
 
 
 class Learners:
@@ -78,6 +68,7 @@ class Learners:
         self._directory = data / "learners"
         # Observations of live systems may be confidential.
         make_directory(data, mode=0o700)
+        require_undivided(data)
         self._lock_file = _hold(data / "lock")
         make_directory(self._directory)
         self.storage = StorageWatch(data, options.limits.disk_reserve_bytes, clock)
@@ -209,6 +200,7 @@ class Learners:
         name = setup.learner
         place = successor_place(self.data, name)
         try:
+            self._options.part.require_own(name)
             with self._lock:
                 if name in self._learners or name in self.problems or name in self._removing:
                     raise CallFailed(Code.FAILED_PRECONDITION, f"There is a learner '{name}' already. Choose another.")

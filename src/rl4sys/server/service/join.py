@@ -15,7 +15,7 @@ from rl4sys.server.call_errors import draining, invalid, precondition, unavailab
 from rl4sys.server.learners.condition import Condition
 from rl4sys.server.learners.hosted_learner import HostedLearner
 from rl4sys.server.learners.learner_setup import LearnerSetup
-from rl4sys.server.learners.learners import Learners, learner_name
+from rl4sys.server.learners.learners import Learners
 from rl4sys.server.options import ServiceLimits, ServiceOptions
 from rl4sys.server.service.offered_experiments import OfferedExperiment
 from rl4sys.wire import (
@@ -30,6 +30,7 @@ from rl4sys.wire import (
 from rl4sys.wire.arrays import decode_arrays
 from rl4sys.wire.calls import CallFailed
 from rl4sys.wire.generated import experience_pb2, policy_pb2, training_pb2
+from rl4sys.wire.port_range import learner_name
 
 _STARTING_RETRY_MS = 1_000
 
@@ -61,6 +62,7 @@ def find_learner(
 ) -> HostedLearner:
     """The learner for a client: found and compared, or created. Its policy is known when this returns."""
     name = learner_name(request.client, request.policy_id)
+    options.part.require_own(name)
     learner = learners.find(name)
     wanted = _wanted(request, options, None if learner is None else learner.setup)
     if learner is None:

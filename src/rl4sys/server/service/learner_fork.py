@@ -15,8 +15,9 @@ from rl4sys.server.learners.condition import Condition
 from rl4sys.server.learners.hosted_learner import HostedLearner
 from rl4sys.server.learners.learner_commands import CommandKind, LearnerCommand
 from rl4sys.server.learners.learner_setup import LearnerSetup
-from rl4sys.server.learners.learners import Learners, shared_policy
+from rl4sys.server.learners.learners import Learners
 from rl4sys.wire import ContractViolation, FailureReason, SegmentFormat, require_name
+from rl4sys.wire.port_range import shared_policy
 
 _START_SECONDS = 60.0
 """How long a fork may take until its policy is known; its worker then continues in its own time."""

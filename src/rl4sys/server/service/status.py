@@ -12,7 +12,7 @@ from rl4sys.server.access.caller import Caller, Role
 from rl4sys.server.access.sessions import ClientActivity, Sessions
 from rl4sys.server.learners.condition import Condition
 from rl4sys.server.learners.hosted_learner import HostedLearner
-from rl4sys.server.learners.learners import Learners, shared_policy
+from rl4sys.server.learners.learners import Learners
 from rl4sys.server.learners.operator_orders import ClientOrder
 from rl4sys.server.learners.stored_segments import ClientCounts
 from rl4sys.server.server_warnings import ServerWarnings
@@ -24,6 +24,7 @@ from rl4sys.version import __version__
 from rl4sys.wire import PROTOCOL, Failure
 from rl4sys.wire.calls import CallFailed, Code
 from rl4sys.wire.generated import status_pb2
+from rl4sys.wire.port_range import shared_policy
 
 _SOFTWARE = f"rl4sys/{__version__}"
 _MOST_CLIENTS = 10_000

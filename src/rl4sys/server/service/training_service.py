@@ -15,7 +15,7 @@ from rl4sys.server.access.quotas import Quotas
 from rl4sys.server.access.sessions import Session, Sessions
 from rl4sys.server.call_errors import cancelled, draining, exhausted, unavailable
 from rl4sys.server.data_permissions import check_permissions
-from rl4sys.server.learners.learners import Learners, learner_name
+from rl4sys.server.learners.learners import Learners
 from rl4sys.server.options import ServiceOptions
 from rl4sys.server.reload import Reloaded, reloaded_options
 from rl4sys.server.server_warnings import ServerWarnings
@@ -41,6 +41,7 @@ from rl4sys.server.service.watch import VersionWatch, pull
 from rl4sys.wire import FailureReason, encode_action
 from rl4sys.wire.calls import CallFailed, Code
 from rl4sys.wire.generated import status_pb2, training_pb2, weights_pb2
+from rl4sys.wire.port_range import learner_name
 
 _log = logging.getLogger(__name__)
 
@@ -136,10 +137,15 @@ class TrainingService:
                 replaced_lineages=lineage.replaced,
                 limits=self._limits_message(),
                 control=learner.orders.message(),
-                report_seconds=self._limits.report_seconds,
+                report_seconds=self._report_seconds(),
                 record_share=learner.record_share,
                 accepts_fallback=learner.replays,
             )
+
+    def _report_seconds(self) -> float:
+        """How often a client that joins now shall report: the more sessions there are, the less often."""
+        limits = self._limits
+        return limits.report_seconds and max(limits.report_seconds, len(self._sessions) / limits.max_reports_per_second)
 
     def push(self, request: training_pb2.PushRequest, caller: Caller = ANYONE) -> training_pb2.PushReply:
         """Store segments; those that the reply acknowledges are durable."""
