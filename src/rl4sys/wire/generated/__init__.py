@@ -1,4 +1,4 @@
 """Written by `make proto` from `proto/rl4sys/v1`: do not edit."""
 
-SOURCES_SHA256 = "d5fbe87886a1bb2618dfa40cd763536a6cc4dfd8d1703942d3d2c8f13c0ccc2f"
+SOURCES_SHA256 = "49efcd19a761411fd1af564b760a794024e90c3f7d768ce726cc8f4f149e526f"
 """Of the proto files that this code was made from."""
