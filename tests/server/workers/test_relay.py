@@ -118,7 +118,9 @@ def test_a_server_that_is_restarted_restores_its_worker_elsewhere(
     serve: Serve, cluster: NearbyCluster, tmp_path: Path, method: Method
 ) -> None:
     expected = local_learner(method, 30).store.newest
-    ScriptedClient(elsewhere(serve), join_request("a", method)).push(range(20))
+    first = ScriptedClient(elsewhere(serve), join_request("a", method))
+    first.push(range(20))
+    wait_for_version(first, 1)
     transport = elsewhere(serve)
     stored = Checkpoints(tmp_path / "data" / "learners" / "a" / "checkpoints", 2)
     assert 0 < stored.load().step <= 20
