@@ -31,7 +31,7 @@ def config(tmp_path: Path) -> Path:
     [
         (("--ranks", "3"), "training.ranks: 4 environments cannot be shared evenly by 3 ranks; choose 1 or 2 or 4"),
         (("--ranks", "2", "compile=true"), "set compile=false"),
-        (("--ranks", "2", "--seed", "1,2"), "give one seed, and leave out --on"),
+        (("--ranks", "2", "--seed", "1,2"), "give one seed, or --on ray"),
         (("--ranks", "2", "device=cuda"), "torch finds no CUDA GPU here"),
         (("--ranks", "4", "training.pipelined=true", "training.collectors=2"), "1 environments cannot be shared"),
     ],

@@ -61,9 +61,10 @@ class RankLauncher:
             raise typer.Exit(code)
 
     def _watch(self, values: Mapping[str, Any]) -> int:
-        """Pass on what rank 0 reports until one rank has ended; returns the exit code of the run."""
-        # At a second request to stop, rank 0 has the grace period to end, wherever it is.
-        while self._stop_requests < 2 and not any(process.has_ended for process in self._processes):
+        """Pass on what rank 0 reports until it has ended or a rank has failed; returns the exit code of the run."""
+        # The others end as they should before rank 0, which draws and prints its results as long as it takes. At a
+        # second request to stop, it has the grace period to end, wherever it is.
+        while self._stop_requests < 2 and not any(process.ends_the_run for process in self._processes):
             for key, _ in self._selector.select(0.2):
                 self._read(key.data, values)
         deadline = time.monotonic() + _GRACE
@@ -143,6 +144,11 @@ class _RankProcess:
     @property
     def has_ended(self) -> bool:
         return self.popen.poll() is not None
+
+    @property
+    def ends_the_run(self) -> bool:
+        """Whether it was rank 0 that has ended, or another rank that should not have."""
+        return self.has_ended and (self.rank == 0 or self.popen.poll() != 0)
 
     @property
     def has_died(self) -> bool:

@@ -30,7 +30,7 @@ def train_seeds(
     is_here = where.on == "local"
     first = fit_to_machine(configs[0], allow_fallback=options.allow_fallback) if is_here else configs[0]
     check_combination(first)
-    launcher = launcher_for(where, len(configs), jobs=1)
+    launcher = launcher_for(where, len(configs), jobs=1, ranks=first.training.ranks)
     if settings is not None:
         report(settings)
     trials = [Trial(str(number), config, has_own_directory=False) for number, config in enumerate(configs)]

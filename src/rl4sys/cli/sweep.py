@@ -121,7 +121,8 @@ def _run(
         if options.debug:
             launcher = debugged(config.where, stop)
         else:
-            launcher = launcher_for(config.where, len(trials), config.parallel_jobs)
+            ranks = max(trial.config.training.ranks for trial in trials)
+            launcher = launcher_for(config.where, len(trials), config.parallel_jobs, ranks)
         report(f"sweep     {config.place}: {count_trials(len(trials))}, {launcher.describe()}")
         summary = run_sweep(
             config,

@@ -99,6 +99,8 @@ def train(
 
       rl4sys train pixels.yaml --ranks 2
 
+      rl4sys train pixels.yaml --ranks 4 --gpus 1 --on ray --address auto --storage s3://lab/runs
+
       rl4sys train my.yaml --dry-run
     """
     from rl4sys.cli.seed_group import train_seeds
@@ -129,8 +131,8 @@ def train(
             fit_to_machine(configs[0], allow_fallback=allow_fallback)
         _show(configs, settings)
         return
-    if ranks is not None and ranks > 1 and (len(configs) > 1 or where.on != "local"):
-        raise ConfigError(f"--ranks {ranks}: ranks share one run on this machine; give one seed, and leave out --on.")
+    if ranks is not None and ranks > 1 and where.on != "ray" and (len(configs) > 1 or where.on == "slurm"):
+        raise ConfigError(f"--ranks {ranks}: ranks share one run on this machine; give one seed, or --on ray.")
     if submit_if_asked(where, detach=detach):
         return
     require_storage(where)

@@ -88,14 +88,17 @@ def choose_place(
     return chosen
 
 
-def launcher_for(where: WhereSection, count: int, jobs: int) -> Launcher:
-    """The launcher for so many runs; `jobs` of them at a time on this machine, unless something else is asked for."""
+def launcher_for(where: WhereSection, count: int, jobs: int, ranks: int = 1) -> Launcher:
+    """The launcher for so many runs; `jobs` of them at a time on this machine, unless something else is asked for.
+
+    On Ray, each of the ranks of a run is a process; elsewhere one process computes the parts of all of them.
+    """
     if where.on == "ray":
         if importlib.util.find_spec("ray") is None:
             raise RayUnavailable("--on ray needs the package 'ray'. Install it with: pip install 'rl4sys[ray]'")
         from rl4sys.laboratory.trials.launcher_on_ray import RayLauncher
 
-        return RayLauncher(where, count)
+        return RayLauncher(where, count, ranks)
     if where.on == "slurm":
         from rl4sys.clusters.slurm_launcher import SlurmLauncher, SlurmOptions
 

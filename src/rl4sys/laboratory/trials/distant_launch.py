@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rl4sys.laboratory.trials.launcher import Reported, TrialLaunch
+from rl4sys.laboratory.trials.trial import TRAIN_RANK
 from rl4sys.laboratory.trials.trial_host import RUNS
 from rl4sys.storage import StoredRun, open_storage
 
@@ -36,14 +37,19 @@ class DistantLaunch:
         """Whether its runs are kept in storage, and not in a directory that all machines see."""
         return self.parts[0]["storage"] is not None
 
-    def order(self) -> str:
-        """The order for a `TrialHost`, as JSON."""
+    def order(self, rank: Mapping[str, Any] | None = None) -> str:
+        """The order for a `TrialHost`, as JSON; for one of several ranks with its `place` and `address`."""
         values = json.loads(json.dumps(dict(self.launch.values)))
         for part in values.get("parts", [values]):
             self._send_away(part)
         directory = str(self.launch.directory.resolve())
         launch = {"key": self.launch.key, "task": self.launch.task, "values": values, "directory": directory}
-        return json.dumps({"launch": launch, "threads": self.threads, "is_stored": self.is_stored})
+        is_apart = self.is_stored
+        if rank is not None:
+            launch |= {"task": TRAIN_RANK, "values": values | rank}
+            # Only rank 0 writes into the run, and prints beside it.
+            is_apart = is_apart or rank["place"]["rank"] > 0
+        return json.dumps({"launch": launch, "threads": self.threads, "is_apart": is_apart})
 
     def _send_away(self, values: dict[str, Any]) -> None:
         """Change the values of a trial for another machine."""

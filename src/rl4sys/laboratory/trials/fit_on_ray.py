@@ -21,8 +21,8 @@ _NODE_SECONDS = 60.0
 """Seconds that a node has to say what it is."""
 
 
-def require_fit(where: WhereSection, cpus: int) -> list[dict[str, Any]]:
-    """The nodes of the cluster, if they can do what is asked."""
+def require_fit(where: WhereSection, cpus: int, ranks: int = 1) -> list[dict[str, Any]]:
+    """The nodes of the cluster, if they can do what is asked: runs of so many ranks, each with so many cores."""
     nodes: list[dict[str, Any]] = [node for node in ray.nodes() if node["Alive"]]
     if not where.autoscaling:
         for name, asked in (("CPU", float(cpus)), ("GPU", where.gpus)):
@@ -32,7 +32,13 @@ def require_fit(where: WhereSection, cpus: int) -> list[dict[str, Any]]:
                     f"A run asks for {asked:g} {name}, but no node of the cluster has more than {most:g}. Ask for "
                     f"fewer with --{name.lower()}s, or set where.autoscaling=true if the cluster starts larger nodes."
                 )
-    machines = [_describe(node) for node in nodes]
+        if (room := sum(slots(node, cpus, where.gpus) for node in nodes)) < ranks:
+            gpus = f" and {where.gpus:g} GPU" if where.gpus else ""
+            raise ClusterUnfit(
+                f"A run has {ranks} ranks with {cpus} CPU{gpus} each, but the cluster has room for {room}. Use fewer "
+                f"ranks, or set where.autoscaling=true if the cluster starts more nodes."
+            )
+    machines = _describe_all(nodes)
     here = json.loads(describe_machine())
     for machine in machines:
         for name in ("rl4sys", "python", "torch"):
@@ -45,15 +51,26 @@ def require_fit(where: WhereSection, cpus: int) -> list[dict[str, Any]]:
     return nodes
 
 
-def _describe(node: dict[str, Any]) -> dict[str, Any]:
-    name = node["NodeManagerHostname"]
-    try:
-        found: dict[str, Any] = json.loads(ray.get(_on(node, describe_machine).remote(), timeout=_NODE_SECONDS))
-    except (RayError, TimeoutError) as error:
-        line = str(error).strip().splitlines()[-1]
-        raise ClusterUnfit(
-            f"{name} cannot run RL4Sys: {line} Install it there with: pip install 'rl4sys[train,ray]'"
-        ) from error
+def slots(node: dict[str, Any], cpus: int, gpus: float) -> int:
+    """How many processes fit on a node."""
+    resources = node["Resources"]
+    most = int(resources.get("CPU", 0)) // cpus
+    return most if not gpus else min(most, int(resources.get("GPU", 0) / gpus))
+
+
+def _describe_all(nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What each node says about itself; all are asked at once."""
+    replies = [_on(node, describe_machine).remote() for node in nodes]
+    found = []
+    for node, reply in zip(nodes, replies, strict=True):
+        try:
+            found.append(json.loads(ray.get(reply, timeout=_NODE_SECONDS)))
+        except (RayError, TimeoutError) as error:
+            line = str(error).strip().splitlines()[-1]
+            raise ClusterUnfit(
+                f"{node['NodeManagerHostname']} cannot run RL4Sys: {line} Install it there with: "
+                f"pip install 'rl4sys[train,ray]'"
+            ) from error
     return found
 
 

@@ -38,6 +38,8 @@ class TrialLaunch:
     """What is special about it, if that is too long for a title."""
     steps: int = 0
     """Environment steps of all its runs."""
+    ranks: int = 1
+    """Processes that may share its work; a launcher that runs it in one gets the same result."""
 
 
 class Outcome(Enum):

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+TRAIN_RANK = "rl4sys.laboratory.trials.rank_trial:train_rank"
+"""The task of one rank of a trial."""
 TRAIN = "rl4sys.laboratory.trials.trial:train"
 """The task that trains a trial."""
 _STARTING = ".starting"
@@ -157,6 +159,7 @@ class Trial:
             is_temporary=is_temporary,
             title=self.title,
             steps=self.config.training.total_timesteps,
+            ranks=self.config.training.ranks,
         )
 
     def _names(self, directory: Path) -> tuple[str, ...]:
@@ -192,10 +195,11 @@ class Trained:
     """Which alert stopped it early, if one did."""
 
 
-def train(values: Mapping[str, Any], report: Report, stop: Callable[[], bool]) -> bool:
+def train(values: Mapping[str, Any], report: Report, stop: Callable[[], bool], group: RankGroup | None = None) -> bool:
     """Start a trial, or resume it; true when it is finished.
 
-    The values are those of `Trial.launch`. The run directory, its records and an alert that stops it are reported.
+    The values are those of `Trial.launch`. The run directory, its records and an alert that stops it are reported. With
+    a group of ranks, this is rank 0.
     """
 
     def begin(run: Run) -> Sequence[Logger]:
@@ -203,7 +207,7 @@ def train(values: Mapping[str, Any], report: Report, stop: Callable[[], bool]) -
         report({"run": str(run.directory.path), "step": run.steps, **moved})
         return [Reporter(report)]
 
-    trained = train_trial(values, begin, stop)
+    trained = train_trial(values, begin, stop, group)
     if trained is None:
         return False
     report({"run": str(trained.run)})
@@ -213,7 +217,10 @@ def train(values: Mapping[str, Any], report: Report, stop: Callable[[], bool]) -
 
 
 def train_trial(
-    values: Mapping[str, Any], begin: Callable[[Run], Sequence[Logger]], stop: Callable[[], bool]
+    values: Mapping[str, Any],
+    begin: Callable[[Run], Sequence[Logger]],
+    stop: Callable[[], bool],
+    group: RankGroup | None = None,
 ) -> Trained | None:
     """Start a trial, or resume it, unless it is finished; None if it was asked to stop before it began.
 
@@ -241,7 +248,7 @@ def train_trial(
                 run.debug()
             return loggers
 
-        place = TrainingPlace(values["origin"], mirror, is_indexed=not values["is_elsewhere"])
+        place = TrainingPlace(values["origin"], mirror, is_indexed=not values["is_elsewhere"], group=group)
         return train_run(existing, config, prepare, stop, place, options)
 
 
@@ -255,6 +262,8 @@ class TrainingPlace:
     """Where a copy of the run is kept, if it is kept elsewhere."""
     is_indexed: bool
     """Whether this process keeps the index of runs up to date, and not the one that launched it."""
+    group: RankGroup | None = None
+    """The ranks that train it, of which this process is rank 0."""
 
 
 def train_run(
@@ -267,9 +276,15 @@ def train_run(
 ) -> Trained:
     """Resume the run that exists, or create one, and train it with the loggers that `begin` returns."""
     if existing is None:
-        run = Run.create(config, allow_fallback=options.allow_fallback, origin=place.origin, start=options.start)
+        run = Run.create(
+            config,
+            allow_fallback=options.allow_fallback,
+            origin=place.origin,
+            group=place.group,
+            start=options.start,
+        )
     else:
-        run = options.resume(existing)
+        run = options.resume(existing, place.group)
     if place.mirror is not None:
         place.mirror.attach(run)
     loggers = begin(run)

@@ -8,6 +8,7 @@ import select
 import shutil
 import tempfile
 from collections.abc import Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +28,16 @@ class TrialHost:
     def __init__(self) -> None:
         self._process: TrialProcess | None = None
         self._asked_to_stop = False
-        self._directory = Path(tempfile.mkdtemp(prefix="rl4sys-trial-"))
+        self._directory = Path()
 
     def start(self, order: str) -> str:
-        """Start what an order says; returns the name of this machine."""
+        """Start what an order says, once what was started before has ended; returns the name of this machine."""
         values = json.loads(order)
         launch = values["launch"]
-        if values["is_stored"]:
-            # The run is made here and moves to storage, with what was printed.
+        self._asked_to_stop = False
+        self._directory = Path(tempfile.mkdtemp(prefix="rl4sys-trial-"))
+        if values["is_apart"]:
+            # A run is made here and moves to storage, with what was printed.
             starting = self._directory / "starting"
             starting.mkdir()
             launch["directory"] = str(starting)
@@ -55,9 +58,11 @@ class TrialHost:
             raise RuntimeError("The host has no process; start one first.")
         if not process.has_closed_pipe:
             select.select([process.reports], [], [], seconds)
+        # A process that it forked may keep the pipe open.
+        has_ended = process.popen.poll() is not None
         found: list[TrialEvent] = list(process.read())
         # The pipe closes when the process ends, or a moment before.
-        if process.has_closed_pipe:
+        if has_ended or process.has_closed_pipe:
             ended = process.ending(asked_to_stop=self._asked_to_stop)
             process.close()
             if ended.outcome is not Outcome.FAILED:
@@ -71,17 +76,23 @@ class TrialHost:
         if self._process is not None:
             self._process.popen.terminate()
 
+    def end(self) -> None:
+        """Kill the process, if it still runs, and remove its files."""
+        if self._process is not None and self._process.popen.poll() is None:
+            self._process.popen.kill()
+            self._process.popen.wait()
+            shutil.rmtree(self._directory, ignore_errors=True)
+
 
 def describe_machine() -> str:
     """The name of this machine, and its versions, as JSON."""
-    import torch
-
     return json.dumps(
         {
             "host": platform.node(),
             "rl4sys": __version__,
             "python": platform.python_version(),
-            "torch": torch.__version__,
+            # Importing it would take longer than all the rest.
+            "torch": version("torch"),
         }
     )
 
