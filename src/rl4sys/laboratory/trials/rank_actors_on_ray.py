@@ -73,7 +73,8 @@ class RankActors:
         first = self._endings.get(0)
         if first is not None and first.outcome is not Outcome.FAILED:
             return [first]
-        died = [(rank, ended) for rank, ended in self._endings.items() if rank not in self._left]
+        failed = {rank: ended for rank, ended in self._endings.items() if ended.outcome is Outcome.FAILED}
+        died = [(rank, ended) for rank, ended in failed.items() if rank not in self._left]
         if died:
             rank, ended = died[0]
             return [Ended(ended.key, Outcome.FAILED, f"rank {rank}: {ended.cause}", ended.was_killed)]
