@@ -36,7 +36,7 @@ SHORT, LONG = 10, 1_000
 MEDIAN_STEPS, SPREAD = 50, 0.8
 """Episodes of the simulated fleet have log-normal lengths."""
 EPISODE_SECONDS, REPORT_SECONDS = 10.0, 5.0
-FULL, LIGHT = 64, 1
+FULL, LIGHT = 64, 4
 """Calls at a time: a process under full load takes many at each turn of its loop, one under light load takes few."""
 IDLE_SECONDS = 5.0
 PLANS = ((10_000, 1.0, 20.0), (1_000_000, 1.0, 2_000.0), (1_000_000, 0.005, 2_000.0))
