@@ -127,6 +127,8 @@ std::vector<ArraySpec> mask_for(const ActionSpec& action);
 
 /// The name of the action mask among the observations.
 inline constexpr std::string_view mask_name = "action_mask";
+/// The observation of rows of which a policy chooses one, and the one that counts them.
+inline constexpr std::string_view candidates_name = "candidates", candidate_count_name = "candidate_count";
 /// The name of an observation that is one unnamed array.
 inline constexpr std::string_view observation_name = "observation";
 

@@ -4,6 +4,7 @@
 
 #include "records/errors.hpp"
 #include "rl4sys/log.hpp"
+#include "weights/packing.hpp"
 
 namespace rl4sys::client {
 
@@ -15,6 +16,20 @@ namespace {
 
 // Seconds until it is looked again whether the lineage of the learner is accepted.
 constexpr double other_lineage_seconds = 1.0;
+
+/// Bytes of a segment below which it is not worth trying.
+constexpr std::size_t least_compressed = 128;
+
+/// Replace the segments of a push by zstd frames where that is smaller.
+void compress(wire::PushRequest& request) {
+    for (wire::PushedSegment& pushed : request.segments) {
+        if (pushed.segment.size() < least_compressed) continue;
+        std::string frame = rl4sys::compress(pushed.segment);
+        if (frame.empty()) continue;
+        pushed.uncompressed_bytes = static_cast<std::uint32_t>(pushed.segment.size());
+        pushed.segment = std::move(frame);
+    }
+}
 
 }  // namespace
 
@@ -137,6 +152,9 @@ void Courier::deliver() {
         }
         if (!request) {
             return;
+        }
+        if (opened->session.accepts_zstd) {
+            compress(*request);
         }
         reply = transport_->push(*request, timeout_);
     } catch (const CallFailed& error) {

@@ -30,6 +30,7 @@ struct DeliverySession {
     std::string learner;
     std::size_t max_message_bytes = 0;
     std::size_t max_push_segments = 0;
+    bool accepts_zstd = false;  ///< Whether segments may be sent as zstd frames.
 };
 
 /// Sends parcels in groups and resends each until it is settled.

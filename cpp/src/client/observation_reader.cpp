@@ -1,5 +1,6 @@
 #include "client/observation_reader.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -143,11 +144,25 @@ std::string wrong_size(const ArraySpec& spec, std::size_t got) {
 ObservationReader::ObservationReader(const std::vector<ArraySpec>& specs, const FeatureDefaults& defaults) {
     for (std::size_t place = 0; place < specs.size(); ++place) {
         const ArraySpec& spec = specs[place];
-        Seen seen{place, spec, spec.values(), {}};
+        Seen seen{place, spec, spec.values(), 0, {}};
         if (const auto found = defaults.find(spec.name); found != defaults.end()) {
             seen.defaults = row_of(spec, found->second);
         }
-        (spec.name == mask_name ? mask_ : seen_).push_back(std::move(seen));
+        (spec.name == mask_name              ? mask_
+         : spec.name == candidate_count_name ? count_
+                                             : seen_)
+            .push_back(std::move(seen));
+    }
+    const auto rows = std::find_if(seen_.begin(), seen_.end(), [](const Seen& seen) {
+        return seen.spec.name == candidates_name && seen.spec.type == ElementType::Float32 &&
+               seen.spec.shape.size() == 2 && seen.values > 0;
+    });
+    if (rows != seen_.end() && !count_.empty()) {
+        rows->features = rows->spec.shape[1];
+    } else if (!count_.empty()) {
+        // A number like any other.
+        seen_.push_back(std::move(count_.front()));
+        count_.clear();
     }
 }
 
@@ -156,9 +171,8 @@ ObservationReader::Written ObservationReader::write(const SegmentBuffer& buffer,
     if (!observation.is_named() && seen_.size() != 1) {
         return {"Got one array; this policy observes " + expected() + ". Pass them by name."};
     }
-    Written written = observation.is_named()
-                          ? write_named(buffer, row, observation, mask)
-                          : write_array(seen_.front(), buffer.row(seen_.front().place, row), observation[0].array);
+    Written written = observation.is_named() ? write_named(buffer, row, observation, mask)
+                                             : write_array(seen_.front(), buffer, row, observation[0].array);
     if (written.problem.empty() && (mask.given() || !mask_.empty())) {
         written.problem = write_mask(buffer, row, mask);
     }
@@ -167,10 +181,14 @@ ObservationReader::Written ObservationReader::write(const SegmentBuffer& buffer,
 
 ObservationReader::Written ObservationReader::write_named(const SegmentBuffer& buffer, std::size_t row,
                                                           const Observation& observation, ArrayView& mask) const {
+    // An empty array of candidates may have no address.
+    const auto is_passed = [&](const NamedArray& one) {
+        return one.array.given() || (!count_.empty() && one.name == candidates_name);
+    };
     std::size_t arrays = 0;
     for (const NamedArray& given : observation) {
         if (given.name != mask_name) {
-            arrays += given.array.given() ? 1 : 0;
+            arrays += is_passed(given) ? 1 : 0;
         } else if (mask.given()) {
             return {"Got a mask twice: as an argument and as '" + std::string(mask_name) + "'. Keep one."};
         } else {
@@ -182,16 +200,15 @@ ObservationReader::Written ObservationReader::write_named(const SegmentBuffer& b
     for (const Seen& seen : seen_) {
         const NamedArray* found = nullptr;
         for (const NamedArray& given : observation) {
-            found = given.name == seen.spec.name && given.array.given() ? &given : found;
+            found = given.name == seen.spec.name && is_passed(given) ? &given : found;
         }
         read += found == nullptr ? 0 : 1;
-        std::byte* target = buffer.row(seen.place, row);
         if (found == nullptr && seen.defaults.empty()) {
             return {"Got no '" + seen.spec.name + "'; this policy observes " + expected() +
                     ". Add what is missing, or name a value for it in `defaults`."};
         }
         const ArrayView otherwise(seen.defaults.data(), seen.values, seen.spec.type);
-        const Written one = write_array(seen, target, found == nullptr ? otherwise : found->array);
+        const Written one = write_array(seen, buffer, row, found == nullptr ? otherwise : found->array);
         if (!one.problem.empty()) {
             return one;
         }
@@ -204,7 +221,38 @@ ObservationReader::Written ObservationReader::write_named(const SegmentBuffer& b
     return written;
 }
 
-ObservationReader::Written ObservationReader::write_array(const Seen& seen, std::byte* row, const ArrayView& array) {
+ObservationReader::Written ObservationReader::write_candidates(const Seen& seen, const SegmentBuffer& buffer,
+                                                               std::size_t row, const ArrayView& array) const {
+    const std::size_t most = seen.spec.shape[0], count = array.size() / seen.features;
+    if (array.size() % seen.features != 0) {
+        return {"Got '" + seen.spec.name + "' of " + std::to_string(array.size()) + " values; expected up to " +
+                std::to_string(most) + " rows of " + std::to_string(seen.features) +
+                " features. Pass whole rows, or change `candidates` in the config and choose another policy_id."};
+    }
+    if (count > most) {
+        return {"Got " + std::to_string(count) + " candidates; this policy chooses among " + std::to_string(most) +
+                " at most. Pass fewer, or raise `candidates` in the config and choose another policy_id."};
+    }
+    std::byte* target = buffer.row(seen.place, row);
+    const Copied result = array.size() == 0 ? Copied::Fully : copy(seen.spec, array.size(), target, array);
+    if (result != Copied::Fully) {
+        return {result == Copied::NotFinite ? "'" + seen.spec.name +
+                                                  "' contains NaN or infinity; leave such candidates out, or replace "
+                                                  "the values."
+                                            : explain(seen.spec, array, result)};
+    }
+    std::memset(target + array.size() * sizeof(float), 0, (seen.values - array.size()) * sizeof(float));
+    const auto number = static_cast<float>(count);
+    std::memcpy(buffer.row(count_.front().place, row), &number, sizeof number);
+    return {};
+}
+
+ObservationReader::Written ObservationReader::write_array(const Seen& seen, const SegmentBuffer& buffer, std::size_t at,
+                                                          const ArrayView& array) const {
+    if (seen.features > 0) {
+        return write_candidates(seen, buffer, at, array);
+    }
+    std::byte* row = buffer.row(seen.place, at);
     if (array.size() != seen.values) {
         return {wrong_size(seen.spec, array.size())};
     }
@@ -232,11 +280,18 @@ std::string ObservationReader::write_mask(const SegmentBuffer& buffer, std::size
         std::memset(allowed, 1, target.values);
         return "";
     }
-    if (mask.size() != target.values) {
+    if (!count_.empty() && mask.size() < target.values) {
+        // A mask may have one entry for each candidate.
+        const auto count = static_cast<std::size_t>(value_at<float>(buffer.row(count_.front().place, row), 0));
+        if (mask.size() != count) {
+            return wrong_size(target.spec, mask.size());
+        }
+        std::memset(allowed + count, 0, target.values - count);
+    } else if (mask.size() != target.values) {
         return wrong_size(target.spec, mask.size());
     }
     const bool known = with_type(mask.type(), [&](auto kind) {
-        for (std::size_t index = 0; index < target.values; ++index) {
+        for (std::size_t index = 0; index < mask.size(); ++index) {
             // A bool from the caller may be any byte; only 0 is false.
             using Number = std::conditional_t<std::is_same_v<decltype(kind), bool>, std::uint8_t, decltype(kind)>;
             allowed[index] = std::byte{value_at<Number>(mask.data(), index) != Number{}};

@@ -33,17 +33,22 @@ private:
         std::size_t place = 0;
         ArraySpec spec;
         std::size_t values = 0;
+        std::size_t features = 0;         ///< Of each candidate; 0 if the array is no number of candidates.
         std::vector<std::byte> defaults;  ///< A row with NaN where there is none; empty if there are no defaults.
     };
 
     Written write_named(const SegmentBuffer& buffer, std::size_t row, const Observation& observation,
                         ArrayView& mask) const;
-    static Written write_array(const Seen& seen, std::byte* row, const ArrayView& array);
+    Written write_array(const Seen& seen, const SegmentBuffer& buffer, std::size_t row, const ArrayView& array) const;
+    /// Copy the candidates that there are, zeros after them, and their number.
+    Written write_candidates(const Seen& seen, const SegmentBuffer& buffer, std::size_t row,
+                             const ArrayView& array) const;
     std::string write_mask(const SegmentBuffer& buffer, std::size_t row, ArrayView mask) const;
     std::string expected() const;
 
     std::vector<Seen> seen_;
-    std::vector<Seen> mask_;  ///< One at most.
+    std::vector<Seen> mask_;   ///< One at most.
+    std::vector<Seen> count_;  ///< That of the candidates, if the policy observes them.
 };
 
 }  // namespace rl4sys::client

@@ -221,6 +221,18 @@ ClientSettings from_json(Json values, const path& directory) {
     if (const Json observation = section.raw("observation"); !observation.is_null()) {
         settings.observation = client::observation_from_settings(observation);
     }
+    if (const Json candidates = section.raw("candidates"); !candidates.is_null()) {
+        const auto arrays = client::candidates_from_settings(candidates);
+        settings.observation.insert(settings.observation.begin(), arrays.begin(), arrays.end());
+        const DiscreteAction choice{arrays[0].shape[0]};
+        const auto* given = settings.action ? std::get_if<DiscreteAction>(&*settings.action) : nullptr;
+        if (settings.action && (given == nullptr || given->n != choice.n || given->start != 0)) {
+            const std::string most = std::to_string(choice.n);
+            throw SettingsError("action: there are up to " + most + " candidates. Leave it out, or let it be " + most +
+                                ".");
+        }
+        settings.action = choice;
+    }
     if (section.raw("action_mask") == Json(true) && settings.action && !client::has_mask(settings.observation)) {
         const auto mask = mask_for(*settings.action);
         settings.observation.insert(settings.observation.end(), mask.begin(), mask.end());

@@ -152,6 +152,22 @@ std::vector<ArraySpec> observation_from_settings(const Json& value) {
     return arrays;
 }
 
+std::vector<ArraySpec> candidates_from_settings(const Json& value) {
+    const auto is_count = [](const Json& number) {
+        return number.is_number_integer() && number.get<std::int64_t>() > 0 &&
+               number.get<std::int64_t>() <= (std::int64_t{1} << 24);
+    };
+    if (!value.is_array() || value.size() != 2 || !is_count(value[0]) || !is_count(value[1])) {
+        throw SettingsError("candidates: got " + value.dump() +
+                            "; expected two numbers: how many there are at most, and how many features each has, such "
+                            "as [128, 8].");
+    }
+    return {{std::string(candidates_name),
+             ElementType::Float32,
+             {value[0].get<std::uint32_t>(), value[1].get<std::uint32_t>()}},
+            {std::string(candidate_count_name), ElementType::Float32, {1}}};
+}
+
 bool is_one_array(const Json& value) {
     if (!value.is_object()) {
         return true;

@@ -13,6 +13,9 @@ namespace rl4sys::client {
 /// `8`, `[84, 84]`, or named arrays `{"queue": 8, "image": {"dtype": "uint8", "shape": [84, 84], "default": 0}}`.
 std::vector<ArraySpec> observation_from_settings(const Json& value);
 
+/// `[128, 8]`: up to 128 candidates with 8 features each, and their number.
+std::vector<ArraySpec> candidates_from_settings(const Json& value);
+
 /// Whether the setting `observation` describes one unnamed array, not several by name.
 bool is_one_array(const Json& value);
 

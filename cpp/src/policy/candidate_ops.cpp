@@ -24,8 +24,7 @@ Candidates read_candidates(OpReader& op) {
     Register rows = op.raw(0);
     if (rows.type != ElementType::Float32) rows = op.floats(0), rows.input.reset();
     if (rows.shape.size() != 2) {
-        op.fail("reads '" + op.op().inputs[0] + "' of shape " + to_string(rows.shape) +
-                "; expected rows of features");
+        op.fail("reads '" + op.op().inputs[0] + "' of shape " + to_string(rows.shape) + "; expected rows of features");
     }
     const Register count = op.vector(1);
     if (count.values != 1) op.fail("reads a count of shape " + to_string(count.shape) + "; expected one number");

@@ -113,7 +113,8 @@ Choices read_choices(Compiler& compiler, std::size_t numbers = 0) {
         }
         const Register& count = compiler.floats(*name, head_label);
         if (count.values != 1) {
-            refuse(head_label, "reads '" + *name + "' of shape " + to_string(count.shape) + " as a count; expected [1]");
+            refuse(head_label,
+                   "reads '" + *name + "' of shape " + to_string(count.shape) + " as a count; expected [1]");
         }
         result.count = count.at;
     }
@@ -132,9 +133,8 @@ Decide compile_categorical(Compiler& compiler) {
         Mask mask = c.masks(f);
         for (std::size_t group = 0; group < c.groups.size(); ++group) {
             const std::size_t size = c.groups[group];
-            const Outcome outcome =
-                draw(logits, mask, c.existing(f, group), noise[group], cumulative->data(), answer.choices[group],
-                     answer.log_prob);
+            const Outcome outcome = draw(logits, mask, c.existing(f, group), noise[group], cumulative->data(),
+                                         answer.choices[group], answer.log_prob);
             if (outcome != Outcome::Decided) return outcome;
             logits += size;
             if (mask != nullptr) mask += size;

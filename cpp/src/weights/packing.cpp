@@ -29,6 +29,16 @@ std::vector<std::uint8_t> decompress(const char* payload, std::size_t bytes, std
     return content;
 }
 
+std::string compress(const std::string& content) {
+    // Higher levels take several times as long for little.
+    constexpr int level = 1;
+    std::string frame(content.size(), '\0');
+    const std::size_t written = ZSTD_compress(frame.data(), frame.size(), content.data(), content.size(), level);
+    if (ZSTD_isError(written) != 0 || written >= content.size()) return "";
+    frame.resize(written);
+    return frame;
+}
+
 std::vector<std::uint32_t> from_planes(const std::vector<std::uint8_t>& planes) {
     const std::size_t count = planes.size() / 4;
     std::vector<std::uint32_t> words(count);

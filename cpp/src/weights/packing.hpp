@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 namespace rl4sys {
@@ -18,6 +19,9 @@ public:
 /// The content of one zstd frame, which must be exactly `size` bytes: nothing else is ever allocated.
 /// @throws CorruptPayload
 std::vector<std::uint8_t> decompress(const char* payload, std::size_t bytes, std::size_t size);
+
+/// One zstd frame that states the size of its content; empty if it would not be smaller.
+std::string compress(const std::string& content);
 
 /// The words in byte planes: all lowest bytes come first, then all second bytes, and so on.
 std::vector<std::uint32_t> from_planes(const std::vector<std::uint8_t>& planes);

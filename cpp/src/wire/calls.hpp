@@ -101,6 +101,7 @@ struct JoinReply {
     double report_seconds = 0.0;  ///< 0 if the server takes no reports.
     double record_share = 0.0;    ///< 0 stands for 1.
     bool accepts_fallback = false;
+    bool accepts_zstd = false;                    ///< Whether pushed segments may be zstd frames.
     std::optional<ActionSpec> action;             ///< For clients that call Act and so get no policy.
     std::optional<SegmentFormat> exploit_schema;  ///< The arrays of Act with the exploit policy, where that decides.
 };
@@ -108,6 +109,7 @@ struct JoinReply {
 struct PushedSegment {
     std::uint64_t sequence = 0;
     std::string segment;
+    std::uint32_t uncompressed_bytes = 0;  ///< If not 0, `segment` is a zstd frame of so many bytes.
 };
 
 /// Segments of one epoch, all of one schema.

@@ -91,6 +91,7 @@ v1::PushRequest to_message(const PushRequest& request) {
         auto* segment = message.add_segments();
         segment->set_sequence(pushed.sequence);
         segment->set_segment(pushed.segment);
+        segment->set_uncompressed_bytes(pushed.uncompressed_bytes);
     }
     return message;
 }
@@ -196,6 +197,7 @@ JoinReply from_message(const v1::JoinReply& message) {
     reply.report_seconds = message.report_seconds();
     reply.record_share = message.record_share();
     reply.accepts_fallback = message.accepts_fallback();
+    reply.accepts_zstd = message.accepts_zstd();
     return reply;
 }
 

@@ -13,6 +13,7 @@ from rl4sys.client.shared_session import SharedSession, share_of
 from rl4sys.records import DiskOutbox, LogBroken, OfferOutcome
 from rl4sys.wire import ContractViolation
 from rl4sys.wire.calls import CallFailed, Code, Transport
+from rl4sys.wire.compression import compress_push
 
 _log = logging.getLogger(__name__)
 
@@ -130,6 +131,8 @@ class Courier:
                 request = self._delivery.request(session)
             if request is None:
                 return
+            if session.accepts_zstd:
+                compress_push(request)
             reply = self._transport.push(request, self._timeout)
         except CallFailed as error:
             self._recover(error, session)

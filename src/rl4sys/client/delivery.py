@@ -75,6 +75,8 @@ class DeliverySession:
     learner: str
     max_message_bytes: int
     max_push_segments: int
+    accepts_zstd: bool = False
+    """Whether segments may be sent as zstd frames."""
 
 
 class Delivery:

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from rl4sys.client.candidate_rows import CandidateRows
 from rl4sys.client.feature_defaults import default_row
 from rl4sys.experience import Array, ArraySpec
-from rl4sys.policy import MASK
+from rl4sys.policy import COUNT, MASK
 
 _INFINITY = float("inf")
 
@@ -45,9 +46,11 @@ class ObservationReader:
     ) -> None:
         """`defaults`: what stands for arrays that an observation leaves out or has as None, and for features that are
         NaN. `on_default` is called for each observation that needs one."""
-        self._seen = [spec for spec in specs if spec.name != MASK]
+        self._candidates = CandidateRows.among(specs)
+        hidden = (MASK,) if self._candidates is None else (MASK, COUNT)
+        self._seen = [spec for spec in specs if spec.name not in hidden]
         self._only = self._seen[0] if len(self._seen) == 1 else None
-        self._usual = None if self._only is None else _OnlyArray(self._only)
+        self._usual = None if self._only is None or self._candidates is not None else _OnlyArray(self._only)
         self._defaults = {
             spec.name: default_row(spec, defaults[spec.name])
             for spec in self._seen
@@ -83,7 +86,10 @@ class ObservationReader:
             if mask is None:
                 column[row] = True
             else:
-                _copy(self._mask, column[row : row + 1], as_array(mask) != 0)
+                allowed = as_array(mask) != 0
+                if self._candidates is not None:
+                    allowed = self._candidates.mask(columns, row, allowed)
+                _copy(self._mask, column[row : row + 1], allowed)
         elif mask is not None:
             raise BadObservation(
                 "Got a mask, but this policy was made without one. Set `action_mask: true` in the config (a new "
@@ -122,6 +128,10 @@ class ObservationReader:
         return named_mask if mask is None else mask, is_defaulted
 
     def _write_array(self, spec: ArraySpec, columns: Mapping[str, Array], row: int, value: Any) -> bool:
+        if self._candidates is not None and spec.name == self._candidates.name:
+            if (problem := self._candidates.write(columns, row, as_array(value))) is not None:
+                raise BadObservation(problem)
+            return False
         place = columns[spec.name][row : row + 1]
         _copy(spec, place, as_array(value))
         return self._settle(spec, place)

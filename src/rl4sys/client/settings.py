@@ -17,14 +17,12 @@ from rl4sys.client.original_settings import is_original, translate
 from rl4sys.client.reward_window import DEFAULT_REWARD_WINDOW, RewardWindow, reward_window_from_settings
 from rl4sys.client.section import Section, SettingsError, shown
 from rl4sys.client.spaces import (
-    action_from_settings,
     action_structure_from_settings,
-    mask_for,
-    observation_from_settings,
+    described_spaces,
 )
 from rl4sys.client.tokens import read_token
 from rl4sys.experience import ArraySpec
-from rl4sys.policy import MASK, ActionSpec, ActionStructure
+from rl4sys.policy import ActionSpec, ActionStructure
 from rl4sys.records import Overflow
 from rl4sys.wire import ContractViolation, require_name
 from rl4sys.wire.addresses import host_and_port
@@ -140,10 +138,7 @@ def parse_settings(values: Mapping[str, Any], directory: Path = Path()) -> Clien
     section = Section(values)
     tls = section.section("tls") if "tls" in section else None
     algorithm, parameters = _algorithm(section)
-    action = None if section.raw("action") is None else action_from_settings(section.raw("action"))
-    observation = () if section.raw("observation") is None else observation_from_settings(section.raw("observation"))
-    if section.raw("action_mask", False) and action and all(spec.name != MASK for spec in observation):
-        observation += mask_for(action)
+    observation, action = described_spaces(section)
     settings = ClientSettings(
         client_id=_name("client_id", section.text("client_id") or _host()),
         server=section.text("server", DEFAULT_SERVER) or DEFAULT_SERVER,
@@ -157,7 +152,9 @@ def parse_settings(values: Mapping[str, Any], directory: Path = Path()) -> Clien
         experiment=section.text("experiment") or "",
         observation=observation,
         action=action,
-        action_structure=None if action is None else action_structure_from_settings(section.raw("action")),
+        action_structure=None
+        if section.raw("action") is None
+        else action_structure_from_settings(section.raw("action")),
         timeout=section.number("timeout", 10.0, 0.001) or 10.0,
         outbox=_path(section, "outbox", directory),
         outbox_bytes=section.whole("outbox_bytes", 64 << 20, 1024) or 0,

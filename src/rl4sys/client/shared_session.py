@@ -112,6 +112,7 @@ class OpenSession:
             reply.learner,
             min(MESSAGE_BYTES, max(MIN_MESSAGE_BYTES, reply.limits.max_message_bytes)),
             _most_segments(reply.limits),
+            reply.accepts_zstd,
         )
         self._explore = None if asks else decode_policy(reply.explore)
         self.form = SegmentFormat.from_message(reply.schema)

@@ -18,6 +18,7 @@ from rl4sys.policy import (
     DiscreteAction,
     MixedAction,
     MultiDiscreteAction,
+    candidate_arrays,
 )
 
 OBSERVATION = "observation"
@@ -34,6 +35,34 @@ def observation_from_settings(value: Any, where: str = "observation") -> tuple[A
     if is_one_array(value):
         return (_array(OBSERVATION, value, where),)
     return tuple(_array(str(name), array, f"{where}.{name}") for name, array in value.items())
+
+
+def described_spaces(section: Section) -> tuple[tuple[ArraySpec, ...], ActionSpec | None]:
+    """What a policy observes and decides, from the settings `observation`, `candidates`, `action` and `action_mask`."""
+    given, candidates = section.raw("observation"), section.raw("candidates")
+    observation = () if given is None else observation_from_settings(given)
+    action = None if section.raw("action") is None else action_from_settings(section.raw("action"))
+    if candidates is not None:
+        rows = _candidates(candidates)
+        observation = (*rows, *observation)
+        most = rows[0].shape[0]
+        if action is None:
+            action = DiscreteAction(most)
+        if action != DiscreteAction(most):
+            raise SettingsError(f"action: there are up to {most} candidates. Leave it out, or let it be {most}.")
+    if section.raw("action_mask", False) and action and all(spec.name != MASK for spec in observation):
+        observation += mask_for(action)
+    return observation, action
+
+
+def _candidates(value: Any) -> tuple[ArraySpec, ArraySpec]:
+    is_pair = isinstance(value, list | tuple) and len(value) == 2
+    if not is_pair or not all(isinstance(n, int) and not isinstance(n, bool) and 0 < n <= 1 << 24 for n in value):
+        raise SettingsError(
+            f"candidates: got {shown(value)}; expected two numbers: how many there are at most, and how many features "
+            f"each has, such as [128, 8]."
+        )
+    return candidate_arrays(*value)
 
 
 def is_one_array(value: Any) -> bool:

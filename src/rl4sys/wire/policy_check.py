@@ -196,10 +196,12 @@ def _require_memory(taken: int) -> int:
 
 def _decide(spec: PolicySpec) -> None:
     policy = NumpyPolicy(spec)
-    # A mask allows every action; an index is 0.
+    # A mask allows every action; an index is 0; there are as many candidates as there can be.
     observation = {
         array.name: np.full((1, *array.shape), array.dtype == "bool", array.dtype) for array in spec.observation
     }
+    if spec.head.count is not None:
+        observation[spec.head.count].fill(output_size(spec.action))
     with np.errstate(all="ignore"):
         decision = policy.act(observation, np.zeros((1, policy.noise_size), np.float32), policy.initial_carry(1))
     action = action_array(spec.action)

@@ -181,6 +181,8 @@ def some_observations(spec: PolicySpec, weights: Array, rows: int, rng: np.rando
 
 def _observed(spec: PolicySpec, array: ArraySpec, tensors: Arrays, rows: int, rng: np.random.Generator) -> Array:
     shape = (rows, *array.shape)
+    if array.name == spec.head.count:
+        return rng.integers(1, output_size(spec.action) + 1, shape).astype(array.dtype)
     if array.dtype == "bool":
         allowed = rng.random(shape) < 0.5
         # One choice of each group must be allowed; allowing the first of each is enough.

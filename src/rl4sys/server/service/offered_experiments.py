@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rl4sys.client.section import Section, SettingsError
-from rl4sys.client.spaces import action_from_settings, mask_for, observation_from_settings
+from rl4sys.client.spaces import described_spaces
 from rl4sys.config import ConfigError
 from rl4sys.experience import ArraySpec
-from rl4sys.policy import MASK, ActionSpec
+from rl4sys.policy import ActionSpec
 from rl4sys.server.workers.worker import WorkerKind
 from rl4sys.suggestions import did_you_mean
 from rl4sys.wire import ContractViolation, Failure, FailureReason, encode_action, require_name
@@ -136,11 +136,7 @@ def _offer(name: str, values: Mapping[str, Any]) -> OfferedExperiment:
     algorithm = chosen.text("name")
     if not algorithm:
         raise ConfigError("algorithm.name: missing; name an algorithm, such as ppo")
-    raw_action, raw_observation = section.raw("action"), section.raw("observation")
-    action = None if raw_action is None else action_from_settings(raw_action)
-    observation = () if raw_observation is None else observation_from_settings(raw_observation)
-    if section.raw("action_mask", False) and action and all(spec.name != MASK for spec in observation):
-        observation += mask_for(action)
+    observation, action = described_spaces(section)
     parameters = section.rest()
     if hyperparameters := chosen.rest():
         parameters["algorithm"] = hyperparameters

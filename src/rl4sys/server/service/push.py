@@ -16,6 +16,7 @@ from rl4sys.server.learners.stored_segments import StoredSegment
 from rl4sys.server.options import ServiceLimits
 from rl4sys.wire import FailureReason, RefusalReason, SegmentRefused, decode_segment, to_ranges
 from rl4sys.wire.calls import CallFailed, Code
+from rl4sys.wire.compression import decompress_push, uncompressed_bytes
 from rl4sys.wire.generated import training_pb2
 
 _LARGEST = (1 << 63) - 1
@@ -29,6 +30,16 @@ def repair(inbox: Inbox) -> None:
         inbox.repair()
     except StorageFailed as error:
         raise _not_stored(error) from error
+
+
+def expand(request: training_pb2.PushRequest, limits: ServiceLimits) -> None:
+    """Decompress the segments of a push, if they are not more than a message may have."""
+    taken = uncompressed_bytes(request)
+    if taken > limits.max_message_bytes:
+        raise invalid(
+            f"A push has {taken} bytes once it is decompressed; at most {limits.max_message_bytes} are accepted."
+        )
+    decompress_push(request)
 
 
 class Push:

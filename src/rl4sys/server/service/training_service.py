@@ -31,7 +31,7 @@ from rl4sys.server.service.join import (
 )
 from rl4sys.server.service.learner_expiry import LearnerExpiry
 from rl4sys.server.service.operations_service import OperationsService
-from rl4sys.server.service.push import Push, repair
+from rl4sys.server.service.push import Push, expand, repair
 from rl4sys.server.service.readiness import Readiness, readiness
 from rl4sys.server.service.report import take_report
 from rl4sys.server.service.server_alerts import ServerAlerts, require_sound_alerts
@@ -140,6 +140,7 @@ class TrainingService:
                 report_seconds=self._report_seconds(),
                 record_share=learner.record_share,
                 accepts_fallback=learner.replays,
+                accepts_zstd=True,
             )
 
     def _report_seconds(self) -> float:
@@ -266,6 +267,7 @@ class TrainingService:
         self.drain()
 
     def _begin_push(self, session: Session, request: training_pb2.PushRequest, caller: Caller) -> Push:
+        expand(request, self._limits)
         self._quotas.charge(session, request, caller)
         return Push(session, request, self._limits)
 

@@ -1,4 +1,4 @@
 """Written by `make proto` from `proto/rl4sys/v1`: do not edit."""
 
-SOURCES_SHA256 = "49efcd19a761411fd1af564b760a794024e90c3f7d768ce726cc8f4f149e526f"
+SOURCES_SHA256 = "3b289892b55852db4683d8f373b6f895ce0453adebfdaf6b9ce3fcf84f41cf28"
 """Of the proto files that this code was made from."""

@@ -136,7 +136,7 @@ class Algorithm(_message.Message):
     def __init__(self, name: _Optional[str] = ..., parameters_json: _Optional[str] = ...) -> None: ...
 
 class JoinReply(_message.Message):
-    __slots__ = ("protocol", "learner", "session", "schema", "schema_hash", "explore", "version", "limits", "lineage", "replaced_lineages", "exploit", "control", "report_seconds", "record_share", "accepts_fallback", "action", "exploit_schema")
+    __slots__ = ("protocol", "learner", "session", "schema", "schema_hash", "explore", "version", "limits", "lineage", "replaced_lineages", "exploit", "control", "report_seconds", "record_share", "accepts_fallback", "action", "exploit_schema", "accepts_zstd")
     PROTOCOL_FIELD_NUMBER: _ClassVar[int]
     LEARNER_FIELD_NUMBER: _ClassVar[int]
     SESSION_FIELD_NUMBER: _ClassVar[int]
@@ -154,6 +154,7 @@ class JoinReply(_message.Message):
     ACCEPTS_FALLBACK_FIELD_NUMBER: _ClassVar[int]
     ACTION_FIELD_NUMBER: _ClassVar[int]
     EXPLOIT_SCHEMA_FIELD_NUMBER: _ClassVar[int]
+    ACCEPTS_ZSTD_FIELD_NUMBER: _ClassVar[int]
     protocol: int
     learner: str
     session: str
@@ -171,7 +172,8 @@ class JoinReply(_message.Message):
     accepts_fallback: bool
     action: _policy_pb2.ActionSpec
     exploit_schema: _experience_pb2.SegmentSchema
-    def __init__(self, protocol: _Optional[int] = ..., learner: _Optional[str] = ..., session: _Optional[str] = ..., schema: _Optional[_Union[_experience_pb2.SegmentSchema, _Mapping]] = ..., schema_hash: _Optional[bytes] = ..., explore: _Optional[_Union[_policy_pb2.PolicySpec, _Mapping]] = ..., version: _Optional[int] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., lineage: _Optional[str] = ..., replaced_lineages: _Optional[_Iterable[str]] = ..., exploit: _Optional[_Union[_policy_pb2.PolicySpec, _Mapping]] = ..., control: _Optional[_Union[Control, _Mapping]] = ..., report_seconds: _Optional[float] = ..., record_share: _Optional[float] = ..., accepts_fallback: bool = ..., action: _Optional[_Union[_policy_pb2.ActionSpec, _Mapping]] = ..., exploit_schema: _Optional[_Union[_experience_pb2.SegmentSchema, _Mapping]] = ...) -> None: ...
+    accepts_zstd: bool
+    def __init__(self, protocol: _Optional[int] = ..., learner: _Optional[str] = ..., session: _Optional[str] = ..., schema: _Optional[_Union[_experience_pb2.SegmentSchema, _Mapping]] = ..., schema_hash: _Optional[bytes] = ..., explore: _Optional[_Union[_policy_pb2.PolicySpec, _Mapping]] = ..., version: _Optional[int] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., lineage: _Optional[str] = ..., replaced_lineages: _Optional[_Iterable[str]] = ..., exploit: _Optional[_Union[_policy_pb2.PolicySpec, _Mapping]] = ..., control: _Optional[_Union[Control, _Mapping]] = ..., report_seconds: _Optional[float] = ..., record_share: _Optional[float] = ..., accepts_fallback: bool = ..., action: _Optional[_Union[_policy_pb2.ActionSpec, _Mapping]] = ..., exploit_schema: _Optional[_Union[_experience_pb2.SegmentSchema, _Mapping]] = ..., accepts_zstd: bool = ...) -> None: ...
 
 class Control(_message.Message):
     __slots__ = ("mode", "sequence", "reason", "ordered_by")
@@ -212,12 +214,14 @@ class PushRequest(_message.Message):
     def __init__(self, session: _Optional[str] = ..., epoch: _Optional[int] = ..., schema_hash: _Optional[bytes] = ..., segments: _Optional[_Iterable[_Union[PushedSegment, _Mapping]]] = ...) -> None: ...
 
 class PushedSegment(_message.Message):
-    __slots__ = ("sequence", "segment")
+    __slots__ = ("sequence", "segment", "uncompressed_bytes")
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     SEGMENT_FIELD_NUMBER: _ClassVar[int]
+    UNCOMPRESSED_BYTES_FIELD_NUMBER: _ClassVar[int]
     sequence: int
     segment: bytes
-    def __init__(self, sequence: _Optional[int] = ..., segment: _Optional[bytes] = ...) -> None: ...
+    uncompressed_bytes: int
+    def __init__(self, sequence: _Optional[int] = ..., segment: _Optional[bytes] = ..., uncompressed_bytes: _Optional[int] = ...) -> None: ...
 
 class SequenceRange(_message.Message):
     __slots__ = ("first", "last")

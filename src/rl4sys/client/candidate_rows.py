@@ -1,0 +1,61 @@
+"""Copies candidates, of which there are some number up to the most, into rows of a segment buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from rl4sys.experience import Array, ArraySpec
+from rl4sys.policy import CANDIDATES, COUNT
+
+_INFINITY = float("inf")
+
+
+class CandidateRows:
+    """The observation of up to N candidates and their number, as one argument of `act`: an array [k, features]."""
+
+    def __init__(self, spec: ArraySpec) -> None:
+        self.name = spec.name
+        self._most, self._features = spec.shape
+
+    @classmethod
+    def among(cls, specs: Sequence[ArraySpec]) -> CandidateRows | None:
+        """Those of a policy, if it observes candidates."""
+        by_name = {spec.name: spec for spec in specs}
+        return cls(by_name[CANDIDATES]) if {CANDIDATES, COUNT} <= by_name.keys() else None
+
+    def write(self, columns: Mapping[str, Array], row: int, rows: Array) -> str | None:
+        """Copy them into row `row`, zeros after them; returns what is wrong with them, or None."""
+        count = len(rows) if rows.ndim else 0
+        if rows.size == 0:
+            count = 0
+        elif rows.ndim != 2 or rows.shape[1] != self._features:
+            return (
+                f"Got '{self.name}' of shape {rows.shape}; expected up to {self._most} rows of {self._features} "
+                f"features. Reshape them, or change `candidates` in the config and choose another policy_id."
+            )
+        if count > self._most:
+            return (
+                f"Got {count} candidates; this policy chooses among {self._most} at most. Pass fewer, or raise "
+                f"`candidates` in the config and choose another policy_id."
+            )
+        if rows.dtype.kind not in "fiub":
+            return f"Got '{self.name}' as {rows.dtype}; expected numbers."
+        place = columns[self.name][row]
+        place[count:] = 0.0
+        columns[COUNT][row] = count
+        if count == 0:
+            return None
+        place[:count] = rows
+        flat = place[:count].reshape(-1)
+        if not flat.dot(flat) < _INFINITY and not np.isfinite(flat).all():
+            return f"'{self.name}' contains NaN or infinity; leave such candidates out, or replace the values."
+        return None
+
+    def mask(self, columns: Mapping[str, Array], row: int, mask: Array) -> Array:
+        """A mask with an entry for each candidate, filled up to one for each choice."""
+        count = int(columns[COUNT][row, 0])
+        if mask.shape != (count,) or count == self._most:
+            return mask
+        return np.concatenate([mask, np.zeros(self._most - count, np.bool_)])
