@@ -10,7 +10,7 @@ from tests.client.agents import agent_on
 from tests.client.fake_server import FakeServer
 from tests.networks.test_candidates import FEATURES, MOST, policy, weights
 
-from rl4sys.client import Agent, Ending, SettingsError
+from rl4sys.client import Agent, BadObservation, Ending, SettingsError
 from rl4sys.client.fallback import Fallback
 from rl4sys.client.settings import parse_settings
 from rl4sys.experience import Array, ArraySpec
@@ -57,6 +57,18 @@ def test_a_mask_may_have_one_entry_for_each_candidate() -> None:
     ):
         for _ in range(20):
             assert episode.act({CANDIDATES: rows(4), "context": CONTEXT}, [False, False, True, False]) == 2
+
+
+def test_an_array_of_fixed_size_may_be_passed_with_the_number_of_its_rows_that_count() -> None:
+    server = candidate_server()
+    with chooser(server) as agent, agent.episode() as episode:
+        assert episode.act({CANDIDATES: np.ones((MOST, FEATURES)), COUNT: 1, "context": CONTEXT}) == 0
+        with pytest.raises(BadObservation, match="pass how many of them count"):
+            episode.act({CANDIDATES: np.ones((2, FEATURES)), COUNT: 3, "context": CONTEXT})
+        episode.end({CANDIDATES: rows(2), "context": CONTEXT})
+    (segment,) = server.segments()
+    assert segment.observation[COUNT][:, 0].tolist() == [1, 2]
+    assert not segment.observation[CANDIDATES][0, 1:].any()
 
 
 BAD = {

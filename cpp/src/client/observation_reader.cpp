@@ -186,8 +186,11 @@ ObservationReader::Written ObservationReader::write_named(const SegmentBuffer& b
         return one.array.given() || (!count_.empty() && one.name == candidates_name);
     };
     std::size_t arrays = 0;
+    const NamedArray* counted = nullptr;
     for (const NamedArray& given : observation) {
-        if (given.name != mask_name) {
+        if (!count_.empty() && given.name == candidate_count_name) {
+            counted = &given;
+        } else if (given.name != mask_name) {
             arrays += is_passed(given) ? 1 : 0;
         } else if (mask.given()) {
             return {"Got a mask twice: as an argument and as '" + std::string(mask_name) + "'. Keep one."};
@@ -217,6 +220,9 @@ ObservationReader::Written ObservationReader::write_named(const SegmentBuffer& b
     if (read != arrays) {
         return {"Got " + std::to_string(arrays) + " arrays; this policy observes " + expected() +
                 ". Pass each once, by its name."};
+    }
+    if (counted != nullptr && counted->array.given()) {
+        written.problem = write_count(buffer, row, counted->array);
     }
     return written;
 }
@@ -265,6 +271,25 @@ ObservationReader::Written ObservationReader::write_array(const Seen& seen, cons
         return {"", true};
     }
     return {explain(seen.spec, array, result)};
+}
+
+std::string ObservationReader::write_count(const SegmentBuffer& buffer, std::size_t row, const ArrayView& array) const {
+    std::byte* place = buffer.row(count_.front().place, row);
+    const auto rows = value_at<float>(place, 0);
+    if (array.size() != 1 || copy(count_.front().spec, 1, place, array) != Copied::Fully) {
+        return "Got a 'candidate_count' that is not one number; leave it out, or pass how many of the rows count.";
+    }
+    const auto count = value_at<float>(place, 0);
+    if (!(count >= 0.0F && count <= rows) || count != std::trunc(count)) {
+        return "Got a 'candidate_count' of " + std::to_string(count) + " with " +
+               std::to_string(static_cast<std::size_t>(rows)) + " rows; pass how many of them count.";
+    }
+    for (const Seen& seen : seen_) {
+        if (seen.features == 0) continue;
+        const std::size_t kept = static_cast<std::size_t>(count) * seen.features;
+        std::memset(buffer.row(seen.place, row) + kept * sizeof(float), 0, (seen.values - kept) * sizeof(float));
+    }
+    return "";
 }
 
 std::string ObservationReader::write_mask(const SegmentBuffer& buffer, std::size_t row, ArrayView mask) const {

@@ -43,6 +43,8 @@ private:
     /// Copy the candidates that there are, zeros after them, and their number.
     Written write_candidates(const Seen& seen, const SegmentBuffer& buffer, std::size_t row,
                              const ArrayView& array) const;
+    /// The number of candidates, if it is passed, too: the first ones of the rows count.
+    std::string write_count(const SegmentBuffer& buffer, std::size_t row, const ArrayView& array) const;
     std::string write_mask(const SegmentBuffer& buffer, std::size_t row, ArrayView mask) const;
     std::string expected() const;
 

@@ -53,6 +53,17 @@ class CandidateRows:
             return f"'{self.name}' contains NaN or infinity; leave such candidates out, or replace the values."
         return None
 
+    def keep(self, columns: Mapping[str, Array], row: int, count: Array) -> str | None:
+        """Only the first `count` of the rows that were written count; returns what is wrong with that, or None."""
+        rows = columns[COUNT][row, 0]
+        if count.size != 1 or count.dtype.kind not in "fiu" or not 0 <= count.item() <= rows or count.item() % 1:
+            return (
+                f"Got '{COUNT}' {count.tolist()} with {int(rows)} rows; pass how many of them count, or leave it out."
+            )
+        columns[COUNT][row] = count.item()
+        columns[self.name][row, int(count.item()) :] = 0.0
+        return None
+
     def mask(self, columns: Mapping[str, Array], row: int, mask: Array) -> Array:
         """A mask with an entry for each candidate, filled up to one for each choice."""
         count = int(columns[COUNT][row, 0])

@@ -113,6 +113,7 @@ class ObservationReader:
         """Copy named arrays; returns the mask, which may be one of them, and whether a default was needed."""
         given = {name: value for name, value in observation.items() if value is not None}
         named_mask = given.pop(MASK, None)
+        count = None if self._candidates is None else given.pop(COUNT, None)
         is_defaulted = len(given) < len(self._seen)
         if is_defaulted:
             given = self._defaults | given
@@ -123,6 +124,10 @@ class ObservationReader:
             )
         for spec in self._seen:
             is_defaulted |= self._write_array(spec, columns, row, given[spec.name])
+        if self._candidates is not None and count is not None:
+            problem = self._candidates.keep(columns, row, as_array(count))
+            if problem is not None:
+                raise BadObservation(problem)
         if mask is not None and named_mask is not None:
             raise BadObservation(f"Got a mask twice: as an argument and as '{MASK}'. Keep one.")
         return named_mask if mask is None else mask, is_defaulted
