@@ -43,6 +43,7 @@ COMMANDS = {
     "data": "data.data",
     "token": "token.token",
     "replay-update": "replay_update.replay_update",
+    "check-env": "check_env.check_env",
     "doctor": "doctor.doctor",
 }
 """The module of each command in this package, and the function or group in it."""

@@ -9,6 +9,7 @@ import traceback
 from typing import NoReturn
 
 from rl4sys.cli.exit_codes import ERROR, NO, SomeFailed
+from rl4sys.run_files import ERROR as RUN_ERROR
 
 OPERATIONS = ("status", "token", "learners", "control")
 """Commands for operators, which need the extra `ops` only."""
@@ -60,8 +61,11 @@ def _run_without_extras() -> NoReturn:
 def explain(error: Exception) -> str:
     """An error in one line, with what to do next."""
     text = str(error) or type(error).__name__
+    notes = [note for note in getattr(error, "__notes__", ()) if RUN_ERROR in note]
     if type(error).__module__.startswith("rl4sys."):
         return text
+    if notes:
+        return f"{type(error).__name__}: {text}, {notes[-1]}"
     if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("rl4sys"):
         package = str(error.name).partition(".")[0]
         extra = "ops" if package in ("typer", "rich") and sys.argv[1:2] and sys.argv[1] in OPERATIONS else "train"

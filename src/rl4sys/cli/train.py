@@ -208,12 +208,20 @@ def _source(
         raise ConfigError(
             "Give a config file, or both --algorithm and --env: rl4sys train --algorithm ppo --env CartPole-v1"
         )
-    env = canonical_name(env)
+    env, note = _with_version(canonical_name(env))
     tuned = packaged_configs() / "experiments" / f"{algorithm.lower()}_{env.replace('/', '-')}.yaml"
     if tuned.is_file():
-        return tuned, overrides, f"settings  {tuned.name}, tuned for {env}"
+        return tuned, overrides, f"settings  {tuned.name}, tuned for {env}{note}"
     values: dict[str, object] = {"algorithm": {"name": algorithm}, "environment": {"name": env}}
-    return values, overrides, f"settings  the defaults of {algorithm}: none are tuned for {env}"
+    return values, overrides, f"settings  the defaults of {algorithm}: none are tuned for {env}{note}"
+
+
+def _with_version(env: str) -> tuple[str, str]:
+    """An environment that was given without its version, with the newest one, and a note about that."""
+    from rl4sys.environments import newest_version
+
+    newest = newest_version(env) if "-v" not in env and ":" not in env else None
+    return (env, "") if newest is None else (newest, f", the newest version of {env}")
 
 
 def _seeds(text: str | None) -> list[int]:

@@ -17,7 +17,7 @@ from rl4sys.environments.grading import probe, random_action
 from rl4sys.environments.lanes import Lanes
 from rl4sys.environments.making import MissingDependency, make_environment, make_gymnasium
 from rl4sys.environments.mujoco_setup import RenderingUnavailable
-from rl4sys.environments.names import UnknownEnvironment, canonical_name
+from rl4sys.environments.names import UnknownEnvironment, canonical_name, newest_version
 from rl4sys.environments.objects import environment_name
 from rl4sys.environments.scheduling import register_scheduling
 from rl4sys.environments.spaces import (
@@ -61,6 +61,7 @@ __all__ = [
     "envpool_lanes",
     "make_environment",
     "make_gymnasium",
+    "newest_version",
     "probe",
     "random_action",
     "register_environment",

@@ -19,6 +19,7 @@ from rl4sys.environments.exactness import (
     restore_environment,
     same,
 )
+from rl4sys.environments.old_interface import checked_reset, refuse_old_step
 from rl4sys.environments.spaces import (
     MASK,
     EnvironmentSpec,
@@ -92,7 +93,11 @@ class Lanes:
         observations, rewards, infos, ended = [], [], [], []
         returns = self._statistics.returns
         for lane, (step, command) in enumerate(zip(self._steps, self._commands(action), strict=True)):
-            observation, reward, terminated, truncated, info = step(command)
+            try:
+                observation, reward, terminated, truncated, info = step(command)
+            except ValueError as error:
+                refuse_old_step(error)
+                raise
             observations.append(observation)
             rewards.append(reward)
             try:
@@ -164,7 +169,7 @@ class Lanes:
     def _describe(self, sample: Environment) -> None:
         """Learn the spaces, and whether a mask comes in `info`."""
         action = action_spec(sample.action_space)
-        _, info = sample.reset(seed=0)
+        _, info = checked_reset(sample.reset(seed=0))
         self._commands = action_converter(sample.action_space)
         mask = action_mask_spec(action) if MASK in info else None
         self._observe = ObservationConverter(sample.observation_space, mask, action)

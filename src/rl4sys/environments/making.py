@@ -14,7 +14,7 @@ from rl4sys.environments.dm_control_tasks import make_dm_control, task_names
 from rl4sys.environments.exactness import Environment
 from rl4sys.environments.mujoco_camera import DrawnMujoco
 from rl4sys.environments.mujoco_setup import hear_warnings, is_mujoco
-from rl4sys.environments.names import UnknownEnvironment, canonical_name, is_dm_control, suggestion
+from rl4sys.environments.names import UnknownEnvironment, canonical_name, is_dm_control, newest_version, suggestion
 from rl4sys.environments.objects import is_object, make_object
 
 
@@ -59,6 +59,10 @@ def make_gymnasium(name: str, kwargs: Mapping[str, Any]) -> Environment:
         ) from cause
     except TypeError as cause:
         raise _unsuitable(name, kwargs, cause) from cause
+    except ImportError as cause:
+        newest = newest_version(name)
+        hint = f"; use {newest}" if newest not in (None, name) else ""
+        raise MissingDependency(f"Environment '{name}' cannot be imported: {str(cause).rstrip('.')}{hint}.") from cause
     except error.Error as cause:
         if _registered(name):
             raise

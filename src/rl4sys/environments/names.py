@@ -13,6 +13,7 @@ from rl4sys.environments.dm_control_tasks import UNIVERSE, task_names
 from rl4sys.suggestions import did_you_mean_one_of
 
 _VERSION = re.compile(r"/(v\d+)$")
+_ENDING = re.compile(r"-v\d+$")
 _ATARI_OF_OTHERS = re.compile(r"(\w+)NoFrameskip-v\d+$")
 """How other libraries name the games that they wrap themselves."""
 
@@ -24,6 +25,13 @@ class UnknownEnvironment(ValueError):
 def canonical_name(name: str) -> str:
     """The one spelling among several: gym/HalfCheetah/v5 and gym/HalfCheetah-v5 are HalfCheetah-v5."""
     return _VERSION.sub(r"-\1", name.removeprefix("gym/") or name)
+
+
+def newest_version(name: str) -> str | None:
+    """The id of the newest registered version of an environment, given with or without one; None if unknown."""
+    stem = _ENDING.sub("", canonical_name(name))
+    versions = [id_ for id_ in gymnasium.registry if _ENDING.sub("", id_) == stem and id_ != stem]
+    return max(versions, key=lambda id_: int(id_.rpartition("-v")[2]), default=None)
 
 
 def is_dm_control(name: str) -> bool:

@@ -14,12 +14,14 @@ from rl4sys.algorithms import ALGORITHMS, Algorithm
 from rl4sys.config import ConfigError
 from rl4sys.engine import build_buffer, pace_of
 from rl4sys.environments import Grade
+from rl4sys.environments.environment_check import is_picture
 from rl4sys.environments.objects import PREFIX
 from rl4sys.experience import SegmentSchema
 from rl4sys.experiments.components import Components
 from rl4sys.experiments.config import ExperimentConfig
 from rl4sys.experiments.ranks import RanksMisconfigured
 from rl4sys.learning import choose_device
+from rl4sys.policy import PolicySpec
 from rl4sys.replay import (
     BUFFERS,
     AvailableSpace,
@@ -59,7 +61,8 @@ def check_combination(
     config; otherwise one is built for the check. Several processes, each with the whole replay, share the memory.
     """
     components = Components(config, torch.device("cpu"), Grade.E3)
-    schema = (algorithm or components.algorithm()).policies.explore.segment_schema()
+    explore = (algorithm or components.algorithm()).policies.explore
+    schema = explore.segment_schema()
     config = _with_replay_that_fits(config, schema, processes)
     pace = pace_of(config.algorithm, config.network, config.buffer.size)
     context = components.buffer_context(schema.observation, Path(config.experiment.directory))
@@ -86,6 +89,7 @@ def check_combination(
         )
     _check_collectors(config)
     _check_ranks(config)
+    _warn_of_flattened_pictures(explore)
     if isinstance(pace, Ratio) and pace.warmup >= config.training.total_timesteps:
         _log.warning(
             "Learning starts after %d steps, and the run has %d: nothing will be learned. Lower "
@@ -93,6 +97,16 @@ def check_combination(
             *(pace.warmup, config.training.total_timesteps),
         )
     return config
+
+
+def _warn_of_flattened_pictures(explore: PolicySpec) -> None:
+    pictures = [spec for spec in explore.observation if is_picture(spec.shape, spec.dtype)]
+    if pictures and not any(op.kind == "conv2d" for op in explore.program.ops):
+        _log.warning(
+            "Observation '%s' is a picture of shape %s, and network.actor.type=mlp flattens it into %s inputs: use "
+            "network.actor.type=cnn and network.critic.type=cnn.",
+            *(pictures[0].name, pictures[0].shape, f"{int(np.prod(pictures[0].shape)):,}"),
+        )
 
 
 def _check_collectors(config: ExperimentConfig) -> None:

@@ -19,6 +19,7 @@ from rl4sys.environments import Grade
 from rl4sys.experiments.changed_settings import ChangedSettings, changed_settings
 from rl4sys.experiments.components import Components
 from rl4sys.experiments.config import ExperimentConfig
+from rl4sys.experiments.crash_report import write_crash_report
 from rl4sys.experiments.debugging import DebugMode
 from rl4sys.experiments.hash_log import HashLog
 from rl4sys.experiments.loggers.composite import Loggers, open_loggers
@@ -29,7 +30,7 @@ from rl4sys.experiments.policies.acting_policy import ActingPolicy
 from rl4sys.experiments.preflight import check_combination, fit_to_machine
 from rl4sys.experiments.ranks.leader import GroupLeader, Leader, NoFollowers
 from rl4sys.experiments.result import Result, fingerprint
-from rl4sys.experiments.run_directory import RunDirectory
+from rl4sys.experiments.run_directory import NotSaved, RunDirectory
 from rl4sys.experiments.run_statistics import RunStatistics, evaluation_metrics
 from rl4sys.experiments.saved_policies import BEST, LATEST, remove_later_policies, save_policy
 from rl4sys.experiments.simulation.simulation import TrainingVideos
@@ -67,6 +68,8 @@ class Run:
         self._manifest = dict(manifest)
         self._clock = clock
         self._saved_at: int | None = None
+        self._within: str | None = None
+        """What an error interrupted, if it came within a turn."""
         self._after_save: list[Callable[[], None]] = []
         self._began = (clock(), 0)
         self._statistics = RunStatistics()
@@ -235,9 +238,10 @@ class Run:
                     records.append(self._record())
                     outlets.log(records[-1])
                 if _crossed(before, self.steps, training.eval_frequency) or self.finished:
-                    records.append(self._evaluate())
-                    outlets.log(records[-1])
-                    improved = self._keep_best()
+                    for evaluation in self._evaluate():
+                        records.append(evaluation)
+                        outlets.log(evaluation)
+                        improved = self._keep_best()
                 if training.video_frequency and (
                     self.finished or _crossed(before, self.steps, training.video_frequency)
                 ):
@@ -252,6 +256,9 @@ class Run:
             self.result = self._conclude()
             self._leader.end()
             return self.result
+        except Exception as error:
+            self._keep_after(error)
+            raise
         finally:
             outlets.close()
             self.close()
@@ -264,7 +271,9 @@ class Run:
 
     def step(self) -> None:
         """One turn: collect, learn, take note of the episodes that ended."""
+        self._within = "collection"
         collected = self.source.collect(self.learner.store.newest)
+        self._within = "learning"
         learned: Mapping[str, float] = {}
         try:
             learned = self.learner.learn(collected.segments)
@@ -272,6 +281,7 @@ class Run:
             self._monitor.recover(error)
         self._statistics.note_turn(collected.episodes, learned)
         self._hash_log.note_turn(collected.segments)
+        self._within = None
 
     def evaluate(self, episodes: int = 20, seed: int = 0) -> Evaluation:
         """Fresh episodes with the newest exploit policy, in new environments; also after training."""
@@ -299,6 +309,9 @@ class Run:
             "process_random": self._leader.process_random(),
         }
         state = {**self._state(), **beside, "watch": self._monitor.state(is_scheduled=is_scheduled)}
+        if self._within == "collection":
+            # Environments that were interrupted cannot be saved: their episodes begin again.
+            state["source"] = {}
         with self.directory.writing(self.steps):
             self._checkpoints.save(self.steps, state, self._replay(), best=best)
         self._saved_at = self.steps
@@ -342,7 +355,9 @@ class Run:
             # A kill may have come between the checkpoint and the link.
             self._checkpoints.mark_best(self._statistics.best_step)
         self._leader.restore_process_random(state["process_random"])
-        self._note_inexact([*changes_since(self._manifest, self.config), *self.source.restore(state["source"])])
+        restarted = ["an error interrupted the episodes, which begin again"] if not state["source"] else ()
+        reasons = restarted or self.source.restore(state["source"])
+        self._note_inexact([*changes_since(self._manifest, self.config), *reasons])
         self._saved_at = loaded.step
 
     def abandon_later_steps(self) -> None:
@@ -380,13 +395,31 @@ class Run:
             self.steps, self._statistics.metrics(self.learner) | self._monitor.metrics(), self._timing()
         )
 
-    def _evaluate(self) -> MetricRecord:
-        """Evaluate, and take note of it."""
+    def _evaluate(self) -> list[MetricRecord]:
+        """Evaluate, and take note of it; the last evaluation may fail, since nothing depends on it."""
         seeds = Seeds(self.components.seeds.integer("evaluation", self.steps))
         episodes = self.config.training.num_eval_episodes
-        outcome = self.components.evaluate(self.learner, episodes, seeds, self._evaluation_environments)
+        try:
+            outcome = self.components.evaluate(self.learner, episodes, seeds, self._evaluation_environments)
+        except Exception as error:
+            if not self.finished:
+                raise
+            write_crash_report(self.directory.path, self.steps, error)
+            _log.warning("The run is finished, but its last evaluation failed: %r, %s", error, error.__notes__[-1])
+            return []
         self._statistics.note_evaluation(outcome, self.steps)
-        return MetricRecord(self.steps, evaluation_metrics(outcome), self._timing())
+        return [MetricRecord(self.steps, evaluation_metrics(outcome), self._timing())]
+
+    def _keep_after(self, error: Exception) -> None:
+        """Keep the traceback of an error, and the state before it unless an update was interrupted."""
+        if isinstance(error, NotSaved) or self.components.group is not None:
+            return
+        try:
+            write_crash_report(self.directory.path, self.steps, error)
+            if self._within != "learning" and self._saved_at != self.steps:
+                self.save()
+        except Exception as second:  # the first error is what matters
+            _log.warning("Not everything could be kept of the run: %s", second)
 
     def _keep_best(self) -> bool:
         """Keep the policy if it is the best so far, and say whether it is."""

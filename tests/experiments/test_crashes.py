@@ -1,0 +1,74 @@
+"""An error in the code of a user leaves its traceback and the state before it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import pytest
+
+from rl4sys.experiments import Run
+from rl4sys.experiments.components import Components
+
+from .runs import PPO, small
+
+
+class Fragile(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """CartPole that fails while `fails` is true."""
+
+    fails = False
+
+    def step(self, action: Any) -> Any:
+        if Fragile.fails:
+            raise ZeroDivisionError("my bug")
+        return self.env.step(action)
+
+
+gymnasium.register("Fragile-v0", lambda: Fragile(gymnasium.make("CartPole-v1")), max_episode_steps=500)
+
+
+@pytest.fixture(autouse=True)
+def _works_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Fragile, "fails", False)
+
+
+def test_an_error_in_an_environment_leaves_its_traceback_and_a_checkpoint(tmp_path: Path) -> None:
+    run = Run.create(small(PPO, tmp_path, environment__name="Fragile-v0", training__checkpoint_frequency=1000))
+    original = run.step
+
+    def step() -> None:
+        Fragile.fails = run.steps == 96
+        original()
+
+    run.step = step  # type: ignore[method-assign]
+    with pytest.raises(ZeroDivisionError) as raised:
+        run.train()
+    report = (run.directory.path / "error.txt").read_text()
+    assert "step 96" in report
+    assert 'raise ZeroDivisionError("my bug")' in report
+    assert f"at {__file__}:" in raised.value.__notes__[0]
+    Fragile.fails = False
+    resumed = Run.resume(run.directory)
+    assert (resumed.steps, resumed.inexact) == (96, ("step 96: an error interrupted the episodes, which begin again",))
+    assert resumed.train().finished
+
+
+def test_a_failing_last_evaluation_does_not_lose_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = Run.create(small(PPO, tmp_path, training__eval_frequency=0))
+    monkeypatch.setattr(Components, "evaluate", lambda *given: 1 // 0)
+    result = run.train()
+    assert (result.finished, result.evaluation, run.directory.result.is_file()) == (True, None, True)
+    assert "its last evaluation failed: ZeroDivisionError" in caplog.text
+
+
+def test_an_error_between_turns_leaves_an_exact_checkpoint(tmp_path: Path) -> None:
+    whole = Run.create(small(PPO, tmp_path)).train()
+    run = Run.create(small(PPO, tmp_path, training__checkpoint_frequency=1000))
+    with pytest.raises(ZeroDivisionError):
+        run.train(stop=lambda: run.steps == 96 and bool(1 // 0))
+    resumed = Run.resume(run.directory)
+    assert (resumed.steps, resumed.inexact) == (96, ())
+    assert resumed.train().fingerprint["learner"] == whole.fingerprint["learner"]
