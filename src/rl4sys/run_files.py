@@ -34,6 +34,8 @@ TENSORBOARD, WANDB, MLFLOW, DEBUG, SCRATCH = "tensorboard", "wandb", "mlflow", "
 
 RETURN = "evaluation/return"
 """The metric that runs are ranked by: the mean return of an evaluation."""
+TRAINING_RETURN = "rollout/return"
+"""The mean return of the last episodes in which the policy was trained."""
 
 
 @dataclass(frozen=True, slots=True)

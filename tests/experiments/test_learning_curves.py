@@ -33,6 +33,12 @@ def test_an_unknown_metric_is_refused_with_the_known_ones(tmp_path: Path) -> Non
     assert not (tmp_path / "curve.png").exists()
 
 
+def test_a_run_that_was_not_evaluated_yet_shows_its_training_returns(tmp_path: Path) -> None:
+    started = Run.create(small(PPO, tmp_path))
+    started.train(stop=lambda: started.steps >= 96)
+    assert plot([started.directory], tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
+
+
 def test_a_run_without_metrics_is_refused(tmp_path: Path) -> None:
     with Run.create(small(PPO, tmp_path)) as started:
         started.directory.metrics.unlink()

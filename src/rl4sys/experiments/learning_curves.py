@@ -12,6 +12,7 @@ from rl4sys.experience import Array
 from rl4sys.experiments.config import load_experiment
 from rl4sys.experiments.metrics import read_metrics
 from rl4sys.experiments.run_directory import RunDirectory
+from rl4sys.run_files import RETURN, TRAINING_RETURN
 
 _RESAMPLES = 2_000
 _POINTS = 200
@@ -77,10 +78,16 @@ def group_by_experiment(runs: Sequence[RunDirectory]) -> Mapping[str, list[RunDi
     return groups
 
 
-def plot(runs: Sequence[RunDirectory], output: Path, metric: str) -> Path:
-    """Draw a metric of some runs into a PNG; one line per experiment, shaded by its interval over seeds."""
+def plot(runs: Sequence[RunDirectory], output: Path, metric: str = RETURN) -> Path:
+    """Draw a metric of some runs into a PNG; one line per experiment, shaded by its interval over seeds.
+
+    Where no run was evaluated, returns are those of the episodes in which the policy was trained.
+    """
     from matplotlib.figure import Figure
 
+    if metric == RETURN and not any(len(read_curve(run, RETURN).steps) for run in runs):
+        trained = [run for run in runs if len(read_curve(run, TRAINING_RETURN).steps)]
+        metric = TRAINING_RETURN if trained else metric
     figure = Figure(figsize=(8, 4.8), layout="constrained")
     axes = figure.subplots()
     drawn = False
@@ -90,7 +97,9 @@ def plot(runs: Sequence[RunDirectory], output: Path, metric: str) -> Path:
             continue
         summary = band(curves, np.random.default_rng(0))
         count = f", {summary.runs} seeds" if summary.runs > 1 else ""
-        (line,) = axes.plot(summary.steps, summary.mean, label=f"{label}{count}", linewidth=2)
+        # A curve of one point has no line to see.
+        marker = "o" if summary.steps[0] == summary.steps[-1] else None
+        (line,) = axes.plot(summary.steps, summary.mean, label=f"{label}{count}", linewidth=2, marker=marker)
         if summary.runs > 1:
             axes.fill_between(summary.steps, summary.low, summary.high, alpha=0.2, color=line.get_color(), linewidth=0)
             for curve in curves:
