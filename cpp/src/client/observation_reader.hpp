@@ -33,7 +33,7 @@ private:
         std::size_t place = 0;
         ArraySpec spec;
         std::size_t values = 0;
-        std::size_t features = 0;         ///< Of each candidate; 0 if the array is no number of candidates.
+        std::size_t features = 0;         ///< Of each candidate; 0 if the array is not that of the candidates.
         std::vector<std::byte> defaults;  ///< A row with NaN where there is none; empty if there are no defaults.
     };
 
