@@ -1,0 +1,153 @@
+"""The live service: proxy, backends, generator and training server, for as long as a comparison takes."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+import rl4sys
+from rl4sys.environments.balancing.backend_view import FEATURES
+from rl4sys.environments.balancing.balancing_guard import BalancingGuard
+from rl4sys.environments.balancing.requests import CLASSES, SPEEDS
+from rl4sys.environments.balancing.rules import BASELINE, RULES
+
+from .choosers import LearnedChooser, RuleChooser, fewest_in_flight
+from .processes import backend_arguments, read_latencies, serving_port, started
+from .proxy import Proxy
+from .switchback import BLOCK, Block, RuleReport, compare, plan
+
+LEARNED = "learned"
+
+
+@dataclass(frozen=True, slots=True)
+class LiveSettings:
+    """What to run."""
+
+    rules: Sequence[str]
+    """Compared with the learned policy; the baseline is always one of them."""
+    seconds: float
+    """Of learning, before anything is compared."""
+    blocks: int
+    """Of each rule."""
+    rate: float
+    chaos: bool
+    seed: int
+    out: Path
+    """For logs and the server's data."""
+    kill_server: bool = False
+    """Whether the training server is killed in the middle of the comparison."""
+
+
+@dataclass(slots=True)
+class LiveResult:
+    """What came out."""
+
+    reports: list[RuleReport]
+    failed: int
+    """Requests without an answer."""
+    guard: dict[str, int]
+    version: int | None
+    at: NDArray[np.float64]
+    """When requests were to be sent, in seconds since the start."""
+    latencies: NDArray[np.float64]
+
+
+def run_live(settings: LiveSettings, show: Callable[[Proxy, str, rl4sys.Agent, BalancingGuard], None]) -> LiveResult:
+    """Run everything; `show` is called every second with what happens."""
+    settings.out.mkdir(parents=True, exist_ok=True)
+    began = time.monotonic() + 1.0
+    with ExitStack() as stack:
+        log = settings.out / "server.log"
+        data = settings.out / "server"
+        command = ["-m", "rl4sys.cli", "serve", "--listen", "127.0.0.1:0", "--data", str(data), "--workers", "process"]
+        server = stack.enter_context(started(*command, errors=log))
+        server_port = serving_port(server, log)
+        ports = []
+        for number in range(len(SPEEDS)):
+            errors = settings.out / f"backend{number}.log"
+            arguments = backend_arguments(number, chaos=settings.chaos, began=began)
+            ports.append(serving_port(stack.enter_context(started(*arguments, errors=errors)), errors))
+        agent = stack.enter_context(rl4sys.connect(client_settings(server_port), fallback=fewest_in_flight))
+        return asyncio.run(_run(settings, ports, agent, began, show, server.kill))
+
+
+def client_settings(port: int) -> dict[str, object]:
+    """The settings of the balancer's client."""
+    return {
+        "client_id": "balancer",
+        "server": f"127.0.0.1:{port}",
+        "algorithm": {"name": "ppo", "gamma": 0.95, "lr": 1e-3, "entropy_coef": 0.003, "epochs": 4},
+        "network": {"actor": {"type": "candidates", "hidden_dims": [32, 32]}},
+        "observation": {"candidates": {"rows": len(SPEEDS), "features": FEATURES}, "context": len(CLASSES)},
+        "action": len(SPEEDS),
+        "reward_window": "10s",
+        "timeout": 30,
+    }
+
+
+async def _run(
+    settings: LiveSettings,
+    ports: Sequence[int],
+    agent: rl4sys.Agent,
+    began: float,
+    show: Callable[[Proxy, str, rl4sys.Agent, BalancingGuard], None],
+    kill_server: Callable[[], None],
+) -> LiveResult:
+    rng = random.Random(settings.seed)
+    age = agent.health().age
+    guard = BalancingGuard(lambda: age)
+    choosers = {name: RuleChooser(RULES[name](rng)) for name in {BASELINE, *settings.rules}}
+    learned = LearnedChooser(agent, guard, RULES[BASELINE](rng))
+    blocks = plan(
+        [LEARNED, *sorted(choosers)], settings.blocks, began + settings.seconds, np.random.default_rng(settings.seed)
+    )
+    proxy = Proxy(ports, learned)
+    service = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
+    port = service.sockets[0].getsockname()[1]
+    total = settings.seconds + BLOCK * len(blocks)
+    generator = await asyncio.create_subprocess_exec(
+        *_generator(port, settings, total, began), stdout=asyncio.subprocess.PIPE, cwd=Path(__file__).parents[2]
+    )
+    collecting = asyncio.create_task(generator.communicate())
+    is_killed = False
+    try:
+        while not collecting.done():
+            now = time.monotonic()
+            name = next((block.rule for block in blocks if block.start <= now < block.end), LEARNED)
+            proxy.chooser = learned if name == LEARNED else choosers[name]
+            if settings.kill_server and not is_killed and now > began + (settings.seconds + total) / 2:
+                kill_server()
+                is_killed = True
+            show(proxy, name, agent, guard)
+            age = agent.health().age
+            await asyncio.sleep(min(1.0, _until_change(blocks, now)))
+    finally:
+        if generator.returncode is None:
+            generator.terminate()
+        output, _ = await collecting
+        service.close()
+        proxy.close()
+    at, latencies, failed = read_latencies(output.decode())
+    reports = compare(blocks, at, latencies, BASELINE, np.random.default_rng(settings.seed))
+    version = agent.health().version
+    return LiveResult(reports, failed, dict(guard.counts), version, at - began, latencies)
+
+
+def _generator(port: int, settings: LiveSettings, seconds: float, began: float) -> list[str]:
+    arguments = {"port": port, "rate": settings.rate, "seconds": seconds, "seed": settings.seed, "began": began}
+    named = [part for name, value in arguments.items() for part in (f"--{name}", str(value))]
+    return [sys.executable, "-m", "examples.load_balancer.generator", *named]
+
+
+def _until_change(blocks: Sequence[Block], now: float) -> float:
+    """Seconds until another rule decides."""
+    return min((block.start - now for block in blocks if block.start > now), default=1.0)

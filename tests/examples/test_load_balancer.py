@@ -1,0 +1,85 @@
+"""The load balancer of the examples: comparison by blocks, and the proxy over real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import random
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rl4sys.environments.balancing import RULES, Speed
+
+from .processes import EXAMPLES
+
+
+@pytest.fixture
+def example(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Modules of the example by name."""
+    # Here `examples` is the package of tests.
+    monkeypatch.syspath_prepend(EXAMPLES)
+
+    class Modules:
+        def __getattr__(self, name: str) -> ModuleType:
+            return importlib.import_module(f"load_balancer.{name}")
+
+    return Modules()
+
+
+def test_every_rule_gets_as_many_blocks_in_random_order(example: Any) -> None:
+    blocks = example.switchback.plan(["a", "b"], 20, 100.0, np.random.default_rng(0))
+    assert [block.start for block in blocks] == [100.0 + example.switchback.BLOCK * number for number in range(40)]
+    assert [block.rule for block in blocks].count("a") == 20
+    assert [block.rule for block in blocks][::2] != ["a"] * 20
+
+
+def test_a_comparison_cuts_what_is_left_of_the_rule_before(example: Any) -> None:
+    rules = enumerate(("base", "fast", "base", "fast"))
+    blocks = [example.switchback.Block(rule, 10.0 * number, 10.0 * number + 10.0) for number, rule in rules]
+    at = np.arange(0.0, 40.0, 0.1)
+    # Twice as fast, but for the first two seconds of a block.
+    seconds = np.where(((at // 10) % 2 == 1) & (at % 10 >= 2.0), 0.5, 1.0)
+    base, fast = example.switchback.compare(blocks, at, seconds, "base", np.random.default_rng(0))
+    assert base.mean_ratio.value == 1.0
+    assert fast.mean_ratio.value == fast.p99_ratio.high == pytest.approx(0.5)
+    assert fast.requests == 160
+
+
+def test_lines_of_the_generator_become_latencies_and_failures(example: Any) -> None:
+    at, seconds, failed = example.processes.read_latencies("1.0 0.010000 200\n1.5 0.020000 502\n2.0 0.030000 200\n")
+    assert (at.tolist(), seconds.tolist(), failed) == ([1.0, 2.0], [0.01, 0.03], 1)
+
+
+async def _through_a_proxy(example: Any, requests: int, *, kill: bool) -> tuple[list[int], Any]:
+    servers = [
+        await asyncio.start_server(example.backend.Backend(Speed(100.0), 0.0).serve, "127.0.0.1", 0) for _ in range(2)
+    ]
+    ports = [server.sockets[0].getsockname()[1] for server in servers]
+    proxy = example.proxy.Proxy(ports, example.choosers.RuleChooser(RULES["round robin"](random.Random(0))))
+    front = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
+    if kill:
+        servers[1].close()
+    connections = example.http.Connections(front.sockets[0].getsockname()[1])
+    answers = await asyncio.gather(*(connections.ask(b"GET /small HTTP/1.1\r\n\r\n") for _ in range(requests)))
+    connections.close()
+    proxy.close()
+    for server in (front, *servers):
+        server.close()
+    return [head.status for head, _ in answers], proxy
+
+
+def test_the_proxy_passes_requests_on_and_counts_answers(example: Any) -> None:
+    statuses, proxy = asyncio.run(_through_a_proxy(example, 20, kill=False))
+    assert statuses == [200] * 20
+    assert proxy.passed == 20
+    assert [view.in_flight for view in proxy.views] == [0, 0]
+
+
+def test_a_dead_backend_is_answered_as_a_bad_gateway(example: Any) -> None:
+    statuses, proxy = asyncio.run(_through_a_proxy(example, 20, kill=True))
+    assert sorted(statuses) == [200] * 10 + [502] * 10
+    assert proxy.failed == {1: 10}
+    assert [view.in_flight for view in proxy.views] == [0, 0]
