@@ -5,7 +5,7 @@ Examples, from the top of the repository:
   python -m examples.load_balancer live                       # five minutes of learning, then a comparison
   python -m examples.load_balancer live --chaos --seconds 120 --blocks 20
   python -m examples.load_balancer simulate                   # the rules alone, in seconds
-  python -m examples.load_balancer simulate --policy runs/ppo-rl4sys-LoadBalancing-v0-seed1-…
+  python -m examples.load_balancer simulate --policy runs/ppo_load_balancing-seed0-…
 """
 
 from __future__ import annotations

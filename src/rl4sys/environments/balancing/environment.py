@@ -16,7 +16,7 @@ from rl4sys.environments.balancing.simulation import SimulatedService
 NAME = "rl4sys/LoadBalancing-v0"
 
 
-class LoadBalancing(gymnasium.Env[dict[str, Any], int]):
+class LoadBalancing(gymnasium.Env[dict[str, Any], np.int64]):
     """Chooses a backend for each request; the reward is minus the root of its latency in seconds."""
 
     metadata = {"render_modes": []}
@@ -42,7 +42,7 @@ class LoadBalancing(gymnasium.Env[dict[str, Any], int]):
         self._left = self._requests
         return self._observation(), {}
 
-    def step(self, action: int) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
+    def step(self, action: np.int64) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
         """Send the present request to a backend."""
         latency = self._service.assign(int(action))
         self._service.arrive()
