@@ -15,7 +15,10 @@ from rl4sys.experience import Array
 
 ActionKind = Literal["discrete", "multi_discrete", "box", "mixed"]
 Observed = tuple[Array, float, bool, bool, dict[str, Any]]
-_MODULES = {"CandidateChoice": "rl4sys.environments.candidate_choice"}
+_MODULES = {
+    "CandidateChoice": "rl4sys.environments.candidate_choice",
+    "LoadBalancing": "rl4sys.environments.balancing.environment",
+}
 """Where the environments that are not in this file are."""
 CHOICES = 2
 """How many choices a multi-discrete action of these environments has."""
@@ -252,6 +255,7 @@ def register() -> None:
         ("Chain", "ChainEnv", 100, {}),
         ("Recall", "Recall", None, {}),
         ("CandidateChoice", "CandidateChoice", None, {}),
+        ("LoadBalancing", "LoadBalancing", None, {}),
     ):
         if f"rl4sys/{name}-v0" not in gymnasium.registry:
             gymnasium.register(
