@@ -36,14 +36,11 @@ class LearnedChooser:
         self._episode = agent.episode()
 
     def choose(self, views: list[BackendView], kind: int, now: float) -> tuple[int, int | None]:
-        """The backend, and the id of the decision."""
+        """The backend, and the id of the decision; the safe rule's are not recorded."""
         observation: dict[str, Any] = {"candidates": rows(views, kind, now), "context": context(kind)}
         if self._guard.steps_in(views, now):
-            choice = self._safe(views, kind, now)
-            self._episode.took(observation, choice)
-        else:
-            choice = int(self._episode.act(observation))
-        return choice, self._episode.decision
+            return self._safe(views, kind, now), None
+        return int(self._episode.act(observation)), self._episode.decision
 
     def finished(self, decision: int | None, latency: float) -> None:
         """Reward a decision by minus the root of the latency, which large requests do not dominate."""

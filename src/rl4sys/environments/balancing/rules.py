@@ -83,4 +83,4 @@ RULES: dict[str, Callable[[random.Random], Rule]] = {
     "peak EWMA": lambda rng: Least(rng, _peak_ewma),
     "least expected work": lambda rng: Least(rng, _expected_work),
 }
-"""By name. Weighted connections are told the true speeds; nothing else is."""
+"""By name. Weighted connections are given the true speeds; no other rule is."""
