@@ -64,20 +64,19 @@ class LiveResult:
 def run_live(settings: LiveSettings, show: Callable[[Proxy, str, rl4sys.Agent, BalancingGuard], None]) -> LiveResult:
     """Run everything; `show` is called every second with what happens."""
     settings.out.mkdir(parents=True, exist_ok=True)
-    began = time.monotonic() + 1.0
     with ExitStack() as stack:
         log = settings.out / "server.log"
         data = settings.out / "server"
         command = ["-m", "rl4sys.cli", "serve", "--listen", "127.0.0.1:0", "--data", str(data), "--workers", "process"]
         server = stack.enter_context(started(*command, errors=log))
         server_port = serving_port(server, log)
-        ports = []
+        ports, epoch = [], time.monotonic()
         for number in range(len(SPEEDS)):
             errors = settings.out / f"backend{number}.log"
-            arguments = backend_arguments(number, chaos=settings.chaos, began=began)
+            arguments = backend_arguments(number, chaos=settings.chaos, began=epoch)
             ports.append(serving_port(stack.enter_context(started(*arguments, errors=errors)), errors))
         agent = stack.enter_context(rl4sys.connect(client_settings(server_port), fallback=fewest_in_flight))
-        return asyncio.run(_run(settings, ports, agent, began, show, server.kill))
+        return asyncio.run(_run(settings, ports, agent, time.monotonic() + 1.0, show, server.kill))
 
 
 def client_settings(port: int) -> dict[str, object]:
@@ -87,8 +86,8 @@ def client_settings(port: int) -> dict[str, object]:
         "server": f"127.0.0.1:{port}",
         "algorithm": {"name": "ppo", "gamma": 0.95, "lr": 1e-3, "entropy_coef": 0.003, "epochs": 4},
         "network": {"actor": {"type": "candidates", "hidden_dims": [32, 32]}},
-        "observation": {"candidates": {"rows": len(SPEEDS), "features": FEATURES}, "context": len(CLASSES)},
-        "action": len(SPEEDS),
+        "candidates": [len(SPEEDS), FEATURES],
+        "observation": {"context": len(CLASSES)},
         "reward_window": "10s",
         "timeout": 30,
     }
