@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-import rl4sys
+from rl4sys.client import Agent, ConnectError
 from rl4sys.environments.balancing.balancing_guard import BalancingGuard
 from rl4sys.environments.balancing.requests import RATE
 from rl4sys.environments.balancing.rules import BASELINE, RULES
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = _parser().parse_args(arguments)
     try:
         return int(asked.command(asked))
-    except (ProcessEnded, UnsuitablePolicy, rl4sys.ConnectError) as error:
+    except (ProcessEnded, UnsuitablePolicy, ConnectError) as error:
         print(f"error: {error}", file=sys.stderr)
         return _WRONG_INPUT
 
@@ -53,7 +53,7 @@ def _live(asked: argparse.Namespace) -> int:
     errors = Console(stderr=True)
     with Live(console=errors, auto_refresh=False, transient=True) as live:
 
-        def show(proxy: Proxy, rule: str, agent: rl4sys.Agent, guard: BalancingGuard) -> None:
+        def show(proxy: Proxy, rule: str, agent: Agent, guard: BalancingGuard) -> None:
             live.update(_state(proxy, rule, agent, guard), refresh=True)
 
         result = run_live(settings, show)
@@ -91,7 +91,7 @@ def _simulate(asked: argparse.Namespace) -> int:
     return 0
 
 
-def _state(proxy: Proxy, rule: str, agent: rl4sys.Agent, guard: BalancingGuard) -> Table:
+def _state(proxy: Proxy, rule: str, agent: Agent, guard: BalancingGuard) -> Table:
     """What happens at present."""
     health = agent.health()
     table = Table("backend", "in flight", "estimated speed", "latency ms", title=f"deciding: {rule}")

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import rl4sys
+from rl4sys.client import Agent
 from rl4sys.environments.balancing.backend_view import FEATURES
 from rl4sys.environments.balancing.balancing_guard import BalancingGuard
 from rl4sys.environments.balancing.requests import CLASSES, SPEEDS
@@ -61,13 +62,13 @@ class LiveResult:
     latencies: NDArray[np.float64]
 
 
-def run_live(settings: LiveSettings, show: Callable[[Proxy, str, rl4sys.Agent, BalancingGuard], None]) -> LiveResult:
+def run_live(settings: LiveSettings, show: Callable[[Proxy, str, Agent, BalancingGuard], None]) -> LiveResult:
     """Run everything; `show` is called every second with what happens."""
     settings.out.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         log = settings.out / "server.log"
         data = settings.out / "server"
-        command = ["-m", "rl4sys.cli", "serve", "--listen", "127.0.0.1:0", "--data", str(data), "--workers", "process"]
+        command = ["-m", "rl4sys.cli", "serve", "--listen", "127.0.0.1:0", "--data", str(data)]
         server = stack.enter_context(started(*command, errors=log))
         server_port = serving_port(server, log)
         ports, epoch = [], time.monotonic()
@@ -84,7 +85,8 @@ def client_settings(port: int) -> dict[str, object]:
     return {
         "client_id": "balancer",
         "server": f"127.0.0.1:{port}",
-        "algorithm": {"name": "ppo", "gamma": 0.95, "lr": 1e-3, "entropy_coef": 0.003, "epochs": 4},
+        "algorithm": {"name": "ppo", "gamma": 0.95, "lr": 1e-3, "entropy_coef": 0.003, "epochs": 6},
+        "buffer": {"size": 1024},
         "network": {"actor": {"type": "candidates", "hidden_dims": [32, 32]}},
         "candidates": [len(SPEEDS), FEATURES],
         "observation": {"context": len(CLASSES)},
@@ -96,9 +98,9 @@ def client_settings(port: int) -> dict[str, object]:
 async def _run(
     settings: LiveSettings,
     ports: Sequence[int],
-    agent: rl4sys.Agent,
+    agent: Agent,
     began: float,
-    show: Callable[[Proxy, str, rl4sys.Agent, BalancingGuard], None],
+    show: Callable[[Proxy, str, Agent, BalancingGuard], None],
     kill_server: Callable[[], None],
 ) -> LiveResult:
     rng = random.Random(settings.seed)
