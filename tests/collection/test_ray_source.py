@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -59,12 +61,37 @@ def samplers() -> list[int]:
     return found
 
 
+def running_samplers() -> list[int]:
+    """The same, once there is one: a sampler that was lost is replaced when its rollout is waited for."""
+    deadline = time.monotonic() + 120
+    while not (found := samplers()):
+        assert time.monotonic() < deadline, "the samplers do not start"
+        time.sleep(0.05)
+    return found
+
+
 def test_samplers_collect_what_processes_here_would_though_they_are_killed() -> None:
     here, there = PooledSource(SETUP, 2), ClusterSource(SETUP, 2, {}, None)
     try:
         for turn, newest in enumerate(versions(ALGORITHM, 6)):
             if turn in (2, 4):
                 os.kill(samplers()[0], signal.SIGKILL)
+            ours, theirs = there.collect(newest), here.collect(newest)
+            assert_same_segments(ours.segments, theirs.segments)
+            assert ours.episodes == theirs.episodes
+        assert digest(there.state()) == digest(here.state())
+    finally:
+        here.close()
+        there.close()
+
+
+@pytest.mark.cluster
+def test_twenty_killed_samplers_change_no_bit() -> None:
+    here, there = PooledSource(SETUP, 2), ClusterSource(SETUP, 2, {}, None)
+    chance = random.Random(14)
+    try:
+        for newest in versions(ALGORITHM, 20):
+            os.kill(chance.choice(running_samplers()), signal.SIGKILL)
             ours, theirs = there.collect(newest), here.collect(newest)
             assert_same_segments(ours.segments, theirs.segments)
             assert ours.episodes == theirs.episodes

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import random
+from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.programs import Program
 
 from cli.commands import Outcome, finish, start, write_config
 from experiments.runs import PPO, values
@@ -51,6 +54,35 @@ def test_a_sweep_survives_killed_processes_and_nodes(sweep: Path) -> None:
     assert err.count("it continues, attempt ") >= 2, err
     assert fingerprints(sweep, "there") == fingerprints(sweep, "here")
     assert not trial_processes(sweep)
+
+
+@pytest.mark.cluster
+def test_a_random_schedule_of_kills_ends_in_the_same_fingerprints(sweep: Path) -> None:
+    assert run(sweep, "--name", "here").code == 0
+    storage, chance = sweep / "store", random.Random(14)
+    with small_cluster(nodes=2) as cluster:
+        place = ("--on", "ray", "--address", cluster.address, "--storage", f"file://{storage}", "--retries", "20")
+        driver = start("sweep", "sweep.yaml", *place, "--name", "there", cwd=sweep)
+        for _ in range(4):
+            # What was killed continues and saves before the next kill.
+            wait_for(partial(has_progressed, storage, checkpoints(storage), driver))
+            if chance.random() < 0.25:
+                cluster.add()
+                cluster.kill(0)
+            elif running := trial_processes(sweep):
+                kill(chance.choice(running))
+        code, _, err = finish(driver, seconds=400)
+    assert code == 0, err
+    assert fingerprints(sweep, "there") == fingerprints(sweep, "here")
+
+
+def has_progressed(storage: Path, before: set[str], driver: Program) -> bool:
+    return bool(checkpoints(storage) - before) or driver.poll() is not None
+
+
+def checkpoints(storage: Path) -> set[str]:
+    """The lists of what was stored, by name and time."""
+    return {f"{path}:{path.stat().st_mtime_ns}" for path in storage.glob("there/*/attempts/*.json")}
 
 
 def test_without_an_address_ray_is_started_here(sweep: Path) -> None:
