@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import recordings
 import transcripts
 from episode_cases import episode_cases
 from head_cases import head_cases
@@ -35,6 +36,7 @@ def main() -> int:
             write(VECTORS / name, cases)
         (VECTORS / "noise.json").write_text(json.dumps(noise, indent=1) + "\n")
         transcripts.write(VECTORS / "transcripts.json")
+        recordings.write(VECTORS / "recordings.json")
         write_patches(VECTORS / "patches", patch_cases())
         return 0
     problems = list(_problems(policies, noise))
@@ -50,6 +52,8 @@ def _problems(policies: dict[str, list[Case]], noise: dict[str, Any]) -> Iterato
             yield f"{name}: {difference}"
     if not same(json.loads((VECTORS / "noise.json").read_text()), noise):
         yield "noise: noise.json differs"
+    if json.loads((VECTORS / "recordings.json").read_text()) != {"recordings": recordings.recordings()}:
+        yield "recordings: recordings.json differs"
     for difference in transcripts.differences(VECTORS / "transcripts.json"):
         yield f"transcripts: {difference}"
     for difference in patch_differences(VECTORS / "patches", patch_cases()):

@@ -10,6 +10,7 @@ import pytest
 
 from image_environment import COMET, NETWORK, PIXELS
 from rl4sys.experiments import Run
+from timed_environment import TIMED
 
 from .runs import DQN, OFF_POLICY, PETS, PPO, WORLD_MODEL, small
 
@@ -31,10 +32,23 @@ _PICTURES = {
     "environment__pixels": PIXELS,
     "network": {"actor": NETWORK, "critic": NETWORK},
 }
+_BALANCE = {"algorithm__imitate": {"decisions": 130, "epochs": 3}, "environment__incumbent": "incumbents:balance"}
+_DAMP = _BALANCE | {"environment__incumbent": "incumbents:damp"}
+_TIMED = {"environment__name": TIMED, "algorithm__horizon": "30s", "algorithm__center_rewards": True}
 _SLOW = ("meanwhile", "pictures")
 
 CASES: dict[str, tuple[Mapping[str, Any], dict[str, Any]]] = {
     "ppo": (PPO, {"environment__normalize_obs": True, "environment__normalize_reward": True}),
+    "ppo imitating": (PPO, _BALANCE | {"environment__normalize_obs": True, "environment__normalize_reward": True}),
+    "ppo with memory imitating": (PPO, _BALANCE | {"network__actor__type": "lstm"}),
+    "dqn imitating": (DQN, _BALANCE),
+    "sac imitating choices": (OFF_POLICY, _SAC | _BALANCE | {"environment__name": "CartPole-v1"}),
+    "sac imitating": (OFF_POLICY, _SAC | _DAMP | _PENDULUM),
+    "ppo by time": (PPO, _TIMED | {"environment__normalize_reward": True}),
+    "ppo with memory by time": (PPO, _TIMED | {"network__actor__type": "lstm"}),
+    "dqn by time": (DQN, _TIMED),
+    "sac by time": (OFF_POLICY, _SAC | _TIMED),
+    "dqn with memory by time": (DQN, _TIMED | _MEMORY | {"algorithm__n_step": 2}),
     "ppo on a box": (PPO, {"environment__name": "Pendulum-v1"}),
     "ppo on a simulated world": (PPO, {"environment__name": "LunarLander-v3"}),
     "ppo with memory": (PPO, _RECALL | {"network__actor__type": "lstm", "environment__normalize_obs": True}),

@@ -56,6 +56,8 @@ enum class Problem : std::uint8_t {
     PolicyOff,
     /// The fallback threw, or returned something that is not an action.
     FallbackFailed,
+    /// The time of the decision lies before the one before, or only some decisions of the episode have one.
+    BadTime,
     /// Anything else, such as lack of memory.
     Failed,
 };
@@ -171,12 +173,23 @@ public:
     ///
     /// An observation that cannot be used (NaN, infinity, a missing array, a wrong shape), or for which the policy's
     /// decision is not finite, is left to the setting `on_bad_input`. Only that decision is left out of the record.
-    Action act(const Observation& observation, ArrayView mask = {}) noexcept;
+    /// @param now seconds of a clock that never goes back, for every decision of an episode or for none: a learner with
+    ///        a `horizon` discounts by the time between decisions.
+    Action act(const Observation& observation, ArrayView mask = {}, std::optional<double> now = std::nullopt) noexcept;
+
+    /// Record a decision that the system took by itself, without asking the policy: the learner may imitate it.
+    ///
+    /// Before the first policy has arrived it is not recorded, as the arrays of a decision are not known yet.
+    /// @throws std::invalid_argument for an action outside the space or one that the mask excludes, and with
+    ///         `on_bad_input: raise` for an observation that does not fit; std::logic_error after the end.
+    void took(const Observation& observation, const FallbackAction& action, ArrayView mask = {},
+              std::optional<double> now = std::nullopt);
 
     /// Add to the reward of the latest decision. @throws std::invalid_argument if it is not finite or there is none.
     void reward(double value);
     /// Add to the reward of the decision with this id. A reward that is too late is counted in `late_rewards`.
-    void reward(double value, std::int64_t decision);
+    /// @param is_final no more rewards come for it: a segment of such decisions is sent at once.
+    void reward(double value, std::int64_t decision, bool is_final = false);
 
     /// End the episode; a second call changes nothing.
     ///
@@ -184,7 +197,9 @@ public:
     /// sent, since its outcome is unknown, and counted under `no_final_observation`.
     /// @throws std::invalid_argument for an ending that continues, and with `on_bad_input: raise` for an observation
     ///         that does not fit the policy; otherwise such an observation counts as unknown.
-    void end(const Observation& final_observation = {}, Ending ending = Ending::Terminated, ArrayView mask = {});
+    /// @param now where decisions have times, that of the final observation; without it no time counts as elapsed.
+    void end(const Observation& final_observation = {}, Ending ending = Ending::Terminated, ArrayView mask = {},
+             std::optional<double> now = std::nullopt);
 
     /// The id of the latest decision; -1 before the first.
     std::int64_t decision() const noexcept;

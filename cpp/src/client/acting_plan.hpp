@@ -10,7 +10,7 @@
 namespace rl4sys::client {
 
 /// Who chose the actions of a segment.
-enum class DecidedBy : std::uint8_t { Policy, Fallback };
+enum class DecidedBy : std::uint8_t { Policy, Fallback, Incumbent };
 
 /// How decisions are taken. Any change is another object, so that a decision compares one number.
 struct ActingPlan {

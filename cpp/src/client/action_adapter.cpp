@@ -135,11 +135,16 @@ std::string ActionAdapter::flatten(const FallbackAction& given, ActionValues& ac
     return "";
 }
 
-ActionValues ActionAdapter::row(const ActionValues& action) const {
-    ActionValues row{action.choices, action.numbers};
-    for (std::size_t part = 0; part < row.choices.size(); ++part) {
-        row.choices[part] -= starts_[part];
+std::vector<std::int64_t> ActionAdapter::choices(const ActionValues& action) const {
+    std::vector<std::int64_t> choices = action.choices;
+    for (std::size_t part = 0; part < choices.size(); ++part) {
+        choices[part] -= starts_[part];
     }
+    return choices;
+}
+
+ActionValues ActionAdapter::row(const ActionValues& action) const {
+    ActionValues row{choices(action), action.numbers};
     if (is_mixed_) {
         row.numbers.insert(row.numbers.begin(), row.choices.begin(), row.choices.end());
         row.choices.clear();

@@ -31,6 +31,8 @@ public:
     std::string read(const FallbackAction& given, ActionValues& action) const;
     /// The row that is recorded for an action: either choices counted from 0, or numbers.
     ActionValues row(const ActionValues& action) const;
+    /// The choices of an action that was read, counted from 0.
+    std::vector<std::int64_t> choices(const ActionValues& action) const;
     /// Whether the policy decided an action that was read, or nearly so.
     bool agree(const Decision& decision, const ActionValues& action) const;
 

@@ -189,8 +189,9 @@ std::pair<Lane*, std::uint64_t> Core::episode() {
     return lanes_.take();
 }
 
-void Core::end(Lane& lane, std::uint64_t number, const Observation& final_observation, Ending ending, ArrayView mask) {
-    if (lane.end(number, final_observation, ending, mask)) {
+void Core::end(Lane& lane, std::uint64_t number, const Observation& final_observation, Ending ending, ArrayView mask,
+               std::optional<double> now) {
+    if (lane.end(number, final_observation, ending, mask, now)) {
         lanes_.release(lane);
     }
 }
@@ -306,20 +307,25 @@ Episode::~Episode() {
     }
 }
 
-Action Episode::act(const Observation& observation, ArrayView mask) noexcept {
-    return lane_->act(number_, observation, mask);
+Action Episode::act(const Observation& observation, ArrayView mask, std::optional<double> now) noexcept {
+    return lane_->act(number_, observation, mask, now);
+}
+
+void Episode::took(const Observation& observation, const FallbackAction& action, ArrayView mask,
+                   std::optional<double> now) {
+    lane_->took(number_, observation, action, mask, now);
 }
 
 void Episode::reward(double value) {
-    lane_->reward(number_, value, std::nullopt);
+    lane_->reward(number_, value, std::nullopt, false);
 }
 
-void Episode::reward(double value, std::int64_t decision) {
-    lane_->reward(number_, value, decision);
+void Episode::reward(double value, std::int64_t decision, bool is_final) {
+    lane_->reward(number_, value, decision, is_final);
 }
 
-void Episode::end(const Observation& final_observation, Ending ending, ArrayView mask) {
-    core_->end(*lane_, number_, final_observation, ending, mask);
+void Episode::end(const Observation& final_observation, Ending ending, ArrayView mask, std::optional<double> now) {
+    core_->end(*lane_, number_, final_observation, ending, mask, now);
 }
 
 void Episode::withdraw(std::int64_t decision) {

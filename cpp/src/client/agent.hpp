@@ -48,7 +48,8 @@ public:
     /// Start the threads. Call it once.
     void run();
     std::pair<Lane*, std::uint64_t> episode();
-    void end(Lane& lane, std::uint64_t number, const Observation& final_observation, Ending ending, ArrayView mask);
+    void end(Lane& lane, std::uint64_t number, const Observation& final_observation, Ending ending, ArrayView mask,
+             std::optional<double> now = std::nullopt);
     /// Decide for several open episodes, which are different ones, with one question to the server.
     std::vector<Action> ask(std::vector<BatchRow> rows) {
         return ServerDecisionBatch(shared_, std::move(rows)).decide();

@@ -146,6 +146,7 @@ rl4sys_status status_of(const rl4sys::Action& action) {
         case rl4sys::Problem::Forked: return failed(RL4SYS_FORKED, action.message().c_str());
         case rl4sys::Problem::PolicyOff: return failed(RL4SYS_POLICY_OFF, action.message().c_str());
         case rl4sys::Problem::FallbackFailed: return failed(RL4SYS_FALLBACK_FAILED, action.message().c_str());
+        case rl4sys::Problem::BadTime: return failed(RL4SYS_BAD_ARGUMENT, action.message().c_str());
         case rl4sys::Problem::Failed: break;
     }
     return failed(RL4SYS_FAILED, action.message().c_str());

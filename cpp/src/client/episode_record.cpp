@@ -1,9 +1,20 @@
 #include "client/episode_record.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <sstream>
 
 namespace rl4sys::client {
 namespace {
+
+// Settled decisions for which the present segment is cut: shorter ones would send most observations twice.
+constexpr std::size_t fewest_settled = 16;
+
+std::string number(double value) {
+    std::ostringstream text;
+    text << value;
+    return text.str();
+}
 
 bool add_reward(SegmentBuffer* buffer, std::int64_t decision, float value) {
     const auto step = static_cast<std::uint64_t>(decision);
@@ -19,6 +30,7 @@ bool add_reward(SegmentBuffer* buffer, std::int64_t decision, float value) {
 void EpisodeRecord::begin() {
     decisions_ = span_end_ = 0;
     is_thinned_ = false;
+    now_.reset();
     gap_count_ = 0;
 }
 
@@ -58,7 +70,7 @@ void EpisodeRecord::decided_with(const ActingPlan& plan, const std::vector<float
     if (buffer_->count == 0) {
         buffer_->adopt(plan);
         buffer_->recorded = records(plan);
-    } else if (buffer_->count == buffer_->length() || is_another(plan)) {
+    } else if (buffer_->count == buffer_->length() || is_another(plan) || is_complete(*buffer_)) {
         std::unique_ptr<SegmentBuffer> following = taken(plan, carry);
         // An episode that lasts needs full segments; growing at once saves copies later.
         following->grow_fully();
@@ -66,6 +78,24 @@ void EpisodeRecord::decided_with(const ActingPlan& plan, const std::vector<float
         close(following->recorded ? Ending::Continues : Ending::Truncated);
         buffer_ = std::move(following);
     }
+}
+
+std::optional<std::int64_t> EpisodeRecord::excluded(const std::vector<std::int64_t>& choices) const {
+    const wire::SegmentFormat& form = *buffer_->form();
+    const auto found = std::find_if(form.observation.begin(), form.observation.end(),
+                                    [](const ArraySpec& spec) { return spec.name == mask_name; });
+    if (found == form.observation.end()) {
+        return std::nullopt;
+    }
+    const auto place = static_cast<std::size_t>(found - form.observation.begin());
+    const std::byte* allowed = buffer_->row(place, buffer_->count);
+    for (std::size_t part = 0; part < choices.size(); ++part) {
+        if (allowed[choices[part]] == std::byte{0}) {
+            return choices[part];
+        }
+        allowed += form.choices[part];
+    }
+    return std::nullopt;
 }
 
 void EpisodeRecord::leave_out() {
@@ -92,13 +122,13 @@ void EpisodeRecord::withdraw(std::int64_t decision) {
     skip(decision, decision + 1);
 }
 
-void EpisodeRecord::reward(std::int64_t decision, float value) {
+bool EpisodeRecord::reward(std::int64_t decision, float value) {
     if (add_reward(buffer_.get(), decision, value)) {
-        return;
+        return true;
     }
     for (SegmentBuffer* held = held_.front(); held != nullptr; held = held->next.get()) {
         if (add_reward(held, decision, value)) {
-            return;
+            return true;
         }
     }
     const bool is_unrecorded = std::any_of(gaps_.begin(), gaps_.begin() + gap_count_, [decision](const auto& gap) {
@@ -106,6 +136,56 @@ void EpisodeRecord::reward(std::int64_t decision, float value) {
     });
     if (!is_unrecorded) {
         shared_.status.late_rewards.fetch_add(1, std::memory_order_relaxed);
+    }
+    return is_unrecorded;
+}
+
+void EpisodeRecord::settle(std::int64_t decision, SegmentBufferList& sealed) {
+    const auto settle_in = [decision](SegmentBuffer* buffer) {
+        const auto step = static_cast<std::uint64_t>(decision);
+        if (buffer != nullptr && step >= buffer->start && step < buffer->end()) {
+            buffer->settle(step - buffer->start);
+        }
+    };
+    settle_in(buffer_.get());
+    for (SegmentBuffer* held = held_.front(); held != nullptr; held = held->next.get()) {
+        settle_in(held);
+    }
+    seal_due(decisions_ - 1, sealed);
+}
+
+std::string EpisodeRecord::follow(std::optional<double> now) {
+    if (!now) {
+        return now_ ? "Got no time; earlier decisions of this episode had one. Pass now with every decision." : "";
+    }
+    if (!std::isfinite(*now)) {
+        return "Got now=" + number(*now) + "; expected seconds, a finite number.";
+    }
+    if (!now_) {
+        return decisions_ == 0 ? ""
+                               : "Got now=" + number(*now) +
+                                     ", but earlier decisions of this episode had no time. Pass it with all.";
+    }
+    if (*now < *now_) {
+        return "Got now=" + number(*now) + " after " + number(*now_) +
+               "; time does not go backwards. Use a monotonic clock.";
+    }
+    if (buffer_ && buffer_->count > 0) {
+        buffer_->note_elapsed(static_cast<float>(*now - *now_));
+    }
+    return "";
+}
+
+void EpisodeRecord::decided_at(double now) {
+    now_ = now;
+    if (!buffer_) {
+        return;
+    }
+    if (!buffer_->is_timed()) {
+        buffer_->begin_times();
+    }
+    if (buffer_->count > 0) {
+        buffer_->note_elapsed(0.0F);
     }
 }
 
@@ -167,9 +247,18 @@ bool EpisodeRecord::is_another(const ActingPlan& plan) const {
            buffer_->recorded != (plan.records && !is_thinned_);
 }
 
+/// Whether to cut here because no rewards are awaited any more, so that endless episodes send all the time.
+bool EpisodeRecord::is_complete(const SegmentBuffer& buffer) const {
+    if (buffer.is_settled()) {
+        return buffer.count >= fewest_settled;
+    }
+    const RewardWindow& window = shared_.reward_window;
+    return window.cuts && window.seconds && buffer.began_at + *window.seconds <= shared_.clock();
+}
+
 bool EpisodeRecord::is_due(const SegmentBuffer& buffer, std::int64_t decisions) const {
     const RewardWindow& window = shared_.reward_window;
-    return static_cast<std::int64_t>(buffer.end() + window.decisions) <= decisions ||
+    return static_cast<std::int64_t>(buffer.end() + window.decisions) <= decisions || buffer.is_settled() ||
            (window.seconds && buffer.closed_at + *window.seconds <= shared_.clock());
 }
 
@@ -178,6 +267,9 @@ std::unique_ptr<SegmentBuffer> EpisodeRecord::taken(const ActingPlan& plan, cons
     auto buffer = shared_.queue.blank(snapshot.form(), std::min(shared_.longest, snapshot.max_steps));
     buffer->begin(plan, static_cast<std::uint64_t>(decisions_), carry);
     buffer->recorded = records(plan);
+    if (shared_.reward_window.cuts) {
+        buffer->began_at = shared_.clock();
+    }
     return buffer;
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,14 +41,25 @@ public:
     void decided_with(const ActingPlan& plan, const std::vector<float>& carry);
     /// The buffer with the observation; there must be one.
     SegmentBuffer& buffer() { return *buffer_; }
+    /// The first of these choices, counted from 0, that the mask in the present row excludes; nothing if none is.
+    std::optional<std::int64_t> excluded(const std::vector<std::int64_t>& choices) const;
     /// Note that the decision for the present row was recorded in the buffer.
     void took() { ++decisions_; }
     /// Take a decision that is not recorded; what was recorded before it ends here.
     void leave_out();
     /// Take the latest decision out of the record, for a program that chooses later what is recorded.
     void withdraw(std::int64_t decision);
-    /// Add to the reward of a decision of this episode; rewards that are too late are counted.
-    void reward(std::int64_t decision, float value);
+    /// Add to the reward of a decision of this episode; false, and counted, if it is too late.
+    bool reward(std::int64_t decision, float value);
+    /// Note that a decision gets no more rewards, and move segments that wait for none now to `sealed`.
+    void settle(std::int64_t decision, SegmentBufferList& sealed);
+    /// Note the time between the latest decision and what follows it; before every attempt. Returns what is wrong, or an
+    /// empty string.
+    std::string follow(std::optional<double> now);
+    /// Note when the latest decision was taken.
+    void decided_at(double now);
+    /// Whether the decisions of this episode have times.
+    bool has_times() const { return now_.has_value(); }
     /// Complete the last segment. Returns what is wrong with the final observation, or an empty string; then it is
     /// treated as unknown if `despite` holds, and otherwise nothing happens.
     std::string finish(const Observation& final_observation, Ending ending, ArrayView mask, bool despite);
@@ -58,6 +70,7 @@ public:
 private:
     bool records(const ActingPlan& plan);
     bool is_another(const ActingPlan& plan) const;
+    bool is_complete(const SegmentBuffer& buffer) const;
     bool is_due(const SegmentBuffer& buffer, std::int64_t decisions) const;
     std::unique_ptr<SegmentBuffer> taken(const ActingPlan& plan, const std::vector<float>& carry);
     void close(Ending ending);
@@ -68,6 +81,7 @@ private:
     std::int64_t decisions_ = 0;
     std::int64_t span_end_ = 0;  ///< The decision before which it is asked again whether to record.
     bool is_thinned_ = false;
+    std::optional<double> now_;  ///< When the latest decision was taken; nothing if the system gives no times.
     std::unique_ptr<SegmentBuffer> buffer_;
     SegmentBufferList held_;  ///< Complete, and still open for rewards; oldest first.
     /// The latest ranges of decisions that are not recorded, to tell their rewards from late ones.

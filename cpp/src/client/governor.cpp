@@ -91,6 +91,7 @@ void Governor::joined(const OpenSession& opened) {
         is_new = problem != lineage_problem_;
         lineage_problem_ = problem;
         accepts_fallback_ = opened.accepts_fallback;
+        accepts_incumbent_ = opened.accepts_incumbent;
         ask_share(opened.record_share);
         replan();
     }
@@ -167,6 +168,16 @@ ActingPlan Governor::without_answer(const ActingPlan& plan) const {
     other.off = "no_answer";
     other.decided_by = DecidedBy::Fallback;
     other.records = plan.records && accepts_fallback_;
+    return other;
+}
+
+ActingPlan Governor::of_incumbent(const ActingPlan& plan) const {
+    const std::lock_guard lock(mutex_);
+    ActingPlan other = plan;
+    other.off = "";
+    other.decided_by = DecidedBy::Incumbent;
+    other.records = mode_ == ActingMode::Explore && lineage_problem_.empty() && accepts_incumbent_;
+    other.observes = false;
     return other;
 }
 

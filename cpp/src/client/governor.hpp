@@ -56,6 +56,8 @@ public:
     void joined(const OpenSession& opened);
     /// The plan for a decision that the server did not answer: the fallback takes it.
     ActingPlan without_answer(const ActingPlan& plan) const;
+    /// The plan for a decision that the system took by itself.
+    ActingPlan of_incumbent(const ActingPlan& plan) const;
     /// Take the share of episodes that the server asks to record.
     void ask_share(double share) noexcept { record_share_.store(share, std::memory_order_relaxed); }
     /// Obey an order that is later than every one before; false for any other.
@@ -88,6 +90,7 @@ private:
     bool kill_file_ = false;
     bool lease_over_ = false;
     bool accepts_fallback_ = false;
+    bool accepts_incumbent_ = false;
     SharedPlan plan_ = std::make_shared<const ActingPlan>();
     std::atomic<std::uint64_t> generation_ = 1;
     std::atomic<double> record_share_ = 1.0;

@@ -50,7 +50,8 @@ std::uint64_t Lane::begin() {
     return ++episode_;
 }
 
-Action Lane::act(std::uint64_t episode, const Observation& observation, ArrayView mask) noexcept {
+Action Lane::act(std::uint64_t episode, const Observation& observation, ArrayView mask,
+                 std::optional<double> now) noexcept {
     try {
         if (shared_.forks != forks()) {
             return failed(Problem::Forked, explain_fork());
@@ -65,8 +66,14 @@ Action Lane::act(std::uint64_t episode, const Observation& observation, ArrayVie
             const std::int64_t before = record_.decisions();
             const bool is_timed = before % timed_decisions == 0;
             const auto began = is_timed ? SteadyClock::now() : SteadyClock::time_point();
+            if (std::string problem = record_.follow(now); !problem.empty()) {
+                return failed(Problem::BadTime, std::move(problem));
+            }
             read_plan();
             action = act_by_plan(observation, mask);
+            if (now && action) {
+                record_.decided_at(*now);
+            }
             record_.seal_due(before, sealed);
             if (is_timed && action) {
                 const std::chrono::nanoseconds took = SteadyClock::now() - began;
@@ -83,12 +90,68 @@ Action Lane::act(std::uint64_t episode, const Observation& observation, ArrayVie
     }
 }
 
-void Lane::reward(std::uint64_t episode, double value, std::optional<std::int64_t> decision) {
+void Lane::took(std::uint64_t episode, const Observation& observation, const FallbackAction& action, ArrayView mask,
+                std::optional<double> now) {
+    if (shared_.forks != forks()) {
+        throw std::logic_error(explain_fork());
+    }
+    SegmentBufferList sealed;
+    {
+        const std::lock_guard lock(mutex_);
+        if (ended_ || episode != episode_) {
+            throw std::logic_error(episode_ended);
+        }
+        const std::int64_t before = record_.decisions();
+        if (const std::string problem = record_.follow(now); !problem.empty()) {
+            throw std::invalid_argument(problem);
+        }
+        read_plan();
+        take_over(shared_.governor.of_incumbent(*plan_), observation, action, mask);
+        if (now) {
+            record_.decided_at(*now);
+        }
+        record_.seal_due(before, sealed);
+    }
+    post(sealed, episode);
+}
+
+/// Record what the system did.
+void Lane::take_over(const ActingPlan& plan, const Observation& observation, const FallbackAction& action,
+                     ArrayView mask) {
+    if (!plan.snapshot) {
+        record_.leave_out();
+        return;
+    }
+    const PolicyInterface& interface = *plan.snapshot->interface;
+    ActionValues given;
+    if (const std::string problem = interface.actions.read(action, given); !problem.empty()) {
+        throw std::invalid_argument(problem);
+    }
+    if (const std::string problem = record_.observe(plan, observation, mask, carry_); !problem.empty()) {
+        shared_.status.bad_input(problem);
+        if (shared_.on_bad_input == BadInputChoice::Raise) {
+            throw std::invalid_argument(problem);
+        }
+        record_.leave_out();
+        return;
+    }
+    if (const std::optional<std::int64_t> choice = record_.excluded(interface.actions.choices(given))) {
+        throw std::invalid_argument("Got choice " + std::to_string(*choice) +
+                                    ", which the mask excludes. Pass the mask it was taken under.");
+    }
+    record_.buffer().record_given(interface.actions.row(given));
+    record_.took();
+    action_ = std::move(given);
+    has_acted_ = true;
+}
+
+void Lane::reward(std::uint64_t episode, double value, std::optional<std::int64_t> decision, bool is_final) {
     if (!(std::abs(value) <= static_cast<double>(std::numeric_limits<float>::max()))) {
         throw std::invalid_argument("Got the reward " + std::to_string(value) +
                                     "; expected a finite number. Leave it out if it is not known.");
     }
-    const std::lock_guard lock(mutex_);
+    SegmentBufferList sealed;
+    std::unique_lock lock(mutex_);
     if (episode != episode_) {
         // The lane already has another episode; this one is sealed completely.
         shared_.status.late_rewards.fetch_add(1, std::memory_order_relaxed);
@@ -100,7 +163,11 @@ void Lane::reward(std::uint64_t episode, double value, std::optional<std::int64_
         throw std::invalid_argument("There is no decision " + std::to_string(index) + "; this episode has taken " +
                                     std::to_string(decided) + " of them.");
     }
-    record_.reward(index, static_cast<float>(value));
+    if (record_.reward(index, static_cast<float>(value)) && is_final) {
+        record_.settle(index, sealed);
+    }
+    lock.unlock();
+    post(sealed, episode);
 }
 
 void Lane::withdraw(std::uint64_t episode, std::int64_t decision) {
@@ -110,7 +177,8 @@ void Lane::withdraw(std::uint64_t episode, std::int64_t decision) {
     }
 }
 
-bool Lane::end(std::uint64_t episode, const Observation& final_observation, Ending ending, ArrayView mask) {
+bool Lane::end(std::uint64_t episode, const Observation& final_observation, Ending ending, ArrayView mask,
+               std::optional<double> now) {
     if (ending == Ending::Continues) {
         throw std::invalid_argument("An episode ends as Terminated or Truncated; one that continues needs no end.");
     }
@@ -119,6 +187,11 @@ bool Lane::end(std::uint64_t episode, const Observation& final_observation, Endi
         const std::lock_guard lock(mutex_);
         if (ended_ || episode != episode_) {
             return false;
+        }
+        if (now) {
+            if (const std::string problem = record_.follow(now); !problem.empty()) {
+                throw std::invalid_argument(problem);
+            }
         }
         const bool raises = shared_.on_bad_input == BadInputChoice::Raise;
         if (const std::string problem = record_.finish(final_observation, ending, mask, !raises); !problem.empty()) {
@@ -195,6 +268,9 @@ Action Lane::act_by_plan(const Observation& observation, ArrayView mask) {
 std::optional<Action> Lane::observe_for_server(std::uint64_t episode, const Observation& observation, ArrayView mask) {
     if (ended_ || episode != episode_) {
         return failed(Problem::EpisodeEnded, episode_ended);
+    }
+    if (std::string problem = record_.follow(std::nullopt); !problem.empty()) {
+        return failed(Problem::BadTime, std::move(problem));
     }
     read_plan();
     if (plan_->decided_by == DecidedBy::Fallback || !plan_->snapshot) {
@@ -300,7 +376,7 @@ Action Lane::act_by_fallback(const ActingPlan& plan, const Observation& observat
         if (plan.observes) {
             compare(*actions);
         }
-        record_.buffer().record_fallback(actions->row(action_));
+        record_.buffer().record_given(actions->row(action_));
         record_.took();
     } else {
         record_.leave_out();

@@ -29,7 +29,11 @@ public:
 
     /// Start the next episode, and return its number.
     std::uint64_t begin();
-    Action act(std::uint64_t episode, const Observation& observation, ArrayView mask) noexcept;
+    Action act(std::uint64_t episode, const Observation& observation, ArrayView mask,
+               std::optional<double> now) noexcept;
+    /// Record a decision that the system took by itself.
+    void took(std::uint64_t episode, const Observation& observation, const FallbackAction& action, ArrayView mask,
+              std::optional<double> now);
 
     /// For decisions of several lanes at once. The lane must be locked for all of these but `post`.
     std::unique_lock<std::mutex> lock() const { return std::unique_lock(mutex_); }
@@ -43,11 +47,12 @@ public:
     void seal_due(std::int64_t before, SegmentBufferList& sealed) { record_.seal_due(before, sealed); }
     void post(SegmentBufferList& sealed, std::uint64_t episode);
 
-    void reward(std::uint64_t episode, double value, std::optional<std::int64_t> decision);
+    void reward(std::uint64_t episode, double value, std::optional<std::int64_t> decision, bool is_final);
     /// Take the latest decision out of the record, for a program that chooses later what is recorded.
     void withdraw(std::uint64_t episode, std::int64_t decision);
     /// True if this ended the episode; false if it had already ended.
-    bool end(std::uint64_t episode, const Observation& final_observation, Ending ending, ArrayView mask);
+    bool end(std::uint64_t episode, const Observation& final_observation, Ending ending, ArrayView mask,
+             std::optional<double> now);
     std::int64_t decision(std::uint64_t episode) const;
     bool ended(std::uint64_t episode) const;
     /// The number of the open episode; nothing between two of them.
@@ -57,6 +62,8 @@ private:
     void read_plan();
     Action act_by_plan(const Observation& observation, ArrayView mask);
     Action act_by_fallback(const ActingPlan& plan, const Observation& observation, ArrayView mask);
+    void take_over(const ActingPlan& plan, const Observation& observation, const FallbackAction& action,
+                   ArrayView mask);
     void take(const SharedSnapshot& snapshot, const wire::DecidedRow& decided);
     Action act_despite(Problem problem, std::string message, const Observation& observation);
     Outcome decide();

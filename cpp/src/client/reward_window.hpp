@@ -8,5 +8,7 @@ namespace rl4sys::client {
 
 /// `16` decisions, or a time such as `"30s"`. @throws SettingsError
 RewardWindow reward_window_from_settings(const Json& value);
+/// Reads the setting `reward_timeout`; `window` is the other one, which must be absent.
+RewardWindow reward_timeout_from_settings(const Json& value, const Json& window);
 
 }  // namespace rl4sys::client

@@ -78,6 +78,9 @@ void SegmentBuffer::begin(const ActingPlan& plan, std::uint64_t at, const std::v
     start = at;
     count = 0;
     ending = Ending::Continues;
+    is_timed_ = false;
+    settled_count_ = 0;
+    std::fill(settled_.begin(), settled_.end(), std::uint8_t{0});
     if (!carry.empty()) {
         std::memcpy(block_.get() + carry_columns()->offset, carry.data(), carry.size() * sizeof(float));
     }
@@ -98,7 +101,7 @@ void SegmentBuffer::record(const Decision& decision) {
            decision.log_prob);
 }
 
-void SegmentBuffer::record_fallback(const ActionValues& row) {
+void SegmentBuffer::record_given(const ActionValues& row) {
     record(row.choices.empty() ? static_cast<const void*>(row.numbers.data()) : row.choices.data(), 0.0F);
 }
 
@@ -126,6 +129,19 @@ void SegmentBuffer::record(const void* action, float log_prob) {
     ++count;
 }
 
+void SegmentBuffer::settle(std::size_t step) {
+    settled_.resize(length_, 0);
+    if (settled_[step] == 0) {
+        settled_[step] = 1;
+        ++settled_count_;
+    }
+}
+
+void SegmentBuffer::begin_times() {
+    is_timed_ = true;
+    elapsed_.resize(length_, 0.0F);
+}
+
 void SegmentBuffer::continue_from(const SegmentBuffer& earlier) {
     for (std::size_t place = 0; place < form_->observation.size(); ++place) {
         std::memcpy(row(place, 0), earlier.row(place, earlier.count), columns_[place].row_bytes);
@@ -148,6 +164,10 @@ wire::SegmentView SegmentBuffer::view() const {
     view.ending = ending;
     view.steps = static_cast<std::uint32_t>(count);
     view.decided_by_fallback = decided_by == DecidedBy::Fallback;
+    view.decided_by_incumbent = decided_by == DecidedBy::Incumbent;
+    if (is_timed_) {
+        view.elapsed = {reinterpret_cast<const char*>(elapsed_.data()), count * sizeof(float)};
+    }
     for (std::size_t place = 0; place < form_->observation.size(); ++place) {
         view.observation.push_back(bytes(columns_[place], count + 1));
     }

@@ -26,6 +26,7 @@ public:
     SharedSnapshot snapshot;
     DecidedBy decided_by = DecidedBy::Policy;
     bool recorded = true;     ///< Whether a segment is made of it.
+    double began_at = 0.0;    ///< When it was begun, if segments are cut by time.
     double closed_at = 0.0;   ///< When the last step was taken, if rewards are accepted by time.
     std::uint64_t start = 0;  ///< Index within the episode of the first step.
     std::size_t count = 0;
@@ -56,9 +57,18 @@ public:
     void record(const Decision& decision);
     /// Record a decision of the server for the present row.
     void record(const wire::DecidedRow& decided);
-    /// Record an action of the fallback for the present row, as `ActionAdapter::row` makes it.
-    void record_fallback(const ActionValues& row);
+    /// Record an action of the fallback, or of the system itself, for the present row, as `ActionAdapter::row` makes it.
+    void record_given(const ActionValues& row);
     void add_reward(std::size_t step, float value) { reward()[step] += value; }
+    /// Note that a step gets no more rewards.
+    void settle(std::size_t step);
+    /// Whether no step gets any more rewards.
+    bool is_settled() const { return settled_count_ == count; }
+    /// Note times from the first step on.
+    void begin_times();
+    bool is_timed() const { return is_timed_; }
+    /// Note the time from the last step to the observation that follows it.
+    void note_elapsed(float seconds) { elapsed_[count - 1] = seconds; }
     /// Begin with the observation that followed the last step of an earlier buffer.
     void continue_from(const SegmentBuffer& earlier);
     /// Use the last observation as the final one: after a termination its value does not matter.
@@ -97,6 +107,10 @@ private:
     std::vector<Column> columns_;
     std::size_t size_ = 0;
     Block block_;
+    bool is_timed_ = false;
+    std::vector<float> elapsed_;        ///< For `length_` steps once times are noted.
+    std::vector<std::uint8_t> settled_;  ///< Whether each step is, for `length_` steps once one is.
+    std::size_t settled_count_ = 0;
 };
 
 /// A linked list of buffers. Adding and removing allocates nothing.

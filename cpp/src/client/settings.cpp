@@ -200,6 +200,9 @@ void read_limits(Section& section, ClientSettings& settings) {
     if (const Json window = section.raw("reward_window"); !window.is_null()) {
         settings.reward_window = client::reward_window_from_settings(window);
     }
+    if (const Json timeout = section.raw("reward_timeout"); !timeout.is_null()) {
+        settings.reward_window = client::reward_timeout_from_settings(timeout, section.raw("reward_window"));
+    }
     settings.send_interval = section.number("send_interval").value_or(settings.send_interval);
     settings.send_frequency = section.whole("send_frequency", 1);
     settings.seed = section.whole("seed");

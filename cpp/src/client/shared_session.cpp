@@ -123,6 +123,7 @@ OpenSession::OpenSession(wire::JoinReply reply, const ClientSettings& settings) 
     report_seconds = reply.report_seconds;
     record_share = share_of(reply.record_share);
     accepts_fallback = reply.accepts_fallback;
+    accepts_incumbent = reply.accepts_incumbent;
     max_steps =
         std::min<std::size_t>(reply.limits.max_segment_steps == 0 ? otherwise_steps : reply.limits.max_segment_steps,
                               steps_of_a_message(reply.schema, message_bytes));

@@ -34,6 +34,7 @@ struct OpenSession {
     double report_seconds = 0.0;
     double record_share = 1.0;
     bool accepts_fallback = false;
+    bool accepts_incumbent = false;
 
     /// Whether the weights of a snapshot belong to this policy.
     bool fits(const Snapshot& snapshot) const;

@@ -101,7 +101,8 @@ struct JoinReply {
     double report_seconds = 0.0;  ///< 0 if the server takes no reports.
     double record_share = 0.0;    ///< 0 stands for 1.
     bool accepts_fallback = false;
-    bool accepts_zstd = false;                    ///< Whether pushed segments may be zstd frames.
+    bool accepts_zstd = false;  ///< Whether pushed segments may be zstd frames.
+    bool accepts_incumbent = false;
     std::optional<ActionSpec> action;             ///< For clients that call Act and so get no policy.
     std::optional<SegmentFormat> exploit_schema;  ///< The arrays of Act with the exploit policy, where that decides.
 };

@@ -198,6 +198,7 @@ JoinReply from_message(const v1::JoinReply& message) {
     reply.record_share = message.record_share();
     reply.accepts_fallback = message.accepts_fallback();
     reply.accepts_zstd = message.accepts_zstd();
+    reply.accepts_incumbent = message.accepts_incumbent();
     return reply;
 }
 

@@ -92,7 +92,10 @@ std::string encode_segment(const SegmentFormat& form, const SegmentView& segment
     message.set_steps(segment.steps);
     if (segment.decided_by_fallback) {
         message.set_decided_by(v1::DECIDED_BY_FALLBACK);
+    } else if (segment.decided_by_incumbent) {
+        message.set_decided_by(v1::DECIDED_BY_INCUMBENT);
     }
+    message.set_elapsed(segment.elapsed.data(), segment.elapsed.size());
     add_group(message, "observation", form.observation, segment.observation, std::size_t{segment.steps} + 1);
     require_sound("action", form.action, segment.action, segment.steps);
     // The choices of a mixed action are floats, like the rest of it.

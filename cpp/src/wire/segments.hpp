@@ -20,12 +20,14 @@ struct SegmentView {
     std::uint64_t start = 0;
     std::uint64_t policy_version = 0;
     Ending ending = Ending::Continues;
-    bool decided_by_fallback = false;  ///< Whether the system's own fallback chose the actions.
+    bool decided_by_fallback = false;   ///< Whether the system's own fallback chose the actions.
+    bool decided_by_incumbent = false;  ///< Whether the system itself did, without asking the policy.
     std::uint32_t steps = 0;
     std::vector<std::string_view> observation;  ///< The bytes of steps + 1 rows of each array, in the format's order.
     std::string_view action;                    ///< `steps` rows, as the policy chose: int64 or float32.
     std::string_view reward;
     std::vector<std::string_view> extras;
+    std::string_view elapsed;             ///< Seconds after each step, float32; empty where no times were given.
     std::vector<std::string_view> carry;  ///< One row each: the memory before the first step.
 };
 

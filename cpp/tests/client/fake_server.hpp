@@ -81,6 +81,7 @@ public:
         reply.report_seconds = report_seconds;
         reply.record_share = record_share;
         reply.accepts_fallback = accepts_fallback;
+        reply.accepts_incumbent = accepts_incumbent;
         changed_.notify_all();
         return reply;
     }
@@ -242,6 +243,7 @@ public:
     double report_seconds = 0.0;
     double record_share = 0.0;
     bool accepts_fallback = false;
+    bool accepts_incumbent = false;
     bool takes_reports = true;
     std::optional<wire::Code> refuse_acts;
     std::vector<wire::ActRequest> acts;

@@ -10,6 +10,9 @@ from pydantic import Field
 
 from rl4sys.engine import (
     AlgorithmConfig,
+    Horizon,
+    ImitationConfig,
+    IncumbentRows,
     Policies,
     Problem,
     Progress,
@@ -18,11 +21,17 @@ from rl4sys.engine import (
     TrainState,
     UnsuitableActions,
     Update,
+    horizon_seconds,
+    learning_rate,
     register_algorithm,
 )
-from rl4sys.networks import NetworksConfig, OptimizerSettings, UnsuitableNetwork, masked
+from rl4sys.experience import Sequences
+from rl4sys.networks import NetworksConfig, OptimizerSettings, TensorMap, UnsuitableNetwork, masked
 from rl4sys.policy import BoxAction, DiscreteAction, Program, ProgramBuilder
 from rl4sys.replay import Ratio
+
+_MARGIN, _LEAST_MARGIN = 0.1, 0.01
+"""By how much the value of the incumbent's choice exceeds those of others: a share of the size of returns, at least."""
 
 
 @register_algorithm("dqn")
@@ -67,7 +76,17 @@ class DQNConfig(AlgorithmConfig):
     burn_in: int = Field(8, ge=0)
     """With memory: steps before these that only fill the memory, which starts empty (R2D2, ICLR 2019)."""
 
+    horizon: Horizon = None
+    """Discount by elapsed time instead of by `gamma`, such as `30s`: what follows dt seconds later is worth
+    exp(−dt / horizon). A longer one looks further ahead. Clients pass `now` to `act`, environments to `info`."""
+
     buffers = ("uniform", "prioritized", "hindsight")
+    imitates = True
+
+    @property
+    def horizon_seconds(self) -> float | None:
+        """That of `horizon`."""
+        return horizon_seconds(self.horizon)
 
     def build(self, problem: Problem) -> DQN:
         """The algorithm for one problem."""
@@ -105,7 +124,11 @@ class DQNConfig(AlgorithmConfig):
             done = progress.steps / self.exploration_steps
         else:
             done = progress.steps / max(1.0, self.exploration_fraction * progress.total_steps)
-        return self.epsilon_start + min(1.0, done) * (self.epsilon_end - self.epsilon_start)
+        start, end = self.epsilon_start, self.epsilon_end
+        if self.imitate is not None:
+            # A policy that imitates knows what to do from the start.
+            start, end = self.imitate.floor, min(end, self.imitate.floor)
+        return start + min(1.0, done) * (end - start)
 
 
 class DQN:
@@ -115,7 +138,7 @@ class DQN:
         self.config, self.problem = config, problem
         self.policies, program, outputs = _policies(problem, config.dueling)
         plan = config.sequence_plan() if config.replays_sequences(problem.networks) else None
-        self.train_state = state = TrainState(problem, self.policies, config.gamma, sequences=plan)
+        self.train_state = state = TrainState(problem, self.policies, config.step_gamma, sequences=plan)
         settings = OptimizerSettings(config.lr, max_grad_norm=config.max_grad_norm, anneal_lr=config.anneal_lr)
         self.network = state.network("q", program, outputs, settings, frozen=("epsilon",), target=True)
         state.schedule("epsilon", config.epsilon)
@@ -133,6 +156,28 @@ class DQN:
             self.network.polyak_update(config.polyak)
         metrics = {"loss": loss, "q": q.mean(), "gradient_norm": self.network.optimizer.gradient_norm}
         return Update(metrics, batch.feedback(error))
+
+    def imitate(self, batch: Sequences, plan: ImitationConfig) -> Update:
+        """Fit values to returns, those of the incumbent's choices ahead of all others (DQfD, arXiv:1704.03732)."""
+        with learning_rate(plan.lr, self.network.optimizer):
+            minibatches = self.train_state.incumbent_rows(batch, plan, self.best_value)
+            losses = [self.network.minimize(self.imitation_loss, minibatch) for minibatch in minibatches]
+        self.network.polyak_update(1.0)
+        return Update({"imitation_loss": losses[-1]}, {})
+
+    def best_value(self, observation: TensorMap) -> torch.Tensor:
+        """max Q(s, a) over the allowed actions."""
+        return masked(self.q_values(self.network(observation)), self.problem.allowed(observation)).amax(-1)
+
+    def imitation_loss(self, batch: IncumbentRows) -> torch.Tensor:
+        """E[Huber(R − Q(s, a_E)) + max(Q(s, a) + margin · 1[a ≠ a_E]) − Q(s, a_E)] (DQfD, eq. 2)."""
+        q = masked(self.q_values(self.network(batch.observation)), self.problem.allowed(batch.observation))
+        taken = batch.action.unsqueeze(-1)
+        expert = q.gather(-1, taken).squeeze(-1)
+        # In units of the returns, so that rewards may have any scale.
+        margin = (_MARGIN * batch.returns.square().mean().sqrt()).clamp(min=_LEAST_MARGIN)
+        rival = (q + margin).scatter(-1, taken, expert.unsqueeze(-1)).amax(-1)
+        return F.smooth_l1_loss(expert, batch.returns) + (rival - expert).mean()
 
     def loss(self, batch: TensorBatch, target: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """E[w · Huber(y − Q(s, a))]."""

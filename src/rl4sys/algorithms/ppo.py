@@ -14,6 +14,8 @@ from pydantic import Field
 from rl4sys.engine import (
     AdvantageBatch,
     AlgorithmConfig,
+    Horizon,
+    ImitationConfig,
     Policies,
     Problem,
     TrainState,
@@ -22,10 +24,21 @@ from rl4sys.engine import (
     advantage_batch,
     advantage_streams,
     explained_variance,
+    horizon_seconds,
+    learning_rate,
     register_algorithm,
 )
 from rl4sys.experience import Sequences
-from rl4sys.networks import ActionLikelihood, Loss, Network, OptimizerSettings, action_likelihood, orthogonal
+from rl4sys.networks import (
+    ActionLikelihood,
+    Loss,
+    Network,
+    OptimizerSettings,
+    action_likelihood,
+    imitation_log_prob,
+    lowest_log_std,
+    orthogonal,
+)
 from rl4sys.policy import BoxAction, Head, MixedAction, Program, ProgramBuilder
 from rl4sys.replay import OnceFresh
 
@@ -71,7 +84,17 @@ class PPOConfig(AlgorithmConfig):
     max_importance: float = Field(2.0, ge=1)
     """Upper clip of the weight that corrects for older policies. Higher has less bias and more variance."""
 
+    horizon: Horizon = None
+    """Discount by elapsed time instead of by `gamma`, such as `30s`: what follows dt seconds later is worth
+    exp(−dt / horizon). A longer one looks further ahead. Clients pass `now` to `act`, environments to `info`."""
+
     buffers = ("trajectory",)
+    imitates = True
+
+    @property
+    def horizon_seconds(self) -> float | None:
+        """That of `horizon`."""
+        return horizon_seconds(self.horizon)
 
     def build(self, problem: Problem) -> PPO:
         """The algorithm for one problem."""
@@ -127,7 +150,7 @@ class PPO:
     def update(self, batch: Sequences) -> Update:
         """Several epochs of the clipped surrogate objective over one batch (eq. 7 and 9)."""
         config, optimizer = self.config, self.actor.optimizer
-        rows = self.with_advantages(batch, self.critic, config.gamma, config.gae_lambda)
+        rows = self.with_advantages(batch, self.critic, config.step_gamma, config.gae_lambda)
         metrics: dict[str, torch.Tensor | float] = {"explained_variance": explained_variance(rows.value, rows.returns)}
         metrics["mean_age"] = rows.age.float().mean()
         rows = self.proximal(rows)
@@ -140,6 +163,33 @@ class PPO:
             losses = [self.critic.minimize(self.value_loss, minibatch)[1] for minibatch in batches]
             metrics["value_loss"] = torch.stack(losses[-rows.minibatch_count(config.minibatch_size) :]).mean()
         return Update(metrics | {"lr": optimizer.lr, "gradient_norm": optimizer.gradient_norm}, {})
+
+    def imitate(self, batch: Sequences, plan: ImitationConfig) -> Update:
+        """Fit the actor to decisions of the incumbent, and the critic to the λ-returns that followed them."""
+        config, actor, critic = self.config, self.actor.optimizer, self.critic.optimizer
+        losses: list[torch.Tensor] = []
+        with learning_rate(plan.lr, *{id(each): each for each in (actor, critic)}.values()):
+            for _ in range(plan.epochs):
+                # The critic's targets follow the critic, which is all that is known after the last decision.
+                rows = self.with_advantages(batch, self.critic, config.step_gamma, config.gae_lambda)
+                for minibatch in rows.minibatches(plan.minibatch_size, self.shuffle):
+                    losses.append(actor.minimize(lambda rows: self.imitation_loss(rows, plan.floor), minibatch)[1])
+                    if critic is not actor:
+                        self.critic.minimize(self.value_loss, minibatch)
+        if isinstance(self.action, BoxAction | MixedAction):
+            lowest = lowest_log_std(self.action, plan.floor).to(actor.parameters.flat.device)
+            actor.parameters.set("log_std", torch.maximum(actor.parameters.views["log_std"].detach(), lowest))
+        last = losses[-rows.minibatch_count(plan.minibatch_size) :]
+        explained = explained_variance(rows.value, rows.returns)
+        return Update({"imitation_loss": torch.stack(last).mean(), "explained_variance": explained}, {})
+
+    def imitation_loss(self, batch: AdvantageBatch, floor: float) -> tuple[torch.Tensor, ...]:
+        """−E[log π(a)] with a floor under exploration, plus the critic's loss if it has the same optimizer."""
+        allowed = self.problem.allowed(batch.observation) if self.is_masked else None
+        log_std = self.actor.optimizer.parameters.views.get("log_std")
+        log_prob = imitation_log_prob(self.action, batch.outputs(self.actor), batch.action, allowed, log_std, floor)
+        loss = -log_prob.mean()
+        return (loss + self.value_loss(batch)[0] if self.critic.optimizer is self.actor.optimizer else loss), loss
 
     def proximal(self, rows: AdvantageBatch) -> AdvantageBatch:
         """The batch as if the newest policy had acted, with weights π_newest / π_behaviour, clipped from above."""

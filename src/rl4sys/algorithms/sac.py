@@ -12,25 +12,37 @@ from rl4sys.algorithms.off_policy import OffPolicyConfig
 from rl4sys.algorithms.sac_discrete import DiscreteSAC
 from rl4sys.engine import (
     Algorithm,
+    Horizon,
+    ImitationConfig,
+    IncumbentRows,
     Policies,
     Problem,
+    Progress,
     SequencePlan,
     TensorBatch,
     TrainState,
     Update,
     UpdateWork,
+    horizon_seconds,
+    learning_rate,
     register_algorithm,
 )
+from rl4sys.experience import Sequences
 from rl4sys.networks import (
     LOG_STD_HIGH,
     LOG_STD_LOW,
     NetworksConfig,
     OptimizerSettings,
+    TensorMap,
     TrainedScalar,
+    gaussian,
     squared_error,
     tanh_gaussian,
 )
 from rl4sys.policy import BoxAction, DiscreteAction, Head, Program, ProgramBuilder
+
+_LARGEST_ACTION = 0.999
+"""Actions nearer to their bounds are imitated as this one: those at the bounds are infinite before tanh."""
 
 
 @register_algorithm("sac")
@@ -61,6 +73,12 @@ class SACConfig(OffPolicyConfig):
     burn_in: int = Field(8, ge=0)
     """With memory: steps before these that only fill the memory, which starts empty (R2D2, ICLR 2019)."""
 
+    horizon: Horizon = None
+    """Discount by elapsed time instead of by `gamma`, such as `30s`: what follows dt seconds later is worth
+    exp(−dt / horizon). A longer one looks further ahead. Clients pass `now` to `act`, environments to `info`."""
+
+    imitates = True
+
     @model_validator(mode="after")
     def _check(self) -> SACConfig:
         if self.target_subset is not None and self.target_subset > self.ensemble:
@@ -85,7 +103,16 @@ class SACConfig(OffPolicyConfig):
     def train_state(self, problem: Problem, policies: Policies) -> TrainState:
         """The state of either form."""
         plan = self.sequence_plan() if self.replays_sequences(problem.networks) else None
-        return TrainState(problem, policies, self.gamma, sequences=plan)
+        return TrainState(problem, policies, self.step_gamma, sequences=plan)
+
+    @property
+    def horizon_seconds(self) -> float | None:
+        """That of `horizon`."""
+        return horizon_seconds(self.horizon)
+
+    def starts_randomly(self, progress: Progress) -> bool:
+        """Whether actions are uniformly random at this point; never where the policy starts by imitation."""
+        return self.imitate is None and progress.steps <= self.learning_starts
 
     def build(self, problem: Problem) -> Algorithm:
         """The algorithm for one problem: in its discrete form where an action is one choice."""
@@ -115,7 +142,7 @@ class SAC:
         self.log_alpha = config.log_alpha(state)
         self.target_entropy = -float(action.size) if config.target_entropy is None else config.target_entropy
         # Random actions until learning starts.
-        state.schedule("epsilon", lambda progress: float(progress.steps <= config.learning_starts))
+        state.schedule("epsilon", lambda progress: float(config.starts_randomly(progress)))
 
     def update(self, batch: TensorBatch) -> Update:
         """One step of critics, actor and temperature (eq. 5, 7 and 18)."""
@@ -151,6 +178,34 @@ class SAC:
         q, log_prob = batch.rows(batch.outputs(self.critics, action)), batch.rows(log_prob)
         value = q.amin(0) if self.config.actor_objective == "min" else q.mean(0)
         return (self.log_alpha.value.exp() * log_prob - value).mean(), log_prob
+
+    def imitate(self, batch: Sequences, plan: ImitationConfig) -> Update:
+        """Fit the actor to decisions of the incumbent, and the critics to the λ-returns that followed them."""
+        losses: list[torch.Tensor] = []
+        with learning_rate(plan.lr, self.actor.optimizer, self.critics.optimizer):
+            for minibatch in self.train_state.incumbent_rows(batch, plan, self.value):
+                losses.append(self.actor.minimize(lambda rows: self.imitation_loss(rows, plan.floor), minibatch))
+                self.critics.minimize(self.return_loss, minibatch)
+        self.critics.polyak_update(1.0)
+        return Update({"imitation_loss": losses[-1]}, {})
+
+    def value(self, observation: TensorMap) -> torch.Tensor:
+        """min Q(s, tanh(mean)) over the critics."""
+        q: torch.Tensor = self.critics(observation, torch.tanh(self.actor(observation)[0])).amin(0)
+        return q
+
+    def imitation_loss(self, batch: IncumbentRows, floor: float) -> torch.Tensor:
+        """−E[log density of artanh(a)] under the Gaussian before tanh, its standard deviation at least the floor."""
+        mean, log_std = self.actor(batch.observation)
+        lowest = max(LOG_STD_LOW, math.log(floor)) if floor else LOG_STD_LOW
+        raw = torch.atanh(batch.action.clamp(-_LARGEST_ACTION, _LARGEST_ACTION))
+        return -gaussian(mean, log_std.clamp(lowest, LOG_STD_HIGH), raw).log_prob.mean()
+
+    def return_loss(self, batch: IncumbentRows) -> torch.Tensor:
+        """E[½ (Q(s, a) − R)²], summed over critics."""
+        return squared_error(
+            self.critics(batch.observation, batch.action), batch.returns, torch.ones_like(batch.returns)
+        )
 
     def temperature_loss(self, log_prob: torch.Tensor) -> torch.Tensor:
         """E[−log α (log π(a | s) + target entropy)] (eq. 18, by the logarithm of α)."""

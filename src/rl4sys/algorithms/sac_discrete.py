@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import torch
 import torch.nn.functional as F
 
-from rl4sys.engine import Policies, Problem, TensorBatch, Update
-from rl4sys.networks import TensorMap, masked, squared_error
+from rl4sys.engine import ImitationConfig, IncumbentRows, Policies, Problem, TensorBatch, Update, learning_rate
+from rl4sys.experience import Sequences
+from rl4sys.networks import TensorMap, masked, smoothed_log_prob, squared_error
 from rl4sys.policy import DiscreteAction, Program, ProgramBuilder
 from rl4sys.policy.policy_spec import HeadKind
 
@@ -33,7 +34,7 @@ class DiscreteSAC:
         self.critics = config.critics(state, problem, config.ensemble)
         self.log_alpha = config.log_alpha(state)
         # Uniform actions until learning starts.
-        state.zero_layer(_LAST, lambda progress: progress.steps <= config.learning_starts)
+        state.zero_layer(_LAST, config.starts_randomly)
 
     def update(self, batch: TensorBatch) -> Update:
         """One step of critics, actor and temperature (algorithm 1)."""
@@ -73,6 +74,32 @@ class DiscreteSAC:
             entropy = -expectation(log_probs, log_probs, allowed)
             surplus = entropy - self.target_entropy(value.shape[-1], allowed)
             return loss, batch.rows(entropy), batch.rows(surplus)
+
+    def imitate(self, batch: Sequences, plan: ImitationConfig) -> Update:
+        """Fit the actor to decisions of the incumbent, and the critics to the λ-returns that followed them."""
+        losses: list[torch.Tensor] = []
+        with learning_rate(plan.lr, self.actor.optimizer, self.critics.optimizer):
+            for minibatch in self.train_state.incumbent_rows(batch, plan, self.value):
+                losses.append(self.actor.minimize(lambda rows: self.imitation_loss(rows, plan.floor), minibatch))
+                self.critics.minimize(self.return_loss, minibatch)
+        self.critics.polyak_update(1.0)
+        return Update({"imitation_loss": losses[-1]}, {})
+
+    def value(self, observation: TensorMap) -> torch.Tensor:
+        """Σ π(a | s) min Q(s, a)."""
+        log_probs, allowed = self.log_probs(self.actor(observation), observation)
+        return expectation(log_probs, self.critics(observation).amin(0), allowed)
+
+    def imitation_loss(self, batch: IncumbentRows, floor: float) -> torch.Tensor:
+        """−E[log π(a | s)], with a floor under the probability of every allowed action."""
+        allowed = self.problem.allowed(batch.observation)
+        return -smoothed_log_prob(self.actor(batch.observation), batch.action, allowed, floor).mean()
+
+    def return_loss(self, batch: IncumbentRows) -> torch.Tensor:
+        """E[½ (Q(s, a) − R)²], summed over critics."""
+        every = self.critics(batch.observation)
+        q = every.gather(-1, batch.action.expand(every.shape[:-1]).unsqueeze(-1)).squeeze(-1)
+        return squared_error(q, batch.returns, torch.ones_like(batch.returns))
 
     def temperature_loss(self, surplus: torch.Tensor) -> torch.Tensor:
         """E[log α (entropy − target entropy)] (eq. 11, by the logarithm of α)."""

@@ -222,16 +222,18 @@ class Agent:
         self._episodes[lane.stream.lane] = episode
         return episode
 
-    def act_many(self, episodes: Sequence[Episode], observations: Any, masks: Any = None) -> list[Any]:
+    def act_many(
+        self, episodes: Sequence[Episode], observations: Any, masks: Any = None, now: float | None = None
+    ) -> list[Any]:
         """Choose an action for each of several open episodes of this agent, with one run of the policy.
 
         `observations` and `masks` have one row for each episode: a sequence, an array [N, …], or named arrays [N, …].
         The choices, and what is recorded, are those of `episode.act` for each. An observation that the policy cannot
-        use goes to the fallback alone; where it is to raise, nothing is decided for any episode.
+        use goes to the fallback alone; where it is to raise, nothing is decided for any episode. `now` is that of all.
         """
         if not self.is_ours:
             raise fork_error()
-        return act_many(self._shared, episodes, observations, masks)
+        return act_many(self._shared, episodes, observations, masks, now)
 
     def health(self) -> Health:
         """The present state of this agent."""

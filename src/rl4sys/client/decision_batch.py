@@ -26,7 +26,9 @@ from rl4sys.policy import Decision, NoAllowedAction, NumpyPolicy
 _by_lane = attrgetter("lane.stream.lane")
 
 
-def act_many(shared: SharedState, episodes: Sequence[Episode], observations: Any, masks: Any) -> list[Any]:
+def act_many(
+    shared: SharedState, episodes: Sequence[Episode], observations: Any, masks: Any, now: float | None
+) -> list[Any]:
     """The action for each episode. If a bad observation is to raise, nothing is decided for any of them."""
     rows = _rows(observations, len(episodes), "observations")
     allowed = None if masks is None else _rows(masks, len(episodes), "masks")
@@ -35,7 +37,7 @@ def act_many(shared: SharedState, episodes: Sequence[Episode], observations: Any
         raise ValueError("An episode appears twice; each takes one decision at a time.")
     plan = shared.governor.plan
     if len(episodes) < 2 or plan.decided_by is DecidedBy.FALLBACK or plan.snapshot is None:
-        return [episode.act(row, mask) for episode, row, mask in zip(episodes, rows, each, strict=True)]
+        return [episode.act(row, mask, now) for episode, row, mask in zip(episodes, rows, each, strict=True)]
     batch: DecisionBatch | ServerDecisionBatch = (
         ServerDecisionBatch(shared, plan, plan.snapshot, episodes)
         if plan.asks
@@ -44,14 +46,21 @@ def act_many(shared: SharedState, episodes: Sequence[Episode], observations: Any
     began = perf_counter_ns()
     try:
         with _locked(episodes, shared):
+            for episode in episodes:
+                if now is not None or episode.record.now is not None:
+                    episode.record.follow(now)
             problems = batch.decide(rows, allowed)
+            if now is not None:
+                for index, episode in enumerate(episodes):
+                    if index not in problems:
+                        episode.record.decided_at(now)
     finally:
         # Outside the locks: with `overflow: block` posting may wait, and rewards must not.
         for segment, origin in batch.sealed:
             shared.post(segment, origin)
     shared.times.add((perf_counter_ns() - began) // len(episodes), len(episodes))
     for index, problem in problems.items():
-        batch.actions[index] = episodes[index].act_slowly(rows[index], each[index], problem)
+        batch.actions[index] = episodes[index].act_slowly(rows[index], each[index], problem, now)
     return batch.actions
 
 

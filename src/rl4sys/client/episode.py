@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from time import perf_counter_ns
 from types import TracebackType
 from typing import Any, Self
@@ -80,8 +81,12 @@ class Episode:
         """The id of the latest decision, for late rewards; -1 before the first."""
         return self.record.decisions - 1
 
-    def act(self, observation: Any, mask: Any = None) -> Any:
-        """Choose the action for an observation: an int for one choice, else an array."""
+    def act(self, observation: Any, mask: Any = None, now: float | None = None) -> Any:
+        """Choose the action for an observation: an int for one choice, else an array.
+
+        `now`: seconds of a clock that never goes back, for every decision of an episode or for none; a learner with a
+        `horizon` discounts by the time between decisions.
+        """
         shared = self.shared
         if shared.forks != forks():
             raise fork_error()
@@ -92,31 +97,55 @@ class Episode:
             if buffer is not None and buffer.acting is shared.governor.plan and record.decisions < record.slow_at:
                 # The common case: the policy decides, and nothing is to be cut, sealed or measured.
                 try:
+                    if now is not None or record.now is not None:
+                        record.follow(now)
                     buffer.write(buffer.observation, buffer.count, observation, mask)
-                    return self._decide(buffer)
+                    action = self._decide(buffer)
+                    if now is not None:
+                        record.decided_at(now)
+                    return action
                 except BAD_INPUT as error:
                     problem = error
-        return self.act_slowly(observation, mask, problem)
+        return self.act_slowly(observation, mask, problem, now)
 
-    def act_slowly(self, observation: Any, mask: Any, problem: Exception | None) -> Any:
+    def act_slowly(self, observation: Any, mask: Any, problem: Exception | None, now: float | None = None) -> Any:
         """Act where there is more to do than in the common case, or despite a problem with the observation."""
+        is_timed = self.record.decisions % SAMPLED == 0
+        began = perf_counter_ns() if is_timed else 0
+        action = self._decided(lambda: self._act_by(self.shared.governor.plan, observation, mask, problem), now)
+        if is_timed:
+            self.shared.times.add(perf_counter_ns() - began)
+        return action
+
+    def took(self, observation: Any, action: Any, mask: Any = None, now: float | None = None) -> None:
+        """Record a decision that the system took by itself, without asking the policy: the learner may imitate it.
+
+        `now` is that of `act`. Before the first policy has arrived it is not recorded: the arrays of a decision are
+        not known yet.
+        """
+        if self.shared.forks != forks():
+            raise fork_error()
+        self._decided(lambda: self._take_over(self.shared.governor.of_incumbent(), observation, action, mask), now)
+
+    def _decided(self, decide: Callable[[], Any], now: float | None) -> Any:
+        """Decide under the lock, and post the segments that are complete then."""
         shared, record = self.shared, self.record
         sealed: Sealed = []
-        is_timed = record.decisions % SAMPLED == 0
-        began = perf_counter_ns() if is_timed else 0
         try:
             with self.lock:
                 if self.ended:
                     raise EpisodeEnded("This episode has ended; start another one with agent.episode().")
                 before = record.decisions
                 try:
-                    action = self._act_by(shared.governor.plan, observation, mask, problem)
+                    if now is not None or record.now is not None:
+                        record.follow(now)
+                    action = decide()
+                    if now is not None:
+                        record.decided_at(now)
+                    return action
                 finally:
                     record.seal_due(before, sealed)
                     record.slow_at = record.next_slow()
-            if is_timed:
-                shared.times.add(perf_counter_ns() - began)
-            return action
         finally:
             # Complete segments are posted even if this observation is refused. Outside the lock: with
             # `overflow: block` posting may wait, and rewards must not.
@@ -188,13 +217,32 @@ class Episode:
                 buffer = self.record.observe(plan, snapshot, observation, mask)
                 if plan.observes:
                     self._compare(buffer, row)
-                buffer.record_fallback(row)
+                buffer.record_given(row)
                 self.record.decisions += 1
                 return action
             except BAD_INPUT as error:
                 self.shared.status.bad_input(error)
         self.record.leave_out()
         return action
+
+    def _take_over(self, plan: ActingPlan, observation: Any, action: Any, mask: Any) -> None:
+        """Record what the system did."""
+        snapshot = plan.snapshot
+        if snapshot is None:
+            self.record.leave_out()
+            return
+        row = snapshot.interface.actions.read(action)
+        try:
+            buffer = self.record.observe(plan, snapshot, observation, mask)
+        except BAD_INPUT as error:
+            self.shared.status.bad_input(error)
+            if self.shared.on_bad_input is BadInputChoice.RAISE:
+                raise
+            self.record.leave_out()
+            return
+        snapshot.interface.require_allowed(buffer.observation, buffer.count, row)
+        buffer.record_given(row)
+        self.record.decisions += 1
 
     def _compare(self, buffer: SegmentBuffer, row: Array) -> None:
         """Let the policy decide beside the fallback, and count how often they agree."""
@@ -236,23 +284,30 @@ class Episode:
         action = self.record.last_action()
         return self._last_action if action is None else action
 
-    def reward(self, value: float, decision: int | None = None) -> None:
-        """Add to the reward of the latest decision, or of that with this id. Rewards that are too late are counted."""
+    def reward(self, value: float, decision: int | None = None, *, final: bool = False) -> None:
+        """Add to the reward of the latest decision, or of that with this id. Rewards that are too late are counted.
+
+        `final`: no more rewards come for it. A segment of such decisions is sent at once.
+        """
         number = float(value)
         if not abs(number) <= _LARGEST_REWARD:
             raise ValueError(f"Got the reward {number}; expected a finite number. Leave it out if it is not known.")
         record = self.record
+        sealed: Sealed = []
         with self.lock:
             index = record.decisions - 1 if decision is None else decision
             if not 0 <= index < record.decisions:
                 raise ValueError(f"There is no decision {index}; this episode has taken {record.decisions} of them.")
             buffer = record.buffer
-            if buffer is not None and buffer.start <= index < buffer.end:
+            if not final and buffer is not None and buffer.start <= index < buffer.end:
                 buffer.reward[index - buffer.start] += number
                 return
-            if record.add_reward(number, index):
-                return
-        self.shared.status.add("late_rewards")
+            if not record.add_reward(number, index):
+                self.shared.status.add("late_rewards")
+            elif final:
+                record.settle(index, sealed)
+        for segment, origin in sealed:
+            self.shared.post(segment, origin)
 
     def take_step(self) -> RecordedStep | None:
         """Take the latest decision out of the record, for a program that chooses later what is recorded.
@@ -262,9 +317,16 @@ class Episode:
         with self.lock:
             return self.record.take_step()
 
-    def end(self, final_observation: Any = None, ending: Ending = Ending.TERMINATED, mask: Any = None) -> None:
+    def end(
+        self,
+        final_observation: Any = None,
+        ending: Ending = Ending.TERMINATED,
+        mask: Any = None,
+        now: float | None = None,
+    ) -> None:
         """End the episode; a second call changes nothing.
 
+        Where decisions have times, `now` is that of the final observation; without it no time counts as elapsed.
         After a truncation, learning needs the final observation to bootstrap from. Without one the last decision is not
         sent, since its outcome is unknown, and counted under `no_final_observation`.
         """
@@ -273,7 +335,7 @@ class Episode:
         with self.lock:
             if self.ended:
                 return
-            self.record.finish(final_observation, mask, ending)
+            self.record.finish(final_observation, mask, ending, now)
             self.ended = True
             sealed = self.record.take_all()
         for segment, origin in sealed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from rl4sys.client.snapshot import Snapshot
 from rl4sys.client.thinning import SPAN
 from rl4sys.experience import Array, DecidedBy, Ending, Segment
 
+_FEWEST_SETTLED = 16
+"""Settled decisions for which the present segment is cut: shorter ones would send most observations twice."""
 _GAPS = 16
 """Ranges of unrecorded decisions that an episode remembers, to tell their rewards from late ones."""
 _NO_CARRY: dict[str, Array] = {}
@@ -33,7 +36,7 @@ class EpisodeRecord:
 
     __slots__ = (
         *("_shared", "_lane", "_number", "buffer", "_held", "_interface", "carry", "decisions", "slow_at"),
-        *("_gaps", "_is_thinned", "_span_end"),
+        *("_gaps", "_is_thinned", "_span_end", "now"),
     )
 
     def __init__(self, shared: SharedState, lane: Lane) -> None:
@@ -54,6 +57,37 @@ class EpisodeRecord:
         self._is_thinned = False
         self._span_end = 0
         """The decision before which it is asked again whether to record."""
+        self.now: float | None = None
+        """When the latest decision was taken, by the system's clock; None if it gives no times."""
+
+    def follow(self, now: float | None) -> None:
+        """Note the time between the latest decision and the one that is about to be taken; before every attempt."""
+        if now is None:
+            raise ValueError("Got no time; earlier decisions of this episode had one. Pass now with every decision.")
+        if self.now is None:
+            if self.decisions:
+                raise ValueError(f"Got now={now}, but earlier decisions of this episode had no time. Pass it with all.")
+            self._require_time(now, -math.inf)
+            return
+        self._require_time(now, self.now)
+        if self.buffer is not None and self.buffer.count:
+            self.buffer.note_elapsed(now - self.now)
+
+    def decided_at(self, now: float) -> None:
+        """Note when the latest decision was taken."""
+        self.now = now
+        buffer = self.buffer
+        if buffer is not None and not buffer.is_timed:
+            buffer.begin_times()
+        if buffer is not None and buffer.count:
+            buffer.note_elapsed(0.0)
+
+    @staticmethod
+    def _require_time(now: float, earlier: float) -> None:
+        if not math.isfinite(now):
+            raise ValueError(f"Got now={now}; expected seconds, a finite number.")
+        if now < earlier:
+            raise ValueError(f"Got now={now} after {earlier}; time does not go backwards. Use a monotonic clock.")
 
     def observe(self, plan: ActingPlan, snapshot: Snapshot, observation: Any, mask: Any) -> SegmentBuffer:
         """The buffer with the observation in its present row; a segment that is complete moves to the held ones."""
@@ -79,7 +113,7 @@ class EpisodeRecord:
         if buffer.count == 0:
             buffer.adopt(plan)
             buffer.recorded = self._records(plan)
-        elif buffer.count == buffer.length or self._is_another(buffer, plan):
+        elif buffer.count == buffer.length or self._is_another(buffer, plan) or self._is_complete(buffer):
             recorded = self._records(plan)
             following = self._take(plan, snapshot, recorded=recorded)
             following.continue_from(buffer)
@@ -102,6 +136,8 @@ class EpisodeRecord:
     def _take(self, plan: ActingPlan, snapshot: Snapshot, *, recorded: bool) -> SegmentBuffer:
         shared = self._shared
         buffer = shared.pool.take(snapshot, min(shared.longest, snapshot.max_steps))
+        if shared.reward_window.cuts:
+            buffer.began_at = shared.clock()
         return buffer.begin(plan, self.decisions, self.carry, recorded=recorded)
 
     def _records(self, plan: ActingPlan) -> bool:
@@ -123,6 +159,13 @@ class EpisodeRecord:
             or buffer.decided_by is not plan.decided_by
             or buffer.recorded != (plan.records and not self._is_thinned)
         )
+
+    def _is_complete(self, buffer: SegmentBuffer) -> bool:
+        """Whether to cut here because no rewards are awaited any more, so that endless episodes send all the time."""
+        if buffer.is_settled:
+            return buffer.count >= _FEWEST_SETTLED
+        window = self._shared.reward_window
+        return window.cuts and window.seconds is not None and buffer.began_at + window.seconds <= self._shared.clock()
 
     def leave_out(self) -> None:
         """Take a decision that is not recorded; what was recorded before it ends here."""
@@ -159,16 +202,19 @@ class EpisodeRecord:
     def next_slow(self) -> int:
         """The next decision that has more to do than the common case."""
         buffer = self.buffer
-        if buffer is None:
+        window = self._shared.reward_window
+        if buffer is None or window.cuts:
+            # By time, a segment may be complete at any decision.
             return 0
         slow_at = min(buffer.start + buffer.rows, self.decisions - self.decisions % SAMPLED + SAMPLED)
         if not self._held:
             return slow_at
-        window = self._shared.reward_window
         # By time, a segment may be due at any decision.
         return min(slow_at, self._held[0].end + window.decisions) if window.seconds is None else 0
 
-    def finish(self, final_observation: Any, mask: Any, ending: Ending) -> None:
+    def finish(self, final_observation: Any, mask: Any, ending: Ending, now: float | None) -> None:
+        if now is not None:
+            self.follow(now)
         buffer = self.buffer
         if buffer is None:
             return
@@ -196,7 +242,7 @@ class EpisodeRecord:
 
     def _is_due(self, buffer: SegmentBuffer, decisions: int) -> bool:
         window = self._shared.reward_window
-        if buffer.end <= decisions - window.decisions:
+        if buffer.end <= decisions - window.decisions or buffer.is_settled:
             return True
         return window.seconds is not None and buffer.closed_at + window.seconds <= self._shared.clock()
 
@@ -220,6 +266,15 @@ class EpisodeRecord:
                 return True
         return any(first <= index < after for first, after in self._gaps or ())
 
+    def settle(self, index: int, sealed: Sealed) -> None:
+        """Note that a decision gets no more rewards, and seal the segments that wait for none now."""
+        for buffer in (self.buffer, *(self._held or ())):
+            if buffer is not None and buffer.start <= index < buffer.end:
+                buffer.settle(index)
+        self.seal_due(self.decisions - 1, sealed)
+        # The next decision may have to cut the present segment.
+        self.slow_at = 0
+
     def last_action(self) -> Any:
         """The action of the last decision that is not sealed yet; None if there is none."""
         for buffer in (self.buffer, *reversed(self._held or ())):
@@ -230,7 +285,7 @@ class EpisodeRecord:
     def take_step(self) -> RecordedStep | None:
         """Take the latest decision out of the record; None if it was not recorded."""
         buffer = self.buffer
-        if buffer is None or not buffer.count or not buffer.recorded or buffer.decided_by is DecidedBy.FALLBACK:
+        if buffer is None or not buffer.count or not buffer.recorded or buffer.decided_by is not DecidedBy.POLICY:
             return None
         step = buffer.first_step()
         buffer.begin_again(self.decisions, self.carry)

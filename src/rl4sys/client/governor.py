@@ -46,7 +46,7 @@ class Governor:
         self._on_order = on_order
         self._snapshot: Snapshot | None = None
         self._kill_file = self._lease_over = False
-        self._accepts_fallback = False
+        self._accepts_fallback = self._accepts_incumbent = False
         self._changed = threading.Condition()
         with self._changed:
             self._replan()
@@ -112,7 +112,7 @@ class Governor:
         with self._changed:
             is_new = problem != self.lineage_problem
             self.lineage_problem = problem
-            self._accepts_fallback = opened.accepts_fallback
+            self._accepts_fallback, self._accepts_incumbent = opened.accepts_fallback, opened.accepts_incumbent
             self.record_share = opened.record_share
             self._replan()
         if is_new and problem is not None:
@@ -126,6 +126,13 @@ class Governor:
         """The plan for a decision that the server did not answer: the fallback takes it."""
         records = plan.records and self._accepts_fallback
         return plan._replace(off="no_answer", decided_by=DecidedBy.FALLBACK, records=records)
+
+    def of_incumbent(self) -> ActingPlan:
+        """The plan for a decision that the system took by itself."""
+        plan = self.plan
+        records = self._mode is ActingMode.EXPLORE and self.lineage_problem is None and self._accepts_incumbent
+        records = records and self._level.records
+        return plan._replace(off="", decided_by=DecidedBy.INCUMBENT, records=records, observes=False)
 
     def ask_share(self, share: float) -> None:
         """Take the share of episodes that the server asks to record."""

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from rl4sys.client.acting_mode import ActingMode
-from rl4sys.client.action_adapter import action_adapter
+from rl4sys.client.action_adapter import BadAction, action_adapter
 from rl4sys.client.observation_reader import ObservationReader
-from rl4sys.policy import ActionSpec, ActionStructure, PolicySpec, layout_of, noise_size
+from rl4sys.experience import Array, Arrays
+from rl4sys.policy import MASK, ActionSpec, ActionStructure, PolicySpec, layout_of, noise_size
 from rl4sys.wire import ContractViolation, SegmentFormat
 
 
@@ -71,6 +72,17 @@ class PolicyInterface:
         """The interface of policies that the client decides with by itself."""
         policies = LocalPolicies(explore, exploit, mode)
         return cls(SegmentFormat.of(policies.acting), explore.action, policies, defaults, structure, on_default)
+
+    def require_allowed(self, observation: Arrays, row: int, action: Array) -> None:
+        """Raise `BadAction` for choices that the mask in this row of the observations excludes."""
+        mask = observation.get(MASK)
+        if mask is None:
+            return
+        first = 0
+        for choice, count in zip(action.ravel().tolist(), self.form.choices, strict=False):
+            if not mask[row][first + int(choice)]:
+                raise BadAction(f"Got choice {int(choice)}, which the mask excludes. Pass the mask it was taken under.")
+            first += count
 
     @property
     def is_local(self) -> bool:

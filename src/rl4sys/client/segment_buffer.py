@@ -37,7 +37,8 @@ class SegmentBuffer:
 
     __slots__ = (
         *("acting", "snapshot", "decided_by", "recorded", "ending", "closed_at", "length", "rows", "start", "count"),
-        *("observation", "reward", "carry", "write", "finish", "_action", "_extras"),
+        *("observation", "reward", "carry", "write", "finish", "_action", "_elapsed", "_extras", "is_timed"),
+        *("began_at", "_settled"),
     )
 
     def __init__(self, snapshot: Snapshot, length: int) -> None:
@@ -52,6 +53,10 @@ class SegmentBuffer:
         self.ending = Ending.CONTINUES
         self.closed_at = 0.0
         """When the last step was taken, if rewards are accepted by time."""
+        self.began_at = 0.0
+        """When it was begun, if segments are cut by time."""
+        self._settled: set[int] = set()
+        """The steps that get no more rewards."""
         self.length = length
         self.rows = 1
         """Steps that fit at present."""
@@ -64,19 +69,24 @@ class SegmentBuffer:
         """Policy memory before the first step."""
         self.write: Callable[[Arrays, int, Any, Any], None] = interface.reader.write
         self.finish: Callable[[Array], Any] = interface.actions.finish
+        self.is_timed = False
+        """Whether its steps have times."""
+        self._elapsed = np.zeros(0, np.float32)
+        """As long as the other columns if its steps have times."""
         self._action = np.zeros((1, *schema.action.shape), schema.action.dtype)
         self._extras = tuple((s.name, np.zeros((1, *s.shape), s.dtype)) for s in schema.extras)
 
     def begin(self, plan: ActingPlan, start: int, carry: Arrays, *, recorded: bool) -> SegmentBuffer:
         """Clear the buffer for a new segment of the same schema."""
         self.adopt(plan)
-        self.recorded, self.ending = recorded, Ending.CONTINUES
+        self.recorded, self.ending, self.is_timed = recorded, Ending.CONTINUES, False
         self.begin_again(start, carry)
         return self
 
     def begin_again(self, start: int, carry: Arrays) -> None:
         """Forget all steps."""
         self.start, self.count = start, 0
+        self._settled.clear()
         self.carry = {name: array[0].copy() for name, array in carry.items()} if carry else carry
         self.reward.fill(0.0)
 
@@ -98,6 +108,27 @@ class SegmentBuffer:
         self.observation = {name: _longer(column, rows + 1) for name, column in self.observation.items()}
         self.reward, self._action = _longer(self.reward, rows), _longer(self._action, rows)
         self._extras = tuple((name, _longer(column, rows)) for name, column in self._extras)
+        if self.is_timed:
+            self._elapsed = _longer(self._elapsed, rows)
+
+    def settle(self, index: int) -> None:
+        """Note that the step with this index within the episode gets no more rewards."""
+        self._settled.add(index)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether no step gets any more rewards."""
+        return len(self._settled) == self.count
+
+    def note_elapsed(self, seconds: float) -> None:
+        """Note the time from the last step to the observation that follows it."""
+        self._elapsed[self.count - 1] = seconds
+
+    def begin_times(self) -> None:
+        """Note times from the first step on."""
+        self.is_timed = True
+        if len(self._elapsed) < self.rows:
+            self._elapsed = np.zeros(self.rows, np.float32)
 
     def record(self, action: Any, extras: Mapping[str, Any], of: int = 0) -> None:
         """Record row `of` of a decision for the present row."""
@@ -107,8 +138,8 @@ class SegmentBuffer:
             column[row] = extras[name][of]
         self.count = row + 1
 
-    def record_fallback(self, action: Array) -> None:
-        """Record what the fallback decided for the present row."""
+    def record_given(self, action: Array) -> None:
+        """Record what the fallback or the system itself decided for the present row."""
         row = self.count
         self._action[row] = action
         for _, column in self._extras:
@@ -154,6 +185,7 @@ class SegmentBuffer:
             extras={name: column[:steps].copy() for name, column in self._extras},
             carry=self.carry,
             decided_by=self.decided_by,
+            elapsed=self._elapsed[:steps].copy() if self.is_timed else None,
         )
 
 

@@ -145,6 +145,7 @@ class OpenSession:
         self.report_seconds = reply.report_seconds
         self.record_share = share_of(reply.record_share)
         self.accepts_fallback = reply.accepts_fallback
+        self.accepts_incumbent = reply.accepts_incumbent
         self.max_steps = min(reply.limits.max_segment_steps or SEGMENT_STEPS, self._steps_of_a_message())
         self.most_rows = min(reply.limits.max_act_rows or 1, self._rows_of_a_message())
         """Rows of one question."""

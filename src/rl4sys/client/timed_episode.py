@@ -13,10 +13,10 @@ class TimedEpisode(Episode):
 
     __slots__ = ()
 
-    def act(self, observation: Any, mask: Any = None) -> Any:
+    def act(self, observation: Any, mask: Any = None, now: float | None = None) -> Any:
         """Choose the action for an observation."""
         began = perf_counter_ns()
         try:
-            return Episode.act(self, observation, mask)
+            return Episode.act(self, observation, mask, now)
         finally:
             self.shared.times.each.append(perf_counter_ns() - began)

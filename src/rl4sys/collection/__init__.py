@@ -3,11 +3,12 @@
 from rl4sys.collection.collector import Collector, Environments
 from rl4sys.collection.pipeline import PipelinedSource, PipelineSetup, PooledSource, WorkerFailed, share_of
 from rl4sys.collection.rollout import NotFinite, Rollout
-from rl4sys.collection.source import Collected, SteppedSource
+from rl4sys.collection.source import Collected, Demonstration, SteppedSource
 
 __all__ = [
     "Collected",
     "Collector",
+    "Demonstration",
     "Environments",
     "NotFinite",
     "PipelineSetup",

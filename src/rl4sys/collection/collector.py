@@ -8,9 +8,9 @@ from typing import Protocol
 import numpy as np
 
 from rl4sys.collection.rollout import Rollout
-from rl4sys.environments import EpisodeSummary, Step
+from rl4sys.environments import EpisodeSummary, Incumbent, Step
 from rl4sys.experience import Array, Arrays, StreamKey
-from rl4sys.policy import KeyedNoise, NumpyPolicy, PolicySpec
+from rl4sys.policy import Decision, KeyedNoise, NumpyPolicy, PolicySpec
 from rl4sys.state import State, require
 
 
@@ -64,8 +64,8 @@ class Collector:
         """Act with these weights from now on."""
         self._policy.load(weights)
 
-    def fill(self, rollout: Rollout, version: int) -> None:
-        """Record as many vector steps as fit into the rollout."""
+    def fill(self, rollout: Rollout, version: int, incumbent: Incumbent | None = None) -> None:
+        """Record as many vector steps as fit into the rollout, by the policy or by the incumbent."""
         columns = rollout.columns
         columns["version"][0] = version
         columns["episode"][:] = self._episode
@@ -74,6 +74,7 @@ class Collector:
         for name, column in rollout.group("carry").items():
             column[:] = self._carry[name]
         actions, rewards, endings, acted = (columns[n] for n in ("action", "reward", "ending", "acted"))
+        elapsed = columns.get("elapsed")
         acted.fill(True)
         for _, column in final:
             # What an earlier rollout left here must not make two equal rollouts differ.
@@ -81,17 +82,23 @@ class Collector:
         act, step_all, noise = self._policy.act, self._environments.step, self._noise.at
         observation = self._environments.reset() if self._observation is None else self._observation
         remembers = bool(self._carry)
+        nothing = {name: np.zeros(column.shape[1:], column.dtype) for name, column in extras}
         for t in range(len(rewards)):
             for name, column in seen:
                 column[t] = observation[name]
-            decision = act(observation, noise(self._decisions), self._carry)
-            self._decisions += 1
+            if incumbent is None:
+                decision = act(observation, noise(self._decisions), self._carry)
+                self._decisions += 1
+            else:
+                decision = Decision(incumbent.decide(observation), nothing, self._carry)
             actions[t] = decision.action
             for name, column in extras:
                 column[t] = decision.extras[name]
             step = step_all(decision.action)
             rewards[t] = step.reward
             endings[t] = step.ending
+            if elapsed is not None and step.elapsed is not None:
+                elapsed[t] = step.elapsed
             observation = step.observation
             self._start += 1
             if step.acted is not None:

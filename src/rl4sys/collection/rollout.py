@@ -23,8 +23,8 @@ class Rollout:
     _groups: dict[str, Mapping[str, Array]] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     @classmethod
-    def specs(cls, policy: PolicySpec, lanes: int, steps: int) -> tuple[ArraySpec, ...]:
-        """Name, type and full shape of every column."""
+    def specs(cls, policy: PolicySpec, lanes: int, steps: int, *, timed: bool = False) -> tuple[ArraySpec, ...]:
+        """Name, type and full shape of every column; `timed` adds the seconds that each step took."""
         schema = policy.segment_schema()
         action = action_array(policy.action)
         return (
@@ -39,6 +39,7 @@ class Rollout:
             ArraySpec("episode", "int64", (lanes,)),
             ArraySpec("start", "int64", (lanes,)),
             ArraySpec("version", "int64", (1,)),
+            *([ArraySpec("elapsed", "float32", (steps, lanes))] if timed else []),
         )
 
     @classmethod
@@ -96,6 +97,7 @@ class Rollout:
         steps, lanes = columns["reward"].shape
         version = int(columns["version"][0])
         ending_column, acted = columns["ending"], columns["acted"]
+        elapsed = columns.get("elapsed")
         all_acted = bool(acted.all())
         for lane in range(lanes):
             stream = StreamKey(client, "agent", lane)
@@ -130,6 +132,7 @@ class Rollout:
                         name: memory[lane].copy() if first == 0 else np.zeros_like(memory[lane])
                         for name, memory in carry.items()
                     },
+                    elapsed=None if elapsed is None else elapsed[first : last + 1, lane].copy(),
                 )
                 first = last + 1
                 if ending is not Ending.CONTINUES:

@@ -9,14 +9,17 @@ from rl4sys.engine.algorithm import (
     UpdateResult,
     UpdateWork,
     register_algorithm,
+    result_of,
     run_update,
     with_default_buffer,
 )
 from rl4sys.engine.buffer_choice import build_buffer, drawn_rows, pace_of
+from rl4sys.engine.imitation import ImitationConfig, Imitator, IncumbentRows, learning_rate
 from rl4sys.engine.lambda_return import lambda_return
 from rl4sys.engine.problem import Policies, Problem, Progress, UnsuitableActions, Update
 from rl4sys.engine.tensor_batch import TensorBatch
 from rl4sys.engine.tensor_streams import SequencePlan, TensorStreams, stream_returns
+from rl4sys.engine.time_horizon import Horizon, horizon_seconds
 from rl4sys.engine.train_state import TrainState
 
 __all__ = [
@@ -25,6 +28,10 @@ __all__ = [
     "AdvantageStreams",
     "Algorithm",
     "AlgorithmConfig",
+    "Horizon",
+    "ImitationConfig",
+    "Imitator",
+    "IncumbentRows",
     "Policies",
     "Problem",
     "Progress",
@@ -42,9 +49,12 @@ __all__ = [
     "drawn_rows",
     "explained_variance",
     "generalized_advantage",
+    "horizon_seconds",
     "lambda_return",
+    "learning_rate",
     "pace_of",
     "register_algorithm",
+    "result_of",
     "run_update",
     "stream_returns",
     "with_default_buffer",

@@ -94,7 +94,8 @@ def generalized_advantage(
     """λ-weighted advantages [B, L], zero where no action was taken (arXiv:1506.02438, eq. 16).
 
     Row t+1 is what followed row t, so bootstrapping needs no special cases: a truncated episode is followed by its
-    true final observation, which is not acted and so cuts the trace; a terminated one has discount 0.
+    true final observation, which is not acted and so cuts the trace; a terminated one has discount 0. Where
+    steps are discounted by time, `discount` holds that and gamma is 1.
     """
     step_discount, trace = np.float32(gamma), np.float32(gamma * gae_lambda)
     # Time first: each step of the recursion is one contiguous row over all streams.
@@ -103,7 +104,8 @@ def generalized_advantage(
     # Reuse `delta` as the result: row t needs only itself and the finished row t+1.
     delta = (reward + step_discount * discount * following - value) * acted
     keep = np.zeros_like(delta)
-    keep[:-1] = trace * (acted[:-1] & acted[1:])
+    # Of two acted steps the first has not terminated its episode: without time its discount is 1.
+    keep[:-1] = trace * discount[:-1] * (acted[:-1] & acted[1:])
     for step in range(len(delta) - 2, -1, -1):
         delta[step] += keep[step] * delta[step + 1]
     return np.ascontiguousarray(delta.T)

@@ -6,9 +6,10 @@ from abc import abstractmethod
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import torch
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from rl4sys.config import Config, ConfigError, Registry, parse
+from rl4sys.engine.imitation import ImitationConfig
 from rl4sys.engine.problem import Policies, Problem, Update
 from rl4sys.engine.tensor_streams import SequencePlan
 from rl4sys.engine.train_state import TrainState
@@ -44,6 +45,11 @@ def run_update(algorithm: Algorithm, batch: Any) -> UpdateResult:
     """Let an algorithm learn from one batch of its buffer: tensors in, numbers out."""
     with algorithm.train_state.splitter.ranks.updating():
         update = algorithm.update(algorithm.train_state.tensors(batch))
+    return result_of(update)
+
+
+def result_of(update: Update) -> UpdateResult:
+    """What an algorithm returned, as numbers and arrays."""
     on_device = {name: value for name, value in update.metrics.items() if isinstance(value, torch.Tensor)}
     metrics = {name: value for name, value in update.metrics.items() if not isinstance(value, torch.Tensor)}
     for name, value in on_device.items():
@@ -73,9 +79,35 @@ class AlgorithmConfig(Config):
     """Names of the buffers it can learn from; the first is the default."""
     own_networks: ClassVar[str | None] = None
     """The setting that determines its networks, where `network` does not."""
+    imitates: ClassVar[bool] = False
+    """Whether what it builds is an `Imitator`."""
 
     gamma: float = Field(0.99, ge=0, le=1)
     """Discount per step. Nearer to 1 looks further ahead."""
+    imitate: ImitationConfig | None = None
+    """Start from decisions of the incumbent, such as `{decisions: 5000}`: those that a live system recorded with
+    `episode.took`, or those of `environment.incumbent`."""
+
+    center_rewards: bool = False
+    """Subtract the running mean of the rewards of decisions (arXiv:2405.09999). For tasks without end, where values
+    would otherwise mostly hold what all states have in common; where episodes end, it changes what is best."""
+
+    @field_validator("imitate")
+    @classmethod
+    def _can_imitate(cls, imitate: ImitationConfig | None) -> ImitationConfig | None:
+        if imitate is not None and not cls.imitates:
+            raise ValueError("this algorithm cannot imitate; use ppo, dqn or sac, or leave it out")
+        return imitate
+
+    @property
+    def horizon_seconds(self) -> float | None:
+        """Seconds after which something is worth 1/e, where it discounts by elapsed time instead of by `gamma`."""
+        return None
+
+    @property
+    def step_gamma(self) -> float:
+        """The discount that all steps share; 1 where each step has its own, by time."""
+        return self.gamma if self.horizon_seconds is None else 1.0
 
     @abstractmethod
     def build(self, problem: Problem) -> Algorithm:

@@ -68,7 +68,7 @@ class TransitionTensors:
     """Makes tensors of transitions: n-step returns, and continuous actions scaled from their bounds to [−1, 1]."""
 
     def __init__(self, action: ActionSpec, gamma: float, device: torch.device) -> None:
-        self._gamma, self._device = gamma, device
+        self.gamma, self._device = gamma, device
         self._middle: torch.Tensor | None = None
         if isinstance(action, BoxAction):
             low, high = np.array(action.low, np.float32), np.array(action.high, np.float32)
@@ -79,7 +79,7 @@ class TransitionTensors:
 
     def __call__(self, batch: Transitions) -> TensorBatch:
         """The tensors of a batch; on the CPU they share its memory."""
-        reward, discount = n_step_return(batch, self._gamma)
+        reward, discount = n_step_return(batch, self.gamma)
         return TensorBatch(
             self._tensors(batch.observation),
             self.scaled(self.tensor(batch.action)),

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from rl4sys.engine.earlier_states import converted, is_earlier
+from rl4sys.engine.imitation import ImitationConfig, IncumbentRows
 from rl4sys.engine.problem import Policies, Problem, Progress
 from rl4sys.engine.tensor_batch import TransitionTensors
 from rl4sys.engine.tensor_streams import SequencePlan, StreamTensors
@@ -24,6 +25,7 @@ from rl4sys.networks import (
     Parameters,
     RankParts,
     TargetCopy,
+    TensorMap,
     TrainedScalar,
     UnsuitableNetwork,
     stacked_parameters,
@@ -74,6 +76,15 @@ class TrainState:
         if isinstance(batch, Transitions):
             return self._transitions(batch)
         return self._streams(batch) if self._streams is not None and isinstance(batch, Sequences) else batch
+
+    def incumbent_rows(
+        self, batch: Sequences, plan: ImitationConfig, value: Callable[[TensorMap], torch.Tensor]
+    ) -> Iterator[IncumbentRows]:
+        """Minibatches of the incumbent's decisions, for all epochs; `value` predicts the value of observations."""
+        for _ in range(plan.epochs):
+            # Targets follow the critics, which are all that is known after the last decision.
+            rows = IncumbentRows.of(batch, self._transitions, value)
+            yield from rows.minibatches(plan.minibatch_size, self.permutation(len(rows)))
 
     def network(
         self,

@@ -14,6 +14,7 @@ from rl4sys.environments.episodes import EpisodeSummary, Step
 from rl4sys.environments.exactness import Grade, Restorable
 from rl4sys.environments.goals import MultiGoal, PointReach, register_goals
 from rl4sys.environments.grading import probe, random_action
+from rl4sys.environments.incumbent import Incumbent, UnsuitableIncumbent
 from rl4sys.environments.lanes import Lanes
 from rl4sys.environments.making import MissingDependency, make_environment, make_gymnasium
 from rl4sys.environments.mujoco_setup import RenderingUnavailable
@@ -42,6 +43,7 @@ __all__ = [
     "EpisodeSummary",
     "Grade",
     "GymnasiumConfig",
+    "Incumbent",
     "Lanes",
     "MissingDependency",
     "MultiGoal",
@@ -52,6 +54,7 @@ __all__ = [
     "Restorable",
     "Step",
     "UnknownEnvironment",
+    "UnsuitableIncumbent",
     "UnsupportedSpace",
     "VectorAdapter",
     "action_converter",

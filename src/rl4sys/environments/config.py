@@ -37,6 +37,9 @@ class EnvironmentConfig(Config):
     """Standardize observations with running statistics that travel with the policy."""
     normalize_reward: bool = False
     """Divide rewards by the running deviation of the discounted return. Reported returns stay as they are."""
+    incumbent: str | None = Field(None, min_length=1)
+    """`module:function`, which takes an observation (a dict of arrays where there are several, or a mask) and returns
+    the environment's action. It decides until there are enough decisions for `algorithm.imitate`."""
 
     @property
     def acts_every_step(self) -> bool:

@@ -26,6 +26,8 @@ class Step(NamedTuple):
     """Lane → what followed the final action, only for lanes whose episode ended. These are copies."""
     acted: Array | None
     """[N] bool, false where the backend spent this call on a reset; None when every lane acted."""
+    elapsed: Array | None = None
+    """[N] float32: seconds that the step took, where environments give times; None otherwise."""
 
 
 class EpisodeSummary(NamedTuple):

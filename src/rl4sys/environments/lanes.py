@@ -19,6 +19,7 @@ from rl4sys.environments.exactness import (
     restore_environment,
     same,
 )
+from rl4sys.environments.lane_clocks import NOW, LaneClocks
 from rl4sys.environments.old_interface import checked_reset, refuse_old_step
 from rl4sys.environments.spaces import (
     MASK,
@@ -70,6 +71,7 @@ class Lanes:
         ]
         self._reward = np.zeros(count, np.float32)
         self._ending = np.zeros(count, np.uint8)
+        self._clocks = LaneClocks(count) if self.has_time else None
 
     def reset(self) -> Arrays:
         """Begin an episode in every lane, dropping those that run; the first observations."""
@@ -79,6 +81,8 @@ class Lanes:
             self._statistics.forget(lane)
             observation, info = self._begin(lane) if self._is_seeded else self._begin_seeded(lane)
             self._observe.fill(self._rows[lane], [observation], [info])
+            if self._clocks is not None:
+                self._clocks.start(lane, info)
         self._is_seeded = True
         return self.observation
 
@@ -116,8 +120,9 @@ class Lanes:
             self._log.append(action)
         self._observe.fill(self.observation, observations, infos)
         self._ending.fill(0)
+        elapsed = None if self._clocks is None else self._clocks.elapsed(infos)
         final = {lane: self._end(lane, ending, infos[lane]) for lane, ending in ended}
-        return Step(self.observation, self._reward, self._ending, final, None)
+        return Step(self.observation, self._reward, self._ending, final, None, elapsed)
 
     def episodes(self) -> list[EpisodeSummary]:
         """The episodes finished since the last call, oldest first."""
@@ -140,7 +145,7 @@ class Lanes:
             "observation": {name: array.copy() for name, array in self.observation.items()},
             "statistics": self._statistics.state(),
             "lanes": {str(lane): self._lane_state(lane) for lane in range(self.count)},
-        }
+        } | ({} if self._clocks is None else {"now": self._clocks.now.copy()})
 
     def restore(self, state: Any) -> Arrays:
         """Resume a saved state in new environments; returns the current observations.
@@ -148,7 +153,7 @@ class Lanes:
         Nothing is raised for a lane that cannot resume exactly: it begins a new episode, is named in
         `restarted`, and the reason is put into `inexact`.
         """
-        require(state, "grade", "observation", "statistics", "lanes")
+        require(state, "grade", "observation", "statistics", "lanes", *(["now"] if self._clocks is not None else []))
         if state["grade"] != self.grade.name or len(state["lanes"]) != self.count:
             raise StateMismatch(
                 f"The saved state has {len(state['lanes'])} lanes of grade {state['grade']}; here are "
@@ -160,6 +165,8 @@ class Lanes:
         self.inexact, self.restarted = [], []
         for name, array in self.observation.items():
             array[...] = state["observation"][name]
+        if self._clocks is not None:
+            self._clocks.now[:] = state["now"]
         if self._log is not None:
             self._log.refill([state["lanes"][str(lane)]["actions"] for lane in range(self.count)])
         for lane in range(self.count):
@@ -172,6 +179,8 @@ class Lanes:
         _, info = checked_reset(sample.reset(seed=0))
         self._commands = action_converter(sample.action_space)
         mask = action_mask_spec(action) if MASK in info else None
+        self.has_time = NOW in info
+        """Whether environments say what time it is."""
         self._observe = ObservationConverter(sample.observation_space, mask, action)
         self.spec = EnvironmentSpec(self._observe.specs, action)
 
@@ -202,6 +211,8 @@ class Lanes:
         self._statistics.finish(lane, ending, info)
         observation, begun = self._begin(lane)
         self._observe.fill(self._rows[lane], [observation], [begun])
+        if self._clocks is not None:
+            self._clocks.start(lane, begun)
         return final
 
     def _begin(self, lane: int) -> tuple[Any, Any]:
@@ -251,6 +262,8 @@ class Lanes:
         self._statistics.forget(lane)
         observation, info = self._begin_seeded(lane, "restored at", self._statistics.clock)
         self._observe.fill(self._rows[lane], [observation], [info])
+        if self._clocks is not None:
+            self._clocks.start(lane, info)
 
     def _replay(self, lane: int, saved: Any) -> None:
         self._origins[lane] = saved["origin"]

@@ -69,7 +69,7 @@ def _known(name: str) -> Callable[..., Environment]:
 
 def _imported(name: str) -> Callable[..., Environment]:
     module_name, _, attribute = name.partition(":")
-    found = getattr(_module(module_name), attribute, None)
+    found = getattr(imported_module(module_name), attribute, None)
     if attribute in gymnasium.registry:
         return partial(gymnasium.make, attribute, disable_env_checker=True)
     if not callable(found):
@@ -81,7 +81,8 @@ def _imported(name: str) -> Callable[..., Environment]:
     return made
 
 
-def _module(name: str) -> ModuleType:
+def imported_module(name: str) -> ModuleType:
+    """The module of this name, which may lie in the current directory."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:

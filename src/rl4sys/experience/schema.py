@@ -60,6 +60,10 @@ class SegmentSchema:
         yield from _named("carry", segment.carry, self.carry, rows=None)
         yield from _array("action", segment.action, self.action, rows=steps)
         yield from _array("reward", segment.reward, ArraySpec("reward", "float32", ()), rows=steps)
+        if segment.elapsed is not None:
+            yield from _array("elapsed", segment.elapsed, ArraySpec("elapsed", "float32", ()), rows=steps)
+            if not (segment.elapsed >= 0).all():
+                yield f"elapsed contains {segment.elapsed.min()}; time does not go backwards."
 
 
 def _named(group: str, arrays: Arrays, specs: tuple[ArraySpec, ...], rows: int | None) -> Iterator[str]:

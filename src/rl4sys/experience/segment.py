@@ -28,6 +28,8 @@ class DecidedBy(enum.IntEnum):
     POLICY = 0
     FALLBACK = 1
     """The system's own fallback: the extras are zeros, and `policy_version` is the version that would have acted."""
+    INCUMBENT = 2
+    """The system itself, which did not ask the policy and recorded what it did; otherwise as `FALLBACK`."""
 
 
 class StreamKey(NamedTuple):
@@ -63,6 +65,10 @@ class Segment:
     carry: Arrays
     """Policy memory before the first step; empty for a policy without memory."""
     decided_by: DecidedBy = DecidedBy.POLICY
+    elapsed: Array | None = None
+    """Seconds from each decision to the observation that followed it; None if the sender gave no times."""
+    time_discount: Array | None = None
+    """How much what follows each step is worth, by the time until it; None if a discount is the same for all steps."""
 
     @property
     def steps(self) -> int:
@@ -79,8 +85,8 @@ class Segment:
         )
 
     def discount(self) -> Array:
-        """1 for every step, but 0 where the episode terminated: there is no value after it."""
-        discount = np.ones(self.steps, np.float32)
+        """1 for every step, or its discount by time, but 0 where the episode terminated: there is no value after it."""
+        discount = np.ones(self.steps, np.float32) if self.time_discount is None else self.time_discount.copy()
         if self.ending == Ending.TERMINATED:
             discount[-1] = 0.0
         return discount

@@ -12,8 +12,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 import torch
 
 from rl4sys.algorithms import Algorithm
-from rl4sys.collection import Collected, PipelinedSource, PipelineSetup, PooledSource, SteppedSource, share_of
-from rl4sys.config import located
+from rl4sys.collection import (
+    Collected,
+    Demonstration,
+    PipelinedSource,
+    PipelineSetup,
+    PooledSource,
+    SteppedSource,
+    share_of,
+)
+from rl4sys.config import ConfigError, located
 from rl4sys.config.plugin_copies import plugin_texts
 from rl4sys.environments import (
     AnyLanes,
@@ -22,6 +30,7 @@ from rl4sys.environments import (
     EpisodeSummary,
     Grade,
     GymnasiumConfig,
+    Incumbent,
     Lanes,
     Step,
 )
@@ -153,6 +162,7 @@ class Components:
 
     def source(self, learner: Learner) -> Source:
         """Local collection, in this process or in others; with ranks, each has its share of the lanes."""
+        self._require_demonstrable()
         config, explore = self.config, learner.algorithm.policies.explore
         lanes, ranks = config.environment.num_envs, config.training.ranks
         steps = -(-config.algorithm.steps_between_updates(config.buffer.size) // lanes)
@@ -175,7 +185,41 @@ class Components:
         if training.pipelined:
             return PipelinedSource(setup) if training.collectors == 1 else PooledSource(setup, training.collectors)
         lanes = environment.lanes(Seeds(setup.seed), environment.num_envs, setup.grade)
-        return SteppedSource(lanes, setup.policy, setup.steps, setup.noise_seed, setup.client)
+        shown = self._demonstration(lanes.spec)
+        timed = self.config.algorithm.horizon_seconds is not None
+        if timed and not (isinstance(lanes, Lanes) and lanes.has_time):
+            lanes.close()
+            raise ConfigError(
+                f"algorithm.horizon: {environment.name} gives no times. Let its reset and step put seconds into "
+                f"info['now'], or use algorithm.gamma."
+            )
+        return SteppedSource(lanes, setup.policy, setup.steps, setup.noise_seed, setup.client, shown, timed=timed)
+
+    def _require_demonstrable(self) -> None:
+        """Refuse imitation without an incumbent, and the reverse, and what needs collection in this process."""
+        is_elsewhere = self.config.training.pipelined or self.config.training.ranks > 1
+        if is_elsewhere and self.config.algorithm.horizon_seconds is not None:
+            raise ConfigError("algorithm.horizon needs training.pipelined=false and training.ranks=1 in a local run.")
+        imitate, incumbent = self.config.algorithm.imitate, self.config.environment.incumbent
+        if (imitate is None) == (incumbent is None):
+            if incumbent is None or not is_elsewhere:
+                return
+            raise ConfigError(
+                "environment.incumbent decides in the process that learns: set training.pipelined=false and "
+                "training.ranks=1."
+            )
+        if incumbent is None:
+            raise ConfigError(
+                "algorithm.imitate: there is nothing to imitate in a local run. Set environment.incumbent to the "
+                "function that decides, such as my_system:heuristic."
+            )
+        raise ConfigError("environment.incumbent is of use only for imitation: set algorithm.imitate, or leave it out.")
+
+    def _demonstration(self, spec: EnvironmentSpec) -> Demonstration | None:
+        imitate, incumbent = self.config.algorithm.imitate, self.config.environment.incumbent
+        if imitate is None or incumbent is None:
+            return None
+        return Demonstration(Incumbent(incumbent, spec), imitate.decisions)
 
     def _remote_source(self, setup: PipelineSetup, processes: int) -> Source:
         """The same collectors on a Ray cluster; Ray is imported only if it is asked for."""

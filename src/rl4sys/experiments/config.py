@@ -34,6 +34,9 @@ from rl4sys.experiments.where import WhereSection
 from rl4sys.networks import NETWORKS, NetworksConfig
 from rl4sys.replay import BUFFERS, GOAL_REWARDS, BufferConfig, TrajectoryConfig
 
+_LATER_SETTINGS = (("imitate", None), ("center_rewards", False), ("horizon", None))
+"""Settings of algorithms that earlier versions did not have, and their defaults."""
+
 
 class ExperimentSection(Config):
     """Name, seed, device and place of a run."""
@@ -123,10 +126,15 @@ class ExperimentConfig(Config):
         # Files of earlier versions do not have `ranks`.
         ranks = ["ranks"] if self.training.ranks == 1 else []
         watching = {"training": {"video_frequency", "video_length", "collection", *ranks}}
+        # Nor do they have settings that are not used here.
+        unused: dict[str, Any] = {
+            "algorithm": {name for name, default in _LATER_SETTINGS if getattr(self.algorithm, name, 0) == default},
+            "environment": set() if self.environment.incumbent else {"incumbent"},
+        }
         lying = {"buffer": {"storage", "on_low_memory"}}
         acting = {name: True for name, acts in self._acting_sections() if not acts}
         text = self.model_dump_json(
-            exclude={"experiment": True, "logging": True, "where": True, **watching, **lying, **acting}
+            exclude={"experiment": True, "logging": True, "where": True, **watching, **lying, **unused, **acting}
         )
         return hashlib.sha256(text.encode()).hexdigest()
 

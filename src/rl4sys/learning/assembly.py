@@ -13,12 +13,15 @@ import torch
 from rl4sys.config import ConfigError
 from rl4sys.engine import ALGORITHMS, Algorithm, AlgorithmConfig, Problem, TrainState, build_buffer, pace_of
 from rl4sys.experience import ArraySpec
+from rl4sys.learning.incumbent_decisions import IncumbentDecisions
 from rl4sys.learning.learner import Learner
 from rl4sys.learning.normalizers import ObservationStatistics, RewardScale
+from rl4sys.learning.reward_centering import RewardCentering
 from rl4sys.learning.skipped_updates import MAX_SKIPPED_IN_ROW
+from rl4sys.learning.time_discount import TimeDiscount
 from rl4sys.networks import NetworksConfig
 from rl4sys.policy import ActionSpec
-from rl4sys.replay import BufferConfig, BufferContext
+from rl4sys.replay import BufferConfig, BufferContext, Ratio
 from rl4sys.seeding import Seeds
 
 _log = logging.getLogger(__name__)
@@ -64,6 +67,20 @@ class LearnerAssembly:
 
     def _require_suitable_settings(self) -> None:
         """Refuse settings that the algorithm would ignore."""
+        if self.algorithm.imitate is not None and self.algorithm.replays_sequences(self.network):
+            raise ConfigError(
+                f"algorithm.imitate: {_name_of(self.algorithm)} cannot imitate with a network that has memory. Use "
+                f"algorithm.name=ppo, or network.actor.type=mlp."
+            )
+        name, window = _name_of(self.algorithm), self.algorithm.window
+        if (
+            self.algorithm.horizon_seconds is not None
+            and window > 1
+            and not self.algorithm.replays_sequences(self.network)
+        ):
+            raise ConfigError(
+                f"algorithm.horizon: {name} discounts by time one step at a time. Set algorithm.n_step=1."
+            )
         setting = self.algorithm.own_networks
         if setting is None:
             return
@@ -76,12 +93,17 @@ class LearnerAssembly:
     def build_learner(self, algorithm: Algorithm, context: BufferContext, pace_steps: int | None = None) -> Learner:
         """The learner around an algorithm; `pace_steps` replaces the buffer's size in the algorithm's pace."""
         pace = pace_of(self.algorithm, self.network, pace_steps or self.buffer.size)
+        horizon = self.algorithm.horizon_seconds
+        incumbent = IncumbentDecisions(self.algorithm.imitate, replays=isinstance(pace, Ratio))
         return Learner(
             algorithm,
             build_buffer(self.algorithm, self.network, self.buffer, pace, self.seeds.generator("replay"), context),
             total_steps=self.total_steps,
             observations=ObservationStatistics(context.observation) if self.normalize_obs else None,
-            rewards=RewardScale(self.algorithm.gamma) if self.normalize_reward else None,
+            rewards=RewardScale(self.algorithm.step_gamma) if self.normalize_reward else None,
+            centering=RewardCentering() if self.algorithm.center_rewards else None,
+            time=None if horizon is None else TimeDiscount(horizon),
+            incumbent=incumbent,
             max_skipped_in_row=self.max_skipped_in_row,
         )
 

@@ -7,10 +7,13 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from rl4sys.engine import Algorithm, Progress, UpdateResult, run_update
-from rl4sys.experience import Array, Segment
+from rl4sys.engine import Algorithm, Imitator, Progress, UpdateResult, result_of, run_update
+from rl4sys.experience import Array, DecidedBy, Segment
+from rl4sys.learning.incumbent_decisions import IncumbentDecisions
 from rl4sys.learning.normalizers import ObservationStatistics, RewardScale
+from rl4sys.learning.reward_centering import RewardCentering
 from rl4sys.learning.skipped_updates import MAX_SKIPPED_IN_ROW, Diverged, SkippedUpdates
+from rl4sys.learning.time_discount import TimeDiscount
 from rl4sys.learning.weight_transfer import KnownWeights, Transfer, TransferMismatch, transfer
 from rl4sys.networks import NonFiniteUpdate, is_out_of_memory
 from rl4sys.state import State, require
@@ -69,6 +72,9 @@ class Learner:
         total_steps: int | None = None,
         observations: ObservationStatistics | None = None,
         rewards: RewardScale | None = None,
+        incumbent: IncumbentDecisions | None = None,
+        centering: RewardCentering | None = None,
+        time: TimeDiscount | None = None,
         max_skipped_in_row: int = MAX_SKIPPED_IN_ROW,
     ) -> None:
         """Learning counts as diverged when `max_skipped_in_row` updates in a row are not finite."""
@@ -88,25 +94,34 @@ class Learner:
         self._total_steps = total_steps
         self._observations = observations
         self._rewards = rewards
+        self._centering, self._time = centering, time
         self._advance()
+        self.incumbent = incumbent or IncumbentDecisions()
+        """What became of decisions that the system took by itself."""
         self.store = ModelStore(algorithm.train_state.policy_weights())
 
     def learn(self, segments: Sequence[Segment]) -> Mapping[str, float]:
         """Add segments, learn what is due, publish. Returns the metrics of the last update, if there was one."""
+        if self._time is not None:
+            segments = [self._time.applied(segment) for segment in segments]
         for segment in segments:
-            self.buffer.add(segment, self.store.latest - segment.policy_version)
+            if segment.decided_by is not DecidedBy.INCUMBENT or self.incumbent.add(segment):
+                self.buffer.add(segment, self.store.latest - segment.policy_version)
             self.steps += segment.steps
         if self._observations is not None:
             self._observations.observe(segments)
         if self._rewards is not None:
             self._rewards.observe(segments)
+        if self._centering is not None:
+            self._centering.observe(segments)
         oldest = max((self.store.latest - segment.policy_version for segment in segments), default=0)
         metrics: Mapping[str, float] = {}
         before = self.updates
-        for batch in self.buffer.due():
-            seen = batch if self._rewards is None else self._rewards.scaled(batch)
+        for batch, updating in self._due():
+            seen = batch if self._centering is None else self._centering.centered(batch)
+            seen = seen if self._rewards is None else self._rewards.scaled(seen)
             try:
-                found, feedback = self._updating(seen)
+                found, feedback = updating(seen)
             except NonFiniteUpdate as error:
                 self.on_skip(seen, error)
                 self.skips.note(error, self.updates + 1, self.steps)
@@ -125,12 +140,9 @@ class Learner:
         # Only now: for schedules a batch is the part of the run that starts where the last one ended.
         self._advance()
         if self.updates > before:
-            state = self.algorithm.train_state
-            if self._observations is not None:
-                # Only now: the batch was learned from with the statistics that its own policy had.
-                for name, (mean, scale) in self._observations.standardization().items():
-                    state.standardize(name, mean, scale)
-            weights = state.policy_weights()
+            # Only now: the batch was learned from with the statistics that its own policy had.
+            self._standardize()
+            weights = self.algorithm.train_state.policy_weights()
             if not np.isfinite(weights).all():
                 raise Diverged(
                     f"The weights are no longer finite after update {self.updates} at step {self.steps:,}. "
@@ -139,6 +151,28 @@ class Learner:
             self.store.publish(weights)
             metrics = {**metrics, "age": float(oldest)}
         return metrics
+
+    def _due(self) -> Iterator[tuple[Any, Updating]]:
+        """The batches to learn from now, and how: the incumbent is imitated before anything else."""
+        for decisions in self.incumbent.due():
+            # No policy took them, so they are fitted with the statistics of the policy that comes of it.
+            self._standardize()
+            yield decisions, self._imitating
+        for batch in self.buffer.due():
+            yield batch, self._updating
+
+    def _imitating(self, batch: Any) -> UpdateResult:
+        plan, algorithm = self.incumbent.plan, self.algorithm
+        assert plan is not None
+        assert isinstance(algorithm, Imitator)
+        with algorithm.train_state.splitter.ranks.updating():
+            return result_of(algorithm.imitate(batch, plan))
+
+    def _standardize(self) -> None:
+        """Write the statistics of observations into all networks."""
+        if self._observations is not None:
+            for name, (mean, scale) in self._observations.standardization().items():
+                self.algorithm.train_state.standardize(name, mean, scale)
 
     def _advance(self) -> None:
         self.progress = Progress(self.steps, self._total_steps)
@@ -205,8 +239,7 @@ class Learner:
         state.install(weights)
         if self._observations is not None:
             self._observations.install(state.standardization(), steps)
-            for name, (mean, scale) in self._observations.standardization().items():
-                state.standardize(name, mean, scale)
+            self._standardize()
         self._advance()
         self.skips.in_row = 0
         self.store.publish(state.policy_weights())
@@ -223,15 +256,20 @@ class Learner:
             "store": self.store.state(),
             "observations": self._observations.state() if self._observations is not None else None,
             "rewards": self._rewards.state() if self._rewards is not None else None,
-        }
+        } | self._optional_state()
+
+    def _optional_state(self) -> dict[str, Any]:
+        """What only some learners have: decisions of an incumbent, and the mean of rewards."""
+        incumbent = self.incumbent.state()
+        centering = {} if self._centering is None else {"centering": self._centering.state()}
+        return centering | ({"incumbent": incumbent} if incumbent else {})
 
     def restore(self, state: State) -> None:
         """Continue exactly where `state` was taken."""
-        # Earlier versions saved neither of the two.
-        state = {"skips": SkippedUpdates().state(), "metrics": {}, **state}
-        require(
-            state, "steps", "updates", "skips", "algorithm", "metrics", "buffer", "store", "observations", "rewards"
-        )
+        # Earlier versions saved none of them.
+        state = {"skips": SkippedUpdates().state(), "metrics": {}, "incumbent": {}, "centering": None, **state}
+        names = "steps", "updates", "skips", "algorithm", "metrics", "buffer", "store", "observations", "rewards"
+        require(state, *names, "incumbent", "centering")
         self.steps, self.updates = int(state["steps"]), int(state["updates"])
         self.skips.restore(state["skips"])
         self.algorithm.train_state.restore(state["algorithm"])
@@ -239,6 +277,9 @@ class Learner:
         self._advance()
         self.buffer.restore(state["buffer"])
         self.store.restore(state["store"])
+        self.incumbent.restore(state["incumbent"])
+        if self._centering is not None and state["centering"] is not None:
+            self._centering.restore(state["centering"])
         if self._observations is not None:
             self._observations.restore(state["observations"])
         if self._rewards is not None:

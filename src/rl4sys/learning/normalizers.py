@@ -123,8 +123,11 @@ class RewardScale:
         seen: list[float] = []
         for segment in segments:
             running = self._returns.get(segment.stream, 0.0) if segment.start > 0 else 0.0
-            for reward in segment.reward.tolist():
-                running = running * self._gamma + reward
+            # By time, the discount of the step before the first is not known any more: that of the first stands for it.
+            known = [] if segment.time_discount is None else segment.time_discount.tolist()
+            discounts = [known[0], *known[:-1]] if known else [self._gamma] * segment.steps
+            for reward, discount in zip(segment.reward.tolist(), discounts, strict=True):
+                running = running * discount + reward
                 seen.append(running)
             # Only unfinished episodes are kept: streams come and go, and memory is bounded.
             self._returns.pop(segment.stream, None)

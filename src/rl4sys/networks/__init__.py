@@ -23,6 +23,7 @@ from rl4sys.networks.distributions import (
 )
 from rl4sys.networks.ensemble import EnsembleProgram, stacked_parameters
 from rl4sys.networks.fused import LOG_STD_HIGH, LOG_STD_LOW, squared_error, tanh_gaussian
+from rl4sys.networks.imitation_likelihood import imitation_log_prob, lowest_log_std, smoothed_log_prob
 from rl4sys.networks.initialize import Initializer, orthogonal, truncated_normal, uniform_fan_in
 from rl4sys.networks.mixed import MixedConfig
 from rl4sys.networks.network import Network, TrainedScalar
@@ -75,11 +76,14 @@ __all__ = [
     "exists",
     "from_spec",
     "gaussian",
+    "imitation_log_prob",
     "is_out_of_memory",
+    "lowest_log_std",
     "masked",
     "multi_categorical",
     "orthogonal",
     "register_network",
+    "smoothed_log_prob",
     "squared_error",
     "stacked_parameters",
     "tanh_gaussian",

@@ -106,8 +106,7 @@ def _assemble(held: list[_Held]) -> Sequences:
             age[first:last] = segment_age
             acted[first:last] = True
             is_first[first] = segment.start == 0
-            if segment.ending is Ending.TERMINATED:
-                discount[last - 1] = 0.0
+            discount[first:last] = segment.discount()
 
     return Sequences(
         observation=_all_per_stream(observation, shape),
@@ -172,7 +171,13 @@ def _to_state(held: _Held) -> State:
         "reward": segment.reward,
         "extras": dict(segment.extras),
         "carry": dict(segment.carry),
-    } | ({"decided_by": int(segment.decided_by)} if segment.decided_by else {})
+    } | _optional(segment)
+
+
+def _optional(segment: Segment) -> dict[str, Any]:
+    """What only some segments have: those that no policy decided, and those that are discounted by time."""
+    decided_by = {"decided_by": int(segment.decided_by)} if segment.decided_by else {}
+    return decided_by | ({} if segment.time_discount is None else {"time_discount": segment.time_discount})
 
 
 def _from_state(saved: Mapping[str, Any]) -> _Held:
@@ -180,6 +185,6 @@ def _from_state(saved: Mapping[str, Any]) -> _Held:
     age = int(fields.pop("age"))
     fields["stream"] = StreamKey(*fields["stream"])
     fields["ending"] = Ending(fields["ending"])
-    # Only states of client segments that a fallback decided have it.
+    # Only states of segments that no policy decided have it.
     fields["decided_by"] = DecidedBy(fields.get("decided_by", DecidedBy.POLICY))
     return _Held(Segment(**fields), age)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from rl4sys.experience import Array, DecidedBy, Ending, SchemaMismatch, Segment, StreamKey
+from rl4sys.experience import Array, ArraySpec, DecidedBy, Ending, SchemaMismatch, Segment, StreamKey
 from rl4sys.wire.arrays import require_label
 from rl4sys.wire.columns import Column, Unusable
 from rl4sys.wire.errors import ContractViolation, RefusalReason, SegmentRefused
@@ -28,8 +28,10 @@ _ENDINGS = {number: ending for ending, number in _ENDING_NUMBERS.items()}
 _DECIDER_NUMBERS = {
     DecidedBy.POLICY: experience_pb2.DECIDED_BY_UNSPECIFIED,
     DecidedBy.FALLBACK: experience_pb2.DECIDED_BY_FALLBACK,
+    DecidedBy.INCUMBENT: experience_pb2.DECIDED_BY_INCUMBENT,
 }
 _DECIDERS = {number: decider for decider, number in _DECIDER_NUMBERS.items()}
+_ELAPSED = Column("elapsed", ArraySpec("elapsed", "float32", ()))
 _Decode: TypeAlias = Callable[[Column, bytes, int], Array]
 
 
@@ -57,6 +59,7 @@ def encode_segment(form: SegmentFormat, segment: Segment) -> bytes:
             steps=steps,
             columns=columns,
             decided_by=_DECIDER_NUMBERS[segment.decided_by],
+            elapsed=b"" if segment.elapsed is None else _ELAPSED.encode(segment.elapsed, steps),
         ).SerializeToString()
     except Unusable as error:
         raise _refused(error.reason, segment.stream.client, "recorded a segment", _advised(error)) from error
@@ -137,6 +140,7 @@ def _segment(form: SegmentFormat, message: experience_pb2.Segment, client: str, 
             for column, part in zip(form.carry, columns[carry:], strict=True)
         },
         _DECIDERS[message.decided_by],
+        decode(_ELAPSED, message.elapsed, steps) if message.elapsed else None,
     )
 
 

@@ -13,6 +13,7 @@ from rl4sys.server.call_errors import exhausted, invalid, unavailable
 from rl4sys.server.learners.inbox import Inbox, StorageFailed
 from rl4sys.server.learners.reward_bounds import bounds_of
 from rl4sys.server.learners.stored_segments import StoredSegment
+from rl4sys.server.learners.time_requirement import require_no_horizon
 from rl4sys.server.options import ServiceLimits
 from rl4sys.wire import FailureReason, RefusalReason, SegmentRefused, decode_segment, to_ranges
 from rl4sys.wire.calls import CallFailed, Code
@@ -163,7 +164,10 @@ def _validated(session: Session, pushed: training_pb2.PushedSegment, limits: Ser
             RefusalReason.UNKNOWN_VERSION,
             f"Segment {pushed.sequence} claims policy version {segment.policy_version}; the newest is {newest}.",
         )
-    bounds = bounds_of(learner.commands.settings or learner.config)
+    settings = learner.commands.settings or learner.config
+    if segment.elapsed is None:
+        require_no_horizon(settings, int(pushed.sequence))
+    bounds = bounds_of(settings)
     if bounds is not None:
         bounds.require(segment.reward, int(pushed.sequence))
     return segment.steps

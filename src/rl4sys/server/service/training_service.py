@@ -141,6 +141,7 @@ class TrainingService:
                 record_share=learner.record_share,
                 accepts_fallback=learner.replays,
                 accepts_zstd=True,
+                accepts_incumbent=True,
             )
 
     def _report_seconds(self) -> float:

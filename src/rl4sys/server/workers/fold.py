@@ -122,6 +122,9 @@ class Fold:
         elif self._is_frozen:
             self._unused["frozen"] += segment.steps
             self._note_episode(segment)
+        elif segment.elapsed is None and self._config.algorithm.horizon_seconds is not None:
+            # The serving process refuses such segments; these came before an operator set the horizon.
+            self._unused["no_time"] += segment.steps
         elif segment.decided_by is DecidedBy.FALLBACK and self._replay() is None:
             # Gradients of a policy need decisions of that policy.
             self._unused["fallback"] += segment.steps
@@ -137,7 +140,12 @@ class Fold:
     def progress(self) -> LearnerProgress:
         """The present progress."""
         skipped = self.learner.skips.total
-        unused = {"too_old": self._too_old, "unknown_version": self._unknown_version, **self._unused}
+        unused = {
+            "too_old": self._too_old,
+            "unknown_version": self._unknown_version,
+            "incumbent": self.learner.incumbent.unused,
+            **self._unused,
+        }
         return LearnerProgress(
             position=self.position,
             steps=self._learned_steps,
@@ -154,7 +162,7 @@ class Fold:
 
     @property
     def _learned_steps(self) -> int:
-        return self.learner.steps - self._too_old
+        return self.learner.steps - self._too_old - self.learner.incumbent.unused
 
     def save(self) -> None:
         """Write a checkpoint, unless there is one of this position."""

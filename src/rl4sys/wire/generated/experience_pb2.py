@@ -28,19 +28,19 @@ _sym_db = _symbol_database.Default()
 from rl4sys.wire.generated import arrays_pb2 as rl4sys_dot_v1_dot_arrays__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1arl4sys/v1/experience.proto\x12\trl4sys.v1\x1a\x16rl4sys/v1/arrays.proto\"\xbc\x01\n\rSegmentSchema\x12)\n\x0bobservation\x18\x01 \x03(\x0b\x32\x14.rl4sys.v1.ArraySpec\x12$\n\x06\x61\x63tion\x18\x02 \x01(\x0b\x32\x14.rl4sys.v1.ArraySpec\x12$\n\x06\x65xtras\x18\x03 \x03(\x0b\x32\x14.rl4sys.v1.ArraySpec\x12#\n\x05\x63\x61rry\x18\x04 \x03(\x0b\x32\x14.rl4sys.v1.ArraySpec\x12\x0f\n\x07\x63hoices\x18\x05 \x03(\x04\"\xcb\x01\n\x07Segment\x12\r\n\x05\x61gent\x18\x01 \x01(\t\x12\x0c\n\x04lane\x18\x02 \x01(\x04\x12\x0f\n\x07\x65pisode\x18\x03 \x01(\x04\x12\r\n\x05start\x18\x04 \x01(\x04\x12\x16\n\x0epolicy_version\x18\x05 \x01(\x04\x12!\n\x06\x65nding\x18\x06 \x01(\x0e\x32\x11.rl4sys.v1.Ending\x12\r\n\x05steps\x18\x07 \x01(\r\x12\x0f\n\x07\x63olumns\x18\x08 \x03(\x0c\x12(\n\ndecided_by\x18\t \x01(\x0e\x32\x14.rl4sys.v1.DecidedBy*c\n\x06\x45nding\x12\x16\n\x12\x45NDING_UNSPECIFIED\x10\x00\x12\x14\n\x10\x45NDING_CONTINUES\x10\x01\x12\x15\n\x11\x45NDING_TERMINATED\x10\x02\x12\x14\n\x10\x45NDING_TRUNCATED\x10\x03*@\n\tDecidedBy\x12\x1a\n\x16\x44\x45\x43IDED_BY_UNSPECIFIED\x10\x00\x12\x17\n\x13\x44\x45\x43IDED_BY_FALLBACK\x10\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1arl4sys/v1/experience.proto\x12\trl4sys.v1\x1a\x16rl4sys/v1/arrays.proto\"\xbc\x01\n\rSegmentSchema\x12)\n\x0bobservation\x18\x01 \x03(\x0b\x32\x14.rl4sys.v1.ArraySpec\x12$\n\x06\x61\x63tion\x18\x02 \x01(\x0b\x32\x14.rl4sys.v1.ArraySpec\x12$\n\x06\x65xtras\x18\x03 \x03(\x0b\x32\x14.rl4sys.v1.ArraySpec\x12#\n\x05\x63\x61rry\x18\x04 \x03(\x0b\x32\x14.rl4sys.v1.ArraySpec\x12\x0f\n\x07\x63hoices\x18\x05 \x03(\x04\"\xdc\x01\n\x07Segment\x12\r\n\x05\x61gent\x18\x01 \x01(\t\x12\x0c\n\x04lane\x18\x02 \x01(\x04\x12\x0f\n\x07\x65pisode\x18\x03 \x01(\x04\x12\r\n\x05start\x18\x04 \x01(\x04\x12\x16\n\x0epolicy_version\x18\x05 \x01(\x04\x12!\n\x06\x65nding\x18\x06 \x01(\x0e\x32\x11.rl4sys.v1.Ending\x12\r\n\x05steps\x18\x07 \x01(\r\x12\x0f\n\x07\x63olumns\x18\x08 \x03(\x0c\x12(\n\ndecided_by\x18\t \x01(\x0e\x32\x14.rl4sys.v1.DecidedBy\x12\x0f\n\x07\x65lapsed\x18\x0c \x01(\x0c*c\n\x06\x45nding\x12\x16\n\x12\x45NDING_UNSPECIFIED\x10\x00\x12\x14\n\x10\x45NDING_CONTINUES\x10\x01\x12\x15\n\x11\x45NDING_TERMINATED\x10\x02\x12\x14\n\x10\x45NDING_TRUNCATED\x10\x03*Z\n\tDecidedBy\x12\x1a\n\x16\x44\x45\x43IDED_BY_UNSPECIFIED\x10\x00\x12\x17\n\x13\x44\x45\x43IDED_BY_FALLBACK\x10\x01\x12\x18\n\x14\x44\x45\x43IDED_BY_INCUMBENT\x10\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'rl4sys.wire.generated.experience_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ENDING']._serialized_start=462
-  _globals['_ENDING']._serialized_end=561
-  _globals['_DECIDEDBY']._serialized_start=563
-  _globals['_DECIDEDBY']._serialized_end=627
+  _globals['_ENDING']._serialized_start=479
+  _globals['_ENDING']._serialized_end=578
+  _globals['_DECIDEDBY']._serialized_start=580
+  _globals['_DECIDEDBY']._serialized_end=670
   _globals['_SEGMENTSCHEMA']._serialized_start=66
   _globals['_SEGMENTSCHEMA']._serialized_end=254
   _globals['_SEGMENT']._serialized_start=257
-  _globals['_SEGMENT']._serialized_end=460
+  _globals['_SEGMENT']._serialized_end=477
 # @@protoc_insertion_point(module_scope)

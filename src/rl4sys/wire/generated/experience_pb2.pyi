@@ -22,12 +22,14 @@ class DecidedBy(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     DECIDED_BY_UNSPECIFIED: _ClassVar[DecidedBy]
     DECIDED_BY_FALLBACK: _ClassVar[DecidedBy]
+    DECIDED_BY_INCUMBENT: _ClassVar[DecidedBy]
 ENDING_UNSPECIFIED: Ending
 ENDING_CONTINUES: Ending
 ENDING_TERMINATED: Ending
 ENDING_TRUNCATED: Ending
 DECIDED_BY_UNSPECIFIED: DecidedBy
 DECIDED_BY_FALLBACK: DecidedBy
+DECIDED_BY_INCUMBENT: DecidedBy
 
 class SegmentSchema(_message.Message):
     __slots__ = ("observation", "action", "extras", "carry", "choices")
@@ -44,7 +46,7 @@ class SegmentSchema(_message.Message):
     def __init__(self, observation: _Optional[_Iterable[_Union[_arrays_pb2.ArraySpec, _Mapping]]] = ..., action: _Optional[_Union[_arrays_pb2.ArraySpec, _Mapping]] = ..., extras: _Optional[_Iterable[_Union[_arrays_pb2.ArraySpec, _Mapping]]] = ..., carry: _Optional[_Iterable[_Union[_arrays_pb2.ArraySpec, _Mapping]]] = ..., choices: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Segment(_message.Message):
-    __slots__ = ("agent", "lane", "episode", "start", "policy_version", "ending", "steps", "columns", "decided_by")
+    __slots__ = ("agent", "lane", "episode", "start", "policy_version", "ending", "steps", "columns", "decided_by", "elapsed")
     AGENT_FIELD_NUMBER: _ClassVar[int]
     LANE_FIELD_NUMBER: _ClassVar[int]
     EPISODE_FIELD_NUMBER: _ClassVar[int]
@@ -54,6 +56,7 @@ class Segment(_message.Message):
     STEPS_FIELD_NUMBER: _ClassVar[int]
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
     DECIDED_BY_FIELD_NUMBER: _ClassVar[int]
+    ELAPSED_FIELD_NUMBER: _ClassVar[int]
     agent: str
     lane: int
     episode: int
@@ -63,4 +66,5 @@ class Segment(_message.Message):
     steps: int
     columns: _containers.RepeatedScalarFieldContainer[bytes]
     decided_by: DecidedBy
-    def __init__(self, agent: _Optional[str] = ..., lane: _Optional[int] = ..., episode: _Optional[int] = ..., start: _Optional[int] = ..., policy_version: _Optional[int] = ..., ending: _Optional[_Union[Ending, str]] = ..., steps: _Optional[int] = ..., columns: _Optional[_Iterable[bytes]] = ..., decided_by: _Optional[_Union[DecidedBy, str]] = ...) -> None: ...
+    elapsed: bytes
+    def __init__(self, agent: _Optional[str] = ..., lane: _Optional[int] = ..., episode: _Optional[int] = ..., start: _Optional[int] = ..., policy_version: _Optional[int] = ..., ending: _Optional[_Union[Ending, str]] = ..., steps: _Optional[int] = ..., columns: _Optional[_Iterable[bytes]] = ..., decided_by: _Optional[_Union[DecidedBy, str]] = ..., elapsed: _Optional[bytes] = ...) -> None: ...

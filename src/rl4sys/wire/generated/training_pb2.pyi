@@ -136,7 +136,7 @@ class Algorithm(_message.Message):
     def __init__(self, name: _Optional[str] = ..., parameters_json: _Optional[str] = ...) -> None: ...
 
 class JoinReply(_message.Message):
-    __slots__ = ("protocol", "learner", "session", "schema", "schema_hash", "explore", "version", "limits", "lineage", "replaced_lineages", "exploit", "control", "report_seconds", "record_share", "accepts_fallback", "action", "exploit_schema", "accepts_zstd")
+    __slots__ = ("protocol", "learner", "session", "schema", "schema_hash", "explore", "version", "limits", "lineage", "replaced_lineages", "exploit", "control", "report_seconds", "record_share", "accepts_fallback", "action", "exploit_schema", "accepts_zstd", "accepts_incumbent")
     PROTOCOL_FIELD_NUMBER: _ClassVar[int]
     LEARNER_FIELD_NUMBER: _ClassVar[int]
     SESSION_FIELD_NUMBER: _ClassVar[int]
@@ -155,6 +155,7 @@ class JoinReply(_message.Message):
     ACTION_FIELD_NUMBER: _ClassVar[int]
     EXPLOIT_SCHEMA_FIELD_NUMBER: _ClassVar[int]
     ACCEPTS_ZSTD_FIELD_NUMBER: _ClassVar[int]
+    ACCEPTS_INCUMBENT_FIELD_NUMBER: _ClassVar[int]
     protocol: int
     learner: str
     session: str
@@ -173,7 +174,8 @@ class JoinReply(_message.Message):
     action: _policy_pb2.ActionSpec
     exploit_schema: _experience_pb2.SegmentSchema
     accepts_zstd: bool
-    def __init__(self, protocol: _Optional[int] = ..., learner: _Optional[str] = ..., session: _Optional[str] = ..., schema: _Optional[_Union[_experience_pb2.SegmentSchema, _Mapping]] = ..., schema_hash: _Optional[bytes] = ..., explore: _Optional[_Union[_policy_pb2.PolicySpec, _Mapping]] = ..., version: _Optional[int] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., lineage: _Optional[str] = ..., replaced_lineages: _Optional[_Iterable[str]] = ..., exploit: _Optional[_Union[_policy_pb2.PolicySpec, _Mapping]] = ..., control: _Optional[_Union[Control, _Mapping]] = ..., report_seconds: _Optional[float] = ..., record_share: _Optional[float] = ..., accepts_fallback: bool = ..., action: _Optional[_Union[_policy_pb2.ActionSpec, _Mapping]] = ..., exploit_schema: _Optional[_Union[_experience_pb2.SegmentSchema, _Mapping]] = ..., accepts_zstd: bool = ...) -> None: ...
+    accepts_incumbent: bool
+    def __init__(self, protocol: _Optional[int] = ..., learner: _Optional[str] = ..., session: _Optional[str] = ..., schema: _Optional[_Union[_experience_pb2.SegmentSchema, _Mapping]] = ..., schema_hash: _Optional[bytes] = ..., explore: _Optional[_Union[_policy_pb2.PolicySpec, _Mapping]] = ..., version: _Optional[int] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., lineage: _Optional[str] = ..., replaced_lineages: _Optional[_Iterable[str]] = ..., exploit: _Optional[_Union[_policy_pb2.PolicySpec, _Mapping]] = ..., control: _Optional[_Union[Control, _Mapping]] = ..., report_seconds: _Optional[float] = ..., record_share: _Optional[float] = ..., accepts_fallback: bool = ..., action: _Optional[_Union[_policy_pb2.ActionSpec, _Mapping]] = ..., exploit_schema: _Optional[_Union[_experience_pb2.SegmentSchema, _Mapping]] = ..., accepts_zstd: bool = ..., accepts_incumbent: bool = ...) -> None: ...
 
 class Control(_message.Message):
     __slots__ = ("mode", "sequence", "reason", "ordered_by")

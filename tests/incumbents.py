@@ -1,0 +1,24 @@
+"""Rules that decide in small environments, to be imitated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rl4sys.experience import Array
+
+NOT_A_FUNCTION = 1
+
+
+def balance(observation: Array) -> int:
+    """Push CartPole to the side that the pole falls to."""
+    return int(observation[2] + 0.5 * observation[3] > 0.0)
+
+
+def damp(observation: Array) -> list[float]:
+    """Push Pendulum against its velocity."""
+    return [-float(observation[2]) / 4.0]
+
+
+def nonsense(observation: Any) -> int:
+    """Choose an action that CartPole does not have."""
+    return 2
