@@ -7,7 +7,8 @@
 
 namespace rl4sys {
 
-/// The setting `reward_window`, or `reward_timeout`. The latest decisions, and those of the latest seconds if these are given.
+/// The setting `reward_window`, or `reward_timeout`. The latest decisions, and those of the latest seconds if these are
+/// given.
 struct RewardWindow {
     constexpr RewardWindow(std::size_t latest = 16) : decisions(latest) {}  // NOLINT(google-explicit-constructor)
     /// The decisions of the latest seconds, but no more than `most_decisions`, so that memory is bounded.

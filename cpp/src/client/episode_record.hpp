@@ -53,8 +53,8 @@ public:
     bool reward(std::int64_t decision, float value);
     /// Note that a decision gets no more rewards, and move segments that wait for none now to `sealed`.
     void settle(std::int64_t decision, SegmentBufferList& sealed);
-    /// Note the time between the latest decision and what follows it; before every attempt. Returns what is wrong, or an
-    /// empty string.
+    /// Note the time between the latest decision and what follows it; before every attempt. Returns what is wrong, or
+    /// an empty string.
     std::string follow(std::optional<double> now);
     /// Note when the latest decision was taken.
     void decided_at(double now);

@@ -35,8 +35,7 @@ RewardWindow reward_timeout_from_settings(const Json& value, const Json& window)
     }
     const std::optional<double> seconds = seconds_of(value);
     if (!seconds) {
-        throw SettingsError("reward_timeout: got " + shown(value) +
-                            "; expected a time with its unit, such as '5s'.");
+        throw SettingsError("reward_timeout: got " + shown(value) + "; expected a time with its unit, such as '5s'.");
     }
     return RewardWindow::of_timeout(*seconds);
 }

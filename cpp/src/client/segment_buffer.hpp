@@ -57,7 +57,8 @@ public:
     void record(const Decision& decision);
     /// Record a decision of the server for the present row.
     void record(const wire::DecidedRow& decided);
-    /// Record an action of the fallback, or of the system itself, for the present row, as `ActionAdapter::row` makes it.
+    /// Record an action of the fallback, or of the system itself, for the present row, as `ActionAdapter::row` makes
+    /// it.
     void record_given(const ActionValues& row);
     void add_reward(std::size_t step, float value) { reward()[step] += value; }
     /// Note that a step gets no more rewards.
@@ -108,7 +109,7 @@ private:
     std::size_t size_ = 0;
     Block block_;
     bool is_timed_ = false;
-    std::vector<float> elapsed_;        ///< For `length_` steps once times are noted.
+    std::vector<float> elapsed_;         ///< For `length_` steps once times are noted.
     std::vector<std::uint8_t> settled_;  ///< Whether each step is, for `length_` steps once one is.
     std::size_t settled_count_ = 0;
 };

@@ -104,8 +104,8 @@ TEST(Recordings, ATimeoutIsATimeWithItsUnitAndStandsAlone) {
     };
     EXPECT_EQ(window(R"("reward_timeout": "5s")").seconds, 5.0);
     EXPECT_TRUE(window(R"("reward_timeout": "5s")").cuts);
-    for (const char* values : {R"("reward_timeout": 5)", R"("reward_timeout": "-5s")",
-                               R"("reward_timeout": "5s", "reward_window": 16)"}) {
+    for (const char* values :
+         {R"("reward_timeout": 5)", R"("reward_timeout": "-5s")", R"("reward_timeout": "5s", "reward_window": 16)"}) {
         EXPECT_THROW(window(values), SettingsError) << values;
     }
 }

@@ -158,10 +158,10 @@ TEST(ServerDecisions, ManyEpisodesAreDecidedByOneQuestion) {
     together[0].act(Rows{1, 0});
     alone[0].act(Rows{1, 0});
     for (int step = 0; step < 3; ++step) {
-        const Rows seen{static_cast<float>(step), 1};
-        const auto actions = agent.act_many({&together[0], &together[2]}, {seen, seen});
-        EXPECT_EQ(actions[0].choice(), alone[0].act(seen).choice());
-        EXPECT_EQ(actions[1].choice(), alone[2].act(seen).choice());
+        const Rows row{static_cast<float>(step), 1};
+        const auto actions = agent.act_many({&together[0], &together[2]}, {row, row});
+        EXPECT_EQ(actions[0].choice(), alone[0].act(row).choice());
+        EXPECT_EQ(actions[1].choice(), alone[2].act(row).choice());
     }
     ASSERT_EQ(server->acts.size(), 4U);
     EXPECT_EQ(server->acts[1].lanes, (std::vector<std::uint64_t>{0, 2}));
