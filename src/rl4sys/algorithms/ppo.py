@@ -120,6 +120,7 @@ class PPO:
     def __init__(self, config: PPOConfig, problem: Problem) -> None:
         self.config, self.problem, self.action = config, problem, problem.action
         self.is_masked = problem.mask is not None or problem.count is not None
+        self.gamma = config.step_gamma
         self.policies, actor = _policies(problem)
         critic, value = problem.value_program()
         self.train_state = state = TrainState(problem, self.policies, memory=True)
@@ -150,7 +151,7 @@ class PPO:
     def update(self, batch: Sequences) -> Update:
         """Several epochs of the clipped surrogate objective over one batch (eq. 7 and 9)."""
         config, optimizer = self.config, self.actor.optimizer
-        rows = self.with_advantages(batch, self.critic, config.step_gamma, config.gae_lambda)
+        rows = self.with_advantages(batch, self.critic, self.gamma, config.gae_lambda)
         metrics: dict[str, torch.Tensor | float] = {"explained_variance": explained_variance(rows.value, rows.returns)}
         metrics["mean_age"] = rows.age.float().mean()
         rows = self.proximal(rows)
@@ -171,7 +172,7 @@ class PPO:
         with learning_rate(plan.lr, *{id(each): each for each in (actor, critic)}.values()):
             for _ in range(plan.epochs):
                 # The critic's targets follow the critic, which is all that is known after the last decision.
-                rows = self.with_advantages(batch, self.critic, config.step_gamma, config.gae_lambda)
+                rows = self.with_advantages(batch, self.critic, self.gamma, config.gae_lambda)
                 for minibatch in rows.minibatches(plan.minibatch_size, self.shuffle):
                     losses.append(actor.minimize(lambda rows: self.imitation_loss(rows, plan.floor), minibatch)[1])
                     if critic is not actor:
