@@ -61,7 +61,8 @@ const Words ppo_names{"gamma",          "lr",
                       "clip_value",     "max_grad_norm",
                       "target_kl",      "normalize_advantage",
                       "log_std_init",   "max_age",
-                      "max_importance"};
+                      "max_importance", "imitate",
+                      "center_rewards", "horizon"};
 const Words dqn_names{"gamma",
                       "lr",
                       "anneal_lr",
@@ -80,7 +81,10 @@ const Words dqn_names{"gamma",
                       "n_step",
                       "sequence_length",
                       "burn_in",
-                      "max_grad_norm"};
+                      "max_grad_norm",
+                      "imitate",
+                      "center_rewards",
+                      "horizon"};
 // Most bytes of observations that a batch of PPO may hold, whatever `traj_per_epoch` times `max_traj_length` is.
 constexpr std::int64_t most_bytes = std::int64_t{256} << 20;
 

@@ -13,6 +13,8 @@ from rl4sys.client.snapshot import Snapshot
 from rl4sys.experience import Array, Arrays, DecidedBy, Ending, Segment, StreamKey
 
 _GROWTH = 4
+_NO_TIMES: Array = np.zeros(0, np.float32)
+"""Shared by all buffers without times."""
 _MOST_SPARE = 32
 """Buffers that are kept for later segments; the others are freed."""
 
@@ -55,8 +57,8 @@ class SegmentBuffer:
         """When the last step was taken, if rewards are accepted by time."""
         self.began_at = 0.0
         """When it was begun, if segments are cut by time."""
-        self._settled: set[int] = set()
-        """The steps that get no more rewards."""
+        self._settled: set[int] | None = None
+        """The steps that get no more rewards; None before there is one."""
         self.length = length
         self.rows = 1
         """Steps that fit at present."""
@@ -71,7 +73,7 @@ class SegmentBuffer:
         self.finish: Callable[[Array], Any] = interface.actions.finish
         self.is_timed = False
         """Whether its steps have times."""
-        self._elapsed = np.zeros(0, np.float32)
+        self._elapsed = _NO_TIMES
         """As long as the other columns if its steps have times."""
         self._action = np.zeros((1, *schema.action.shape), schema.action.dtype)
         self._extras = tuple((s.name, np.zeros((1, *s.shape), s.dtype)) for s in schema.extras)
@@ -86,7 +88,7 @@ class SegmentBuffer:
     def begin_again(self, start: int, carry: Arrays) -> None:
         """Forget all steps."""
         self.start, self.count = start, 0
-        self._settled.clear()
+        self._settled = None
         self.carry = {name: array[0].copy() for name, array in carry.items()} if carry else carry
         self.reward.fill(0.0)
 
@@ -113,12 +115,14 @@ class SegmentBuffer:
 
     def settle(self, index: int) -> None:
         """Note that the step with this index within the episode gets no more rewards."""
+        if self._settled is None:
+            self._settled = set()
         self._settled.add(index)
 
     @property
     def is_settled(self) -> bool:
         """Whether no step gets any more rewards."""
-        return len(self._settled) == self.count
+        return self._settled is not None and len(self._settled) == self.count
 
     def note_elapsed(self, seconds: float) -> None:
         """Note the time from the last step to the observation that follows it."""
