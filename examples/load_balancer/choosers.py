@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from rl4sys.client import Agent
@@ -28,24 +29,29 @@ class RuleChooser:
 class LearnedChooser:
     """Asks the policy, or the safe rule where the guard steps in, and rewards the decision when the answer comes.
 
-    It is a task without an end: one episode for as long as the proxy runs.
+    The safe rule also decides until the policy has imitated it; its decisions are recorded as the incumbent's. It is a
+    task without an end: one episode for as long as the proxy runs.
     """
 
-    def __init__(self, agent: Agent, guard: BalancingGuard, safe: Rule) -> None:
-        self._guard, self._safe = guard, safe
+    def __init__(self, agent: Agent, guard: BalancingGuard, safe: Rule, is_ready: Callable[[], bool]) -> None:
+        """`is_ready`: whether the policy has imitated the safe rule."""
+        self._guard, self._safe, self._is_ready = guard, safe, is_ready
         self._episode = agent.episode()
 
     def choose(self, views: list[BackendView], kind: int, now: float) -> tuple[int, int | None]:
-        """The backend, and the id of the decision; the safe rule's are not recorded."""
+        """The backend, and the id of the decision."""
         observation: dict[str, Any] = {"candidates": rows(views, kind, now), "context": context(kind)}
-        if self._guard.steps_in(views, now):
-            return self._safe(views, kind, now), None
-        return int(self._episode.act(observation)), self._episode.decision
+        if not self._is_ready() or self._guard.steps_in(views, now):
+            choice = self._safe(views, kind, now)
+            self._episode.took(observation, choice)
+        else:
+            choice = int(self._episode.act(observation))
+        return choice, self._episode.decision
 
     def finished(self, decision: int | None, latency: float) -> None:
         """Reward a decision by minus the root of the latency, which large requests do not dominate."""
         if decision is not None:
-            self._episode.reward(-math.sqrt(latency), decision)
+            self._episode.reward(-math.sqrt(latency), decision, final=True)
 
 
 def fewest_in_flight(observation: dict[str, Any]) -> int:

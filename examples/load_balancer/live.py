@@ -85,12 +85,20 @@ def client_settings(port: int) -> dict[str, object]:
     return {
         "client_id": "balancer",
         "server": f"127.0.0.1:{port}",
-        "algorithm": {"name": "ppo", "gamma": 0.95, "lr": 1e-3, "entropy_coef": 0.003, "epochs": 6},
+        "algorithm": {
+            "name": "ppo",
+            "gamma": 0.95,
+            "lr": 1e-3,
+            "entropy_coef": 0.003,
+            "epochs": 6,
+            # About ten seconds of least connections, before anything is left to chance.
+            "imitate": {"decisions": 3_000},
+        },
         "buffer": {"size": 1024},
         "network": {"actor": {"type": "candidates", "hidden_dims": [32, 32]}},
         "candidates": [len(SPEEDS), FEATURES],
         "observation": {"context": len(CLASSES)},
-        "reward_window": "10s",
+        "reward_timeout": "10s",
         "timeout": 30,
     }
 
@@ -104,10 +112,10 @@ async def _run(
     kill_server: Callable[[], None],
 ) -> LiveResult:
     rng = random.Random(settings.seed)
-    age = agent.health().age
-    guard = BalancingGuard(lambda: age)
+    health = agent.health()
+    guard = BalancingGuard(lambda: health.age)
     choosers = {name: RuleChooser(RULES[name](rng)) for name in {BASELINE, *settings.rules}}
-    learned = LearnedChooser(agent, guard, RULES[BASELINE](rng))
+    learned = LearnedChooser(agent, guard, RULES[BASELINE](rng), is_ready=lambda: bool(health.version))
     blocks = plan(
         [LEARNED, *sorted(choosers)], settings.blocks, began + settings.seconds, np.random.default_rng(settings.seed)
     )
@@ -129,7 +137,7 @@ async def _run(
                 kill_server()
                 is_killed = True
             show(proxy, name, agent, guard)
-            age = agent.health().age
+            health = agent.health()
             await asyncio.sleep(min(1.0, _until_change(blocks, now)))
     finally:
         if generator.returncode is None:

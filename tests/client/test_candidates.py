@@ -11,12 +11,14 @@ from tests.client.fake_server import FakeServer
 from tests.networks.test_candidates import FEATURES, MOST, policy, weights
 
 from rl4sys.client import Agent, BadObservation, Ending, SettingsError
+from rl4sys.client.action_adapter import BadAction
 from rl4sys.client.fallback import Fallback
 from rl4sys.client.settings import parse_settings
 from rl4sys.experience import Array, ArraySpec
 from rl4sys.policy import CANDIDATES, COUNT, MASK, DiscreteAction, candidate_arrays
 from rl4sys.weights import ModelStore
 from rl4sys.wire import SegmentFormat
+from rl4sys.wire.generated import training_pb2
 
 CONTEXT = np.zeros(2, np.float32)
 
@@ -106,3 +108,14 @@ def test_settings_describe_candidates_context_and_mask() -> None:
 def test_settings_that_contradict_each_other_are_refused(values: dict[str, Any]) -> None:
     with pytest.raises(SettingsError, match="candidates"):
         parse_settings(values)
+
+
+def test_a_choice_that_is_not_among_the_candidates_is_refused() -> None:
+    server = candidate_server()
+    server.reply = training_pb2.JoinReply(accepts_incumbent=True)
+    with chooser(server) as agent, agent.episode() as episode:
+        with pytest.raises(BadAction, match="Got choice 2 of 2 candidates"):
+            episode.took({CANDIDATES: rows(2), "context": CONTEXT}, 2)
+        episode.took({CANDIDATES: rows(2), "context": CONTEXT}, 1)
+        episode.end({CANDIDATES: [], "context": CONTEXT}, Ending.TERMINATED)
+    assert server.segments()[0].action.ravel().tolist() == [1]

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <sstream>
+#include <string_view>
 
 namespace rl4sys::client {
 namespace {
@@ -80,22 +82,34 @@ void EpisodeRecord::decided_with(const ActingPlan& plan, const std::vector<float
     }
 }
 
-std::optional<std::int64_t> EpisodeRecord::excluded(const std::vector<std::int64_t>& choices) const {
+const std::byte* EpisodeRecord::observed(std::string_view name) const {
     const wire::SegmentFormat& form = *buffer_->form();
     const auto found = std::find_if(form.observation.begin(), form.observation.end(),
-                                    [](const ArraySpec& spec) { return spec.name == mask_name; });
+                                    [&](const ArraySpec& spec) { return spec.name == name; });
     if (found == form.observation.end()) {
-        return std::nullopt;
+        return nullptr;
     }
-    const auto place = static_cast<std::size_t>(found - form.observation.begin());
-    const std::byte* allowed = buffer_->row(place, buffer_->count);
-    for (std::size_t part = 0; part < choices.size(); ++part) {
-        if (allowed[choices[part]] == std::byte{0}) {
-            return choices[part];
+    return buffer_->row(static_cast<std::size_t>(found - form.observation.begin()), buffer_->count);
+}
+
+std::string EpisodeRecord::refused(const std::vector<std::int64_t>& choices) const {
+    if (const std::byte* count = observed(candidate_count_name); count && !choices.empty()) {
+        float there = 0.0F;
+        std::memcpy(&there, count, sizeof there);
+        if (choices[0] >= static_cast<std::int64_t>(there)) {
+            return "Got choice " + std::to_string(choices[0]) + " of " +
+                   std::to_string(static_cast<std::int64_t>(there)) + " candidates; the first is 0.";
         }
-        allowed += form.choices[part];
     }
-    return std::nullopt;
+    const std::byte* allowed = observed(mask_name);
+    for (std::size_t part = 0; allowed && part < choices.size(); ++part) {
+        if (allowed[choices[part]] == std::byte{0}) {
+            return "Got choice " + std::to_string(choices[part]) +
+                   ", which the mask excludes. Pass the mask it was taken under.";
+        }
+        allowed += buffer_->form()->choices[part];
+    }
+    return {};
 }
 
 void EpisodeRecord::leave_out() {

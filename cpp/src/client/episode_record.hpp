@@ -2,10 +2,12 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -41,8 +43,9 @@ public:
     void decided_with(const ActingPlan& plan, const std::vector<float>& carry);
     /// The buffer with the observation; there must be one.
     SegmentBuffer& buffer() { return *buffer_; }
-    /// The first of these choices, counted from 0, that the mask in the present row excludes; nothing if none is.
-    std::optional<std::int64_t> excluded(const std::vector<std::int64_t>& choices) const;
+    /// What is wrong with these choices, counted from 0, in the present row: one that is not there or that the mask
+    /// excludes; empty if nothing is.
+    std::string refused(const std::vector<std::int64_t>& choices) const;
     /// Note that the decision for the present row was recorded in the buffer.
     void took() { ++decisions_; }
     /// Take a decision that is not recorded; what was recorded before it ends here.
@@ -72,6 +75,8 @@ private:
     bool is_another(const ActingPlan& plan) const;
     bool is_complete(const SegmentBuffer& buffer) const;
     bool is_due(const SegmentBuffer& buffer, std::int64_t decisions) const;
+    /// An array of the present row by its name; nullptr if the policy does not observe it.
+    const std::byte* observed(std::string_view name) const;
     std::unique_ptr<SegmentBuffer> taken(const ActingPlan& plan, const std::vector<float>& carry);
     void close(Ending ending);
     void skip(std::int64_t first, std::int64_t after);

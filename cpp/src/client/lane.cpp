@@ -135,9 +135,8 @@ void Lane::take_over(const ActingPlan& plan, const Observation& observation, con
         record_.leave_out();
         return;
     }
-    if (const std::optional<std::int64_t> choice = record_.excluded(interface.actions.choices(given))) {
-        throw std::invalid_argument("Got choice " + std::to_string(*choice) +
-                                    ", which the mask excludes. Pass the mask it was taken under.");
+    if (const std::string problem = record_.refused(interface.actions.choices(given)); !problem.empty()) {
+        throw std::invalid_argument(problem);
     }
     record_.buffer().record_given(interface.actions.row(given));
     record_.took();

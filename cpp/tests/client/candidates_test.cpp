@@ -70,6 +70,21 @@ TEST(Candidates, RowsThatCannotBeUsedAreOneClearSentence) {
     EXPECT_TRUE(episode.act(std::vector<float>{1.0F, 2.0F}));
 }
 
+TEST(Candidates, AChoiceThatIsNotAmongThemIsRefused) {
+    const auto server = std::make_shared<FakeServer>(candidate_policy());
+    Agent agent = connect_to(server, candidate_settings());
+    Episode episode = agent.episode();
+    const std::vector<float> two(4, 1.0F);
+    try {
+        episode.took(two, 2);
+        FAIL() << "not refused";
+    } catch (const std::invalid_argument& error) {
+        EXPECT_STREQ(error.what(), "Got choice 2 of 2 candidates; the first is 0.");
+    }
+    episode.took(two, 1);
+    EXPECT_EQ(episode.decision(), 0);
+}
+
 TEST(Candidates, SettingsThatContradictEachOtherAreRefused) {
     EXPECT_THROW(parse_settings(R"({"candidates": 4})"), SettingsError);
     EXPECT_THROW(parse_settings(R"({"candidates": [4, 2], "action": 5})"), SettingsError);

@@ -10,7 +10,7 @@ from rl4sys.client.acting_mode import ActingMode
 from rl4sys.client.action_adapter import BadAction, action_adapter
 from rl4sys.client.observation_reader import ObservationReader
 from rl4sys.experience import Array, Arrays
-from rl4sys.policy import MASK, ActionSpec, ActionStructure, PolicySpec, layout_of, noise_size
+from rl4sys.policy import COUNT, MASK, ActionSpec, ActionStructure, PolicySpec, layout_of, noise_size
 from rl4sys.wire import ContractViolation, SegmentFormat
 
 
@@ -74,7 +74,10 @@ class PolicyInterface:
         return cls(SegmentFormat.of(policies.acting), explore.action, policies, defaults, structure, on_default)
 
     def require_allowed(self, observation: Arrays, row: int, action: Array) -> None:
-        """Raise `BadAction` for choices that the mask in this row of the observations excludes."""
+        """Raise `BadAction` for choices that are not there, or that the mask in this row of observations excludes."""
+        count = observation.get(COUNT)
+        if count is not None and int(action) >= int(count[row, 0]):
+            raise BadAction(f"Got choice {int(action)} of {int(count[row, 0])} candidates; the first is 0.")
         mask = observation.get(MASK)
         if mask is None:
             return
