@@ -75,9 +75,9 @@ class PolicyInterface:
 
     def require_allowed(self, observation: Arrays, row: int, action: Array) -> None:
         """Raise `BadAction` for choices that are not there, or that the mask in this row of observations excludes."""
-        count = observation.get(COUNT)
-        if count is not None and int(action) >= int(count[row, 0]):
-            raise BadAction(f"Got choice {int(action)} of {int(count[row, 0])} candidates; the first is 0.")
+        there = observation.get(COUNT)
+        if there is not None and int(action) >= int(there[row, 0]):
+            raise BadAction(f"Got choice {int(action)} of {int(there[row, 0])} candidates; the first is 0.")
         mask = observation.get(MASK)
         if mask is None:
             return
