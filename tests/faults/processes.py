@@ -92,7 +92,9 @@ class Server:
             status = self.learner(name)
         except CallFailed:
             return False
-        return status.state == status_pb2.LEARNER_STATE_WAITING and status.queued_segments == 0
+        # Versions of a log that is folded again are published when it has caught up.
+        is_folding_again = status.HasField("refolded_version")
+        return status.state == status_pb2.LEARNER_STATE_WAITING and not status.queued_segments and not is_folding_again
 
     def close(self) -> None:
         """Kill all its processes."""
