@@ -10,7 +10,7 @@ from experiments.runs import PPO, small
 from laboratory.trials.test_launcher import EventLog
 from rl4sys.clusters.slurm_launcher import SlurmLauncher, SlurmOptions
 from rl4sys.experiments import Result
-from rl4sys.laboratory.trials.launcher import Launcher, Outcome, run_launches
+from rl4sys.laboratory.trials.launcher import Launcher, Outcome, Reported, run_launches
 from rl4sys.laboratory.trials.local_launcher import LocalLauncher
 from rl4sys.laboratory.trials.trial import Trial, TrialOptions
 from rl4sys.run_files import RESULT
@@ -21,21 +21,29 @@ OPTIONS = SlurmOptions(jobs=1, poll_seconds=0.0, lag_seconds=0.0)
 
 
 class Losses(EventLog):
-    """Loses the machine of a job when it has logged so many records: once requeued by SLURM, once not."""
+    """Loses the machine of a job when it has logged some records: once requeued by SLURM, once not.
 
-    def __init__(self, slurm: FakeSlurm | None) -> None:
+    The second time only after the job has begun again: many records may be handled at once.
+    """
+
+    def __init__(self, slurm: FakeSlurm) -> None:
         super().__init__()
         self._slurm = slurm
+        self._losses = 0
 
     def handle(self, event: object) -> None:
-        records = len(self.reported("record"))
         super().handle(event)
-        if self._slurm is not None and len(self.reported("record")) > records and records + 1 in (2, 6):
-            self._slurm.lose(1, "NODE_FAIL", requeue=records + 1 == 2)
+        begun = [index for index, each in enumerate(self.events) if isinstance(each, Reported) and "run" in each.values]
+        if len(begun) == self._losses + 1 <= 2 and self._records_since(begun[-1]) >= 2:
+            self._losses += 1
+            self._slurm.lose(1, "NODE_FAIL", requeue=self._losses == 1)
+
+    def _records_since(self, index: int) -> int:
+        return sum(isinstance(each, Reported) and "record" in each.values for each in self.events[index:])
 
 
 def trained(launcher: Launcher, place: Path, log: EventLog, *, has_own_directory: bool) -> Result:
-    config = small(PPO, place, training__total_timesteps=4_000, training__log_frequency=400)
+    config = small(PPO, place, training__total_timesteps=16_000, training__log_frequency=400)
     trial = Trial("one", config, has_own_directory=has_own_directory)
     run_launches(launcher, [trial.launch(TrialOptions())], log, lambda: False)
     assert log.endings()["one"].outcome is Outcome.FINISHED, log.endings()
