@@ -95,6 +95,8 @@ def test_a_profile_measures_every_level_and_returns_to_full(tmp_path: Path) -> N
     with agent_on(FakeServer(), lambda observation: 3) as agent, agent.episode() as episode:
         lines = profiled(agent, episode, tmp_path / "profile.jsonl")
         assert agent.level is ClientLevel.FULL
+        steps(episode, 10)
+        assert agent.shared.times.each == []
     blocks = [line for line in lines if line["kind"] == "block"]
     assert {block["level"] for block in blocks} == {"off", "decide", "record", "full"}
     assert all(block["decisions"] == sum(block["times"].values()) == 10 for block in blocks)  # type: ignore[attr-defined]

@@ -23,8 +23,8 @@ from rl4sys.engine import (
     TrainState,
     Update,
     UpdateWork,
+    fit_actor_and_critics,
     horizon_seconds,
-    learning_rate,
     register_algorithm,
 )
 from rl4sys.experience import Sequences
@@ -181,13 +181,8 @@ class SAC:
 
     def imitate(self, batch: Sequences, plan: ImitationConfig) -> Update:
         """Fit the actor to decisions of the incumbent, and the critics to the λ-returns that followed them."""
-        losses: list[torch.Tensor] = []
-        with learning_rate(plan.lr, self.actor.optimizer, self.critics.optimizer):
-            for minibatch in self.train_state.incumbent_rows(batch, plan, self.value):
-                losses.append(self.actor.minimize(lambda rows: self.imitation_loss(rows, plan.floor), minibatch))
-                self.critics.minimize(self.return_loss, minibatch)
-        self.critics.polyak_update(1.0)
-        return Update({"imitation_loss": losses[-1]}, {})
+        rows = self.train_state.incumbent_rows(batch, plan, self.value)
+        return fit_actor_and_critics(rows, plan, self.actor, self.critics, self.imitation_loss, self.return_loss)
 
     def value(self, observation: TensorMap) -> torch.Tensor:
         """min Q(s, tanh(mean)) over the critics."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 import torch.nn.functional as F
 
-from rl4sys.engine import ImitationConfig, IncumbentRows, Policies, Problem, TensorBatch, Update, learning_rate
+from rl4sys.engine import ImitationConfig, IncumbentRows, Policies, Problem, TensorBatch, Update, fit_actor_and_critics
 from rl4sys.experience import Sequences
 from rl4sys.networks import TensorMap, masked, smoothed_log_prob, squared_error
 from rl4sys.policy import DiscreteAction, Program, ProgramBuilder
@@ -77,13 +77,8 @@ class DiscreteSAC:
 
     def imitate(self, batch: Sequences, plan: ImitationConfig) -> Update:
         """Fit the actor to decisions of the incumbent, and the critics to the λ-returns that followed them."""
-        losses: list[torch.Tensor] = []
-        with learning_rate(plan.lr, self.actor.optimizer, self.critics.optimizer):
-            for minibatch in self.train_state.incumbent_rows(batch, plan, self.value):
-                losses.append(self.actor.minimize(lambda rows: self.imitation_loss(rows, plan.floor), minibatch))
-                self.critics.minimize(self.return_loss, minibatch)
-        self.critics.polyak_update(1.0)
-        return Update({"imitation_loss": losses[-1]}, {})
+        rows = self.train_state.incumbent_rows(batch, plan, self.value)
+        return fit_actor_and_critics(rows, plan, self.actor, self.critics, self.imitation_loss, self.return_loss)
 
     def value(self, observation: TensorMap) -> torch.Tensor:
         """Σ π(a | s) min Q(s, a)."""

@@ -21,6 +21,7 @@ from typing import Any
 from rl4sys.client.agent import Agent
 from rl4sys.client.bare_products import bare_products
 from rl4sys.client.client_level import ClientLevel
+from rl4sys.client.episode import Episode
 from rl4sys.client.process_usage import ProcessUsage
 from rl4sys.client.timed_episode import TimedEpisode
 
@@ -85,10 +86,7 @@ class Profiler:
 
     def add(self, agent: Agent) -> None:
         """Measure an agent, too."""
-        agent.shared.times.is_profiled = True
-        agent.episode_type = TimedEpisode
-        for episode in agent.open_episodes:
-            episode.__class__ = TimedEpisode
+        _time_decisions(agent, TimedEpisode)
         self._agents.append(agent)
 
     def run(self) -> None:
@@ -98,10 +96,13 @@ class Profiler:
             if problem is None:
                 self._measure()
             self._write({"kind": "end", "problem": problem})
-        except Exception as error:
+        except Exception as error:  # the program goes its own way, and the file says what went wrong
             self._write({"kind": "end", "problem": f"measuring failed with {type(error).__name__}: {error}"})
         finally:
             self._set(ClientLevel.FULL)
+            for agent in self._agents:
+                _time_decisions(agent, Episode)
+                agent.shared.times.each = []
 
     def _problem(self) -> str | None:
         """Why nothing can be measured, once the system decides; None if it can."""
@@ -181,6 +182,14 @@ class Profiler:
     def _write(self, line: dict[str, Any]) -> None:
         with self._file.open("a") as file:
             file.write(json.dumps(line) + "\n")
+
+
+def _time_decisions(agent: Agent, kind: type[Episode]) -> None:
+    """Time every decision of an agent, or none again."""
+    agent.shared.times.is_profiled = kind is TimedEpisode
+    agent.episode_type = kind
+    for episode in agent.open_episodes:
+        episode.__class__ = kind
 
 
 def time_bucket(nanoseconds: int) -> int:

@@ -14,7 +14,13 @@ from rl4sys.engine.algorithm import (
     with_default_buffer,
 )
 from rl4sys.engine.buffer_choice import build_buffer, drawn_rows, pace_of
-from rl4sys.engine.imitation import ImitationConfig, Imitator, IncumbentRows, learning_rate
+from rl4sys.engine.imitation import (
+    ImitationConfig,
+    Imitator,
+    IncumbentRows,
+    fit_actor_and_critics,
+    learning_rate,
+)
 from rl4sys.engine.lambda_return import lambda_return
 from rl4sys.engine.problem import Policies, Problem, Progress, UnsuitableActions, Update
 from rl4sys.engine.tensor_batch import TensorBatch
@@ -48,6 +54,7 @@ __all__ = [
     "build_buffer",
     "drawn_rows",
     "explained_variance",
+    "fit_actor_and_critics",
     "generalized_advantage",
     "horizon_seconds",
     "lambda_return",

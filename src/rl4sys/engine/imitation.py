@@ -16,7 +16,7 @@ from rl4sys.engine.advantage_batch import generalized_advantage
 from rl4sys.engine.problem import Update
 from rl4sys.engine.tensor_batch import TransitionTensors
 from rl4sys.experience import Sequences
-from rl4sys.networks import Optimizer, TensorMap
+from rl4sys.networks import Network, Optimizer, TensorMap
 
 _GAE_LAMBDA = 0.95
 """Weight of long returns where an algorithm has no setting for it."""
@@ -59,6 +59,24 @@ def learning_rate(lr: float, *optimizers: Optimizer) -> Iterator[None]:
         for optimizer, rate in zip(optimizers, before, strict=True):
             optimizer.lr = rate
             optimizer.start_over()
+
+
+def fit_actor_and_critics(
+    rows: Iterator[IncumbentRows],
+    plan: ImitationConfig,
+    actor: Network,
+    critics: Network,
+    actor_loss: Callable[[IncumbentRows, float], torch.Tensor],
+    critic_loss: Callable[[IncumbentRows], torch.Tensor],
+) -> Update:
+    """Fit the actor to decisions of the incumbent, and the critics with their targets to what followed."""
+    losses: list[torch.Tensor] = []
+    with learning_rate(plan.lr, actor.optimizer, critics.optimizer):
+        for minibatch in rows:
+            losses.append(actor.minimize(lambda taken: actor_loss(taken, plan.floor), minibatch))
+            critics.minimize(critic_loss, minibatch)
+    critics.polyak_update(1.0)
+    return Update({"imitation_loss": losses[-1]}, {})
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from rl4sys.policy import Op
 
 Activate = Callable[[torch.Tensor], torch.Tensor]
 ACTIVATIONS: Mapping[str, Activate] = {
-    "none": lambda x: x,
     "tanh": torch.tanh,
     "relu": torch.relu,
     "sigmoid": torch.sigmoid,
@@ -88,6 +87,9 @@ class CandidateChain:
 
 def _activation(op: Op) -> Activate:
     kind = op.settings.get("activation")
+    if kind == "none":
+        return lambda x: x
     if kind not in ACTIVATIONS:
-        raise ValueError(f"Setting 'activation' of op '{op.kind}' is {kind!r}; expected {', '.join(ACTIVATIONS)}.")
+        known = ", ".join(("none", *ACTIVATIONS))
+        raise ValueError(f"Setting 'activation' of op '{op.kind}' is {kind!r}; expected {known}.")
     return ACTIVATIONS[str(kind)]

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from rl4sys.networks.attention import attention
-from rl4sys.networks.candidate_functions import candidate_linear, candidate_pool
+from rl4sys.networks.candidate_functions import ACTIVATIONS, candidate_linear, candidate_pool
 from rl4sys.networks.group_functions import gate, grouped_linear, latent, softmax, symlog
 from rl4sys.networks.parameters import Parameters
 from rl4sys.policy import Op, PolicySpec, Program, UnknownOp
@@ -126,13 +126,7 @@ def _number(op: Op, name: str) -> float:
 
 FUNCTIONS: dict[str, Function] = {
     "linear": _linear,
-    "tanh": _unary(torch.tanh),
-    "relu": _unary(torch.relu),
-    "sigmoid": _unary(torch.sigmoid),
-    "silu": _unary(F.silu),
-    "gelu": _unary(lambda x: F.gelu(x, approximate="tanh")),
-    "elu": _unary(F.elu),
-    "softplus": _unary(F.softplus),
+    **{kind: _unary(activate) for kind, activate in ACTIVATIONS.items()},
     "leaky_relu": lambda op, inputs, tensors: (F.leaky_relu(inputs[0], _number(op, "slope")),),
     "standardize": _standardize,
     "layer_norm": _layer_norm,
