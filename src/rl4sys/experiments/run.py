@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import torch
 
 from rl4sys.algorithms import Algorithm
-from rl4sys.checkpoints import Checkpoints, NoCheckpoint, ReplayRows
+from rl4sys.checkpoints import Checkpoints, NoCheckpoint
 from rl4sys.config import Overrides
 from rl4sys.environments import Grade
 from rl4sys.experiments.changed_settings import ChangedSettings, changed_settings
@@ -23,24 +23,25 @@ from rl4sys.experiments.crash_report import write_crash_report
 from rl4sys.experiments.debugging import DebugMode
 from rl4sys.experiments.hash_log import HashLog
 from rl4sys.experiments.loggers.composite import Loggers, open_loggers
-from rl4sys.experiments.manifest import changes_since, new_manifest
+from rl4sys.experiments.manifest import changes_since
 from rl4sys.experiments.metrics import Logger, MetricRecord, MetricsFile, metrics_table
 from rl4sys.experiments.monitoring.monitor import Monitor
 from rl4sys.experiments.policies.acting_policy import ActingPolicy
-from rl4sys.experiments.preflight import check_combination, fit_to_machine
+from rl4sys.experiments.preflight import fit_to_machine
 from rl4sys.experiments.ranks.leader import GroupLeader, Leader, NoFollowers
-from rl4sys.experiments.result import Result, fingerprint
+from rl4sys.experiments.result import Result
 from rl4sys.experiments.run_directory import NotSaved, RunDirectory
+from rl4sys.experiments.run_plan import plan_run
+from rl4sys.experiments.run_state import RunState
 from rl4sys.experiments.run_statistics import RunStatistics, evaluation_metrics
 from rl4sys.experiments.saved_policies import BEST, LATEST, remove_later_policies, save_policy
 from rl4sys.experiments.simulation.simulation import TrainingVideos
 from rl4sys.experiments.starting_point import LoadedStart, StartingPoint
-from rl4sys.experiments.threads import act_with_one_thread, threads_for
+from rl4sys.experiments.threads import act_with_one_thread
 from rl4sys.heap import keep_freed_memory
 from rl4sys.learning import Diverged, Evaluation
 from rl4sys.replay import ReplayCost
 from rl4sys.seeding import Seeds
-from rl4sys.state import State, require
 
 if TYPE_CHECKING:
     from rl4sys.experiments.ranks.rank_group import RankGroup
@@ -96,6 +97,16 @@ class Run:
             resources.callback(self.source.close)
             self._monitor = Monitor(self.config, directory.path, self._checkpoints, self.learner)
             resources.callback(self._monitor.close)
+            self._state = RunState(
+                self._checkpoints,
+                self.learner,
+                self.source,
+                self._statistics,
+                self._metrics,
+                self._hash_log,
+                self._monitor,
+                self._leader,
+            )
             self._resources = resources.pop_all()
 
     @classmethod
@@ -115,24 +126,11 @@ class Run:
         its first weights are those of another run or policy.
         """
         loaded = None if start is None else start.load()
-        config = fit_to_machine(config, allow_fallback=allow_fallback)
-        device = torch.device(config.experiment.device)
-        algorithm = Components(config, device, Grade.E3).algorithm()
-        asked, config = config, check_combination(config, algorithm)
-        grade = config.environment.grade(Seeds(Seeds(config.experiment.seed).integer("probe")))
-        components = Components(config, device, grade, group)
-        threads = threads_for(config, algorithm.policies.exploit, group.place.local_ranks if group is not None else 1)
-        manifest = new_manifest(
-            config,
-            threads=threads,
-            grade=grade,
-            requested_buffer_size=asked.buffer.size,
-            ranks=components.describe_ranks(),
-        )
-        manifest |= origin or {}
-        directory = RunDirectory.create(config, manifest, datetime.datetime.now().astimezone())
+        plan = plan_run(config, group, allow_fallback=allow_fallback)
+        manifest = plan.manifest | dict(origin or {})
+        directory = RunDirectory.create(plan.config, manifest, datetime.datetime.now().astimezone())
         try:
-            run = cls(directory, components, manifest, algorithm)
+            run = cls(directory, plan.components, manifest, plan.algorithm)
             if loaded is not None:
                 run._start_from(loaded)
             return run
@@ -301,19 +299,9 @@ class Run:
 
     def save(self, *, best: bool = False, is_scheduled: bool = False) -> None:
         """Write a checkpoint of everything; a scheduled one would be there without any interruption too."""
-        self._leader.require_equal(self.learner.store.newest.blob)
-        offset = self._metrics.offset()
-        beside = {
-            "metrics_offset": offset,
-            "trail": self._hash_log.state(),
-            "process_random": self._leader.process_random(),
-        }
-        state = {**self._state(), **beside, "watch": self._monitor.state(is_scheduled=is_scheduled)}
-        if self._within == "collection":
-            # Environments that were interrupted cannot be saved: their episodes begin again.
-            state["source"] = {}
+        was_collecting = self._within == "collection"
         with self.directory.writing(self.steps):
-            self._checkpoints.save(self.steps, state, self._replay(), best=best)
+            self._state.save(self.steps, best=best, is_scheduled=is_scheduled, was_collecting=was_collecting)
         self._saved_at = self.steps
         for listener in self._after_save:
             listener()
@@ -325,40 +313,16 @@ class Run:
     def restore(self, step: int | None = None) -> None:
         """Restore the newest good checkpoint, or that of a given step."""
         try:
-            loaded = self._checkpoints.load(step)
+            restored = self._state.restore(step)
         except NoCheckpoint:
             # Not even a run that began with other weights can start over: only its first checkpoint has them.
             if self._checkpoints.steps() or "parent" in self._manifest:
                 raise
             _log.warning("%s has no checkpoint yet: starting from the beginning.", self.directory.path)
-            self._metrics.cut(0)
-            self._hash_log.begin()
+            self._state.start_over()
             return
-        for reason in loaded.skipped:
-            _log.warning("Skipped a damaged checkpoint (%s); using the one of step %d.", reason, loaded.step)
-        # Checkpoints of older versions have no hash log and no monitor.
-        state: Mapping[str, Any] = {"trail": None, "watch": None, **loaded.state}
-        require(state, "learner", "source", "tracking", "metrics_offset", "trail", "watch", "process_random")
-        self.learner.restore(state["learner"])
-        self._leader.copy_learner(state["learner"])
-        if (replay := self._replay()) is not None:
-            for first, rows in self._checkpoints.replay_rows(loaded):
-                replay.load_rows(first, rows)
-                self._leader.copy_rows(first, rows)
-        self._metrics.cut(state["metrics_offset"])
-        self._hash_log.restore(state["trail"])
-        self._statistics.restore(state["tracking"])
-        if state["watch"] is not None:
-            self._monitor.restore(state["watch"])
-            self._leader.copy_parts(self.learner.algorithm.train_state.splitter.parts)
-        if self._statistics.best_step is not None:
-            # A kill may have come between the checkpoint and the link.
-            self._checkpoints.mark_best(self._statistics.best_step)
-        self._leader.restore_process_random(state["process_random"])
-        restarted = ["an error interrupted the episodes, which begin again"] if not state["source"] else ()
-        reasons = restarted or self.source.restore(state["source"])
-        self._note_inexact([*changes_since(self._manifest, self.config), *reasons])
-        self._saved_at = loaded.step
+        self._note_inexact([*changes_since(self._manifest, self.config), *restored.inexact])
+        self._saved_at = restored.step
 
     def abandon_later_steps(self) -> None:
         """Make this step the end of the run's history: what was saved after it is removed."""
@@ -368,22 +332,11 @@ class Run:
 
     def fingerprint(self) -> dict[str, str]:
         """Hashes of the parts of the run. Two runs with equal hashes are equal to the bit."""
-        return fingerprint(self._state(), self._replay(), self.directory.metrics)
+        return self._state.fingerprint()
 
     def close(self) -> None:
         """Close environments and files and release the directory. What was not saved is lost."""
         self._resources.close()
-
-    def _state(self) -> dict[str, State]:
-        return {
-            "learner": self.learner.state(),
-            "source": self.source.state(),
-            "tracking": self._statistics.state(),
-        }
-
-    def _replay(self) -> ReplayRows | None:
-        buffer = self.learner.buffer
-        return buffer if isinstance(buffer, ReplayRows) else None
 
     def _timing(self) -> dict[str, float]:
         began, steps = self._began

@@ -1,0 +1,48 @@
+"""What a new run is made of, decided before its directory is made: impossible configs are refused here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from rl4sys.algorithms import Algorithm
+from rl4sys.environments import Grade
+from rl4sys.experiments.components import Components
+from rl4sys.experiments.config import ExperimentConfig
+from rl4sys.experiments.manifest import new_manifest
+from rl4sys.experiments.preflight import check_combination, fit_to_machine
+from rl4sys.experiments.threads import threads_for
+from rl4sys.seeding import Seeds
+
+if TYPE_CHECKING:
+    from rl4sys.experiments.ranks.rank_group import RankGroup
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """The config as this machine can run it, its first weights, and its manifest."""
+
+    config: ExperimentConfig
+    components: Components
+    algorithm: Algorithm
+    manifest: dict[str, Any]
+
+
+def plan_run(config: ExperimentConfig, group: RankGroup | None, *, allow_fallback: bool) -> RunPlan:
+    """Fit a config to the machine, build its algorithm, and find the exactness of its environment."""
+    config = fit_to_machine(config, allow_fallback=allow_fallback)
+    device = torch.device(config.experiment.device)
+    algorithm = Components(config, device, Grade.E3).algorithm()
+    asked, config = config, check_combination(config, algorithm)
+    grade = config.environment.grade(Seeds(Seeds(config.experiment.seed).integer("probe")))
+    components = Components(config, device, grade, group)
+    manifest = new_manifest(
+        config,
+        threads=threads_for(config, algorithm.policies.exploit, group.place.local_ranks if group is not None else 1),
+        grade=grade,
+        requested_buffer_size=asked.buffer.size,
+        ranks=components.describe_ranks(),
+    )
+    return RunPlan(config, components, algorithm, manifest)
