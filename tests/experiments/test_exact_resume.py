@@ -35,10 +35,21 @@ _PICTURES = {
 _BALANCE = {"algorithm__imitate": {"decisions": 130, "epochs": 3}, "environment__incumbent": "incumbents:balance"}
 _DAMP = _BALANCE | {"environment__incumbent": "incumbents:damp"}
 _TIMED = {"environment__name": TIMED, "algorithm__horizon": "30s", "algorithm__center_rewards": True}
+_FALLING = {"type": "cosine", "end": 0.1}
 _SLOW = ("meanwhile", "pictures")
 
 CASES: dict[str, tuple[Mapping[str, Any], dict[str, Any]]] = {
     "ppo": (PPO, {"environment__normalize_obs": True, "environment__normalize_reward": True}),
+    "ppo with schedules": (
+        PPO,
+        {"algorithm__schedules": {"lr": "linear", "clip_ratio": _FALLING, "entropy_coef": "step"}},
+    ),
+    "dqn with schedules": (DQN, {"algorithm__schedules": {"lr": "step", "epsilon": _FALLING}}),
+    "sac with schedules": (OFF_POLICY, _SAC | _PENDULUM | {"algorithm__schedules": {"target_entropy": _FALLING}}),
+    "td3 with schedules": (
+        OFF_POLICY,
+        _PENDULUM | {"algorithm__name": "td3", "algorithm__schedules": {"lr": "cosine", "exploration_std": "linear"}},
+    ),
     "ppo imitating": (PPO, _BALANCE | {"environment__normalize_obs": True, "environment__normalize_reward": True}),
     "ppo with memory imitating": (PPO, _BALANCE | {"network__actor__type": "lstm"}),
     "dqn imitating": (DQN, _BALANCE),

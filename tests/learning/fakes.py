@@ -31,6 +31,10 @@ class RecordingAlgorithm:
     def advance(self, progress: Progress) -> None:
         self.progress.append(progress)
 
+    @property
+    def schedule_factors(self) -> dict[str, float]:
+        return {}
+
     def update(self, batch: Any) -> Update:
         self.batches.append(batch)
         self.events.append("update")

@@ -26,6 +26,8 @@ class DDPGConfig(OffPolicyConfig):
     exploration_theta: float = Field(0.15, gt=0, le=1)
     """Share by which Ornstein–Uhlenbeck noise returns to zero in each step. Less is correlated for longer."""
 
+    schedulable = ("lr", "critic_lr", "exploration_std")
+
     def build(self, problem: Problem) -> DDPG:
         """The algorithm for one problem."""
         return DDPG(self, problem)

@@ -35,6 +35,6 @@ def deterministic_actor(
     """The actor with its target network; noise of deviation `std`, and random actions until learning starts."""
     outputs = state.policies.exploit.head.inputs
     actor = state.network("actor", program, outputs, settings, frozen=(_STD, _EPSILON), target=True, fused=True)
-    state.schedule(_STD, lambda progress: std)
+    state.schedule(_STD, lambda progress: state.scheduled("exploration_std", std))
     state.schedule(_EPSILON, lambda progress: float(progress.steps <= learning_starts))
     return actor

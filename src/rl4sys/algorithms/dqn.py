@@ -82,6 +82,7 @@ class DQNConfig(AlgorithmConfig):
 
     buffers = ("uniform", "prioritized", "hindsight")
     imitates = True
+    schedulable = ("lr", "epsilon")
 
     @property
     def horizon_seconds(self) -> float | None:
@@ -141,7 +142,10 @@ class DQN:
         self.train_state = state = TrainState(problem, self.policies, config.step_gamma, sequences=plan)
         settings = OptimizerSettings(config.lr, max_grad_norm=config.max_grad_norm, anneal_lr=config.anneal_lr)
         self.network = state.network("q", program, outputs, settings, frozen=("epsilon",), target=True)
-        state.schedule("epsilon", config.epsilon)
+        epsilon = config.epsilon
+        if "epsilon" in problem.schedules:
+            epsilon = lambda progress: state.scheduled("epsilon", config.epsilon_start)  # noqa: E731
+        state.schedule("epsilon", epsilon)
 
     def update(self, batch: TensorBatch) -> Update:
         """One step on the temporal-difference error (algorithm 1)."""

@@ -39,6 +39,8 @@ class DreamerConfig(WorldModelConfig):
     slow_critic_rate: float = Field(0.02, gt=0, le=1)
     """Share of the critic in its slow copy after each update, which keeps the critic steady."""
 
+    schedulable = ("lr", "entropy_coef")
+
     def build(self, problem: Problem) -> Dreamer:
         """The algorithm for one problem."""
         return Dreamer(self, problem)
@@ -141,7 +143,8 @@ class Dreamer:
         """−E[w (log π(a | s) · A / max(1, S) + η H(π))] (eq. 11), for both kinds of actions; and the entropy."""
         advantage = (dream.returns - dream.value[:-1]) / return_scale(self.scale)
         log_prob, entropy = self.likelihood(self.actor(self.views, dream.feature), dream.action)
-        objective = log_prob * advantage.flatten() + self.config.entropy_coef * entropy
+        entropy_coef = self.train_state.scheduled("entropy_coef", self.config.entropy_coef)
+        objective = log_prob * advantage.flatten() + entropy_coef * entropy
         return -(dream.weight.flatten() * objective).mean(), entropy.mean()
 
     def value_loss(self, feature: torch.Tensor, log_values: torch.Tensor, returns: torch.Tensor) -> torch.Tensor:

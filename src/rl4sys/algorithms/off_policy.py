@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from pydantic import Field
 
 from rl4sys.engine import AlgorithmConfig, Problem, TrainState
@@ -39,6 +41,7 @@ class OffPolicyConfig(AlgorithmConfig):
     """If set, longer gradients are scaled down to this norm."""
 
     buffers = ("uniform", "prioritized", "hindsight")
+    schedulable: ClassVar[tuple[str, ...]] = ("lr", "critic_lr")
 
     def pace(self, buffer_size: int) -> Ratio:
         """A fixed number of updates for each step."""
@@ -78,7 +81,7 @@ class OffPolicyConfig(AlgorithmConfig):
             "critics",
             builder.program(),
             [value],
-            OptimizerSettings(self.critic_lr or self.lr, max_grad_norm=self.max_grad_norm),
+            OptimizerSettings(self.critic_lr or self.lr, max_grad_norm=self.max_grad_norm, lr_setting="critic_lr"),
             members=members,
             extra_inputs=[spec.name for spec in inputs],
             target=True,

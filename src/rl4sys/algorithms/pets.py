@@ -80,6 +80,7 @@ class PETSConfig(AlgorithmConfig):
     """Share of the last round's distribution that the next one keeps."""
 
     buffers = ("uniform",)
+    schedulable = ("lr", "exploration_std")
 
     @model_validator(mode="after")
     def _check(self) -> PETSConfig:
@@ -167,7 +168,7 @@ class PETS:
             "model", program, outputs, settings, members=members, shared=shared, extra_inputs=("action",)
         )
         self.standardization = Standardization(self.model.optimizer.parameters)
-        state.schedule(_STD, lambda progress: config.exploration_std)
+        state.schedule(_STD, lambda progress: state.scheduled("exploration_std", config.exploration_std))
         # Random actions until learning starts.
         state.schedule(_EPSILON, lambda progress: float(progress.steps <= config.learning_starts))
 

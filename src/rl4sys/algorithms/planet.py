@@ -39,6 +39,8 @@ class PlaNetConfig(WorldModelConfig):
     elites: int = Field(100, ge=2)
     """Best candidates, to which the next round is fitted."""
 
+    schedulable = ("lr", "exploration_std")
+
     @model_validator(mode="after")
     def _check(self) -> PlaNetConfig:
         if self.elites > self.candidates:
@@ -89,7 +91,7 @@ class PlaNet:
             initialize=lambda parameters: truncated_normal(parameters, gains, generator),
         )
         self.views = self.optimizer.parameters.views
-        state.schedule(_STD, lambda progress: config.exploration_std)
+        state.schedule(_STD, lambda progress: state.scheduled("exploration_std", config.exploration_std))
         # Random actions until learning starts.
         state.schedule(_EPSILON, lambda progress: float(progress.steps <= config.learning_starts))
 

@@ -90,6 +90,7 @@ class PPOConfig(AlgorithmConfig):
 
     buffers = ("trajectory",)
     imitates = True
+    schedulable = ("lr", "critic_lr", "clip_ratio", "clip_value", "entropy_coef")
 
     @property
     def horizon_seconds(self) -> float | None:
@@ -127,17 +128,20 @@ class PPO:
         self.shuffle = state.generator("shuffle")
         generator, gains = problem.torch_generator("init"), {"actor.action": 0.01, "critic.value": 1.0}
         # One optimizer for both networks is faster; they have one each where their settings differ.
-        groups = {"actor_and_critic": ([actor, critic], config.lr)}
+        groups = {"actor_and_critic": ([actor, critic], config.lr, "lr")}
         if config.critic_lr is not None or config.critic_epochs is not None:
-            groups = {"actor": ([actor], config.lr), "critic": ([critic], config.critic_lr or config.lr)}
+            groups = {
+                "actor": ([actor], config.lr, "lr"),
+                "critic": ([critic], config.critic_lr or config.lr, "critic_lr"),
+            }
         optimizers = [
             state.optimizer(
                 name,
                 programs,
-                OptimizerSettings(lr, 1e-5, config.max_grad_norm, config.anneal_lr),
+                OptimizerSettings(lr, 1e-5, config.max_grad_norm, config.anneal_lr, lr_setting=setting),
                 initialize=lambda parameters: orthogonal(parameters, gains, generator),
             )
-            for name, (programs, lr) in groups.items()
+            for name, (programs, lr, setting) in groups.items()
         ]
         self.actor = Network(actor, self.policies.explore.head.inputs, optimizers[0])
         self.critic = Network(critic, [value], optimizers[-1], squeeze=True)
@@ -214,9 +218,10 @@ class PPO:
                 break
             optimizer.step()
             steps += 1
+        clip = self.train_state.scheduled("clip_ratio", config.clip_ratio)
         surrogate, entropy, log_ratios, *value_loss = zip(*found[-per_epoch:], strict=True)
         means = {"policy_loss": surrogate, "entropy": entropy, "approx_kl": [_approx_kl(r) for r in log_ratios]}
-        means["clip_fraction"] = [((r.exp() - 1.0).abs() > config.clip_ratio).float().mean() for r in log_ratios]
+        means["clip_fraction"] = [((r.exp() - 1.0).abs() > clip).float().mean() for r in log_ratios]
         means |= {"value_loss": value_loss[0]} if value_loss else {}
         return {name: torch.stack(list(each)).mean() for name, each in means.items()} | {"epochs": steps / per_epoch}
 
@@ -228,7 +233,9 @@ class PPO:
 
     def policy_loss(self, batch: AdvantageBatch) -> tuple[torch.Tensor, ...]:
         """−E[w · min(r A, clip(r, 1 ± ε) A)] (eq. 7) minus the entropy bonus; then its parts and log r."""
-        clip, entropy_coef = self.config.clip_ratio, self.config.entropy_coef
+        state, config = self.train_state, self.config
+        clip = state.scheduled("clip_ratio", config.clip_ratio)
+        entropy_coef = state.scheduled("entropy_coef", config.entropy_coef)
         log_prob, entropy = self.likelihood(batch)
         log_ratio = log_prob - batch.log_prob
         ratio = log_ratio.exp()
@@ -243,6 +250,7 @@ class PPO:
         value, clip = batch.outputs(self.critic), self.config.clip_value
         error = (value - batch.returns).square()
         if clip is not None:
+            clip = self.train_state.scheduled("clip_value", clip)
             near = batch.value + (value - batch.value).clamp(-clip, clip)
             error = torch.maximum(error, (near - batch.returns).square())
         loss = 0.5 * error.mean()

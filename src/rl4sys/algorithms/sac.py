@@ -78,6 +78,7 @@ class SACConfig(OffPolicyConfig):
     exp(−dt / horizon). A longer one looks further ahead. Clients pass `now` to `act`, environments to `info`."""
 
     imitates = True
+    schedulable = ("lr", "critic_lr", "temperature_lr", "temperature", "target_entropy")
 
     @model_validator(mode="after")
     def _check(self) -> SACConfig:
@@ -85,6 +86,8 @@ class SACConfig(OffPolicyConfig):
             raise ValueError(f"target_subset is {self.target_subset}, but ensemble has only {self.ensemble} critics")
         if self.temperature != "auto" and self.temperature < 0:
             raise ValueError(f"temperature is {self.temperature}; expected auto or a number from 0")
+        if self.temperature == "auto" and "temperature" in self.schedules:
+            raise ValueError("temperature is auto, so it is learned; schedule target_entropy, or set a number")
         return self
 
     def work(self, buffer_size: int) -> UpdateWork:
@@ -123,7 +126,7 @@ class SACConfig(OffPolicyConfig):
     def log_alpha(self, state: TrainState) -> TrainedScalar:
         """The logarithm of the temperature, trained or constant."""
         if self.temperature == "auto":
-            settings = OptimizerSettings(self.temperature_lr or self.lr)
+            settings = OptimizerSettings(self.temperature_lr or self.lr, lr_setting="temperature_lr")
             return state.scalar("log_alpha", math.log(self.initial_temperature), settings)
         return state.scalar("log_alpha", math.log(self.temperature) if self.temperature else -math.inf, None)
 
@@ -146,7 +149,7 @@ class SAC:
 
     def update(self, batch: TensorBatch) -> Update:
         """One step of critics, actor and temperature (eq. 5, 7 and 18)."""
-        config, state, alpha = self.config, self.train_state, self.log_alpha.value.exp()
+        config, state, alpha = self.config, self.train_state, self.alpha()
         with torch.no_grad():
             noise = state.normal(*batch.reward.shape, self.size)
             mean, log_std = batch.next_outputs(self.actor)
@@ -166,6 +169,10 @@ class SAC:
         self.critics.polyak_update(config.polyak)
         return Update(metrics, batch.feedback(error.abs().mean(0)))
 
+    def alpha(self) -> torch.Tensor:
+        """The temperature."""
+        return self.train_state.scheduled("temperature", self.log_alpha.value.exp())
+
     def critic_loss(self, batch: TensorBatch, target: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """E[½ (Q(s, a) − y)²], summed over critics (eq. 5)."""
         q, target = batch.rows(batch.outputs(self.critics, batch.action)), batch.rows(target)
@@ -177,7 +184,7 @@ class SAC:
         action, log_prob = tanh_gaussian(mean, log_std, noise)
         q, log_prob = batch.rows(batch.outputs(self.critics, action)), batch.rows(log_prob)
         value = q.amin(0) if self.config.actor_objective == "min" else q.mean(0)
-        return (self.log_alpha.value.exp() * log_prob - value).mean(), log_prob
+        return (self.alpha() * log_prob - value).mean(), log_prob
 
     def imitate(self, batch: Sequences, plan: ImitationConfig) -> Update:
         """Fit the actor to decisions of the incumbent, and the critics to the λ-returns that followed them."""
@@ -204,7 +211,8 @@ class SAC:
 
     def temperature_loss(self, log_prob: torch.Tensor) -> torch.Tensor:
         """E[−log α (log π(a | s) + target entropy)] (eq. 18, by the logarithm of α)."""
-        return -(self.log_alpha.value * (log_prob + self.target_entropy)).mean()
+        target_entropy = self.train_state.scheduled("target_entropy", self.target_entropy)
+        return -(self.log_alpha.value * (log_prob + target_entropy)).mean()
 
 
 def _policies(problem: Problem, action: BoxAction) -> tuple[Policies, Program]:

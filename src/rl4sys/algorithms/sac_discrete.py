@@ -38,7 +38,7 @@ class DiscreteSAC:
 
     def update(self, batch: TensorBatch) -> Update:
         """One step of critics, actor and temperature (algorithm 1)."""
-        config, state, alpha = self.config, self.train_state, self.log_alpha.value.exp()
+        config, state, alpha = self.config, self.train_state, self.alpha()
         with torch.no_grad():
             log_probs, allowed = self.log_probs(batch.next_outputs(self.actor), batch.next_observation)
             next_q = batch.next_target_outputs(self.critics)
@@ -56,6 +56,10 @@ class DiscreteSAC:
         self.critics.polyak_update(config.polyak)
         return Update(metrics, batch.feedback(error.abs().mean(0)))
 
+    def alpha(self) -> torch.Tensor:
+        """The temperature."""
+        return self.train_state.scheduled("temperature", self.log_alpha.value.exp())
+
     def critic_loss(self, batch: TensorBatch, target: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """E[½ (Q(s, a) − y)²], summed over critics (eq. 4)."""
         every = batch.outputs(self.critics)
@@ -69,10 +73,11 @@ class DiscreteSAC:
         with torch.no_grad():
             q = batch.outputs(self.critics)
             value = q.amin(0) if self.config.actor_objective == "min" else q.mean(0)
-        loss = batch.rows(expectation(log_probs, self.log_alpha.value.exp() * log_probs - value, allowed)).mean()
+        loss = batch.rows(expectation(log_probs, self.alpha() * log_probs - value, allowed)).mean()
         with torch.no_grad():
             entropy = -expectation(log_probs, log_probs, allowed)
-            surplus = entropy - self.target_entropy(value.shape[-1], allowed)
+            target = self.target_entropy(value.shape[-1], allowed)
+            surplus = entropy - self.train_state.scheduled("target_entropy", target)
             return loss, batch.rows(entropy), batch.rows(surplus)
 
     def imitate(self, batch: Sequences, plan: ImitationConfig) -> Update:

@@ -35,6 +35,8 @@ class SQLConfig(OffPolicyConfig):
     ensemble: int = Field(2, ge=1)
     """Critics whose minimum counts. The paper has one."""
 
+    schedulable = ("lr", "critic_lr", "reward_scale")
+
     def work(self, buffer_size: int) -> UpdateWork:
         """With all critics."""
         return UpdateWork(self.updates_per_step, critics=self.ensemble)
@@ -71,7 +73,8 @@ class SQL:
         config, state, rows = self.config, self.train_state, len(batch.reward)
         with torch.no_grad():
             next_value = self.soft_value(batch.next_observation)
-            target = config.reward_scale * batch.reward + batch.discount * next_value
+            scale = state.scheduled("reward_scale", config.reward_scale)
+            target = scale * batch.reward + batch.discount * next_value
         critic_loss, q, error = self.critics.minimize(self.critic_loss, batch, target)
         fixed, updated = (
             state.normal(rows * particles, self.noise_size).view(rows, particles, -1)

@@ -34,6 +34,8 @@ class TD3Config(OffPolicyConfig):
     ensemble: int = Field(2, ge=1)
     """Critics whose minimum makes the target. The actor maximises the first."""
 
+    schedulable = ("lr", "critic_lr", "exploration_std", "target_noise")
+
     def work(self, buffer_size: int) -> UpdateWork:
         """With all critics."""
         return UpdateWork(self.updates_per_step, critics=self.ensemble)
@@ -62,7 +64,9 @@ class TD3:
         config = self.config
         with torch.no_grad():
             next_action = torch.tanh(self.actor.target(batch.next_observation))
-            noise = self.train_state.normal(*next_action.shape) * config.target_noise
+            noise = self.train_state.normal(*next_action.shape) * self.train_state.scheduled(
+                "target_noise", config.target_noise
+            )
             noise = noise.clamp(-config.target_noise_clip, config.target_noise_clip)
             next_action = (next_action + noise).clamp(-1.0, 1.0)
             next_q = self.critics.target(batch.next_observation, next_action).amin(0)

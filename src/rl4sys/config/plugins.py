@@ -39,6 +39,18 @@ def located(plugin: str | Path) -> Path:
     return path if path.is_file() else _COPIES.get(str(plugin), path)
 
 
+def imported_module(name: str) -> ModuleType:
+    """The module of this name, which may lie in the current directory."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        # The command line, unlike `python`, does not look for modules in the current directory.
+        if error.name != name.partition(".")[0] or str(Path.cwd()) in sys.path:
+            raise
+        sys.path.append(str(Path.cwd()))
+        return importlib.import_module(name)
+
+
 def _load(plugin: str, relative_to: Path) -> ModuleType:
     is_file = plugin.endswith(".py") or "/" in plugin
     try:

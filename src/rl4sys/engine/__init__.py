@@ -22,7 +22,9 @@ from rl4sys.engine.imitation import (
     learning_rate,
 )
 from rl4sys.engine.lambda_return import lambda_return
-from rl4sys.engine.problem import Policies, Problem, Progress, UnsuitableActions, Update
+from rl4sys.engine.problem import Policies, Problem, UnsuitableActions, Update
+from rl4sys.engine.progress import Progress
+from rl4sys.engine.schedules import SCHEDULES, FunctionScheduleConfig, ScheduleConfig
 from rl4sys.engine.tensor_batch import TensorBatch
 from rl4sys.engine.tensor_streams import SequencePlan, TensorStreams, stream_returns
 from rl4sys.engine.time_horizon import Horizon, horizon_seconds
@@ -30,10 +32,12 @@ from rl4sys.engine.train_state import TrainState
 
 __all__ = [
     "ALGORITHMS",
+    "SCHEDULES",
     "AdvantageBatch",
     "AdvantageStreams",
     "Algorithm",
     "AlgorithmConfig",
+    "FunctionScheduleConfig",
     "Horizon",
     "ImitationConfig",
     "Imitator",
@@ -41,6 +45,7 @@ __all__ = [
     "Policies",
     "Problem",
     "Progress",
+    "ScheduleConfig",
     "SequencePlan",
     "TensorBatch",
     "TensorStreams",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar, NamedTuple, Protocol
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, NamedTuple, Protocol
 
 import torch
 from pydantic import Field, field_validator
@@ -11,12 +12,14 @@ from pydantic import Field, field_validator
 from rl4sys.config import Config, ConfigError, Registry, parse
 from rl4sys.engine.imitation import ImitationConfig
 from rl4sys.engine.problem import Policies, Problem, Update
+from rl4sys.engine.schedules import SCHEDULES, ScheduleConfig, as_schedule
 from rl4sys.engine.tensor_streams import SequencePlan
 from rl4sys.engine.train_state import TrainState
 from rl4sys.experience import Array, ArraySpec
 from rl4sys.networks import NetworksConfig
 from rl4sys.policy import ActionSpec
 from rl4sys.replay import OnceFresh, Ratio
+from rl4sys.suggestions import did_you_mean
 
 SEQUENCES = "sequences"
 """The buffer that networks with memory learn from."""
@@ -45,7 +48,10 @@ def run_update(algorithm: Algorithm, batch: Any) -> UpdateResult:
     """Let an algorithm learn from one batch of its buffer: tensors in, numbers out."""
     with algorithm.train_state.splitter.ranks.updating():
         update = algorithm.update(algorithm.train_state.tensors(batch))
-    return result_of(update)
+    result = result_of(update)
+    factors = algorithm.train_state.schedule_factors
+    result.metrics.update({f"schedule_{name}": factor for name, factor in factors.items()})
+    return result
 
 
 def result_of(update: Update) -> UpdateResult:
@@ -81,6 +87,8 @@ class AlgorithmConfig(Config):
     """The setting that determines its networks, where `network` does not."""
     imitates: ClassVar[bool] = False
     """Whether what it builds is an `Imitator`."""
+    schedulable: ClassVar[tuple[str, ...]] = ("lr",)
+    """Settings that may have a schedule."""
 
     gamma: float = Field(0.99, ge=0, le=1)
     """Discount per step. Nearer to 1 looks further ahead."""
@@ -91,6 +99,26 @@ class AlgorithmConfig(Config):
     center_rewards: bool = False
     """Subtract the running mean of the rewards of decisions (arXiv:2405.09999). For tasks without end, where values
     would otherwise mostly hold what all states have in common; where episodes end, it changes what is best."""
+    schedules: dict[str, Annotated[ScheduleConfig, SCHEDULES]] = {}
+    """Settings that change over the run, such as `{lr: linear, entropy_coef: {type: cosine, end: 0.1}}`: each is
+    multiplied by a factor that begins at 1. A schedule of `lr` replaces `anneal_lr`."""
+
+    @field_validator("schedules", mode="before")
+    @classmethod
+    def _read_schedules(cls, schedules: Any) -> Any:
+        if not isinstance(schedules, Mapping):
+            return schedules
+        return {name: as_schedule(value) for name, value in schedules.items()}
+
+    @field_validator("schedules")
+    @classmethod
+    def _can_schedule(cls, schedules: dict[str, ScheduleConfig]) -> dict[str, ScheduleConfig]:
+        for name in schedules:
+            if name not in cls.schedulable:
+                known = ", ".join(cls.schedulable)
+                hint = did_you_mean(name, cls.schedulable)
+                raise ValueError(f"'{name}' cannot have a schedule here{hint or ';'} expected one of {known}")
+        return schedules
 
     @field_validator("imitate")
     @classmethod

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from rl4sys.engine.previous_action import previous_action, remembering
+from rl4sys.engine.schedules import Schedules
 from rl4sys.experience import ArraySpec
 from rl4sys.networks import NetworkConfig, NetworksConfig, TensorMap, UnsuitableNetwork, exists
 from rl4sys.policy import (
@@ -49,21 +50,6 @@ class Policies(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a run has come; schedules depend on nothing else."""
-
-    steps: int = 0
-    """Environment steps received so far."""
-    total_steps: int | None = None
-    """Length of the run in steps; unknown in a live system, where nothing is annealed."""
-
-    @property
-    def fraction(self) -> float:
-        """From 0 at the start to 1 at the end; 0 if the end is unknown."""
-        return min(1.0, self.steps / self.total_steps) if self.total_steps else 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class Problem:
     """What is to be learned, with which networks, on which device, from which seeds."""
 
@@ -78,6 +64,8 @@ class Problem:
     """Whether losses are compiled with `torch.compile`."""
     algorithm: str = "this algorithm"
     """The name of the algorithm, for errors."""
+    schedules: Schedules = field(default_factory=dict)
+    """By what the algorithm's settings are multiplied over the run."""
 
     @property
     def mask(self) -> str | None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 
 from rl4sys.engine.earlier_states import converted, is_earlier
 from rl4sys.engine.imitation import ImitationConfig, IncumbentRows
-from rl4sys.engine.problem import Policies, Problem, Progress
+from rl4sys.engine.problem import Policies, Problem
+from rl4sys.engine.progress import Progress
 from rl4sys.engine.tensor_batch import TransitionTensors
 from rl4sys.engine.tensor_streams import SequencePlan, StreamTensors
 from rl4sys.experience import Array, Sequences, Transitions
@@ -33,6 +34,8 @@ from rl4sys.networks import (
 )
 from rl4sys.policy import Program, Tensor, layout_of
 from rl4sys.state import State, generator_state, require, restore_generator
+
+Scheduled = TypeVar("Scheduled", float, torch.Tensor, torch.Tensor | float)
 
 
 class TrainState:
@@ -70,6 +73,7 @@ class TrainState:
         self._schedules: dict[str, Callable[[Progress], float]] = {}
         self._zero_layer: tuple[str, Callable[[Progress], bool]] | None = None
         self._progress = Progress()
+        self._factors = dict.fromkeys(problem.schedules, 1.0)
 
     def tensors(self, batch: Any) -> Any:
         """A batch of replay as tensors; any other batch as it is."""
@@ -211,11 +215,27 @@ class TrainState:
         """Publish a layer of the policy as zeros while this holds: all allowed actions are then equally likely."""
         self._zero_layer = layer, is_zero
 
+    def scheduled(self, setting: str, value: Scheduled) -> Scheduled:
+        """The value of a setting at this point of the run: multiplied by the factor of its schedule, if it has one."""
+        return value * self._factors[setting] if setting in self._factors else value
+
+    @property
+    def schedule_factors(self) -> dict[str, float]:
+        """By what each setting with a schedule is multiplied at this point of the run."""
+        return dict(self._factors)
+
     def advance(self, progress: Progress) -> None:
         """Apply all schedules and anneal learning rates."""
         self._progress = progress
+        self._factors = {name: each.factor(progress) for name, each in self.problem.schedules.items()}
         for optimizer in self.optimizers.values():
-            optimizer.anneal(progress.fraction)
+            # Other learning rates follow that of the actor, unless they have a schedule of their own.
+            own = optimizer.settings.lr_setting
+            setting = own if own in self._factors else "lr"
+            if setting in self._factors:
+                optimizer.lr = self.scheduled(setting, optimizer.settings.lr)
+            else:
+                optimizer.anneal(progress.fraction)
         for tensor, value in self._schedules.items():
             self._acting.set(tensor, torch.tensor(value(progress)))
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rl4sys.config import ConfigError
-from rl4sys.environments.objects import imported_module
+from rl4sys.config.plugins import imported_module
 from rl4sys.environments.spaces import EnvironmentSpec
 from rl4sys.experience import Array, Arrays
 from rl4sys.policy import BoxAction, DiscreteAction, MultiDiscreteAction, action_array

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import copy
-import importlib
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import gymnasium
 
+from rl4sys.config.plugins import imported_module
 from rl4sys.environments.exactness import Environment
 from rl4sys.environments.names import UnknownEnvironment
 
@@ -79,18 +77,6 @@ def _imported(name: str) -> Callable[..., Environment]:
         )
     made: Callable[..., Environment] = found
     return made
-
-
-def imported_module(name: str) -> ModuleType:
-    """The module of this name, which may lie in the current directory."""
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        # The command line, unlike `python`, does not look for modules in the current directory.
-        if error.name != name.partition(".")[0] or str(Path.cwd()) in sys.path:
-            raise
-        sys.path.append(str(Path.cwd()))
-        return importlib.import_module(name)
 
 
 def _importable(factory: Any) -> str | None:

@@ -34,7 +34,12 @@ from rl4sys.experiments.where import WhereSection
 from rl4sys.networks import NETWORKS, NetworksConfig
 from rl4sys.replay import BUFFERS, GOAL_REWARDS, BufferConfig, TrajectoryConfig
 
-_LATER_SETTINGS = (("imitate", None), ("center_rewards", False), ("horizon", None))
+_LATER_SETTINGS: tuple[tuple[str, Any], ...] = (
+    ("imitate", None),
+    ("center_rewards", False),
+    ("horizon", None),
+    ("schedules", {}),
+)
 """Settings of algorithms that earlier versions did not have, and their defaults."""
 
 

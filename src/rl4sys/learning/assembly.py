@@ -54,6 +54,7 @@ class LearnerAssembly:
             standardize=self.normalize_obs,
             compile=self.compile and _can_compile(),
             algorithm=_name_of(self.algorithm),
+            schedules=self.algorithm.schedules,
         )
         # The number of threads changes the last bits of orthogonal matrices, and it is measured later.
         with _one_thread():

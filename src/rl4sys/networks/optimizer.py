@@ -50,6 +50,8 @@ class OptimizerSettings:
     """The gradient of each tensor is scaled down to at most this share of the norm of the tensor."""
     warmup_steps: int = 0
     """Steps over which the learning rate grows from zero."""
+    lr_setting: str = "lr"
+    """The setting that the learning rate comes from, by which a schedule names it."""
 
 
 class Optimizer:

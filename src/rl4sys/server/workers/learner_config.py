@@ -14,6 +14,7 @@ from pydantic import Field, field_validator, model_validator
 
 from rl4sys.algorithms import ALGORITHMS, AlgorithmConfig, with_default_buffer
 from rl4sys.config import Config, ConfigError, load_plugins, parse
+from rl4sys.engine import FunctionScheduleConfig
 from rl4sys.learning import (
     Learner,
     LearnerAssembly,
@@ -84,6 +85,14 @@ class LearnerConfig(Config):
         if bounds is not None and not bounds[0] < bounds[1]:
             raise ValueError("the first is the least reward, and must be below the second")
         return bounds
+
+    @field_validator("algorithm")
+    @classmethod
+    def _call_no_functions(cls, algorithm: AlgorithmConfig) -> AlgorithmConfig:
+        # Clients may ask for any settings, and must not choose what code runs here.
+        if any(isinstance(schedule, FunctionScheduleConfig) for schedule in algorithm.schedules.values()):
+            raise ValueError("schedules of type function are for local runs; use linear, cosine or step")
+        return algorithm
 
     @model_validator(mode="before")
     @classmethod
