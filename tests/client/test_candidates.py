@@ -12,7 +12,7 @@ from tests.networks.test_candidates import FEATURES, MOST, policy, weights
 
 from rl4sys.client import Agent, BadObservation, Ending, SettingsError
 from rl4sys.client.action_adapter import BadAction
-from rl4sys.client.fallback import Fallback
+from rl4sys.client.fallback import Fallback, FallbackDecider, FallbackFailed
 from rl4sys.client.settings import parse_settings
 from rl4sys.experience import Array, ArraySpec
 from rl4sys.policy import CANDIDATES, COUNT, MASK, DiscreteAction, candidate_arrays
@@ -117,5 +117,25 @@ def test_a_choice_that_is_not_among_the_candidates_is_refused() -> None:
         with pytest.raises(BadAction, match="Got choice 2 of 2 candidates"):
             episode.took({CANDIDATES: rows(2), "context": CONTEXT}, 2)
         episode.took({CANDIDATES: rows(2), "context": CONTEXT}, 1)
+        assert agent.health().incumbent_decisions == 1
         episode.end({CANDIDATES: [], "context": CONTEXT}, Ending.TERMINATED)
     assert server.segments()[0].action.ravel().tolist() == [1]
+
+
+def test_a_fallback_that_chooses_no_candidate_is_refused() -> None:
+    observation = {CANDIDATES: rows(2), "context": CONTEXT}
+    with chooser(candidate_server(), lambda seen: 2) as agent, agent.episode() as episode:
+        agent.level = "off"
+        with pytest.raises(FallbackFailed, match="Got choice 2 of 2 candidates"):
+            episode.act(observation)
+        with pytest.raises(FallbackFailed, match="Got choice 2 of 1 candidates"):
+            episode.act({CANDIDATES: np.ones((MOST, FEATURES)), COUNT: 1, "context": CONTEXT})
+        assert agent.health().fallback_decisions == 0
+
+
+def test_a_fallback_is_checked_before_the_first_policy() -> None:
+    observation = (*candidate_arrays(MOST, FEATURES), ArraySpec("context", "float32", (2,)))
+    decider = FallbackDecider(lambda seen: 3, DiscreteAction(MOST), None, observation)
+    assert decider.decide({CANDIDATES: rows(4), "context": CONTEXT}, None)[0] == 3
+    with pytest.raises(FallbackFailed, match="Got choice 3 of 3 candidates"):
+        decider.decide({CANDIDATES: rows(3).tolist(), "context": CONTEXT}, None)

@@ -248,6 +248,7 @@ class Agent:
             age=None if snapshot is None else self._clock() - self._governor.since,
             decisions=self._lanes.decisions,
             fallback_decisions=status.count("fallback_decisions"),
+            incumbent_decisions=status.count("incumbent_decisions"),
             open_episodes=self._lanes.open,
             backlog=self._queue.waiting + outbox.backlog,
             backlog_bytes=outbox.backlog_bytes,

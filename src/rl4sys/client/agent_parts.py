@@ -60,7 +60,7 @@ def decider_for(settings: ClientSettings, fallback: Fallback | None) -> Fallback
     """What calls the fallback, if there is one."""
     if fallback is None:
         return None
-    return FallbackDecider(fallback, settings.action, settings.action_structure)
+    return FallbackDecider(fallback, settings.action, settings.action_structure, settings.observation)
 
 
 def bad_input_choice(settings: ClientSettings, fallback: Fallback | None) -> BadInputChoice:

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from rl4sys.client.action_adapter import BadAction
 from rl4sys.experience import Array, ArraySpec
 from rl4sys.policy import CANDIDATES, COUNT
 
 _INFINITY = float("inf")
+
+
+def no_such_candidate(choice: int, count: int) -> BadAction:
+    """The error of a choice that is not there."""
+    return BadAction(f"Got choice {choice} of {count} candidates; the first is 0.")
 
 
 class CandidateRows:
@@ -24,6 +31,20 @@ class CandidateRows:
         """Those of a policy, if it observes candidates."""
         by_name = {spec.name: spec for spec in specs}
         return cls(by_name[CANDIDATES]) if {CANDIDATES, COUNT} <= by_name.keys() else None
+
+    def require_choice(self, observation: Any, choice: int) -> None:
+        """Raise `BadAction` for a choice that is not among the candidates of an observation, as it was passed."""
+        count = self._passed(observation)
+        if count is not None and choice >= count:
+            raise no_such_candidate(choice, count)
+
+    def _passed(self, observation: Any) -> int | None:
+        """How many candidates an observation has; None where that cannot be told."""
+        named = observation if isinstance(observation, Mapping) else {self.name: observation}
+        if (given := named.get(COUNT)) is not None:
+            return int(np.reshape(given, -1)[0]) or None if np.size(given) == 1 else None
+        rows: Any = named.get(self.name)
+        return len(rows) or None if np.ndim(rows) == 2 else None
 
     def write(self, columns: Mapping[str, Array], row: int, rows: Array) -> str | None:
         """Copy them into row `row`, zeros after them; returns what is wrong with them, or None."""

@@ -126,6 +126,7 @@ class Episode:
         if self.shared.forks != forks():
             raise fork_error()
         self._decided(lambda: self._take_over(self.shared.governor.of_incumbent(), observation, action, mask), now)
+        self.shared.status.add("incumbent_decisions")
 
     def _decided(self, decide: Callable[[], Any], now: float | None) -> Any:
         """Decide under the lock, and post the segments that are complete then."""
@@ -209,8 +210,8 @@ class Episode:
                 f"The policy does not decide, because {_OFF[plan.off]}, and there is no fallback. Pass "
                 f"`fallback=` to connect."
             )
-        actions = None if snapshot is None else snapshot.interface.actions
-        action, row = shared.fallback.decide(observation, actions)
+        interface = None if snapshot is None else snapshot.interface
+        action, row = shared.fallback.decide(observation, interface)
         shared.status.add("fallback_decisions")
         if snapshot is not None and row is not None and (plan.records or plan.observes):
             try:
@@ -271,7 +272,7 @@ class Episode:
         if choice is BadInputChoice.HOLD:
             action = self.previous_action()
         if action is None and choice is not BadInputChoice.RAISE and shared.fallback is not None:
-            action, _ = shared.fallback.decide(observation, snapshot.interface.actions)
+            action, _ = shared.fallback.decide(observation, snapshot.interface)
             shared.status.add("fallback_decisions")
         if action is None:
             raise problem

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from rl4sys.client.action_adapter import ActionAdapter, BadAction, action_adapter
-from rl4sys.experience import Array
+from rl4sys.client.action_adapter import BadAction, action_adapter
+from rl4sys.client.candidate_rows import CandidateRows
+from rl4sys.client.policy_interface import PolicyInterface
+from rl4sys.experience import Array, ArraySpec
 from rl4sys.policy import ActionSpec, ActionStructure
 
 Fallback = Callable[[Any], Any]
@@ -24,12 +26,19 @@ class PolicyOff(RuntimeError):
 class FallbackDecider:
     """Calls the fallback and checks what it returns."""
 
-    def __init__(self, fallback: Fallback, action: ActionSpec | None, structure: ActionStructure | None) -> None:
-        """`action`: what the settings say about actions, for the time before the first policy."""
+    def __init__(
+        self,
+        fallback: Fallback,
+        action: ActionSpec | None,
+        structure: ActionStructure | None,
+        observation: Sequence[ArraySpec] = (),
+    ) -> None:
+        """`action`, `observation`: what the settings say about them, for the time before the first policy."""
         self._fallback = fallback
+        self._candidates = CandidateRows.among(observation)
         self._actions = None if action is None else action_adapter(action, structure)
 
-    def decide(self, observation: Any, actions: ActionAdapter | None) -> tuple[Any, Array | None]:
+    def decide(self, observation: Any, interface: PolicyInterface | None) -> tuple[Any, Array | None]:
         """The action for the system, and the row that is recorded; None if nothing is known about actions."""
         try:
             value = self._fallback(observation)
@@ -38,11 +47,15 @@ class FallbackDecider:
                 f"The fallback raised {type(error).__name__}: {error}. It must decide for every observation, also for "
                 f"one that the policy cannot use."
             ) from error
-        adapter = actions or self._actions
+        adapter = self._actions if interface is None else interface.actions
         if adapter is None:
             return value, None
         try:
-            return value, adapter.read(value)
+            row = adapter.read(value)
+            candidates = self._candidates if interface is None else interface.reader.candidates
+            if candidates is not None:
+                candidates.require_choice(observation, int(row))
+            return value, row
         except BadAction as error:
             raise FallbackFailed(
                 f"The fallback returned something that is not an action of this system. {error}"

@@ -22,6 +22,8 @@ class Health:
     """Actions chosen by the policy since the start."""
     fallback_decisions: int
     """Actions chosen by the fallback."""
+    incumbent_decisions: int
+    """Decisions that the system took by itself and reported with `took`."""
     open_episodes: int
     backlog: int
     """Segments waiting to be sent or acknowledged."""

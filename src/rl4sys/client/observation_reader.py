@@ -46,11 +46,12 @@ class ObservationReader:
     ) -> None:
         """`defaults`: what stands for arrays that an observation leaves out or has as None, and for features that are
         NaN. `on_default` is called for each observation that needs one."""
-        self._candidates = CandidateRows.among(specs)
-        hidden = (MASK,) if self._candidates is None else (MASK, COUNT)
+        self.candidates = CandidateRows.among(specs)
+        """How candidates are read, if there are any."""
+        hidden = (MASK,) if self.candidates is None else (MASK, COUNT)
         self._seen = [spec for spec in specs if spec.name not in hidden]
         self._only = self._seen[0] if len(self._seen) == 1 else None
-        self._usual = None if self._only is None or self._candidates is not None else _OnlyArray(self._only)
+        self._usual = None if self._only is None or self.candidates is not None else _OnlyArray(self._only)
         self._defaults = {
             spec.name: default_row(spec, defaults[spec.name])
             for spec in self._seen
@@ -87,8 +88,8 @@ class ObservationReader:
                 column[row] = True
             else:
                 allowed = as_array(mask) != 0
-                if self._candidates is not None:
-                    allowed = self._candidates.mask(columns, row, allowed)
+                if self.candidates is not None:
+                    allowed = self.candidates.mask(columns, row, allowed)
                 _copy(self._mask, column[row : row + 1], allowed)
         elif mask is not None:
             raise BadObservation(
@@ -113,7 +114,7 @@ class ObservationReader:
         """Copy named arrays; returns the mask, which may be one of them, and whether a default was needed."""
         given = {name: value for name, value in observation.items() if value is not None}
         named_mask = given.pop(MASK, None)
-        count = None if self._candidates is None else given.pop(COUNT, None)
+        count = None if self.candidates is None else given.pop(COUNT, None)
         is_defaulted = len(given) < len(self._seen)
         if is_defaulted:
             given = self._defaults | given
@@ -124,8 +125,8 @@ class ObservationReader:
             )
         for spec in self._seen:
             is_defaulted |= self._write_array(spec, columns, row, given[spec.name])
-        if self._candidates is not None and count is not None:
-            problem = self._candidates.keep(columns, row, as_array(count))
+        if self.candidates is not None and count is not None:
+            problem = self.candidates.keep(columns, row, as_array(count))
             if problem is not None:
                 raise BadObservation(problem)
         if mask is not None and named_mask is not None:
@@ -133,8 +134,8 @@ class ObservationReader:
         return named_mask if mask is None else mask, is_defaulted
 
     def _write_array(self, spec: ArraySpec, columns: Mapping[str, Array], row: int, value: Any) -> bool:
-        if self._candidates is not None and spec.name == self._candidates.name:
-            if (problem := self._candidates.write(columns, row, as_array(value))) is not None:
+        if self.candidates is not None and spec.name == self.candidates.name:
+            if (problem := self.candidates.write(columns, row, as_array(value))) is not None:
                 raise BadObservation(problem)
             return False
         place = columns[spec.name][row : row + 1]

@@ -8,6 +8,7 @@ from typing import Any
 
 from rl4sys.client.acting_mode import ActingMode
 from rl4sys.client.action_adapter import BadAction, action_adapter
+from rl4sys.client.candidate_rows import no_such_candidate
 from rl4sys.client.observation_reader import ObservationReader
 from rl4sys.experience import Array, Arrays
 from rl4sys.policy import COUNT, MASK, ActionSpec, ActionStructure, PolicySpec, layout_of, noise_size
@@ -77,7 +78,7 @@ class PolicyInterface:
         """Raise `BadAction` for choices that are not there, or that the mask in this row of observations excludes."""
         there = observation.get(COUNT)
         if there is not None and int(action) >= int(there[row, 0]):
-            raise BadAction(f"Got choice {int(action)} of {int(there[row, 0])} candidates; the first is 0.")
+            raise no_such_candidate(int(action), int(there[row, 0]))
         mask = observation.get(MASK)
         if mask is None:
             return
