@@ -19,6 +19,11 @@ def damp(observation: Array) -> list[float]:
     return [-float(observation[2]) / 4.0]
 
 
+def best_candidate(observation: Any) -> int:
+    """Choose the candidate of CandidateChoice whose first feature fits the context best."""
+    return int((observation["candidates"][:, 0] * observation["context"][0]).argmax())
+
+
 def nonsense(observation: Any) -> int:
     """Choose an action that CartPole does not have."""
     return 2

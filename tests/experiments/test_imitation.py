@@ -28,6 +28,17 @@ def test_a_policy_balances_as_the_rule_that_it_imitates(tmp_path: Path) -> None:
     assert evaluation.mean > 150
 
 
+def test_a_policy_chooses_among_candidates_as_the_rule_that_it_imitates(tmp_path: Path) -> None:
+    candidates = {"network": {each: {"type": "candidates", "hidden_dims": [32]} for each in ("actor", "critic")}}
+    task = {"environment__name": "rl4sys/CandidateChoice-v0", "environment__incumbent": "incumbents:best_candidate"}
+    with Run.create(small(PPO, tmp_path, **(IMITATE | task), **candidates, buffer__size=256)) as run:
+        while run.learner.updates < 1:
+            run.step()
+        evaluation = run.evaluate(8)
+    # Of 16 decisions; a random choice finds the best of one to eight candidates in a third of them.
+    assert evaluation.mean > 13
+
+
 def test_without_imitation_the_digest_of_an_experiment_is_that_of_earlier_versions(tmp_path: Path) -> None:
     digest = small(PPO, tmp_path).digest()
     assert digest == "66acb871e3b90dd174c1b337fc7b3185a2ded5f63d880bd45d737865ea9cd72b"
@@ -60,6 +71,16 @@ def test_an_action_outside_the_space_is_refused(tmp_path: Path) -> None:
         pytest.raises(ConfigError, match="incumbents:nonsense returned 2; expected an action of the environment"),
     ):
         run.step()
+
+
+def test_a_choice_that_is_no_candidate_is_refused(tmp_path: Path) -> None:
+    candidates = {"network": {each: {"type": "candidates", "hidden_dims": [8]} for each in ("actor", "critic")}}
+    task = {"environment__name": "rl4sys/CandidateChoice-v0", "environment__incumbent": "incumbents:nonsense"}
+    with (
+        Run.create(small(PPO, tmp_path, **(IMITATE | task), **candidates)) as run,
+        pytest.raises(ConfigError, match=r"incumbents:nonsense returned 2 of [12] candidates"),
+    ):
+        run.train()
 
 
 def test_algorithms_that_cannot_imitate_say_so(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from rl4sys.config import ConfigError
 from rl4sys.config.plugins import imported_module
 from rl4sys.environments.spaces import EnvironmentSpec
 from rl4sys.experience import Array, Arrays
-from rl4sys.policy import BoxAction, DiscreteAction, MultiDiscreteAction, action_array
+from rl4sys.policy import CANDIDATES, COUNT, MASK, BoxAction, DiscreteAction, MultiDiscreteAction, action_array
 
 
 class UnsuitableIncumbent(ConfigError):
@@ -41,7 +41,14 @@ class Incumbent:
     def decide(self, observation: Arrays) -> Array:
         """The actions for observations with one row for each lane, as they are recorded."""
         lanes = len(next(iter(observation.values())))
-        return np.stack([self._read(self._decide(_row(observation, lane))) for lane in range(lanes)])
+        actions = np.stack([self._read(self._decide(_row(observation, lane))) for lane in range(lanes)])
+        there = observation.get(COUNT)
+        if there is not None and (absent := np.flatnonzero(actions >= there[:, 0])).size:
+            choice, count = actions[absent[0]], there[absent[0], 0]
+            raise UnsuitableIncumbent(
+                f"environment.incumbent: {self.name} returned {choice} of {count:.0f} candidates; the first is 0."
+            )
+        return actions
 
     def _read(self, value: Any) -> Array:
         try:
@@ -75,6 +82,9 @@ class Incumbent:
 
 
 def _row(observation: Arrays, lane: int) -> Any:
-    if len(observation) == 1:
-        return next(iter(observation.values()))[lane]
-    return {name: array[lane] for name, array in observation.items()}
+    """The observation of a lane as the environment showed it: of candidates only those that are there."""
+    row = {name: array[lane] for name, array in observation.items()}
+    if COUNT in row:
+        there = int(row.pop(COUNT)[0])
+        row |= {name: row[name][:there] for name in (CANDIDATES, MASK) if name in row}
+    return next(iter(row.values())) if len(row) == 1 else row

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from conformance.golden import EPISODES, HEADS, OPS, Golden
+from networks.test_candidates import observed, policy, weights
 from policy.specs import mlp, recurrent, weights_for
 from rl4sys.experience import Array, ArraySpec
 from rl4sys.experiments.policies.greedy import UnsupportedHead, greedy, parameters
@@ -24,6 +25,7 @@ from rl4sys.policy import (
     ProgramBuilder,
     UnknownOp,
 )
+from rl4sys.policy.policy_spec import HeadKind
 
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
@@ -75,6 +77,19 @@ def test_the_best_action_is_what_the_numpy_runtime_decides(name: str) -> None:
     expected = NumpyPolicy(spec, arrays["weights"]).act(observation, np.zeros((rows, 0), np.float32)).action
     carry = {memory.name: np.zeros((rows, *memory.shape), np.float32) for memory in spec.program.carry}
     np.testing.assert_allclose(model_of(HEADS[name]).run(observation, carry)["action"], expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["categorical", "deterministic", "epsilon_greedy"])
+def test_a_policy_over_candidates_chooses_as_the_numpy_runtime_and_never_an_absent_one(kind: HeadKind) -> None:
+    spec = policy(kind)
+    held = weights(spec)
+    counts = [1, 2, 6, 3] * 8
+    # Rows that do not exist hold large numbers.
+    observation = observed(np.random.default_rng(0), counts)
+    action = OnnxPolicy(onnx_model(spec, portable(spec, held))).run(observation, {})["action"]
+    best = NumpyPolicy(greedy(spec), held).act(observation, np.zeros((len(counts), 0), np.float32)).action
+    np.testing.assert_array_equal(action.ravel(), best.ravel())
+    assert (action.ravel() < counts).all()
 
 
 @pytest.mark.parametrize("name", EPISODES)
