@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from rl4sys.experience import Array
 
 NOT_A_FUNCTION = 1
+_ties = np.random.default_rng(0)
 
 
 def balance(observation: Array) -> int:
@@ -27,3 +30,9 @@ def best_candidate(observation: Any) -> int:
 def nonsense(observation: Any) -> int:
     """Choose an action that CartPole does not have."""
     return 2
+
+
+def fewest_in_flight(observation: Any) -> int:
+    """Least connections: a backend of LoadBalancing with the fewest requests in flight, any of them at random."""
+    in_flight = observation["candidates"][:, 0]
+    return int(_ties.choice(np.flatnonzero(in_flight == in_flight.min())))

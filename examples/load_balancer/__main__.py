@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -63,6 +64,7 @@ def _live(asked: argparse.Namespace) -> int:
         "failed_requests": result.failed,
         "guard": result.guard,
         "version": result.version,
+        "load_average": os.getloadavg(),
         "plot": str(picture),
     }
     (asked.out / "live.json").write_text(json.dumps(values, indent=1) + "\n")

@@ -27,6 +27,8 @@ from .proxy import Proxy
 from .switchback import BLOCK, Block, RuleReport, compare, plan
 
 LEARNED = "learned"
+LEARNING = "while learning"
+"""The time before the comparison, reported as if it were a rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +148,8 @@ async def _run(
         service.close()
         proxy.close()
     at, latencies, failed = read_latencies(output.decode())
-    reports = compare(blocks, at, latencies, BASELINE, np.random.default_rng(settings.seed))
+    whole = [*_blocks_of(LEARNING, began, settings.seconds), *blocks]
+    reports = compare(whole, at, latencies, BASELINE, np.random.default_rng(settings.seed))
     version = agent.health().version
     return LiveResult(reports, failed, dict(guard.counts), version, at - began, latencies)
 
@@ -155,6 +158,11 @@ def _generator(port: int, settings: LiveSettings, seconds: float, began: float) 
     arguments = {"port": port, "rate": settings.rate, "seconds": seconds, "seed": settings.seed, "began": began}
     named = [part for name, value in arguments.items() for part in (f"--{name}", str(value))]
     return [sys.executable, "-m", "examples.load_balancer.generator", *named]
+
+
+def _blocks_of(rule: str, start: float, seconds: float) -> list[Block]:
+    """The whole blocks of one rule in a span of time."""
+    return [Block(rule, start + BLOCK * n, start + BLOCK * (n + 1)) for n in range(int(seconds // BLOCK))]
 
 
 def _until_change(blocks: Sequence[Block], now: float) -> float:

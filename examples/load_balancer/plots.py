@@ -45,6 +45,7 @@ def draw_live(
 
 def _draw_ratios(panel: object, reports: Sequence[RuleReport]) -> None:
     from matplotlib.axes import Axes
+    from matplotlib.ticker import FormatStrFormatter
 
     assert isinstance(panel, Axes)
     positions = np.arange(len(reports))
@@ -55,6 +56,8 @@ def _draw_ratios(panel: object, reports: Sequence[RuleReport]) -> None:
         panel.errorbar(positions + shift, values, yerr=errors, fmt="o", color=colour, label=name, capsize=3)
     panel.axhline(1.0, color="black", linewidth=0.6)
     panel.set_yscale("log")
+    for use in (panel.yaxis.set_major_formatter, panel.yaxis.set_minor_formatter):
+        use(FormatStrFormatter("%g"))
     panel.set_xticks(positions, [report.rule for report in reports])
     panel.set_ylabel("relative to least connections")
     panel.legend(frameon=False)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any, ClassVar
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -21,10 +23,34 @@ from rl4sys.environments.balancing import (
     simulate,
     speeds,
 )
+from rl4sys.environments.balancing.environment import LoadBalancing
 from rl4sys.experiments import Run, load_experiment
 
 SEEDS = (1, 2, 3, 4, 5)
 SECONDS = 300.0
+LIVE = {
+    # The settings of the live balancer.
+    "algorithm.lr": 1e-3,
+    "algorithm.anneal_lr": False,
+    "algorithm.epochs": 6,
+    "algorithm.minibatch_size": 64,
+    "algorithm.imitate": {"decisions": 3_000},
+    "environment.incumbent": "incumbents:fewest_in_flight",
+    "environment.num_envs": 1,
+    "buffer.size": 1_024,
+}
+
+
+class ObservedBalancing(LoadBalancing):
+    """The environment, which keeps the latency of every request."""
+
+    seconds: ClassVar[list[float]] = []
+
+    def step(self, action: np.int64) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
+        """Send the present request to a backend."""
+        result = super().step(action)
+        self.seconds.append(result[-1]["latency"])
+        return result
 
 
 def learned(seed: int, directory: Path) -> Rule:
@@ -49,6 +75,31 @@ def ratios(rule: Rule, seed: int, *, chaos: bool) -> tuple[float, float]:
         for each in (rule, RULES[BASELINE](random.Random(seed)))
     ]
     return both[0].mean / both[1].mean, both[0].quantile(0.99) / both[1].quantile(0.99)
+
+
+def first_five_minutes(seed: int, directory: Path) -> tuple[float, float]:
+    """Mean and p99 of a service that learns from its first request on, relative to least connections."""
+    ObservedBalancing.seconds.clear()
+    requests = int(RATE * SECONDS)
+    task = {"environment.name": "ObservedBalancing-v0", "environment.kwargs": {"requests": requests}}
+    training = {"training.total_timesteps": requests, "training.eval_frequency": 0, "training.num_eval_episodes": 1}
+    general = {"seed": seed, "directory": str(directory), "threads": 1, "logging.tensorboard": False}
+    run = Run.create(load_experiment("ppo_load_balancing.yaml", LIVE | task | training | general))
+    while run.steps < requests:
+        run.step()
+    ours = np.array(ObservedBalancing.seconds[:requests])
+    arriving = arrivals(RATE, np.random.default_rng(seed))
+    theirs = simulate(speeds(chaos=False), arriving, RULES[BASELINE](random.Random(seed)), SECONDS)
+    return ours.mean() / theirs.mean, np.quantile(ours, 0.99) / theirs.quantile(0.99)
+
+
+@pytest.mark.learning
+@pytest.mark.timeout(3600)
+def test_the_first_minutes_of_learning_cost_little_after_imitating_least_connections(tmp_path: Path) -> None:
+    gymnasium.register("ObservedBalancing-v0", ObservedBalancing, disable_env_checker=True)
+    found = {seed: first_five_minutes(seed, tmp_path) for seed in SEEDS}
+    print(f"\nfirst five minutes, relative to least connections (mean, p99): {found}")
+    assert all(mean <= 1.15 for mean, _ in found.values())
 
 
 @pytest.mark.learning
