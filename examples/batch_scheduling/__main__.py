@@ -4,6 +4,7 @@ Examples, from the top of the repository:
 
   python -m examples.batch_scheduling generate --out jobs.swf.gz
   python -m examples.batch_scheduling compare --trace jobs.swf.gz --protocol wait
+  python -m examples.batch_scheduling live --trace jobs.swf.gz --max-wait 172800
   python -m examples.batch_scheduling compare --trace theta.swf.gz --protocol commit --heuristics fcfs f1 --json
 """
 
@@ -34,7 +35,7 @@ from rl4sys.environments.scheduling import (
 from rl4sys.environments.scheduling.workload import PARTS
 
 from .comparison import BASELINE, Rival, UnsuitablePolicy, compare, heuristic_rivals, summary
-from .plots import draw_gantt, draw_slowdowns
+from .plots import draw_gantt, draw_live, draw_slowdowns
 from .table import comparison_table
 
 _WRONG_INPUT = 2
@@ -72,6 +73,8 @@ def _compare(asked: argparse.Namespace) -> int:
     upper, lower = _two(rivals, min(found, key=lambda each: each["slowdown"])["name"])
     above, below = ((rival.name, rival.run([shown], lambda: None)[0]) for rival in (upper, lower))
     draw_gantt(above, below, plots["gantt"])
+    if asked.policy and (learning := _learning_curve(asked)) is not None:
+        plots["learning"] = learning
     if asked.json:
         settings = {name: getattr(asked, name) for name in ("protocol", "part", "sequences", "length", "seed")}
         trace = str(asked.trace) if asked.trace else None
@@ -106,6 +109,12 @@ def _learned(path: str, number: int, asked: argparse.Namespace) -> Rival:
     return learned_rival(name, path, asked.protocol, asked.max_wait)
 
 
+def _learning_curve(asked: argparse.Namespace) -> Path | None:
+    from .learned import draw_learning
+
+    return draw_learning(asked.policy, asked.out / "learning.png")
+
+
 def _jobs(asked: argparse.Namespace) -> Workload:
     """The part of the trace that was asked for, or of a generated workload."""
     if asked.trace is None:
@@ -113,6 +122,44 @@ def _jobs(asked: argparse.Namespace) -> Workload:
     else:
         jobs = read_swf(asked.trace, asked.processors).jobs
     return jobs if asked.part == "all" else jobs.part(asked.part)
+
+
+def _live(asked: argparse.Namespace) -> int:
+    # Only here is a server needed.
+    from .live import CLIENTS, ClientReport, LiveFailed, learn_live
+
+    environment = {name: getattr(asked, name) for name in ("protocol", "length", "mix", "most", "max_wait")}
+    environment |= {"trace": str(asked.trace.resolve()) if asked.trace else None}
+    # Refused here, in one sentence, rather than in two clients.
+    _jobs(asked).sequences(1, asked.length, np.random.default_rng(0))
+    out = asked.out.resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    errors = Console(stderr=True)
+    with Progress(console=errors, disable=not errors.is_terminal) as progress:
+        tasks = {name: progress.add_task(name, total=asked.decisions) for name in CLIENTS}
+
+        def show(name: str, report: ClientReport) -> None:
+            words = f"{name}: version {report.version}, {np.median(report.relative[-20:] or np.nan):.2f} × sjf"
+            progress.update(tasks[name], completed=report.decisions, description=words)
+
+        try:
+            reports = learn_live(environment, asked.decisions, asked.buffer, out, show)
+        except LiveFailed as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 1
+    picture = out / "live.png"
+    draw_live({name: report.relative for name, report in reports.items()}, picture)
+    found = {name: report.json_values() for name, report in reports.items()}
+    if asked.json:
+        print(json.dumps({"clients": found, "plot": str(picture)}, indent=1))
+        return 0
+    for name, each in found.items():
+        print(
+            f"{name}: {each['decisions']:,} decisions, {each['guarded']:,} by the guard, version {each['version']}; "
+            f"slowdown relative to sjf, median of 20 sequences: {each['first']:.2f} at first, {each['latest']:.2f} now"
+        )
+    print(picture)
+    return 0
 
 
 def _generate(asked: argparse.Namespace) -> int:
@@ -162,6 +209,23 @@ def _parser() -> argparse.ArgumentParser:
     compared.add_argument("--out", type=Path, default=Path("batch_scheduling"), help="directory of the plots")
     compared.add_argument("--json", action="store_true", help="print JSON, times in seconds")
     compared.set_defaults(command=_compare)
+    live = commands.add_parser(
+        "live",
+        help="learn through a training server, with two clients that share a policy",
+        description="Starts a training server on this machine and two clients with four simulated clusters each, whose "
+        "decisions train one policy; each gets the new versions while it runs.",
+    )
+    live.add_argument("--trace", type=Path, help="a trace (SWF, plain or .gz); default: 10,000 generated jobs")
+    live.add_argument("--protocol", choices=PROTOCOLS, default="commit", help="default commit")
+    live.add_argument("--mix", type=float, default=0.0, help="share of waiting time in the cost; default 0")
+    live.add_argument("--most", type=_positive, default=64, help="candidates at most; default 64")
+    live.add_argument("--length", type=_positive, default=128, help="jobs of a sequence; default 128")
+    live.add_argument("--max-wait", type=float, metavar="SECONDS", help="guard: start a job that waited longer")
+    live.add_argument("--decisions", type=_positive, default=40_000, help="of each client; default 40000")
+    live.add_argument("--buffer", type=_positive, default=4096, help="decisions of each update; default 4096")
+    live.add_argument("--out", type=Path, default=Path("batch_scheduling_live"), help="directory of server and logs")
+    live.add_argument("--json", action="store_true", help="print JSON")
+    live.set_defaults(command=_live, part="training", processors=None)
     made = commands.add_parser(
         "generate",
         help="write a trace of generated jobs",

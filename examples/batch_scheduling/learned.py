@@ -3,18 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 
 from rl4sys.environments.scheduling import ProtocolName, Schedule, SchedulingEpisode, SchedulingRules, Workload
 from rl4sys.environments.scheduling.features import CONTEXT, ROW
+from rl4sys.experiments import RunDirectory
+from rl4sys.experiments.learning_curves import NothingToPlot, plot
 from rl4sys.experiments.policies.trained_policy import PolicyNotFound, find_policy
 from rl4sys.policy import NumpyPolicy
-from rl4sys.run_finder import RunNotFound
+from rl4sys.run_finder import RunNotFound, find_one
 
 from .comparison import Rival, UnsuitablePolicy
 
 _BATCH = 50
+
+
+def draw_learning(runs: Sequence[str], output: Path) -> Path | None:
+    """Returns in training over decisions, with an interval over seeds; None where no run has any."""
+    directories = []
+    for run in runs:
+        try:
+            directories.append(RunDirectory(find_one(run)))
+        except RunNotFound:
+            # A policy file has no history.
+            continue
+    try:
+        return plot(directories, output) if directories else None
+    except NothingToPlot:
+        return None
 
 
 def learned_rival(name: str, path: str, protocol: ProtocolName, max_wait: float | None) -> Rival:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +18,8 @@ from rl4sys.environments.scheduling import Schedule, measure
 
 from .comparison import Score
 
+_WINDOW = 20
+"""Sequences of a moving median."""
 LEARNED, HEURISTIC = "tab:orange", "tab:blue"
 
 
@@ -75,6 +77,21 @@ def _draw_jobs(axes: Axes, schedule: Schedule, norm: LogNorm, colours: Colormap)
     axes.add_collection(drawn)
     end = float((schedule.start + schedule.jobs.run).max() - first) / 3600
     axes.set(xlim=(0.0, max(end, axes.get_xlim()[1])), ylim=(0, schedule.jobs.processors))
+
+
+def draw_live(relative: Mapping[str, Sequence[float]], path: Path) -> None:
+    """Slowdowns of each client's sequences relative to SJF, in the order they ended; lines are moving medians."""
+    figure = Figure(figsize=(8.0, 4.5), layout="constrained")
+    axes = figure.subplots()
+    for number, (name, values) in enumerate(relative.items()):
+        colour = f"C{number}"
+        axes.plot(range(1, len(values) + 1), values, ".", color=colour, alpha=0.25)
+        medians = [float(np.median(values[max(0, end - _WINDOW) : end])) for end in range(1, len(values) + 1)]
+        axes.plot(range(1, len(values) + 1), medians, color=colour, label=name)
+    axes.axhline(1.0, color="black", linewidth=0.6)
+    axes.set(yscale="log", xlabel="sequences", ylabel="slowdown relative to sjf")
+    axes.legend(title=f"median of {_WINDOW}", frameon=False)
+    figure.savefig(path, dpi=120)
 
 
 def placed(schedule: Schedule) -> list[tuple[int, tuple[int, int]]]:

@@ -76,7 +76,7 @@ def test_wrong_input_is_refused_in_one_sentence(run: Run, tmp_path: Path) -> Non
         assert complaint in complained
 
 
-@pytest.mark.parametrize("command", ["compare", "generate"])
+@pytest.mark.parametrize("command", ["compare", "generate", "live"])
 def test_help_explains_each_command(run: Run, command: str) -> None:
     code, said, _ = run(command, "--help")
     assert code == 0
@@ -101,4 +101,21 @@ def test_a_trained_policy_is_compared_with_heuristics(run: Run, protocol: str, t
         "compare", "--protocol", protocol, "--policy", policy, "--json", "--out", tmp_path, "--max-wait", "1e6", *FEW
     )
     assert (code, complained) == (0, "")
-    assert "learned" in [rule["name"] for rule in json.loads(said)["rules"]]
+    found = json.loads(said)
+    assert "learned" in [rule["name"] for rule in found["rules"]]
+    assert Path(found["plots"]["learning"]).read_bytes().startswith(PNG)
+
+
+@pytest.mark.slow
+def test_two_clients_learn_one_policy_through_a_server(run: Run, tmp_path: Path) -> None:
+    small = ("--decisions", "900", "--buffer", "256", "--length", "24", "--most", "16", "--max-wait", "3600")
+    code, said, complained = run("live", "--json", "--out", tmp_path, *small)
+    assert (code, complained) == (0, "")
+    found = json.loads(said)
+    assert Path(found["plot"]).read_bytes().startswith(PNG)
+    assert found["clients"].keys() == {"cluster-a", "cluster-b"}
+    for client in found["clients"].values():
+        assert client["decisions"] == 900
+        assert client["guarded"] > 0
+        assert client["sequences"] > 10
+    assert [each.name for each in (tmp_path / "server" / "learners").iterdir()] == ["shared~batch-scheduler"]

@@ -93,6 +93,23 @@ def test_the_return_is_the_cost_relative_to_sjf(protocol: ProtocolName) -> None:
     assert total == pytest.approx(-100 * (0.3 * by_sjf.wait / waited + 0.7 * (by_sjf.slowdown - 1.0) / slowed))
 
 
+@pytest.mark.parametrize("protocol", ["commit", "wait"])
+def test_beside_sjf_the_return_is_what_sjf_costs_more(protocol: ProtocolName) -> None:
+    totals = {}
+    for choose in (shortest, lambda episode: 0):
+        for beside in (False, True):
+            environment = BatchScheduling(protocol=protocol, length=100, mix=0.3, beside_sjf=beside)
+            environment.reset(seed=1)
+            over, total = False, 0.0
+            while not over:
+                _, reward, over, _, _ = environment.step(choose(environment.episode))
+                total += reward
+            totals[choose, beside] = total
+    assert totals[shortest, True] == pytest.approx(0.0, abs=1e-9)
+    first = next(choose for choose, _ in totals if choose is not shortest)
+    assert totals[first, True] == pytest.approx(totals[first, False] - totals[shortest, False])
+
+
 def test_rows_and_context_describe_what_may_be_chosen() -> None:
     environment = BatchScheduling(length=50, protocol="wait")
     observation, _ = environment.reset(seed=2)

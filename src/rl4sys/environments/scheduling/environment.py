@@ -14,6 +14,7 @@ from rl4sys.environments.scheduling.episode import SchedulingEpisode, Scheduling
 from rl4sys.environments.scheduling.features import CONTEXT, ROW
 from rl4sys.environments.scheduling.lublin import generate
 from rl4sys.environments.scheduling.protocols import ProtocolName
+from rl4sys.environments.scheduling.reference_schedule import ReferenceSchedule
 from rl4sys.environments.scheduling.schedule import measure
 from rl4sys.environments.scheduling.swf import read_swf
 from rl4sys.environments.scheduling.workload import Workload, WorkloadTooShort
@@ -29,7 +30,8 @@ class BatchScheduling(gymnasium.Env[Seen, Any]):
     """Schedule a random sequence of jobs; each decision chooses one of the candidates.
 
     A reward is what the step cost: `mix` of it is the time that jobs waited, the rest their bounded slowdowns beyond 1,
-    each relative to the mean of SJF over sequences of the same part. SJF's mean return is therefore about −1.
+    each relative to the mean of SJF over sequences of the same part. SJF's mean return is therefore about −1. With
+    `beside_sjf` it is 0: what SJF's schedule of the same sequence costs meanwhile is paid back.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class BatchScheduling(gymnasium.Env[Seen, Any]):
         max_wait: float | None = None,
         processors: int | None = None,
         generator_seed: int = 0,
+        beside_sjf: bool = False,
     ) -> None:
         if not 0.0 <= mix <= 1.0:
             raise ValueError(f"mix={mix}: expected the share of waiting time in the cost, from 0 to 1.")
@@ -54,6 +57,7 @@ class BatchScheduling(gymnasium.Env[Seen, Any]):
         self.observation_space = spaces.Dict({"candidates": spaces.Sequence(row, stack=True), "context": context})
         self.action_space = spaces.Discrete(most)
         self._costs = (0.0, 0.0)
+        self._beside_sjf = beside_sjf
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Seen, dict[str, Any]]:
         """Begin with a random sequence, or with the one at job `options["first"]`."""
@@ -67,7 +71,7 @@ class BatchScheduling(gymnasium.Env[Seen, Any]):
     def step(self, action: Any) -> tuple[Seen, float, bool, bool, dict[str, Any]]:
         """Start a job or wait; time passes up to the next decision."""
         self.episode.choose(int(action))
-        costs = self.episode.costs()
+        costs = self._costs_now()
         waited, slowed = (now - before for now, before in zip(costs, self._costs, strict=True))
         reward = -self._mix * waited / self._reference[0] - (1.0 - self._mix) * slowed / self._reference[1]
         self._costs = costs
@@ -76,7 +80,17 @@ class BatchScheduling(gymnasium.Env[Seen, Any]):
 
     def _begin(self, jobs: Workload) -> None:
         self.episode = SchedulingEpisode(jobs, self.rules)
-        self._costs = self.episode.costs()
+        self._sjf = ReferenceSchedule(jobs, self.rules.protocol) if self._beside_sjf else None
+        self._costs = self._costs_now()
+
+    def _costs_now(self) -> tuple[float, float]:
+        """What the sequence has cost so far; beside SJF, how much more than SJF's schedule."""
+        waited, slowed = self.episode.costs()
+        if self._sjf is None:
+            return waited, slowed
+        # Nothing is left to decide at the end, but SJF's schedule may not be over.
+        others = self._sjf.costs(np.inf if self.episode.over else self.episode.machine.now)
+        return waited - others[0], slowed - others[1]
 
     def _see(self) -> Seen:
         if self.episode.over:
