@@ -39,7 +39,7 @@ class CandidateRows:
             raise no_such_candidate(choice, count)
 
     def _passed(self, observation: Any) -> int | None:
-        """How many candidates an observation has; None where that cannot be told."""
+        """How many candidates an observation has; None where it cannot be counted."""
         named = observation if isinstance(observation, Mapping) else {self.name: observation}
         if (given := named.get(COUNT)) is not None:
             return int(np.reshape(given, -1)[0]) or None if np.size(given) == 1 else None
