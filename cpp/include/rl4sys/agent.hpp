@@ -237,9 +237,10 @@ public:
     /// The choices, and what is recorded, are those of `Episode::act` for each; so is what happens to an observation
     /// that cannot be used, which concerns no other episode.
     /// @param masks one for each episode, or none at all.
+    /// @param now that of `Episode::act`, for all of them.
     /// @throws std::invalid_argument unless there are as many observations (and masks) as episodes, all of this agent.
     std::vector<Action> act_many(const std::vector<Episode*>& episodes, const std::vector<Observation>& observations,
-                                 const std::vector<ArrayView>& masks = {});
+                                 const std::vector<ArrayView>& masks = {}, std::optional<double> now = std::nullopt);
     /// The present state of this agent.
     Health health() const;
     /// Send all sealed segments and wait until the server acknowledged them; false after `timeout` seconds.

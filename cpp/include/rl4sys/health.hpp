@@ -24,6 +24,8 @@ struct Health {
     std::uint64_t decisions = 0;
     /// Actions chosen by the fallback.
     std::uint64_t fallback_decisions = 0;
+    /// Decisions that the system took by itself and reported with `took`.
+    std::uint64_t incumbent_decisions = 0;
     /// With `decide: server`: decisions that the server did not answer in time, or for which it was not asked because
     /// it had not answered just before. The fallback took them.
     std::uint64_t unanswered_decisions = 0;

@@ -120,6 +120,7 @@ typedef struct rl4sys_health {
     uint64_t bad_inputs;
     uint64_t defaulted_inputs;
     uint64_t unanswered_decisions; /**< With `decide: server`: those that the server did not answer in time. */
+    uint64_t incumbent_decisions;  /**< Those that the system took by itself and reported with `rl4sys_took`. */
 } rl4sys_health;
 
 /** Chooses an action where the policy may not or cannot decide; for actions of one choice. */
@@ -175,6 +176,16 @@ rl4sys_status rl4sys_act_arrays(rl4sys_episode* episode, const rl4sys_array* obs
  * the function returns the first that is not RL4SYS_OK. */
 rl4sys_status rl4sys_act_many(rl4sys_episode* const* episodes, size_t count, const float* observations, size_t size,
                               const uint8_t* masks, size_t mask_size, rl4sys_action* actions, rl4sys_status* statuses);
+/** What time it is, for all later calls about this episode until the next such call: seconds of a clock that never goes
+ *  back. Call it before every decision of an episode or never: a learner with a `horizon` discounts by the time between
+ *  decisions. */
+rl4sys_status rl4sys_now(rl4sys_episode* episode, double now);
+/** Record a decision that the system took by itself, without asking the policy: the learner may imitate it. A mask is
+ *  the array "action_mask". */
+rl4sys_status rl4sys_took(rl4sys_episode* episode, const rl4sys_array* observation, size_t arrays, int64_t choice);
+/** The same for actions of any kind. */
+rl4sys_status rl4sys_took_action(rl4sys_episode* episode, const rl4sys_array* observation, size_t arrays,
+                                 const rl4sys_fallback_action* action);
 /** A part of a structured action, by its path in the setting `action`, such as "server" or "route.0". */
 rl4sys_status rl4sys_action_part(const rl4sys_agent* agent, const rl4sys_action* action, const char* path,
                                  rl4sys_part* part);

@@ -63,7 +63,7 @@ std::optional<FallbackDecider> decider_for(const ClientSettings& settings, Fallb
     if (!fallback) {
         return std::nullopt;
     }
-    return FallbackDecider(std::move(fallback), settings.action, settings.action_structure);
+    return FallbackDecider(std::move(fallback), settings.action, settings.action_structure, settings.observation);
 }
 
 BadInputChoice on_bad_input(const ClientSettings& settings, bool has_fallback) {
@@ -208,6 +208,7 @@ Health Core::health() const {
     health.connected = status_.connected();
     health.decisions = lanes_.decisions();
     health.fallback_decisions = status_.fallback_decisions;
+    health.incumbent_decisions = status_.incumbent_decisions;
     health.unanswered_decisions = status_.unanswered_decisions;
     health.open_episodes = lanes_.open_count();
     health.backlog = queue_.waiting() + outbox.backlog;
@@ -358,7 +359,7 @@ Episode Agent::episode() {
 }
 
 std::vector<Action> Agent::act_many(const std::vector<Episode*>& episodes, const std::vector<Observation>& observations,
-                                    const std::vector<ArrayView>& masks) {
+                                    const std::vector<ArrayView>& masks, std::optional<double> now) {
     const std::size_t count = episodes.size();
     if (observations.size() != count || (!masks.empty() && masks.size() != count)) {
         throw std::invalid_argument("Got " + std::to_string(observations.size()) + " observations and " +
@@ -377,14 +378,14 @@ std::vector<Action> Agent::act_many(const std::vector<Episode*>& episodes, const
         rows.reserve(count);
         for (std::size_t row = 0; row < count; ++row) {
             rows.push_back({episodes[row]->lane_, episodes[row]->number_, &observations[row],
-                            masks.empty() ? ArrayView() : masks[row]});
+                            masks.empty() ? ArrayView() : masks[row], now});
         }
         return core_->ask(std::move(rows));
     }
     std::vector<Action> actions;
     actions.reserve(count);
     for (std::size_t row = 0; row < count; ++row) {
-        actions.push_back(episodes[row]->act(observations[row], masks.empty() ? ArrayView() : masks[row]));
+        actions.push_back(episodes[row]->act(observations[row], masks.empty() ? ArrayView() : masks[row], now));
     }
     return actions;
 }

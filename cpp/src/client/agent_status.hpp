@@ -18,6 +18,7 @@ class AgentStatus {
 public:
     std::atomic<std::uint64_t> late_rewards = 0;
     std::atomic<std::uint64_t> fallback_decisions = 0;
+    std::atomic<std::uint64_t> incumbent_decisions = 0;
     std::atomic<std::uint64_t> unanswered_decisions = 0;
     std::atomic<std::uint64_t> damaged_patches = 0;
     std::atomic<std::uint64_t> bad_inputs = 0;

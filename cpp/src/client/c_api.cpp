@@ -1,7 +1,11 @@
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <cmath>
 #include <exception>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,7 +18,15 @@ struct rl4sys_agent {
 };
 
 struct rl4sys_episode {
+    explicit rl4sys_episode(rl4sys::Episode begun) : episode(std::move(begun)) {}
+
+    std::optional<double> time() const {
+        const double told = now.load(std::memory_order_relaxed);
+        return std::isnan(told) ? std::nullopt : std::optional(told);
+    }
+
     rl4sys::Episode episode;
+    std::atomic<double> now = std::numeric_limits<double>::quiet_NaN();  ///< NaN before `rl4sys_now`.
 };
 
 namespace {
@@ -112,6 +124,11 @@ private:
     std::vector<rl4sys_array> arrays_;
 };
 
+rl4sys::FallbackAction action_of(const rl4sys_fallback_action& action) {
+    return {std::vector<int64_t>(action.choices, action.choices + action.choice_count),
+            std::vector<float>(action.numbers, action.numbers + action.number_count)};
+}
+
 rl4sys::Fallback fallback_of(rl4sys_fallback fallback, void* context) {
     if (fallback == nullptr) {
         return nullptr;
@@ -132,8 +149,7 @@ rl4sys::Fallback fallback_of(rl4sys_action_fallback fallback, void* context) {
         if (const int code = fallback(arrays.data(), arrays.size(), &action, context); code != 0) {
             throw std::runtime_error("it returned " + std::to_string(code));
         }
-        return rl4sys::FallbackAction(std::vector<int64_t>(action.choices, action.choices + action.choice_count),
-                                      std::vector<float>(action.numbers, action.numbers + action.number_count));
+        return action_of(action);
     };
 }
 
@@ -164,7 +180,8 @@ rl4sys_status answer(const rl4sys::Action& decided, rl4sys_action* action) {
 
 rl4sys_status end(rl4sys_episode* episode, const Observation& observation, rl4sys_ending ending) {
     episode->episode.end(observation,
-                         ending == RL4SYS_TERMINATED ? rl4sys::Ending::Terminated : rl4sys::Ending::Truncated);
+                         ending == RL4SYS_TERMINATED ? rl4sys::Ending::Terminated : rl4sys::Ending::Truncated, {},
+                         episode->time());
     return RL4SYS_OK;
 }
 
@@ -241,6 +258,7 @@ rl4sys_status rl4sys_get_health(const rl4sys_agent* agent, rl4sys_health* health
         health->decisions = now.decisions;
         health->fallback_decisions = now.fallback_decisions;
         health->unanswered_decisions = now.unanswered_decisions;
+        health->incumbent_decisions = now.incumbent_decisions;
         health->open_episodes = now.open_episodes;
         health->backlog = now.backlog;
         health->backlog_bytes = now.backlog_bytes;
@@ -298,7 +316,7 @@ rl4sys_status rl4sys_episode_begin(rl4sys_agent* agent, rl4sys_episode** episode
         if (agent == nullptr || episode == nullptr) {
             return missing();
         }
-        *episode = std::make_unique<rl4sys_episode>(rl4sys_episode{agent->agent.episode()}).release();
+        *episode = std::make_unique<rl4sys_episode>(agent->agent.episode()).release();
         return RL4SYS_OK;
     });
 }
@@ -314,7 +332,7 @@ rl4sys_status rl4sys_act(rl4sys_episode* episode, const float* observation, size
             return missing();
         }
         const rl4sys::ArrayView allowed = mask == nullptr ? rl4sys::ArrayView() : rl4sys::ArrayView(mask, mask_size);
-        return answer(episode->episode.act(Observation(observation, size), allowed), action);
+        return answer(episode->episode.act(Observation(observation, size), allowed, episode->time()), action);
     });
 }
 
@@ -325,7 +343,7 @@ rl4sys_status rl4sys_act_arrays(rl4sys_episode* episode, const rl4sys_array* obs
             return missing();
         }
         NamedArrays named(observation, arrays);
-        return answer(episode->episode.act(named.observation()), action);
+        return answer(episode->episode.act(named.observation(), {}, episode->time()), action);
     });
 }
 
@@ -349,6 +367,34 @@ rl4sys_status rl4sys_act_many(rl4sys_episode* const* episodes, size_t count, con
         }
     }
     return first == RL4SYS_OK ? first : failed(first, message.c_str());
+}
+
+rl4sys_status rl4sys_now(rl4sys_episode* episode, double now) {
+    if (episode == nullptr) {
+        return missing();
+    }
+    if (!std::isfinite(now)) {
+        return failed(RL4SYS_BAD_ARGUMENT, "Got a time that is not finite; expected seconds of a steady clock.");
+    }
+    episode->now.store(now, std::memory_order_relaxed);
+    return RL4SYS_OK;
+}
+
+rl4sys_status rl4sys_took(rl4sys_episode* episode, const rl4sys_array* observation, size_t arrays, int64_t choice) {
+    const rl4sys_fallback_action action{&choice, 1, nullptr, 0};
+    return rl4sys_took_action(episode, observation, arrays, &action);
+}
+
+rl4sys_status rl4sys_took_action(rl4sys_episode* episode, const rl4sys_array* observation, size_t arrays,
+                                 const rl4sys_fallback_action* action) {
+    return guarded([&] {
+        if (episode == nullptr || observation == nullptr || action == nullptr) {
+            return missing();
+        }
+        NamedArrays named(observation, arrays);
+        episode->episode.took(named.observation(), action_of(*action), {}, episode->time());
+        return RL4SYS_OK;
+    });
 }
 
 rl4sys_status rl4sys_action_part(const rl4sys_agent* agent, const rl4sys_action* action, const char* path,

@@ -97,8 +97,7 @@ std::string EpisodeRecord::refused(const std::vector<std::int64_t>& choices) con
         float there = 0.0F;
         std::memcpy(&there, count, sizeof there);
         if (choices[0] >= static_cast<std::int64_t>(there)) {
-            return "Got choice " + std::to_string(choices[0]) + " of " +
-                   std::to_string(static_cast<std::int64_t>(there)) + " candidates; the first is 0.";
+            return no_such_candidate(choices[0], static_cast<std::size_t>(there));
         }
     }
     const std::byte* allowed = observed(mask_name);

@@ -14,14 +14,15 @@ std::string threw(const std::string& what) {
 }  // namespace
 
 FallbackDecider::FallbackDecider(Fallback fallback, const std::optional<ActionSpec>& action,
-                                 std::shared_ptr<const ActionStructure> structure)
-    : fallback_(std::move(fallback)) {
+                                 std::shared_ptr<const ActionStructure> structure,
+                                 const std::vector<ArraySpec>& observation)
+    : fallback_(std::move(fallback)), reader_(observation) {
     if (action) {
         actions_.emplace(*action, std::move(structure));
     }
 }
 
-std::string FallbackDecider::decide(const Observation& observation, const ActionAdapter* actions,
+std::string FallbackDecider::decide(const Observation& observation, const PolicyInterface* interface,
                                     ActionValues& action) const {
     std::optional<FallbackAction> given;
     // Whatever the system's own code throws must not leave `act`.
@@ -32,14 +33,19 @@ std::string FallbackDecider::decide(const Observation& observation, const Action
     } catch (...) {
         return threw("something that is not a std::exception");
     }
-    const ActionAdapter* adapter = actions != nullptr ? actions : actions_ ? &*actions_ : nullptr;
+    const ActionAdapter* adapter = interface != nullptr ? &interface->actions : actions_ ? &*actions_ : nullptr;
     if (adapter == nullptr) {
         // Nothing is known about actions yet.
         action = {std::move(given->choices), std::move(given->numbers)};
         return "";
     }
     ActionValues checked;
-    if (const std::string problem = adapter->read(*given, checked); !problem.empty()) {
+    std::string problem = adapter->read(*given, checked);
+    if (problem.empty()) {
+        const ObservationReader& reader = interface != nullptr ? interface->reader : reader_;
+        problem = reader.absent(observation, adapter->choices(checked));
+    }
+    if (!problem.empty()) {
         return "The fallback returned something that is not an action of this system. " + problem;
     }
     action = std::move(checked);

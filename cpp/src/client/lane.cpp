@@ -112,6 +112,7 @@ void Lane::took(std::uint64_t episode, const Observation& observation, const Fal
         }
         record_.seal_due(before, sealed);
     }
+    shared_.status.incumbent_decisions.fetch_add(1, std::memory_order_relaxed);
     post(sealed, episode);
 }
 
@@ -264,11 +265,12 @@ Action Lane::act_by_plan(const Observation& observation, ArrayView mask) {
     return action;
 }
 
-std::optional<Action> Lane::observe_for_server(std::uint64_t episode, const Observation& observation, ArrayView mask) {
+std::optional<Action> Lane::observe_for_server(std::uint64_t episode, const Observation& observation, ArrayView mask,
+                                               std::optional<double> now) {
     if (ended_ || episode != episode_) {
         return failed(Problem::EpisodeEnded, episode_ended);
     }
-    if (std::string problem = record_.follow(std::nullopt); !problem.empty()) {
+    if (std::string problem = record_.follow(now); !problem.empty()) {
         return failed(Problem::BadTime, std::move(problem));
     }
     read_plan();
@@ -357,15 +359,15 @@ Action Lane::act_by_fallback(const ActingPlan& plan, const Observation& observat
         return failed(Problem::PolicyOff, "The policy does not decide, because " + explain(plan.off) +
                                               ", and there is no fallback. Pass a fallback to connect.");
     }
-    const ActionAdapter* actions = plan.snapshot ? &plan.snapshot->interface->actions : nullptr;
-    if (std::string problem = shared_.fallback->decide(observation, actions, action_); !problem.empty()) {
+    const PolicyInterface* interface = plan.snapshot ? plan.snapshot->interface.get() : nullptr;
+    if (std::string problem = shared_.fallback->decide(observation, interface, action_); !problem.empty()) {
         return failed(Problem::FallbackFailed, std::move(problem));
     }
     AgentStatus& status = shared_.status;
     status.fallback_decisions.fetch_add(1, std::memory_order_relaxed);
     has_acted_ = true;
     std::string problem = "not recorded";
-    if (actions != nullptr && (plan.records || plan.observes)) {
+    if (interface != nullptr && (plan.records || plan.observes)) {
         problem = record_.observe(plan, observation, mask, carry_);
         if (!problem.empty()) {
             status.bad_input(problem);
@@ -373,9 +375,9 @@ Action Lane::act_by_fallback(const ActingPlan& plan, const Observation& observat
     }
     if (problem.empty()) {
         if (plan.observes) {
-            compare(*actions);
+            compare(interface->actions);
         }
-        record_.buffer().record_given(actions->row(action_));
+        record_.buffer().record_given(interface->actions.row(action_));
         record_.took();
     } else {
         record_.leave_out();
@@ -421,8 +423,8 @@ Action Lane::act_despite(Problem problem, std::string message, const Observation
         return failed(problem, std::move(message));
     }
     if (!holds) {
-        const ActionAdapter& actions = plan_->snapshot->interface->actions;
-        if (std::string failure = shared_.fallback->decide(observation, &actions, action_); !failure.empty()) {
+        const PolicyInterface& interface = *plan_->snapshot->interface;
+        if (std::string failure = shared_.fallback->decide(observation, &interface, action_); !failure.empty()) {
             return failed(Problem::FallbackFailed, std::move(failure));
         }
         status.fallback_decisions.fetch_add(1, std::memory_order_relaxed);

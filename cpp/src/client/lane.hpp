@@ -39,11 +39,13 @@ public:
     std::unique_lock<std::mutex> lock() const { return std::unique_lock(mutex_); }
     std::int64_t episode_decisions() const { return record_.decisions(); }
     /// Nothing if the server has to be asked; otherwise the action, or why there is none.
-    std::optional<Action> observe_for_server(std::uint64_t episode, const Observation& observation, ArrayView mask);
+    std::optional<Action> observe_for_server(std::uint64_t episode, const Observation& observation, ArrayView mask,
+                                             std::optional<double> now);
     /// What to ask about the present observation.
     AskedRow asked() { return {index_, shared_.first_step + decisions(), &record_.buffer(), &carry_}; }
     /// Record row `row` of what the server decided about the present observation, or decide otherwise.
     Action take_answer(const ServerDecision& decision, std::size_t row, const Observation& observation, ArrayView mask);
+    void decided_at(double now) { record_.decided_at(now); }
     void seal_due(std::int64_t before, SegmentBufferList& sealed) { record_.seal_due(before, sealed); }
     void post(SegmentBufferList& sealed, std::uint64_t episode);
 

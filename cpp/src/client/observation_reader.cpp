@@ -141,6 +141,10 @@ std::string wrong_size(const ArraySpec& spec, std::size_t got) {
 
 }  // namespace
 
+std::string no_such_candidate(std::int64_t choice, std::size_t count) {
+    return "Got choice " + std::to_string(choice) + " of " + std::to_string(count) + " candidates; the first is 0.";
+}
+
 ObservationReader::ObservationReader(const std::vector<ArraySpec>& specs, const FeatureDefaults& defaults) {
     for (std::size_t place = 0; place < specs.size(); ++place) {
         const ArraySpec& spec = specs[place];
@@ -290,6 +294,27 @@ std::string ObservationReader::write_count(const SegmentBuffer& buffer, std::siz
         std::memset(buffer.row(seen.place, row) + kept * sizeof(float), 0, (seen.values - kept) * sizeof(float));
     }
     return "";
+}
+
+std::string ObservationReader::absent(const Observation& observation, const std::vector<std::int64_t>& choices) const {
+    const auto rows = std::find_if(seen_.begin(), seen_.end(), [](const Seen& seen) { return seen.features > 0; });
+    if (rows == seen_.end() || choices.empty()) {
+        return "";
+    }
+    std::size_t there = 0;
+    for (const NamedArray& given : observation) {
+        if (!observation.is_named() || given.name == candidates_name) {
+            there = given.array.size() / rows->features;
+        }
+    }
+    for (const NamedArray& given : observation) {
+        float count = 0.0F;
+        if (given.name == candidate_count_name && given.array.size() == 1 &&
+            copy(count_.front().spec, 1, reinterpret_cast<std::byte*>(&count), given.array) == Copied::Fully) {
+            there = static_cast<std::size_t>(std::clamp(count, 0.0F, static_cast<float>(there)));
+        }
+    }
+    return there == 0 || choices[0] < static_cast<std::int64_t>(there) ? "" : no_such_candidate(choices[0], there);
 }
 
 std::string ObservationReader::write_mask(const SegmentBuffer& buffer, std::size_t row, ArrayView mask) const {

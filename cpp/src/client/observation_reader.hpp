@@ -1,6 +1,7 @@
 /// Copies observations into rows of a segment buffer, converted to the types of the policy.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,9 @@
 namespace rl4sys::client {
 
 class SegmentBuffer;
+
+/// The error of a choice that is not there.
+std::string no_such_candidate(std::int64_t choice, std::size_t count);
 
 /// Copies an observation into one row of each array that a policy observes.
 class ObservationReader {
@@ -27,6 +31,10 @@ public:
 
     /// Copy into row `row`; without a mask every action is allowed.
     Written write(const SegmentBuffer& buffer, std::size_t row, const Observation& observation, ArrayView mask) const;
+
+    /// What is wrong with choices for an observation, as it was passed: that one is not among its candidates. Empty
+    /// where nothing is, or where the candidates cannot be counted.
+    std::string absent(const Observation& observation, const std::vector<std::int64_t>& choices) const;
 
 private:
     struct Seen {

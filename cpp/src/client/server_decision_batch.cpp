@@ -57,7 +57,7 @@ void ServerDecisionBatch::observe() {
     for (std::size_t row = 0; row < rows_.size(); ++row) {
         const BatchRow& each = rows_[row];
         before_[row] = each.lane->episode_decisions();
-        actions_[row] = each.lane->observe_for_server(each.episode, *each.observation, each.mask);
+        actions_[row] = each.lane->observe_for_server(each.episode, *each.observation, each.mask, each.now);
     }
 }
 
@@ -86,6 +86,9 @@ void ServerDecisionBatch::ask(const std::vector<std::size_t>& indices) {
 void ServerDecisionBatch::post() {
     std::vector<SegmentBufferList> sealed(rows_.size());
     for (std::size_t row = 0; row < rows_.size(); ++row) {
+        if (rows_[row].now && *actions_[row]) {
+            rows_[row].lane->decided_at(*rows_[row].now);
+        }
         rows_[row].lane->seal_due(before_[row], sealed[row]);
     }
     // Outside the locks: with `overflow: block` posting may wait, and rewards must not.

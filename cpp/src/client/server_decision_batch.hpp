@@ -16,6 +16,7 @@ struct BatchRow {
     std::uint64_t episode = 0;
     const Observation* observation = nullptr;
     ArrayView mask;
+    std::optional<double> now;
 };
 
 /// One decision for each of several episodes, whose lanes are locked meanwhile, within one deadline.

@@ -47,6 +47,29 @@ TEST(ActMany, TheChoicesAndTheRecordAreThoseOfSingleDecisions) {
     EXPECT_EQ(decided(true), decided(false));
 }
 
+TEST(ActMany, AllDecisionsHaveTheTimeThatIsGiven) {
+    const auto server = std::make_shared<FakeServer>();
+    Agent agent = connect_to(server);
+    Episode one = agent.episode();
+    Episode two = agent.episode();
+    const Rows good{1, 2};
+    for (const double now : {10.0, 10.5, 12.0}) {
+        for (const Action& action : agent.act_many({&one, &two}, {good, good}, {}, now)) {
+            ASSERT_TRUE(action) << action.message();
+        }
+    }
+    EXPECT_EQ(agent.act_many({&one}, {good}, {}, 11.0).front().problem(), Problem::BadTime);
+    one.end(good, Ending::Terminated, {}, 13.0);
+    two.end(good, Ending::Terminated, {}, 13.0);
+    ASSERT_TRUE(agent.flush());
+    ASSERT_EQ(server->segments().size(), 2U);
+    for (const v1::Segment& segment : server->segments()) {
+        Rows elapsed(segment.elapsed().size() / sizeof(float));
+        std::memcpy(elapsed.data(), segment.elapsed().data(), segment.elapsed().size());
+        EXPECT_EQ(elapsed, (Rows{0.5F, 1.5F, 1.0F}));
+    }
+}
+
 TEST(ActMany, ARowThatCannotBeUsedConcernsNoOtherEpisode) {
     Agent agent = connect_to(std::make_shared<FakeServer>());
     Episode one = agent.episode();

@@ -55,6 +55,26 @@ static void test_structured_actions(void) {
     rl4sys_episode_free(episodes[1]);
 }
 
+static void test_times(void) {
+    const char* settings =
+        "{\"client_id\": \"c\", \"server\": \"127.0.0.1:1\", \"timeout\": 0.1, \"observation\": 2, \"action\": 3}";
+    const float seen[2] = {1.0F, 2.0F};
+    int asked = 0;
+    rl4sys_agent* agent = NULL;
+    rl4sys_episode* episode = NULL;
+    rl4sys_action action;
+    expect(rl4sys_connect_json(settings, second, &asked, &agent) == RL4SYS_OK, "a fallback is used");
+    expect(rl4sys_episode_begin(agent, &episode) == RL4SYS_OK, "an episode begins");
+    expect(rl4sys_now(episode, 0.0 / 0.0) == RL4SYS_BAD_ARGUMENT, "a time is a number");
+    expect(rl4sys_now(episode, 5.0) == RL4SYS_OK, "it is five");
+    expect(rl4sys_act(episode, seen, 2, NULL, 0, &action) == RL4SYS_OK, "a decision has a time");
+    expect(rl4sys_now(episode, 4.0) == RL4SYS_OK, "it is four");
+    expect(rl4sys_act(episode, seen, 2, NULL, 0, &action) == RL4SYS_BAD_ARGUMENT, "but time never goes back");
+    expect(rl4sys_end(episode, seen, 2, RL4SYS_TERMINATED) == RL4SYS_BAD_ARGUMENT, "not even at the end");
+    rl4sys_close(agent, 0.5);
+    rl4sys_episode_free(episode);
+}
+
 int main(void) {
     const char* settings =
         "{\"client_id\": \"c\", \"server\": \"127.0.0.1:1\", \"timeout\": 0.1, \"observation\": 2, \"action\": 3}";
@@ -78,12 +98,15 @@ int main(void) {
     expect(rl4sys_act(episode, seen, 2, NULL, 0, &action) == RL4SYS_OK, "the fallback decides");
     expect(action.choice == 1 && action.is_fallback && action.decision == 0 && action.size == 1, "as it should");
     expect(rl4sys_act_arrays(episode, &array, 1, &action) == RL4SYS_OK && asked == 2, "arrays by name do too");
+    expect(rl4sys_took(episode, &array, 1, 2) == RL4SYS_OK, "the system decides by itself");
+    expect(rl4sys_took(episode, NULL, 0, 2) == RL4SYS_BAD_ARGUMENT, "about something");
     expect(rl4sys_reward(episode, 1.0) == RL4SYS_OK, "a reward is taken");
     expect(rl4sys_reward_decision(episode, 1.0, 7) == RL4SYS_BAD_ARGUMENT, "there is no decision 7");
     expect(rl4sys_end(episode, NULL, 0, RL4SYS_TERMINATED) == RL4SYS_OK, "the episode ends");
     expect(rl4sys_act(episode, seen, 2, NULL, 0, &action) == RL4SYS_ENDED, "and is over");
     expect(rl4sys_get_health(agent, &health) == RL4SYS_OK, "health is available");
     expect(health.version == -1 && health.fallback_decisions == 2 && !health.connected, "and true");
+    expect(health.incumbent_decisions == 1, "also about the system's own decisions");
     expect(strcmp(health.off, "no_policy") == 0 && strcmp(health.mode, "explore") == 0,
            "it says why the policy is off");
     expect(health.decision_time[RL4SYS_TIME_BUCKETS - 1] == 0 && health.record_share == 1.0, "decisions are timed");
@@ -92,6 +115,7 @@ int main(void) {
     rl4sys_close(agent, 0.5);
     rl4sys_episode_free(episode);
     test_structured_actions();
+    test_times();
     rl4sys_close(NULL, 0.0);
     return failures == 0 ? 0 : 1;
 }

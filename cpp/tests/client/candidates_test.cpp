@@ -83,6 +83,24 @@ TEST(Candidates, AChoiceThatIsNotAmongThemIsRefused) {
     }
     episode.took(two, 1);
     EXPECT_EQ(episode.decision(), 0);
+    EXPECT_EQ(agent.health().incumbent_decisions, 1U);
+}
+
+TEST(Candidates, AFallbackThatChoosesNoneOfThemIsRefused) {
+    const auto server = std::make_shared<FakeServer>(candidate_policy());
+    ClientSettings settings = candidate_settings();
+    settings.on_bad_input = BadInputChoice::FallBack;
+    Agent agent = connect_to(server, settings, [](const Observation&) { return 2; });
+    Episode episode = agent.episode();
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    EXPECT_EQ(episode.act(std::vector<float>{nan, 0, 0, 0, 0, 0}).choice(), 2);
+    const Action refused = episode.act(std::vector<float>{nan, 0, 0, 0});
+    EXPECT_EQ(refused.problem(), Problem::FallbackFailed);
+    EXPECT_NE(refused.message().find("Got choice 2 of 2 candidates"), std::string::npos) << refused.message();
+    const std::array<float, 8> all{nan};
+    const std::array<float, 1> one{1};
+    EXPECT_EQ(episode.act({{"candidates", all}, {"candidate_count", one}}).problem(), Problem::FallbackFailed);
+    EXPECT_EQ(agent.health().fallback_decisions, 1U);
 }
 
 TEST(Candidates, SettingsThatContradictEachOtherAreRefused) {

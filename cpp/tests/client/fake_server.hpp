@@ -18,6 +18,7 @@
 #include "client/connection.hpp"
 #include "client/control_order.hpp"
 #include "rl4sys/weights.hpp"
+#include "weights/packing.hpp"
 #include "wire/calls.hpp"
 
 namespace rl4sys::testing {
@@ -82,6 +83,7 @@ public:
         reply.record_share = record_share;
         reply.accepts_fallback = accepts_fallback;
         reply.accepts_incumbent = accepts_incumbent;
+        reply.accepts_zstd = accepts_zstd;
         changed_.notify_all();
         return reply;
     }
@@ -94,7 +96,7 @@ public:
         wire::PushReply reply;
         reply.record_share = record_share;
         for (const wire::PushedSegment& pushed : request.segments) {
-            stored[{request.epoch, pushed.sequence}] = pushed.segment;
+            stored[{request.epoch, pushed.sequence}] = content_of(pushed);
             reply.acknowledged.push_back({pushed.sequence, pushed.sequence});
         }
         changed_.notify_all();
@@ -244,6 +246,8 @@ public:
     double record_share = 0.0;
     bool accepts_fallback = false;
     bool accepts_incumbent = false;
+    bool accepts_zstd = false;
+    std::vector<std::size_t> saved_bytes;  ///< Of each segment that came compressed.
     bool takes_reports = true;
     std::optional<wire::Code> refuse_acts;
     std::vector<wire::ActRequest> acts;
@@ -259,6 +263,15 @@ public:
     int report_calls = 0;
 
 private:
+    std::string content_of(const wire::PushedSegment& pushed) {
+        if (pushed.uncompressed_bytes == 0) {
+            return pushed.segment;
+        }
+        saved_bytes.push_back(pushed.uncompressed_bytes - pushed.segment.size());
+        const auto content = decompress(pushed.segment.data(), pushed.segment.size(), pushed.uncompressed_bytes);
+        return {content.begin(), content.end()};
+    }
+
     class Chunks : public wire::Stream<wire::PatchChunk> {
     public:
         explicit Chunks(std::deque<wire::PatchChunk> chunks) : chunks_(std::move(chunks)) {}

@@ -214,5 +214,30 @@ TEST(Recording, APolicyWithAnotherSchemaTruncatesTheRecordedSteps) {
     EXPECT_EQ(agent.health().drops.at("schema_changed"), 1U);
 }
 
+TEST(Recording, SegmentsAreCompressedOnlyForAServerThatAcceptsItAndWhereThatIsSmaller) {
+    for (const bool accepts : {false, true}) {
+        const auto server = std::make_shared<FakeServer>();
+        server->accepts_zstd = accepts;
+        Agent agent = connect_to(server);
+        Episode episode = agent.episode();
+        for (int step = 0; step < 60; ++step) {
+            ASSERT_TRUE(episode.act(first));
+            episode.reward(1.0);
+        }
+        episode.end(first);
+        // Of one step there is nothing to save.
+        Episode small = agent.episode();
+        ASSERT_TRUE(small.act(first));
+        small.end(first);
+        ASSERT_TRUE(agent.flush());
+        const auto segments = server->segments();
+        ASSERT_EQ(segments.size(), 2U);
+        EXPECT_EQ(segments[0].steps(), 60U);
+        EXPECT_EQ(column<float>(segments[0], 2), Rows(60, 1.0F));
+        EXPECT_EQ(server->saved_bytes.size(), accepts ? 1U : 0U);
+        EXPECT_TRUE(!accepts || server->saved_bytes.front() > 400U);
+    }
+}
+
 }  // namespace
 }  // namespace rl4sys::testing
