@@ -44,6 +44,13 @@ CASES: dict[str, tuple[Mapping[str, Any], dict[str, Any]]] = {
         PPO,
         {"algorithm__schedules": {"lr": "linear", "clip_ratio": _FALLING, "entropy_coef": "step"}},
     ),
+    "ppo with muon": (PPO, {"algorithm__optimizer": "muon"}),
+    "dqn with rmsprop": (DQN, {"algorithm__optimizer": {"name": "rmsprop", "momentum": 0.5}}),
+    "sac with adamw": (OFF_POLICY, _SAC | _PENDULUM | {"algorithm__optimizer": "adamw"}),
+    "dreamer with sgd": (
+        WORLD_MODEL,
+        _DREAMER | _PENDULUM | {"algorithm__optimizer": {"name": "sgd", "momentum": 0.9}},
+    ),
     "dqn with schedules": (DQN, {"algorithm__schedules": {"lr": "step", "epsilon": _FALLING}}),
     "sac with schedules": (OFF_POLICY, _SAC | _PENDULUM | {"algorithm__schedules": {"target_entropy": _FALLING}}),
     "td3 with schedules": (

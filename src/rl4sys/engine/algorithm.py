@@ -16,7 +16,7 @@ from rl4sys.engine.schedules import SCHEDULES, ScheduleConfig, as_schedule
 from rl4sys.engine.tensor_streams import SequencePlan
 from rl4sys.engine.train_state import TrainState
 from rl4sys.experience import Array, ArraySpec
-from rl4sys.networks import NetworksConfig
+from rl4sys.networks import OPTIMIZERS, NetworksConfig, OptimizerConfig, as_optimizer
 from rl4sys.policy import ActionSpec
 from rl4sys.replay import OnceFresh, Ratio
 from rl4sys.suggestions import did_you_mean
@@ -102,6 +102,15 @@ class AlgorithmConfig(Config):
     schedules: dict[str, Annotated[ScheduleConfig, SCHEDULES]] = {}
     """Settings that change over the run, such as `{lr: linear, entropy_coef: {type: cosine, end: 0.1}}`: each is
     multiplied by a factor that begins at 1. A schedule of `lr` replaces `anneal_lr`."""
+
+    optimizer: Annotated[OptimizerConfig, OPTIMIZERS] | None = None
+    """How gradients become steps, such as `adamw` or `{name: sgd, momentum: 0.9}`. If not given it is Adam, and LaProp
+    where the algorithm learns a world model. Other optimizers usually need another `lr`."""
+
+    @field_validator("optimizer", mode="before")
+    @classmethod
+    def _read_optimizer(cls, optimizer: Any) -> Any:
+        return as_optimizer(optimizer)
 
     @field_validator("schedules", mode="before")
     @classmethod

@@ -12,7 +12,7 @@ import torch
 from rl4sys.engine.previous_action import previous_action, remembering
 from rl4sys.engine.schedules import Schedules
 from rl4sys.experience import ArraySpec
-from rl4sys.networks import NetworkConfig, NetworksConfig, TensorMap, UnsuitableNetwork, exists
+from rl4sys.networks import NetworkConfig, NetworksConfig, OptimizerConfig, TensorMap, UnsuitableNetwork, exists
 from rl4sys.policy import (
     COUNT,
     MASK,
@@ -66,6 +66,8 @@ class Problem:
     """The name of the algorithm, for errors."""
     schedules: Schedules = field(default_factory=dict)
     """By what the algorithm's settings are multiplied over the run."""
+    optimizer: OptimizerConfig | None = None
+    """How gradients become steps; the algorithm's own way if not given."""
 
     @property
     def mask(self) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -155,13 +156,17 @@ class TrainState:
         parameters.freeze(*statistics, *frozen, *shared)
         # Where streams are cut depends on the data, so a loss over them is not compiled.
         is_compiled = self.problem.compile and not any(program.carry for program in programs)
-        return self._add(name, Optimizer(parameters, settings, self.splitter, compiled=is_compiled))
+        return self._add(name, Optimizer(parameters, self._chosen(settings), self.splitter, compiled=is_compiled))
+
+    def _chosen(self, settings: OptimizerSettings) -> OptimizerSettings:
+        """With the optimizer that the user chose, if any."""
+        return settings if self.problem.optimizer is None else replace(settings, rule=self.problem.optimizer)
 
     def scalar(self, name: str, value: float, settings: OptimizerSettings | None) -> TrainedScalar:
         """One trained number; without settings it stays constant."""
         parameters = Parameters([Tensor(name, ())], self.problem.device)
         parameters.set(name, torch.tensor(value))
-        optimizer = Optimizer(parameters, settings or OptimizerSettings(0.0), self.splitter)
+        optimizer = Optimizer(parameters, self._chosen(settings or OptimizerSettings(0.0)), self.splitter)
         return TrainedScalar(name, optimizer if settings is None else self._add(name, optimizer))
 
     def target_copy(self, name: str, source: Parameters, tensors: Sequence[Tensor]) -> TargetCopy:

@@ -39,6 +39,7 @@ _LATER_SETTINGS: tuple[tuple[str, Any], ...] = (
     ("center_rewards", False),
     ("horizon", None),
     ("schedules", {}),
+    ("optimizer", None),
 )
 """Settings of algorithms that earlier versions did not have, and their defaults."""
 

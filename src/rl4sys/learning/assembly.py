@@ -55,6 +55,7 @@ class LearnerAssembly:
             compile=self.compile and _can_compile(),
             algorithm=_name_of(self.algorithm),
             schedules=self.algorithm.schedules,
+            optimizer=self.algorithm.optimizer,
         )
         # The number of threads changes the last bits of orthogonal matrices, and it is measured later.
         with _one_thread():

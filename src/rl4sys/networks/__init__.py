@@ -29,6 +29,7 @@ from rl4sys.networks.mixed import MixedConfig
 from rl4sys.networks.network import Network, TrainedScalar
 from rl4sys.networks.noise_stream import NoiseStream
 from rl4sys.networks.optimizer import Loss, NonFiniteUpdate, Optimizer, OptimizerSettings
+from rl4sys.networks.optimizer_rules import OPTIMIZERS, OptimizerConfig, as_optimizer
 from rl4sys.networks.parameters import Parameters, TargetCopy
 from rl4sys.networks.program import FUNCTIONS, TensorMap, TorchProgram, from_spec
 from rl4sys.networks.rank_parts import RankExchange, RankParts
@@ -41,6 +42,7 @@ __all__ = [
     "LOG_STD_HIGH",
     "LOG_STD_LOW",
     "NETWORKS",
+    "OPTIMIZERS",
     "ActionLikelihood",
     "Activation",
     "BatchSplitter",
@@ -60,6 +62,7 @@ __all__ = [
     "NoiseStream",
     "NonFiniteUpdate",
     "Optimizer",
+    "OptimizerConfig",
     "OptimizerSettings",
     "Parameters",
     "RankExchange",
@@ -72,6 +75,7 @@ __all__ = [
     "TransformerConfig",
     "UnsuitableNetwork",
     "action_likelihood",
+    "as_optimizer",
     "categorical",
     "exists",
     "from_spec",

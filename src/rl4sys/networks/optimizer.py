@@ -13,6 +13,7 @@ import torch
 
 from rl4sys.networks.batch_splitter import BatchSplitter, batch_size
 from rl4sys.networks.laprop import clip_adaptively, laprop_step
+from rl4sys.networks.optimizer_rules import OptimizerConfig, StepState
 from rl4sys.networks.parameters import Parameters
 from rl4sys.networks.rank_parts import joined
 from rl4sys.state import State, StateMismatch, require
@@ -44,7 +45,7 @@ class OptimizerSettings:
     """Longer gradients are scaled down to this norm."""
     anneal_lr: bool = False
     """Lower the learning rate linearly to zero over the run."""
-    rule: Literal["adam", "laprop"] = "adam"
+    rule: Literal["adam", "laprop"] | OptimizerConfig = "adam"
     """How a gradient becomes a step."""
     adaptive_clip: float | None = None
     """The gradient of each tensor is scaled down to at most this share of the norm of the tensor."""
@@ -55,7 +56,7 @@ class OptimizerSettings:
 
 
 class Optimizer:
-    """Adam (arXiv:1412.6980) or LaProp over the flat vector of `Parameters`: few calls, whatever the layers."""
+    """Adam (arXiv:1412.6980) or another rule over the flat vector of `Parameters`: few calls, whatever the layers."""
 
     def __init__(
         self, parameters: Parameters, settings: OptimizerSettings, splitter: BatchSplitter, *, compiled: bool = False
@@ -168,6 +169,10 @@ class Optimizer:
         lr = self.lr * min(1.0, self.steps / settings.warmup_steps) if settings.warmup_steps else self.lr
         if settings.rule == "laprop":
             laprop_step(self.parameters.flat, gradient, self._first, self._second, self.steps, lr)
+            return
+        if isinstance(settings.rule, OptimizerConfig):
+            state = StepState(self.parameters, self._first, self._second, self.steps, settings.epsilon)
+            settings.rule.step(state, lr)
             return
         torch._fused_adam_(
             [self.parameters.flat],
