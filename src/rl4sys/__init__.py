@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from rl4sys.client import run_environment as run_environment
     from rl4sys.environments import register_environment as register_environment
     from rl4sys.experience import Ending as Ending
+    from rl4sys.experiments import Callback as Callback
+    from rl4sys.experiments import CallbackConfig as CallbackConfig
+    from rl4sys.experiments import register_callback as register_callback
     from rl4sys.experiments import register_logger as register_logger
     from rl4sys.laboratory.trainable_on_ray import RunTrainable as RunTrainable
     from rl4sys.laboratory.training import resume as resume
@@ -44,6 +47,9 @@ _HOMES = {
     "register_network": "rl4sys.networks",
     "register_buffer": "rl4sys.replay",
     "register_logger": "rl4sys.experiments",
+    "register_callback": "rl4sys.experiments",
+    "Callback": "rl4sys.experiments",
+    "CallbackConfig": "rl4sys.experiments",
 }
 """Names that need more than the client core: imported when they are first used, so that the core stays light."""
 

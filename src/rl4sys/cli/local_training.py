@@ -94,6 +94,8 @@ def train_to_end(run: Run, stop: Callable[[], bool], mirror: RunMirror | None = 
     result = train_with_progress(run, errors, stop)
     if mirror is not None:
         mirror.conclude(run.directory.path)
+    if result.solved is not None:
+        report(f"solved: {result.solved}; train on with: rl4sys resume {run.directory.path}")
     if run.stopped is not None and not result.finished:
         report(f"stopped by an alert: {run.stopped}; resume with: rl4sys resume {run.directory.path}")
         raise typer.Exit(STOPPED)

@@ -103,6 +103,9 @@ def train(
 
       rl4sys train my.yaml --dry-run
     """
+    if not dry_run:
+        # Before torch is imported, which takes seconds on a busy machine.
+        typer.echo("starting  loading torch and the environment", err=True)
     from rl4sys.cli.seed_group import train_seeds
     from rl4sys.config import ConfigError
     from rl4sys.experiments import load_experiment

@@ -12,7 +12,7 @@ import ray
 from ray.exceptions import RayActorError, RayTaskError
 
 from rl4sys.checkpoints import decode_state, encode_state
-from rl4sys.collection.pipeline import PipelineSetup, WorkerFailed, summary_of
+from rl4sys.collection.pipeline import PipelineSetup, WorkerFailed
 from rl4sys.collection.remote_collector import RemoteCollector
 from rl4sys.collection.rollout import Rollout
 from rl4sys.collection.source import Collected
@@ -62,7 +62,7 @@ class RaySource:
             rollout, episodes = self._pending
             rollout.require_finite()
             columns = {name: column.copy() for name, column in rollout.columns.items()}
-            pending = {"columns": columns, "episodes": [[*episode] for episode in episodes]}
+            pending = {"columns": columns, "episodes": [episode.to_fields() for episode in episodes]}
         if self._after is None:
             self._after = self._ask("state")
         return {"collector": decode_state(self._after)["collector"], "pending": pending}
@@ -77,7 +77,7 @@ class RaySource:
         inexact: list[str] = json.loads(self._ask("restore", self._after))
         self._pending = None
         if state["pending"] is not None:
-            episodes = [summary_of(fields) for fields in state["pending"]["episodes"]]
+            episodes = [EpisodeSummary.from_fields(fields) for fields in state["pending"]["episodes"]]
             self._pending = self._rollout_of(state["pending"]["columns"]), episodes
         return inexact
 
@@ -96,7 +96,7 @@ class RaySource:
         reply = decode_state(self._wait())
         self._request = None
         self._after = encode_state({"collector": reply["collector"]})
-        return self._rollout_of(reply["columns"]), [summary_of(fields) for fields in reply["episodes"]]
+        return self._rollout_of(reply["columns"]), [EpisodeSummary.from_fields(fields) for fields in reply["episodes"]]
 
     def _wait(self) -> bytes:
         """The reply to the request in flight; asked again of another sampler if this one is lost."""

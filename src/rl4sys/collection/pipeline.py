@@ -17,7 +17,6 @@ import numpy as np
 from rl4sys.collection.shared_memory import SharedLayout, anonymous_memory
 from rl4sys.collection.source import CLIENT, Collected
 from rl4sys.environments import ENVIRONMENTS, EnvironmentConfig, EpisodeSummary, Grade
-from rl4sys.experience import Ending
 from rl4sys.policy import PolicySpec
 from rl4sys.seeding import Seeds
 from rl4sys.state import State, from_text, require, to_text
@@ -124,7 +123,7 @@ class PipelinedSource:
             columns = rollout.columns
             pending = {
                 "columns": {name: column.copy() for name, column in columns.items()},
-                "episodes": [[*episode] for episode in self._pending],
+                "episodes": [episode.to_fields() for episode in self._pending],
             }
         reply = self._ask({"state": True})
         return {"collector": from_text(reply["state"]), "pending": pending}
@@ -140,7 +139,7 @@ class PipelinedSource:
         if state["pending"] is not None:
             for name, column in self._rollouts[self._block].columns.items():
                 np.copyto(column, state["pending"]["columns"][name])
-            self._pending = [summary_of(fields) for fields in state["pending"]["episodes"]]
+            self._pending = [EpisodeSummary.from_fields(fields) for fields in state["pending"]["episodes"]]
         inexact: list[str] = reply["inexact"]
         return inexact
 
@@ -165,7 +164,7 @@ class PipelinedSource:
             return episodes
         reply = self._receive()
         self._in_flight = False
-        return [summary_of(fields) for fields in reply["episodes"]]
+        return [EpisodeSummary.from_fields(fields) for fields in reply["episodes"]]
 
     def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
         self._send(message)
@@ -191,12 +190,6 @@ class PipelinedSource:
         if "error" in reply:
             raise WorkerFailed(f"The collecting process failed: {reply['error']}")
         return reply
-
-
-def summary_of(fields: Sequence[Any]) -> EpisodeSummary:
-    """The summary of an episode whose fields were sent."""
-    lane, return_, length, ending = fields
-    return EpisodeSummary(lane, return_, length, Ending(ending))
 
 
 class ShareSource(Protocol):

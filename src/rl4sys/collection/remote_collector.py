@@ -44,7 +44,7 @@ class RemoteCollector:
         self._collector.fill(self._rollout, version)
         found: dict[str, Any] = {
             "columns": dict(self._rollout.columns),
-            "episodes": [[*episode] for episode in self._collector.episodes()],
+            "episodes": [episode.to_fields() for episode in self._collector.episodes()],
             "collector": self._collector.state(),
         }
         return encode_state(found)

@@ -59,7 +59,7 @@ class _Worker:
             case {"collect": {"version": version, "block": block}}:
                 self._collector.load(self._weights)
                 self._collector.fill(self._rollouts[block], version)
-                return {"episodes": [[*episode] for episode in self._collector.episodes()]}
+                return {"episodes": [episode.to_fields() for episode in self._collector.episodes()]}
             case {"state": _}:
                 return {"state": to_text(self._collector.state())}
             case {"restore": text}:

@@ -10,6 +10,7 @@ from rl4sys.environments.config import (
     register_environment,
 )
 from rl4sys.environments.diagnostics import register
+from rl4sys.environments.episode_info import SUCCESS
 from rl4sys.environments.episodes import EpisodeSummary, Step
 from rl4sys.environments.exactness import Grade, Restorable
 from rl4sys.environments.goals import MultiGoal, PointReach, register_goals
@@ -36,6 +37,7 @@ register_scheduling()
 
 __all__ = [
     "ENVIRONMENTS",
+    "SUCCESS",
     "AnyLanes",
     "AtariConfig",
     "EnvironmentConfig",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from rl4sys.environments.episode_info import EpisodeInfo
 from rl4sys.experience import Array, Arrays, Ending
 from rl4sys.state import State, require
 
@@ -37,6 +39,19 @@ class EpisodeSummary(NamedTuple):
     return_: float
     length: int
     ending: Ending
+    info: Mapping[str, float] = MappingProxyType({})
+    """Means of the numbers that the environment put into `info`, and its last word on `is_success`."""
+
+    def to_fields(self) -> list[Any]:
+        """Its fields as plain values; without those that an environment need not give."""
+        fields = [self.lane, self.return_, self.length, int(self.ending)]
+        return [*fields, dict(self.info)] if self.info else fields
+
+    @classmethod
+    def from_fields(cls, fields: Sequence[Any]) -> EpisodeSummary:
+        """The inverse of `to_fields`."""
+        lane, return_, length, ending, *info = fields
+        return cls(lane, return_, length, Ending(ending), *info)
 
 
 class EpisodeStatistics:
@@ -50,6 +65,8 @@ class EpisodeStatistics:
         # A length is the time since a start: nothing is counted per lane and step.
         self._starts = [0] * count
         self._finished: list[EpisodeSummary] = []
+        self.info = EpisodeInfo(count)
+        """Numbers in `info`; the owner of the lanes notes them."""
 
     def length(self, lane: int) -> int:
         """How many steps the running episode of a lane has."""
@@ -64,11 +81,15 @@ class EpisodeStatistics:
         whole = info.get(WHOLE_EPISODE, (self.returns[lane], self.length(lane)))
         if whole is not None:
             return_, length = whole
-            self._finished.append(EpisodeSummary(lane, return_, length, ending))
-        self.forget(lane)
+            self._finished.append(EpisodeSummary(lane, return_, length, ending, self.info.finish(lane)))
+        self._restart(lane)
 
     def forget(self, lane: int) -> None:
         """Restart the counters of a lane; its unfinished episode is left out of the statistics."""
+        self.info.forget(lane)
+        self._restart(lane)
+
+    def _restart(self, lane: int) -> None:
         self.returns[lane] = 0.0
         self._starts[lane] = self.clock
 
@@ -79,20 +100,21 @@ class EpisodeStatistics:
 
     def state(self) -> State:
         """Everything needed to continue counting."""
-        finished = [[s.lane, s.return_, s.length, int(s.ending)] for s in self._finished]
+        info = self.info.state()
         return {
             "clock": self.clock,
             "starts": list(self._starts),
             "returns": list(self.returns),
-            "finished": finished,
-        }
+            "finished": [summary.to_fields() for summary in self._finished],
+        } | ({"info": info} if info else {})
 
     def restore(self, state: Any) -> None:
         """Continue counting from a saved state."""
-        require(state, "clock", "starts", "returns", "finished")
+        # Only those of environments with numbers in `info` have these.
+        state = {"info": [], **state}
+        require(state, "clock", "starts", "returns", "finished", "info")
+        self.info.restore(state["info"])
         self.clock = state["clock"]
         self._starts = list(state["starts"])
         self.returns = list(state["returns"])
-        self._finished = [
-            EpisodeSummary(lane, return_, length, Ending(ending)) for lane, return_, length, ending in state["finished"]
-        ]
+        self._finished = [EpisodeSummary.from_fields(fields) for fields in state["finished"]]

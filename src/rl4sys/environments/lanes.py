@@ -95,7 +95,7 @@ class Lanes:
         if len(action) != self.count or not self._steps:
             raise ValueError(f"step got {len(action)} actions; expected {self.count}, after reset() or restore().")
         observations, rewards, infos, ended = [], [], [], []
-        returns = self._statistics.returns
+        returns, note_info = self._statistics.returns, self._statistics.info.note
         for lane, (step, command) in enumerate(zip(self._steps, self._commands(action), strict=True)):
             try:
                 observation, reward, terminated, truncated, info = step(command)
@@ -112,6 +112,8 @@ class Lanes:
                     f"float(reward)."
                 ) from error
             infos.append(info)
+            if info:
+                note_info(lane, info)
             if terminated or truncated:
                 ended.append((lane, Ending.TERMINATED if terminated else Ending.TRUNCATED))
         self._reward[:] = rewards

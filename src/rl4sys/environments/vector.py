@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
+from rl4sys.environments.episode_info import VectorInfo
 from rl4sys.environments.episodes import EpisodeStatistics, EpisodeSummary, Step
 from rl4sys.environments.exactness import Grade
 from rl4sys.environments.making import MissingDependency
@@ -73,7 +74,7 @@ class VectorAdapter:
         self.spec = EnvironmentSpec(self._observe.specs, action)
         self.observation: Arrays = self._observe.empty(self.count)
         """What to act on now, one row per lane."""
-        self._statistics = EpisodeStatistics(self.count)
+        self._statistics, self._info = EpisodeStatistics(self.count), VectorInfo(self.count)
         self._ending = np.zeros(self.count, np.uint8)
         self._pending = np.zeros(self.count, bool)
         self._is_new = True
@@ -93,6 +94,8 @@ class VectorAdapter:
         reward = np.where(acted, reward, 0.0)
         self._ending[:] = np.where(terminated, Ending.TERMINATED, np.where(truncated, Ending.TRUNCATED, 0)) * acted
         self._count(reward, acted)
+        if info:
+            self._note_info(info, acted)
         self._show(observation, info)
         final = {lane: self._end(lane, info) for lane in np.flatnonzero(self._ending).tolist()}
         if self._mode is AutoresetMode.NEXT_STEP:
@@ -145,6 +148,7 @@ class VectorAdapter:
         self._pending[:] = False
         for lane in range(self.count):
             self._statistics.forget(lane)
+            self._info.forget(lane)
         self._show(observation, info)
 
     def _count(self, reward: Array, acted: Array) -> None:
@@ -153,6 +157,15 @@ class VectorAdapter:
             self._statistics.returns[lane] += amount
         for lane in np.flatnonzero(~acted).tolist():
             self._statistics.forget(lane)
+
+    def _note_info(self, info: dict[str, Any], acted: Array) -> None:
+        """Take note of the numbers in `info`; with same-step autoreset those of an ending are apart from the rest."""
+        continues = acted & (self._ending == 0)
+        if "final_info" not in info:
+            self._info.note(info, acted)
+            return
+        self._info.note(info, continues)
+        self._info.note(info["final_info"], acted & ~continues)
 
     def _show(self, observation: Any, info: dict[str, Any]) -> None:
         if MASK in info:
@@ -163,6 +176,7 @@ class VectorAdapter:
 
     def _end(self, lane: int, info: dict[str, Any]) -> Arrays:
         """Note the end of an episode; the final observation."""
+        self._statistics.info.note(lane, self._info.finish(lane))
         self._statistics.finish(lane, Ending(self._ending[lane]), {})
         if self._mode is AutoresetMode.SAME_STEP:
             final_info = info["final_info"]

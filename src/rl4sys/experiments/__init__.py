@@ -1,6 +1,7 @@
 """Runs: built from configs, trained, saved, resumed, evaluated and shown."""
 
 from rl4sys.config import packaged_configs
+from rl4sys.experiments.callbacks import CALLBACKS, Callback, CallbackConfig, register_callback
 from rl4sys.experiments.config import ExperimentConfig, load_entry_points, load_experiment, load_with_origins
 from rl4sys.experiments.debugging import ReplayedUpdate, replay_update
 from rl4sys.experiments.learning_curves import NothingToPlot, plot
@@ -29,7 +30,10 @@ Record = MetricRecord
 """The name of `MetricRecord` before version 0.2: loggers of plug-ins import it."""
 
 __all__ = [
+    "CALLBACKS",
     "LOGGERS",
+    "Callback",
+    "CallbackConfig",
     "CannotRender",
     "DeviceUnavailable",
     "ExperimentConfig",
@@ -65,6 +69,7 @@ __all__ = [
     "packaged_configs",
     "plot",
     "plot_episodes",
+    "register_callback",
     "register_logger",
     "replay_update",
 ]

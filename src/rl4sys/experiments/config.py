@@ -27,6 +27,7 @@ from rl4sys.config import (
 )
 from rl4sys.config.plugin_copies import copies_in
 from rl4sys.environments import ENVIRONMENTS, EnvironmentConfig
+from rl4sys.experiments.callbacks import CALLBACKS, CallbackConfig
 from rl4sys.experiments.loggers.registry import LOGGERS
 from rl4sys.experiments.loggers.section import LoggingSection
 from rl4sys.experiments.monitoring.config import AlertConfig, StabilitySection
@@ -117,6 +118,8 @@ class ExperimentConfig(Config):
     """Where metrics go."""
     alerts: tuple[AlertConfig, ...] = ()
     """Conditions to watch for during the run, and what to do when one holds."""
+    callbacks: tuple[Annotated[CallbackConfig, CALLBACKS], ...] = ()
+    """Your own code to call during the run, each callback by its registered name with its settings."""
     stability: StabilitySection = StabilitySection()
     """How much instability the run tolerates before it fails."""
     where: WhereSection = WhereSection()
@@ -147,6 +150,7 @@ class ExperimentConfig(Config):
     def _acting_sections(self) -> Iterator[tuple[str, bool]]:
         """Sections that decide what is learned only if they are used, and whether they are."""
         yield "alerts", any("rollback" in alert.do for alert in self.alerts)
+        yield "callbacks", bool(self.callbacks)
         yield "stability", self.stability != StabilitySection()
 
     @property
@@ -182,7 +186,7 @@ class BaseExperiment:
 
 def load_entry_points() -> None:
     """Let installed packages add components: group `rl4sys.algorithms`, `rl4sys.environments`, and so on."""
-    for registry in (ALGORITHMS, ENVIRONMENTS, NETWORKS, BUFFERS, GOAL_REWARDS, LOGGERS):
+    for registry in (ALGORITHMS, ENVIRONMENTS, NETWORKS, BUFFERS, GOAL_REWARDS, LOGGERS, CALLBACKS):
         registry.load_entry_points(f"rl4sys.{registry.kind}s")
 
 

@@ -28,6 +28,8 @@ class Result:
     """Wall-clock time of this process; resumed runs count from the resumption."""
     fingerprint: Mapping[str, str]
     """Hashes of weights, optimizer, buffer, random generators and metric history: equal for equal runs."""
+    solved: str | None = None
+    """Why the run ended before its last step as a success, if it did: an alert or a callback said so."""
 
     def write(self, path: Path) -> None:
         """Keep the result."""

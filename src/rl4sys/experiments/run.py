@@ -16,11 +16,13 @@ from rl4sys.algorithms import Algorithm
 from rl4sys.checkpoints import Checkpoints, NoCheckpoint
 from rl4sys.config import Overrides
 from rl4sys.environments import Grade
+from rl4sys.experiments.callbacks import Callback, Callbacks
 from rl4sys.experiments.changed_settings import ChangedSettings, changed_settings
 from rl4sys.experiments.components import Components
 from rl4sys.experiments.config import ExperimentConfig
 from rl4sys.experiments.crash_report import write_crash_report
 from rl4sys.experiments.debugging import DebugMode
+from rl4sys.experiments.episode_log import EpisodeLog
 from rl4sys.experiments.hash_log import HashLog
 from rl4sys.experiments.loggers.composite import Loggers, open_loggers
 from rl4sys.experiments.manifest import changes_since
@@ -74,6 +76,7 @@ class Run:
         self._after_save: list[Callable[[], None]] = []
         self._began = (clock(), 0)
         self._statistics = RunStatistics()
+        self._callbacks = Callbacks([callback.build() for callback in self.config.callbacks])
         self._videos = TrainingVideos(directory.videos, components)
         self._checkpoints = Checkpoints(directory.checkpoints, self.config.training.keep_checkpoints)
         self._leader: Leader = NoFollowers() if components.group is None else GroupLeader(components.group)
@@ -93,6 +96,8 @@ class Run:
             resources.callback(self._metrics.close)
             self._hash_log = HashLog(directory.hash_log, self.learner)
             resources.callback(self._hash_log.close)
+            self._episode_log = EpisodeLog(directory.episodes)
+            resources.callback(self._episode_log.close)
             self.source = components.source(self.learner)
             resources.callback(self.source.close)
             self._monitor = Monitor(self.config, directory.path, self._checkpoints, self.learner)
@@ -106,6 +111,7 @@ class Run:
                 self._hash_log,
                 self._monitor,
                 self._leader,
+                self._episode_log,
             )
             self._resources = resources.pop_all()
 
@@ -214,20 +220,31 @@ class Run:
         return self._monitor.stopped
 
     @property
+    def solved(self) -> str | None:
+        """Why an alert or a callback has ended the run as a success, if one has."""
+        return self._monitor.solved or self._callbacks.reason
+
+    @property
     def finished(self) -> bool:
         """Whether all steps are done."""
         return self.steps >= self.config.training.total_timesteps
 
-    def train(self, loggers: Sequence[Logger] = (), stop: Callable[[], bool] = lambda: False) -> Result:
+    def train(
+        self,
+        loggers: Sequence[Logger] = (),
+        stop: Callable[[], bool] = lambda: False,
+        callbacks: Sequence[Callback] = (),
+    ) -> Result:
         """Train until the end, or until `stop` returns true; either way, save and close the run."""
         training = self.config.training
+        self._callbacks.add(callbacks)
         opened = open_loggers(self.config, self.directory.path, self.steps)
-        outlets = Loggers([self._metrics, self._hash_log, *loggers, *opened])
+        outlets = Loggers([self._metrics, self._hash_log, self._episode_log, *loggers, *opened])
         self._began = (self._clock(), self.steps)
         try:
             if self._saved_at is None:
                 self.save(is_scheduled=True)
-            while not self.finished and self.stopped is None and not stop():
+            while not self.finished and self.stopped is None and self.solved is None and not stop():
                 before = self.steps
                 self.step()
                 improved = False
@@ -271,6 +288,7 @@ class Run:
         """One turn: collect, learn, take note of the episodes that ended."""
         self._within = "collection"
         collected = self.source.collect(self.learner.store.newest)
+        self._callbacks.on_step(self, collected)
         self._within = "learning"
         learned: Mapping[str, float] = {}
         try:
@@ -279,7 +297,9 @@ class Run:
             self._monitor.recover(error)
         self._statistics.note_turn(collected.episodes, learned)
         self._hash_log.note_turn(collected.segments)
+        self._episode_log.note(collected.episodes, self.steps)
         self._within = None
+        self._callbacks.on_update(self, learned)
 
     def evaluate(self, episodes: int = 20, seed: int = 0) -> Evaluation:
         """Fresh episodes with the newest exploit policy, in new environments; also after training."""
@@ -291,6 +311,10 @@ class Run:
         A pandas DataFrame if pandas is installed, and otherwise a dict of numpy arrays.
         """
         return metrics_table(self.directory.metrics)
+
+    def latest_metrics(self) -> dict[str, float]:
+        """The newest losses and the means over recent episodes, as the next record would have them."""
+        return self._statistics.metrics(self.learner)
 
     def policy(self) -> ActingPolicy:
         """The newest exploit policy, to act in a loop of one's own: `action = policy.act(observation)`."""
@@ -361,6 +385,7 @@ class Run:
             _log.warning("The run is finished, but its last evaluation failed: %r, %s", error, error.__notes__[-1])
             return []
         self._statistics.note_evaluation(outcome, self.steps)
+        self._callbacks.on_evaluation(self, outcome)
         return [MetricRecord(self.steps, evaluation_metrics(outcome), self._timing())]
 
     def _keep_after(self, error: Exception) -> None:
@@ -402,11 +427,12 @@ class Run:
     def _conclude(self) -> Result:
         result = Result(
             steps=self.steps,
-            finished=self.finished,
+            finished=self.finished or self.solved is not None,
             evaluation=self._statistics.evaluation,
             best=self._statistics.best,
             seconds=self._timing()["seconds"],
             fingerprint=self.fingerprint(),
+            solved=None if self.finished else self.solved,
         )
         save_policy(self.directory, self.learner, self.config.environment, LATEST)
         with self.directory.writing(self.steps):

@@ -79,6 +79,11 @@ class RunDirectory:
         return self.path / run_files.METRICS
 
     @property
+    def episodes(self) -> Path:
+        """One row per episode."""
+        return self.path / run_files.EPISODES
+
+    @property
     def hash_log(self) -> Path:
         """Hashes of what was collected and learned, one mark per line."""
         return self.path / run_files.HASHES

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from rl4sys.checkpoints import Checkpoints, LoadedCheckpoint, ReplayRows
 from rl4sys.experiments.components import Source
+from rl4sys.experiments.episode_log import EpisodeLog
 from rl4sys.experiments.hash_log import HashLog
 from rl4sys.experiments.metrics import MetricsFile
 from rl4sys.experiments.monitoring.monitor import Monitor
@@ -18,6 +19,7 @@ from rl4sys.experiments.run_statistics import RunStatistics
 from rl4sys.learning import Learner
 from rl4sys.state import State, require
 
+_BESIDE = ("trail", "watch", "process_random", "episodes")
 _log = logging.getLogger(__name__)
 
 
@@ -41,6 +43,7 @@ class RunState:
     hash_log: HashLog
     monitor: Monitor
     leader: Leader
+    episodes: EpisodeLog
 
     def save(self, step: int, *, best: bool, is_scheduled: bool, was_collecting: bool) -> None:
         """Write a checkpoint of everything; one that interrupted collection is without its environments."""
@@ -49,6 +52,7 @@ class RunState:
             "metrics_offset": self.metrics.offset(),
             "trail": self.hash_log.state(),
             "process_random": self.leader.process_random(),
+            "episodes": self.episodes.state(),
         }
         state = {**self._parts(), **beside, "watch": self.monitor.state(is_scheduled=is_scheduled)}
         if was_collecting:
@@ -61,13 +65,14 @@ class RunState:
         loaded = self.checkpoints.load(step)
         for reason in loaded.skipped:
             _log.warning("Skipped a damaged checkpoint (%s); using the one of step %d.", reason, loaded.step)
-        # Checkpoints of older versions have no hash log and no monitor.
-        state: Mapping[str, Any] = {"trail": None, "watch": None, **loaded.state}
-        require(state, "learner", "source", "tracking", "metrics_offset", "trail", "watch", "process_random")
+        # Checkpoints of older versions have no hash log, no monitor and no log of episodes.
+        state: Mapping[str, Any] = {"trail": None, "watch": None, "episodes": None, **loaded.state}
+        require(state, "learner", "source", "tracking", "metrics_offset", *_BESIDE)
         self._restore_learner(state["learner"], loaded)
         self.metrics.cut(state["metrics_offset"])
         self.hash_log.restore(state["trail"])
         self.statistics.restore(state["tracking"])
+        self.episodes.restore(state["episodes"])
         if state["watch"] is not None:
             self.monitor.restore(state["watch"])
             self.leader.copy_parts(self.learner.algorithm.train_state.splitter.parts)
@@ -83,6 +88,7 @@ class RunState:
         """Forget what was written before the first checkpoint."""
         self.metrics.cut(0)
         self.hash_log.begin()
+        self.episodes.restore({"episodes": 0})
 
     def fingerprint(self) -> dict[str, str]:
         """Hashes of the parts. Two runs with equal hashes are equal to the bit."""

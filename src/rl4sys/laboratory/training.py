@@ -14,7 +14,17 @@ from rich.console import Console
 from rl4sys.checkpoints import Checkpoints
 from rl4sys.config import ConfigError, Overrides
 from rl4sys.environments import environment_name
-from rl4sys.experiments import ExperimentConfig, Result, Run, RunDirectory, Screen, Terminal, find_run, load_experiment
+from rl4sys.experiments import (
+    Callback,
+    ExperimentConfig,
+    Result,
+    Run,
+    RunDirectory,
+    Screen,
+    Terminal,
+    find_run,
+    load_experiment,
+)
 from rl4sys.experiments.changed_settings import changed_settings
 from rl4sys.experiments.starting_point import StartingPoint
 from rl4sys.laboratory.run_index.index_logger import index_run
@@ -34,6 +44,7 @@ def train(
     start_from: str | Path | None = None,
     parts: Sequence[str] = (),
     normalisers: bool = False,
+    callbacks: Sequence[Callback] = (),
     allow_fallback: bool = False,
 ) -> Run:
     """Train, and return the finished run.
@@ -45,6 +56,8 @@ def train(
     With `start_from` (a run, a checkpoint or a policy file) the run begins with those weights: all of them or the named
     `parts`, such as `["actor"]`, and with `normalisers` also with the statistics of observations and rewards.
 
+    `callbacks` look at the run while it trains, and may end it as a success.
+
     The run has `result`, `directory`, `metrics()`, `policy()` and `evaluate()`.
     """
     experiment = _experiment(config, overrides, env, algorithm, total_timesteps)
@@ -55,12 +68,17 @@ def train(
         )
     start = None if start_from is None else StartingPoint(str(start_from), tuple(parts), normalisers)
     run = Run.create(experiment, allow_fallback=allow_fallback, start=start)
-    train_with_progress(run, Console(stderr=True))
+    train_with_progress(run, Console(stderr=True), callbacks=callbacks)
     return run
 
 
 def resume(
-    run: str | Path, overrides: Overrides = (), *, from_step: int | None = None, allow_fallback: bool = False
+    run: str | Path,
+    overrides: Overrides = (),
+    *,
+    from_step: int | None = None,
+    callbacks: Sequence[Callback] = (),
+    allow_fallback: bool = False,
 ) -> Run:
     """Resume a run where it was stopped, train it to its end, and return it.
 
@@ -73,7 +91,7 @@ def resume(
     resumed = Run.resume(directory, allow_fallback=allow_fallback, step=from_step, overrides=overrides)
     if from_step is not None:
         resumed.abandon_later_steps()
-    train_with_progress(resumed, Console(stderr=True))
+    train_with_progress(resumed, Console(stderr=True), callbacks=callbacks)
     return resumed
 
 
@@ -93,14 +111,16 @@ def require_steps_left(directory: RunDirectory, overrides: Overrides, from_step:
         )
 
 
-def train_with_progress(run: Run, console: Console, stop: Callable[[], bool] = lambda: False) -> Result:
+def train_with_progress(
+    run: Run, console: Console, stop: Callable[[], bool] = lambda: False, callbacks: Sequence[Callback] = ()
+) -> Result:
     """Train a run in this process, with its progress in the index and, unless that is switched off, on a console."""
     with index_run(run.directory.path) as index_logger:
         if not run.config.logging.terminal:
-            return run.train([index_logger], stop)
+            return run.train([index_logger], stop, callbacks)
         with Screen(console) as screen:
             terminal = Terminal(screen, run.config.name, run.config.training.total_timesteps)
-            return run.train([terminal, index_logger], stop)
+            return run.train([terminal, index_logger], stop, [terminal, *callbacks])
 
 
 def _experiment(

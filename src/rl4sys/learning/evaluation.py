@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -47,6 +47,8 @@ class Evaluation:
 
     returns: tuple[float, ...]
     lengths: tuple[int, ...]
+    info: tuple[Mapping[str, float], ...] = ()
+    """Of each episode the means of the numbers in `info`, if the environment gives any."""
 
     @property
     def mean(self) -> float:
@@ -76,7 +78,8 @@ def evaluate(
         finally:
             lanes.close()
         batch += 1
-    return Evaluation(tuple(s.return_ for s in summaries), tuple(s.length for s in summaries))
+    info = tuple(s.info for s in summaries) if any(s.info for s in summaries) else ()
+    return Evaluation(tuple(s.return_ for s in summaries), tuple(s.length for s in summaries), info)
 
 
 def _first_episodes(policy: NumpyPolicy, lanes: EvaluationLanes, seed: int) -> list[EpisodeSummary]:

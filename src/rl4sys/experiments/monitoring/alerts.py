@@ -25,6 +25,8 @@ KNOWN_METRICS = MACHINE | {
 }
 """What every run can have; some of it only later in a run, or only in some runs."""
 _LEARNED, _BUFFER = "train/", "buffer/"
+_FROM_INFO = ("rollout/info/", "evaluation/info/", "rollout/success_rate", "evaluation/success_rate")
+"""What only environments with numbers in `info` have, once an episode has ended."""
 _RECORDS_BEFORE_WARNING = 3
 """Records about what was learned. More than one: an algorithm need not report everything at every update."""
 
@@ -35,6 +37,8 @@ class AlertDecision:
 
     stop: str | None = None
     """Why it should stop."""
+    solved: str | None = None
+    """Why it should end as a success."""
     rollback: str | None = None
     """Why it should be rolled back."""
     since: int = 0
@@ -90,6 +94,7 @@ class Alerts:
                     self._messages.send(f"RL4Sys: {config.title}", text, config.notify)
         return AlertDecision(
             stop=text if "stop" in config.do else None,
+            solved=text if "solved" in config.do else None,
             rollback=text if "rollback" in config.do else None,
             since=int(watch.since or 0) if "rollback" in config.do else 0,
         )
@@ -135,7 +140,7 @@ class _Watch(NamedTuple):
 def _joined(one: AlertDecision, other: AlertDecision) -> AlertDecision:
     """Both decisions in one; the earlier step where both ask for a rollback."""
     since = min(one.since, other.since) if one.rollback and other.rollback else max(one.since, other.since)
-    return AlertDecision(one.stop or other.stop, one.rollback or other.rollback, since)
+    return AlertDecision(one.stop or other.stop, one.solved or other.solved, one.rollback or other.rollback, since)
 
 
 class MissingMetrics:
@@ -162,6 +167,8 @@ class MissingMetrics:
             return self._learned >= _RECORDS_BEFORE_WARNING
         if name.startswith(_BUFFER):
             return any(other.startswith(_BUFFER) for other in now)
+        if name.startswith(_FROM_INFO):
+            return name.partition("/")[0] + "/return" in now
         return True
 
 

@@ -11,7 +11,7 @@ from rl4sys.alerts.alert_watch import require_complete
 from rl4sys.config import Config
 from rl4sys.learning import MAX_SKIPPED_IN_ROW
 
-Action = Literal["log", "terminal", "notify", "stop", "rollback"]
+Action = Literal["log", "terminal", "notify", "stop", "solved", "rollback"]
 
 
 class AlertConfig(Config):
@@ -30,7 +30,8 @@ class AlertConfig(Config):
     """Steps before the same alert does anything again."""
     do: tuple[Action, ...] = Field(("log", "terminal"), min_length=1)
     """What is done, in this order: `log` (a line in `events.jsonl`), `terminal` (a warning), `notify` (a message),
-    `stop` (with a checkpoint), `rollback` (weights and optimizers of the last good checkpoint)."""
+    `stop` (with a checkpoint), `solved` (the same, as a success), `rollback` (weights and optimizers of the last good
+    checkpoint)."""
     notify: tuple[str, ...] = ()
     """Where messages go, as addresses of apprise (extra `rl4sys[alerts]`): `mailto://…`, `json://host/path`, …;
     `env:NAME` takes the address from the environment, so that no secret is written into the run."""

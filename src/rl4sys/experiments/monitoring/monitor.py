@@ -23,6 +23,8 @@ class Monitor:
 
     stopped: str | None = None
     """Why an alert has stopped the run, if one has."""
+    solved: str | None = None
+    """Why an alert has ended the run as a success, if one has."""
 
     def __init__(self, config: ExperimentConfig, directory: Path, checkpoints: Checkpoints, learner: Learner) -> None:
         self._learner = learner
@@ -44,6 +46,9 @@ class Monitor:
         if decision.stop is not None:
             self.stopped = decision.stop
             self._events.note(record.step, "stop", reason=decision.stop)
+        if decision.solved is not None:
+            self.solved = decision.solved
+            self._events.note(record.step, "solved", reason=decision.solved)
         if decision.rollback is not None:
             self._recovery.roll_back(self._learner, f"Alert: {decision.rollback}.", before=decision.since)
         return decision.rollback is not None

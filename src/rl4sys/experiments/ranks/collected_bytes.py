@@ -13,16 +13,14 @@ from rl4sys.experience import Ending, Segment, StreamKey
 
 def encode_collected(collected: Collected) -> bytes:
     """One turn of experience as bytes."""
-    episodes = [[*episode] for episode in collected.episodes]
+    episodes = [episode.to_fields() for episode in collected.episodes]
     return encode_state({"segments": [_fields(segment) for segment in collected.segments], "episodes": episodes})
 
 
 def decode_collected(data: bytes) -> Collected:
     """The inverse of `encode_collected`."""
     state = decode_state(data)
-    episodes = [
-        EpisodeSummary(lane, return_, length, Ending(ending)) for lane, return_, length, ending in state["episodes"]
-    ]
+    episodes = [EpisodeSummary.from_fields(fields) for fields in state["episodes"]]
     return Collected([_segment(fields) for fields in state["segments"]], episodes)
 
 
