@@ -23,7 +23,7 @@ class Reporting(gymnasium.Env[Any, Any]):
         super().reset(seed=seed)
         self._steps = 0
         self._seen = self.np_random.uniform(-1.0, 1.0, 2).astype(np.float32)
-        return self._seen, {}
+        return self._seen.copy(), {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         self._steps += 1
@@ -31,7 +31,7 @@ class Reporting(gymnasium.Env[Any, Any]):
         info: dict[str, Any] = {"progress": self._steps, "name": "reporting"}
         if is_last:
             info["is_success"] = bool(self._seen[0] > 0)
-        return self._seen, 1.0, is_last, False, info
+        return self._seen.copy(), 1.0, is_last, False, info
 
 
 gymnasium.register("Reporting-v0", Reporting)

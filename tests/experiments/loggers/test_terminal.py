@@ -5,11 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rich.console import Console
+from tests.experiments.runs import DQN, small
 
 from rl4sys.experiments import MetricRecord, Run, Screen, Terminal
 from rl4sys.experiments.loggers.terminal import format_duration, sparkline
-
-from tests.experiments.runs import DQN, small
 
 
 def ticking(seconds: float) -> Callable[[], float]:
