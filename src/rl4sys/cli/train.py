@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -103,7 +104,7 @@ def train(
 
       rl4sys train my.yaml --dry-run
     """
-    if not dry_run:
+    if sys.stderr.isatty():
         # Before torch is imported, which takes seconds on a busy machine.
         typer.echo("starting  loading torch and the environment", err=True)
     from rl4sys.cli.seed_group import train_seeds
