@@ -79,7 +79,7 @@ def test_runs_that_an_alert_stopped_are_listed_with_their_resume_command(rl4sys:
 
 
 def test_a_run_that_cannot_start_leaves_its_output(rl4sys: Here, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rl4sys.experiments.run.threads_for", lambda *given: 1 // 0)
+    monkeypatch.setattr("rl4sys.experiments.run_plan.threads_for", lambda *given: 1 // 0)
     code, out, err = rl4sys(*SEEDS)
     assert (code, out) == (1, ""), err
     (output,) = Path("runs").glob(".*.starting/output.txt")
