@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.table import Column
 from rich.text import Text
 
@@ -54,8 +54,8 @@ class Screen:
             self.progress = Progress(
                 TextColumn("{task.description}", style="bold", markup=False, table_column=Column(no_wrap=True)),
                 BarColumn(bar_width=12),
-                _Field("summary", table_column=Column(no_wrap=True, overflow="ellipsis")),
-                _Field("left"),
+                _Summary(table_column=Column(no_wrap=True, overflow="ellipsis")),
+                _TimeLeft(compact=True),
                 console=console,
             )
 
@@ -159,13 +159,17 @@ def _is_loss(name: str) -> bool:
     return name.startswith("train/") and "loss" in name
 
 
-class _Field(ProgressColumn):
-    """A text that the terminal keeps beside the bar."""
-
-    def __init__(self, name: str, table_column: Column | None = None) -> None:
-        super().__init__(table_column)
-        self._name = name
+class _Summary(ProgressColumn):
+    """The text that the terminal keeps beside the bar."""
 
     def render(self, task: Task) -> Text:
-        """The text of a task."""
-        return Text(str(task.fields[self._name]))
+        """The summary of a task."""
+        return Text(str(task.fields["summary"]))
+
+
+class _TimeLeft(TimeRemainingColumn):
+    """The time left by the recent speed, or as Rich estimates it where trials only report from time to time."""
+
+    def render(self, task: Task) -> Text:
+        """The time that a task still takes."""
+        return Text(str(task.fields["left"])) if "left" in task.fields else super().render(task)
