@@ -29,6 +29,8 @@ def needs(*programs: str) -> pytest.MarkDecorator:
 def run_inside(module: str, *arguments: str | Path) -> Any:
     """Run `python -m module` in new namespaces; what it prints, which is JSON."""
     program = shlex.join([sys.executable, "-m", module, *map(str, arguments)])
+    # Loopback is the only network, and Ray notes its clusters in /tmp/ray, where those outside must not see them.
+    before = "ip link set lo up && mkdir -p /tmp/ray && mount -t tmpfs tmpfs /tmp/ray"
     # bash waits for processes whose parents ended, which python would leave as zombies.
     inside = [
         "unshare",
@@ -39,7 +41,7 @@ def run_inside(module: str, *arguments: str | Path) -> Any:
         "--kill-child",
         "bash",
         "-c",
-        f"{program}; exit $?",
+        f"{before} && {program}; exit $?",
     ]
     environment = os.environ | {"PYTHONPATH": f"{TESTS}:{TESTS.parent / 'src'}", "PATH": SEARCHED}
     done = subprocess.run(inside, capture_output=True, text=True, env=environment, check=False)

@@ -29,7 +29,8 @@ def test_a_run_ends_with_its_machines(tmp_path: Path) -> None:
     (run,) = results("run_and_end", tmp_path)
     assert (run["code"], run["states"]) == (0, ["terminated"]), run["err"]
     assert (tmp_path / "commands.txt").read_text() == (
-        "rl4sys train --algorithm ppo --env CartPole-v1 --storage s3://bucket/runs --on ray --address auto\n"
+        "rl4sys train --algorithm ppo --env CartPole-v1 --storage s3://bucket/runs --on ray --address auto "
+        "where.autoscaling=true\n"
     )
 
 

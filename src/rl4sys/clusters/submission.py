@@ -18,6 +18,8 @@ _COUNT = re.compile(r"(\d[\d,]*) (?:trial|run)")
 _DRY_RUN_SECONDS = 120.0
 _SHARED_DISK: tuple[ClusterKind, ...] = ("slurm",)
 """Kinds of clusters whose machines see the same files."""
+_AUTOSCALED: tuple[ClusterKind, ...] = ("gce", "ec2", "kuberay")
+"""Kinds of clusters that start workers as trials wait: at first there is a head without cores."""
 
 
 class SubmissionError(ValueError):
@@ -53,6 +55,8 @@ def new_submission(
         _require_storage(words, kind)
     if not any(word == "--on" or word.startswith("--on=") for word in words):
         words += ["--on", "ray", "--address", "auto"]
+        if kind in _AUTOSCALED and not any(word.startswith("where.autoscaling=") for word in words):
+            words.append("where.autoscaling=true")
     return Submission(f"rl4sys-{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}", ("rl4sys", *words), files)
 
 
