@@ -71,7 +71,7 @@ def test_the_command_reaches_the_head_as_it_was_typed(rl4sys: Here, programs: Fa
     echoed = subprocess.run(
         ["bash", "-c", line.replace("exec rl4sys", "printf '%s\\n'")], capture_output=True, text=True
     )
-    assert echoed.stdout.splitlines() == [*words, "--on", "ray", "--address", "auto"]
+    assert echoed.stdout.splitlines() == [*words, "--on", "ray", "--address", "auto", "where.autoscaling=true"]
 
 
 def test_machines_are_ended_if_starting_them_fails(rl4sys: Here, programs: FakePrograms, ec2: str) -> None:

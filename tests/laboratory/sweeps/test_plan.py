@@ -55,6 +55,14 @@ def test_a_grid_over_dotted_keys_and_lists_of_lists(tmp_path: Path, monkeypatch:
     assert len({trial.key for trial in trials}) == 27
 
 
+def test_changes_of_where_reach_the_sweep_and_its_trials(tmp_path: Path) -> None:
+    (tmp_path / "sweep.yaml").write_text(yaml.safe_dump(RANDOM))
+    changes = parse_changes(["where.autoscaling=true", "where.address=head:6379"])
+    config = load_many_trials(SweepConfig, tmp_path / "sweep.yaml", "sweeps", changes)
+    assert (config.where.autoscaling, config.where.address) == (True, "head:6379")
+    assert plan(config)[0].config.where.address == "head:6379"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(path.name for path in (packaged_configs() / "sweeps").glob("*.yaml")))
 def test_every_shipped_sweep_can_be_planned(name: str) -> None:

@@ -84,16 +84,15 @@ def load_many_trials(
 ) -> C:
     """Load a sweep or study from a file, or from a folder that ships with RL4Sys.
 
-    Its name and the path of its base are filled in; `changes` are added to its overrides, or to its section `where`,
-    and `base` and `name` replace those of the file.
+    Its name and the path of its base are filled in; `changes` are added to its overrides, those of `where` also to its
+    own section, and `base` and `name` replace those of the file.
     """
     shipped = packaged_configs()
     path = find_config(file, Path(), (shipped, shipped / folder))
     values = read_file(path)
     values |= {key: value for key, value in (("base_config", base), ("name", name)) if value is not None}
     where = {key.removeprefix("where."): value for key, value in changes.items() if key.startswith("where.")}
-    overrides = {key: value for key, value in changes.items() if not key.startswith("where.")}
-    for section, given in (("overrides", overrides), ("where", where)):
+    for section, given in (("overrides", changes), ("where", where)):
         if given and isinstance(values.setdefault(section, {}), Mapping):
             values[section] = {**values[section], **given}
     config = parse(config_type, values, path)
