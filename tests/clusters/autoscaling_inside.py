@@ -29,7 +29,7 @@ CLUSTER = {
         "type": "fake_multinode",
         "gcs_address": ADDRESS,
         "launch_multiple": True,
-        # All fake nodes have the address of this machine, and nobody sets them up.
+        # All fake nodes have the address of this machine, and need no set-up.
         "use_node_id_as_ip": True,
         "disable_node_updaters": True,
         "disable_launch_config_check": True,
