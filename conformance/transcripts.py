@@ -74,7 +74,10 @@ class Replay:
         return self.delivery.wait(event["now"])
 
     def _flush(self, event: Event) -> Any:
-        self.delivery.flushing = event["on"]
+        if event["on"]:
+            self.delivery.flush()
+        else:
+            self.delivery.end_flush()
 
     def _request(self, event: Event) -> Any:
         request = self.delivery.request(self._session)

@@ -450,7 +450,7 @@ def test_a_program_that_ends_without_closing_sends_its_backlog(monkeypatch: pyte
 
 
 def test_an_interrupted_connect_leaves_no_threads_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(self: Agent, timeout: float) -> None:
+    def interrupted(self: Agent, timeout: float, *, until_unreachable: bool) -> None:
         raise KeyboardInterrupt
 
     before = set(threading.enumerate())

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import shutil
 import socket
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ from tests.client.agents import SETTINGS, seen, steps
 from tests.client.fake_server import FakeServer, some_weights
 from tests.client.grpc_server import Servicer, listening
 from tests.client.waiting import until
+from tests.pem_files import make_certificate, needs_openssl
 
 from rl4sys.client import Agent, ConnectError, SettingsError, connect
 from rl4sys.client.tokens import Token
@@ -56,12 +55,9 @@ def test_a_token_file_can_be_replaced_and_the_token_is_kept_while_the_file_is_mi
     assert token.current() == "the second"
 
 
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes its certificate with openssl")
+@needs_openssl
 def test_with_tls_only_a_server_with_a_trusted_certificate_is_connected_to(tmp_path: Path) -> None:
-    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    make = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
-    subprocess.run([*make, *names, "-keyout", str(key), "-out", str(certificate)], check=True, capture_output=True)
+    certificate, key = make_certificate(tmp_path, "server")
     credentials = grpc.ssl_server_credentials([(key.read_bytes(), certificate.read_bytes())])
     server = FakeServer()
     with listening(server, "127.0.0.1:0", credentials) as (address, _):

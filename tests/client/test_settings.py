@@ -186,4 +186,4 @@ def test_a_file_that_is_missing_or_broken_is_named(tmp_path: Path) -> None:
 
 def test_typed_settings_are_returned_unchanged() -> None:
     settings = ClientSettings("c")
-    assert load_settings(settings) is settings
+    assert load_settings(settings) == settings

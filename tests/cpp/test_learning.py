@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
 import signal
-import subprocess
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.cpp.programs import Server, attempt, needs_cpp, running, tool, write_config
+from tests.pem_files import make_certificate, needs_openssl
 
 from rl4sys.client import Ending, connect
 
@@ -124,17 +123,14 @@ def test_each_client_starts_from_the_policy_that_the_other_cached(tmp_path: Path
         agent.close(0.0)
 
 
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes its certificate with openssl")
+@needs_openssl
 def test_a_client_connects_with_mutual_tls_and_a_token(tmp_path: Path) -> None:
-    key, certificate, tokens = tmp_path / "key.pem", tmp_path / "cert.pem", tmp_path / "tokens"
-    make = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
-    subprocess.run([*make, *names, "-keyout", str(key), "-out", str(certificate)], check=True, capture_output=True)
+    (certificate, key), tokens = make_certificate(tmp_path, "cert"), tmp_path / "tokens"
     tokens.write_text("a-long-token-for-this-test-only cpp policies=shared\n")
     options = ["--tls-cert", str(certificate), "--tls-key", str(key), "--token-file", str(tokens)]
     # It is self-signed, so it can be the authority for clients as well.
     with Server(tmp_path, *options, "--tls-client-ca", str(certificate)) as server:
-        tls = {"ca": "cert.pem", "cert": "cert.pem", "key": "key.pem"}
+        tls = {"ca": "cert.pem", "cert": "cert.pem", "key": "cert.key"}
         (tmp_path / "token").write_text("a-long-token-for-this-test-only\n")
         safe = {"tls": tls, "token_file": "token"}
         config = write_config(tmp_path / "agent.json", server, **safe)
@@ -144,7 +140,7 @@ def test_a_client_connects_with_mutual_tls_and_a_token(tmp_path: Path) -> None:
         assert refused.returncode == 1
         assert "refuses client 'cpp'" in refused.stderr
         # A server that the client does not trust, and a client without a certificate.
-        for lacking in ({"cert": "cert.pem", "key": "key.pem"}, {"ca": "cert.pem"}):
+        for lacking in ({"cert": "cert.pem", "key": "cert.key"}, {"ca": "cert.pem"}):
             write_config(config, server, **(safe | {"timeout": 1, "tls": lacking}))
             unknown = attempt("run", config, "1", "0", "20")
             assert unknown.returncode == 1

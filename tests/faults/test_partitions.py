@@ -17,8 +17,8 @@ from tests.server.loopback import StubTransport
 from tests.storms import scaled
 
 from rl4sys.client import Agent, connect
+from rl4sys.client.client_settings import ClientSettings
 from rl4sys.client.grpc_transport import GrpcTransport
-from rl4sys.client.settings import ClientSettings
 from rl4sys.experience import ArraySpec
 from rl4sys.server import ServiceOptions
 from rl4sys.server.transport.grpc_server import GrpcServer, ServerOptions

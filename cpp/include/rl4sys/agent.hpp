@@ -245,10 +245,11 @@ public:
     Health health() const;
     /// Send all sealed segments and wait until the server acknowledged them; false after `timeout` seconds.
     bool flush(double timeout = 10.0);
-    /// Truncate open episodes, send the backlog for up to `timeout` seconds, and stop.
+    /// Truncate open episodes, send the backlog for up to `timeout` seconds (else `close_timeout`), and stop.
     ///
-    /// Unsent segments stay in an outbox on disk for the next start; those in memory are lost and counted as drops.
-    void close(double timeout = 10.0) noexcept;
+    /// Gives up at once when the server cannot be reached. Unsent segments stay in an outbox on disk for the next
+    /// start; those in memory are lost and counted as drops.
+    void close(std::optional<double> timeout = std::nullopt) noexcept;
     /// Whether the policy decides, not the fallback.
     bool has_policy() const noexcept;
     const ClientSettings& settings() const noexcept;

@@ -77,8 +77,12 @@ struct ClientSettings {
     std::optional<ActionSpec> action;
     /// The named or nested parts of the action, which `Action::part` then gives; null if it has none.
     std::shared_ptr<const ActionStructure> action_structure;
-    /// Seconds that `connect` waits for the server, and that each call may take.
+    /// Seconds that `connect` waits for the server; given a cached policy or a fallback, only while it may answer.
     double timeout = 10.0;
+    /// Seconds that each call may take; absent: as many as `timeout`.
+    std::optional<double> call_timeout;
+    /// Seconds that `close` sends what is not sent yet; it gives up at once when the server cannot be reached.
+    double close_timeout = 10.0;
     /// Directory for unsent experience, so that it survives a killed client; absent to keep it in memory.
     std::optional<std::filesystem::path> outbox;
     /// Most bytes of unsent experience. More bridges a longer outage of the server.
@@ -114,6 +118,9 @@ struct ClientSettings {
     FeatureDefaults defaults;
     /// Seed of the exploration noise and of the learner. Absent: another noise at every start.
     std::optional<std::uint64_t> seed;
+
+    /// Seconds that each call may take.
+    double call_seconds() const { return call_timeout.value_or(timeout); }
 };
 
 /// Settings from a JSON file, with the present names or those of the original configs. @throws SettingsError

@@ -144,11 +144,12 @@ Core::Core(ClientSettings settings, std::shared_ptr<wire::Transport> transport, 
           [this](const OpenSession& opened) { governor_.joined(opened); }),
       courier_(outbox_for(settings_, start.epoch),
                {settings_.send_interval, settings_.send_frequency, std::min(eager_bytes, settings_.outbox_bytes / 2)},
-               random_source(start.epoch), shared_session_, transport_, settings_.timeout, clock_, status_, governor_,
-               start.refused_seconds),
+               random_source(start.epoch), shared_session_, transport_, settings_.call_seconds(), clock_, status_,
+               governor_, start.refused_seconds),
       cache_(cache_for(settings_, clock_)),
       watcher_(
-          shared_session_, transport_, governor_, settings_.timeout, random_source(start.epoch + 1), clock_, status_,
+          shared_session_, transport_, governor_, settings_.call_seconds(), random_source(start.epoch + 1), clock_,
+          status_,
           [this](const SharedSnapshot& snapshot) {
               if (cache_) {
                   cache_->keep(snapshot);
@@ -246,17 +247,18 @@ bool Core::flush(double timeout) {
     return queue_.drained(timeout) && courier_.flush(deadline);
 }
 
-void Core::close(double timeout) {
+void Core::close(std::optional<double> timeout) {
     if (closed_.exchange(true)) {
         return;
     }
-    const double deadline = clock_() + timeout;
+    const double seconds = timeout.value_or(settings_.close_timeout);
+    const double deadline = clock_() + seconds;
     for (const auto& [lane, number] : lanes_.open()) {
         end(*lane, number, {}, Ending::Truncated, {});
     }
     queue_.close();
-    if (queue_.drained(timeout)) {
-        courier_.flush(deadline);
+    if (queue_.drained(seconds)) {
+        courier_.flush(deadline, true);
     }
     courier_.stop();
     watcher_.stop();
@@ -274,8 +276,11 @@ void Core::close(double timeout) {
     }
 }
 
-std::optional<std::string> Core::wait_for_policy(double timeout) {
-    governor_.wait(timeout, [this] { return status_.stopped().has_value(); });
+std::optional<std::string> Core::wait_for_policy(double timeout, bool until_unreachable) {
+    const bool gives_up = until_unreachable || governor_.has_cached();
+    governor_.wait(timeout, [this, gives_up] {
+        return status_.stopped().has_value() || (gives_up && status_.reach() == Reach::Unreachable);
+    });
     return status_.stopped();
 }
 
@@ -398,7 +403,7 @@ bool Agent::flush(double timeout) {
     return core_->flush(timeout);
 }
 
-void Agent::close(double timeout) noexcept {
+void Agent::close(std::optional<double> timeout) noexcept {
     if (!core_ || core_->is_forked()) {
         return;
     }

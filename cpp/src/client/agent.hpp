@@ -56,15 +56,18 @@ public:
     }
     Health health() const;
     bool flush(double timeout);
-    void close(double timeout);
+    void close(std::optional<double> timeout);
     /// Act with the cached policy until the server sends a newer one.
     void use_cached_policy() { governor_.use_cached(clock_()); }
-    /// Wait for a policy; returns the error that prevents one, if there is one.
-    std::optional<std::string> wait_for_policy(double timeout);
+    /// Wait for a policy; returns the error that prevents one, if there is one. With a cached policy, or if
+    /// `until_unreachable`, only as long as the server may answer.
+    std::optional<std::string> wait_for_policy(double timeout, bool until_unreachable);
     bool has_policy() const { return governor_.snapshot() != nullptr; }
     bool is_forked() const;
     const ClientSettings& settings() const { return settings_; }
     std::string last_error() const { return status_.last_error(); }
+    /// How far the last failed call came; nothing if none failed.
+    std::optional<Reach> reach() const { return status_.reach(); }
 
 private:
     ClientSettings settings_;

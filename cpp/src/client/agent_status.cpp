@@ -71,10 +71,16 @@ std::string AgentStatus::warning() const {
     return warning_;
 }
 
-void AgentStatus::failed(const std::string& error) {
+std::optional<Reach> AgentStatus::reach() const {
+    const std::lock_guard lock(mutex_);
+    return reach_;
+}
+
+void AgentStatus::failed(const std::string& error, Reach reach) {
     {
         const std::lock_guard lock(mutex_);
         last_error_ = error;
+        reach_ = reach;
         if (!std::exchange(connected_, false)) {
             return;
         }

@@ -8,6 +8,8 @@
 #include <optional>
 #include <string>
 
+#include "client/retries.hpp"
+
 namespace rl4sys::client {
 
 /// Who talks to the server: three threads, and decisions with `decide: server`.
@@ -48,7 +50,9 @@ public:
     void warn(const std::string& warning);
     std::string warning() const;
     /// Note a failed call that will be retried.
-    void failed(const std::string& error);
+    void failed(const std::string& error, Reach reach = Reach::Answered);
+    /// How far the last failed call came; nothing if none failed.
+    std::optional<Reach> reach() const;
     /// Note a failed call of the thread `caller` that fails again until its cause is repaired.
     void refused(Caller caller, const std::string& error);
     /// Note that an error ended a background thread.
@@ -64,6 +68,7 @@ private:
     bool connected_ = false;
     bool refusal_reported_ = false;
     std::string last_error_;
+    std::optional<Reach> reach_;
     std::string warning_;
     std::optional<std::string> died_;
     std::map<Caller, std::string> refusals_;  ///< The error of each thread that the server refuses at present.

@@ -96,20 +96,21 @@ void Courier::run() {
     }
 }
 
-bool Courier::flush(double deadline) {
+bool Courier::flush(double deadline, bool until_unreachable) {
     std::unique_lock lock(mutex_);
-    delivery_.set_flushing(true);
+    delivery_.flush();
+    unreachable_ = false;
     changed_.notify_all();
     bool settled = true;
     while (outbox_->backlog() > 0) {
         const double left = deadline - clock_();
-        if (left <= 0.0 || stopping_ || status_.stopped()) {
+        if (left <= 0.0 || stopping_ || status_.stopped() || (until_unreachable && unreachable_)) {
             settled = false;
             break;
         }
         changed_.wait_for(lock, length_of(left));
     }
-    delivery_.set_flushing(false);
+    delivery_.end_flush();
     return settled;
 }
 
@@ -189,12 +190,13 @@ void Courier::recover(const CallFailed& error, const std::shared_ptr<const OpenS
         if (closed_) {
             return;
         }
+        unreachable_ = reach_of(error) == Reach::Unreachable;
         delivery_.failed(error, clock_(), is_refused ? refused_seconds_ : 0.0);
         report_refusals();
         if (is_refused) {
             status_.refused(Caller::Courier, error.what());
         } else {
-            status_.failed(error.what());
+            status_.failed(error.what(), reach_of(error));
         }
     }
     changed_.notify_all();

@@ -34,8 +34,9 @@ public:
     void offer(std::string payload, bool episode_ended);
     /// Deliver until `stop` is called.
     void run();
-    /// Send at once and wait until everything is settled; false at the deadline or when sending is impossible.
-    bool flush(double deadline);
+    /// Send at once and wait until everything is settled; false at the deadline or when sending is impossible, with
+    /// `until_unreachable` also when a call from now on cannot reach the server.
+    bool flush(double deadline, bool until_unreachable = false);
     /// End `run` after the present call.
     void stop();
     /// Close the outbox, even if a call still hangs; returns how many segments are lost with it.
@@ -57,6 +58,7 @@ private:
     double refused_seconds_;
     bool stopping_ = false;
     bool closed_ = false;
+    bool unreachable_ = false;  ///< Whether a call since the last flush could not reach the server.
     mutable std::mutex mutex_;
     std::condition_variable changed_;
 };

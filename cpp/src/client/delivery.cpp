@@ -94,7 +94,7 @@ void Delivery::answered(const wire::PushReply& reply, double now) {
         }
     }
     backoff_.succeeded();
-    not_before_ = now + asked_pause(reply.retry_after_ms);
+    not_before_ = asked_until_ = now + asked_pause(reply.retry_after_ms);
     if (groups_.empty() && outbox_.in_flight() > 0) {
         outbox_.disconnected();
         // A server that leaves parcels out without asking for a pause must not be called in a tight loop.
@@ -118,7 +118,9 @@ void Delivery::failed(const wire::CallFailed& error, double now, double least_pa
         refusals_.emplace_back(error.what());
     }
     waiting_since_ = now;
-    not_before_ = now + backoff_.failed(std::max(least_pause, asked_pause(error.failure.retry_after_ms)));
+    const double asked = std::max(least_pause, asked_pause(error.failure.retry_after_ms));
+    asked_until_ = now + asked;
+    not_before_ = now + backoff_.failed(asked);
 }
 
 bool Delivery::is_due() const {

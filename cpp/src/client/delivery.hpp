@@ -43,8 +43,13 @@ public:
 
     records::AnyOutbox& outbox() { return outbox_; }
     std::uint64_t acknowledged() const { return acknowledged_; }
-    /// Whether to send everything at once.
-    void set_flushing(bool flushing) { flushing_ = flushing; }
+    /// Send everything at once, without the pause after a failed call.
+    void flush() {
+        flushing_ = true;
+        not_before_ = std::min(not_before_, asked_until_);
+    }
+    /// Send at the usual pace again.
+    void end_flush() { flushing_ = false; }
     /// The server's messages, since the last call, about segments that it refuses permanently.
     std::vector<std::string> take_refusals();
 
@@ -53,7 +58,7 @@ public:
     /// Seconds until there is something to do: 0 for now, nothing until something is offered.
     std::optional<double> wait(double now) const;
     /// Send nothing before this time.
-    void pause(double until) { not_before_ = std::max(not_before_, until); }
+    void pause(double until) { not_before_ = asked_until_ = std::max(not_before_, until); }
     /// The next message, if there is something to send.
     std::optional<wire::PushRequest> request(const DeliverySession& session);
     /// Settle the parcels that the reply mentions; the others will be sent again.
@@ -75,6 +80,7 @@ private:
     std::vector<std::string> refusals_;
     bool flushing_ = false;
     double not_before_ = 0.0;
+    double asked_until_ = 0.0;  ///< The end of the pause that the server asked for.
     std::optional<double> waiting_since_;
     std::uint64_t ended_ = 0;
 };

@@ -66,6 +66,11 @@ void Governor::publish(SharedSnapshot snapshot, double now) {
     replan();
 }
 
+bool Governor::has_cached() const {
+    const std::lock_guard lock(mutex_);
+    return cached_ != nullptr;
+}
+
 bool Governor::use_cached(double now) {
     const std::lock_guard lock(mutex_);
     if (!snapshot_ && cached_) {

@@ -52,6 +52,8 @@ public:
     void publish(SharedSnapshot snapshot, double now);
     /// Act with the policy of an earlier start, unless there is another one; false if there is none at all.
     bool use_cached(double now);
+    /// Whether there is a cached policy that is not used yet.
+    bool has_cached() const;
     /// Take what the reply to Join says. Called for every join, by the thread that joined.
     void joined(const OpenSession& opened);
     /// The plan for a decision that the server did not answer: the fallback takes it.

@@ -35,7 +35,8 @@ grpc::ChannelArguments channel_arguments() {
     arguments.SetMaxReceiveMessageSize(message_bytes);
     // The courier decides when to retry a call; reconnecting may happen a little sooner.
     arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
+    // Also the deadline of one attempt to connect: three round trips with TLS, of up to 600 ms and some loss.
+    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 4'000);
     arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1'000);
     arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
     // Agents of one process do not share a connection: closing one must not disturb another.

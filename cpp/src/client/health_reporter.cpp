@@ -31,7 +31,7 @@ HealthReporter::HealthReporter(SharedSession& shared_session, std::shared_ptr<wi
       clock_(std::move(clock)),
       epoch_(epoch),
       lease_(settings.lease),
-      timeout_(lease_ ? std::min(settings.timeout, *lease_ / calls_of_a_lease) : settings.timeout),
+      timeout_(lease_ ? std::min(settings.call_seconds(), *lease_ / calls_of_a_lease) : settings.call_seconds()),
       report_(std::move(report)),
       renew_(std::move(renew)),
       renewed_at_(clock_()) {}

@@ -38,6 +38,17 @@ Remedy remedy(const wire::CallFailed& error) {
     }
 }
 
+Reach reach_of(const wire::CallFailed& error) {
+    if (error.failure.reason != FailureReason::Unspecified || error.failure.retry_after_ms != 0) {
+        return Reach::Answered;
+    }
+    switch (error.code) {
+        case Code::Unavailable: return Reach::Unreachable;
+        case Code::DeadlineExceeded: return Reach::Unanswered;
+        default: return Reach::Answered;
+    }
+}
+
 double asked_pause(std::uint32_t retry_after_ms) {
     return std::min(longest_asked, retry_after_ms / 1000.0);
 }

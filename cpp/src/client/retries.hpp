@@ -20,6 +20,16 @@ constexpr double refused_pause = 30.0;
 /// What to do about a failure, by the table in training.proto.
 Remedy remedy(const wire::CallFailed& error);
 
+/// How much a failed call has to do with the server.
+enum class Reach {
+    Answered,     ///< The server reported the problem.
+    Unanswered,   ///< No reply came: the network or a proxy failed the call.
+    Unreachable,  ///< No connection to the server can be made at present.
+};
+
+/// How far a failed call came.
+Reach reach_of(const wire::CallFailed& error);
+
 /// The pause in seconds that the server asks for, within limits: a broken server must not silence a client for days.
 double asked_pause(std::uint32_t retry_after_ms);
 

@@ -1,9 +1,5 @@
 #include "rl4sys/settings.hpp"
 
-#include <unistd.h>
-
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -14,8 +10,8 @@
 #include "client/original_settings.hpp"
 #include "client/reward_window.hpp"
 #include "client/section.hpp"
+#include "client/settings_check.hpp"
 #include "client/spaces.hpp"
-#include "wire/port_range.hpp"
 
 namespace rl4sys {
 namespace {
@@ -24,37 +20,6 @@ using client::Json;
 using client::Section;
 using client::shown;
 using std::filesystem::path;
-
-constexpr std::size_t longest_name = 128;
-
-bool is_plain(char letter) {
-    return (letter >= 'A' && letter <= 'Z') || (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9') ||
-           letter == '_' || letter == '-';
-}
-
-std::string require_name(const std::string& what, const std::string& name) {
-    const bool harmless = name.size() <= longest_name && (name.empty() || name[0] != '.') &&
-                          std::all_of(name.begin(), name.end(), [](char c) { return is_plain(c) || c == '.'; });
-    if (!harmless) {
-        throw SettingsError(what + " is '" + name.substr(0, 64) +
-                            "'; expected 1 to 128 letters (A-Z, a-z), digits, dots, underscores or hyphens, and no dot "
-                            "in front. Choose another name.");
-    }
-    return name;
-}
-
-/// The host name, which names a client without a client_id.
-std::string host() {
-    std::array<char, 256> name{};
-    if (::gethostname(name.data(), name.size() - 1) != 0) {
-        return "client";
-    }
-    std::string text(name.data());
-    std::replace_if(
-        text.begin(), text.end(), [](char c) { return !is_plain(c) && c != '.'; }, '-');
-    text.erase(0, std::min(text.find_first_not_of('.'), text.size()));
-    return text;
-}
 
 std::string contents(const path& file) {
     std::ifstream stream(file, std::ios::binary);
@@ -127,47 +92,6 @@ std::pair<std::string, Json> algorithm_from(Section& section) {
     return {name, parameters};
 }
 
-bool stays_here(const std::string& server) {
-    const auto starts = [&](const char* with) { return server.rfind(with, 0) == 0; };
-    return starts("unix:") || starts("localhost:") || starts("127.") || starts("[::1]:");
-}
-
-/// gRPC would read a missing port as 443, and one that is too large as another.
-void require_address(const std::string& server) {
-    constexpr std::size_t longest_port = 5;
-    constexpr int largest_port = 65535;
-    if (server.rfind("unix:", 0) == 0) {
-        return;
-    }
-    const std::size_t colon = server.rfind(':');
-    const std::string port = colon == std::string::npos ? "" : server.substr(colon + 1);
-    const bool is_number =
-        !port.empty() && port.size() <= longest_port && port.find_first_not_of("0123456789") == std::string::npos;
-    const int number = is_number ? std::stoi(port) : 0;
-    if (colon == 0 || number < 1 || number > largest_port) {
-        throw SettingsError("server: got '" + server +
-                            "'; expected host:port, such as 127.0.0.1:50051, host:first-last for a server of several "
-                            "processes, or unix:/path.");
-    }
-}
-
-void require_consistent(const ClientSettings& settings) {
-    if (!settings.algorithm.empty() && !settings.experiment.empty()) {
-        throw SettingsError("algorithm and experiment are both given; name an experiment, or describe an algorithm.");
-    }
-    if (settings.server.rfind("inproc:", 0) == 0) {
-        throw SettingsError("server: got '" + settings.server +
-                            "', which is for Python clients within the server's process; give `host:port` or "
-                            "`unix:/path/of/socket`.");
-    }
-    require_address(settings.server);
-    const bool has_token = !settings.token.empty() || settings.token_file;
-    if (has_token && !settings.tls && !settings.insecure && !stays_here(settings.server)) {
-        throw SettingsError("server: the token would be sent to " + settings.server +
-                            " unencrypted. Add `tls: {ca: FILE}`, or `insecure: true` if the network itself is safe.");
-    }
-}
-
 ActingMode mode_from(Section& section) {
     const std::string word = section.choice("mode", {"explore", "exploit", "observe"}, "explore");
     return word == "exploit" ? ActingMode::Exploit : word == "observe" ? ActingMode::Observe : ActingMode::Explore;
@@ -194,6 +118,8 @@ Number unsigned_from(Section& section, const std::string& name, Number otherwise
 
 void read_limits(Section& section, ClientSettings& settings) {
     settings.timeout = section.number("timeout", 0.001).value_or(settings.timeout);
+    settings.call_timeout = section.number("call_timeout", 0.001);
+    settings.close_timeout = section.number("close_timeout", 0.0).value_or(settings.close_timeout);
     settings.outbox_bytes = unsigned_from(section, "outbox_bytes", settings.outbox_bytes, 1024);
     settings.overflow = overflow_from(section);
     settings.max_segment_length = unsigned_from(section, "max_segment_length", settings.max_segment_length, 1);
@@ -243,8 +169,7 @@ ClientSettings from_json(Json values, const path& directory) {
     settings.defaults =
         client::feature_defaults(section.raw("defaults"), section.raw("observation"), settings.observation);
     settings.on_bad_input = on_bad_input_from(section);
-    const std::string client_id = section.text("client_id");
-    settings.client_id = require_name("client_id", client_id.empty() ? host() : client_id);
+    settings.client_id = section.text("client_id");
     if (const std::string server = section.text("server"); !server.empty()) {
         settings.server = server;
     }
@@ -257,9 +182,7 @@ ClientSettings from_json(Json values, const path& directory) {
         tls.finish();
     }
     settings.insecure = section.raw("insecure") == Json(true);
-    settings.policy_id = require_name("policy_id", section.text("policy_id"));
-    // Of a server with several processes, one has the learner of this client.
-    settings.server = wire::own_address(settings.server, wire::learner_name(settings.client_id, settings.policy_id));
+    settings.policy_id = section.text("policy_id");
     settings.experiment = section.text("experiment");
     settings.outbox = path_from(section, "outbox", directory);
     settings.cache = path_from(section, "cache", directory);
@@ -271,8 +194,7 @@ ClientSettings from_json(Json values, const path& directory) {
     settings.decide_timeout = section.number("decide_timeout", 0.001).value_or(settings.decide_timeout);
     read_limits(section, settings);
     section.finish();
-    require_consistent(settings);
-    return settings;
+    return client::checked(std::move(settings));
 }
 
 }  // namespace

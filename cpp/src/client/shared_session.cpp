@@ -200,7 +200,8 @@ std::shared_ptr<const OpenSession> SharedSession::open() {
     const SharedSnapshot known = known_();
     request_.lineage = known ? known->lineage : "";
     request_.have = known ? std::optional(known->version) : std::nullopt;
-    const auto joined = std::make_shared<const OpenSession>(transport_->join(request_, settings_.timeout), settings_);
+    const auto joined =
+        std::make_shared<const OpenSession>(transport_->join(request_, settings_.call_seconds()), settings_);
     if (!is_wanted(*joined->interface, settings_)) {
         throw ContractViolation("The learner '" + joined->session.learner +
                                 "' replied with a policy for other observations or actions than this client asked "

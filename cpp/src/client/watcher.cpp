@@ -81,7 +81,8 @@ double Watcher::recover(const CallFailed& error, const SharedOpenSession& opened
         governor_.wake();
         return refused_seconds_;
     }
-    status_.failed(error.what());
+    status_.failed(error.what(), reach_of(error));
+    governor_.wake();
     return asked_pause(error.failure.retry_after_ms);
 }
 

@@ -121,7 +121,11 @@ private:
             return offer(event);
         }
         if (what == "flush") {
-            delivery_->set_flushing(event["on"]);
+            if (event["on"]) {
+                delivery_->flush();
+            } else {
+                delivery_->end_flush();
+            }
             return nullptr;
         }
         if (what == "wait") {

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rl4sys.client.client_settings import ClientSettings
     from rl4sys.client.grpc_transport import GrpcTransport
-    from rl4sys.client.settings import ClientSettings
     from rl4sys.wire.generated import status_pb2
 
 _SUMMED = ("cpu", "memory_bytes", "data_bytes", "connected_clients", "cpu_seconds", "unlisted_clients")

@@ -2,6 +2,7 @@
 
 from rl4sys.client.agent import Agent
 from rl4sys.client.async_connection import connect_async
+from rl4sys.client.client_settings import ClientSettings, Tls
 from rl4sys.client.connection import ConnectError, connect, publish_in_process, withdraw_in_process
 from rl4sys.client.environment_loop import run_environment
 from rl4sys.client.episode import Episode, EpisodeEnded
@@ -13,7 +14,7 @@ from rl4sys.client.original_action import RL4SysAction
 from rl4sys.client.original_agent import RL4SysAgent
 from rl4sys.client.original_trajectory import RL4SysTrajectory
 from rl4sys.client.section import SettingsError
-from rl4sys.client.settings import ClientSettings, Tls, load_settings
+from rl4sys.client.settings import load_settings
 from rl4sys.experience import Ending
 
 __all__ = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import threading
 from collections.abc import Callable, Sequence
@@ -25,6 +26,7 @@ from rl4sys.client.answer_wait import AnswerWait
 from rl4sys.client.background_thread import start_thread
 from rl4sys.client.client_level import ClientLevel
 from rl4sys.client.client_report import client_report
+from rl4sys.client.client_settings import ClientSettings
 from rl4sys.client.control_order import ControlFile
 from rl4sys.client.courier import Courier
 from rl4sys.client.decision_batch import act_many
@@ -41,12 +43,11 @@ from rl4sys.client.health_reporter import HealthReporter
 from rl4sys.client.lane import Lane
 from rl4sys.client.lane_allocator import LaneAllocator
 from rl4sys.client.policy_cache import PolicyCache
-from rl4sys.client.retries import Backoff
+from rl4sys.client.retries import Backoff, is_unreachable
 from rl4sys.client.segment_buffer import SegmentBufferPool
 from rl4sys.client.segment_encoder import SegmentEncoder
 from rl4sys.client.segment_queue import SegmentQueue
 from rl4sys.client.server_policy import ServerPolicy
-from rl4sys.client.settings import ClientSettings
 from rl4sys.client.shared_session import SharedSession, join_request
 from rl4sys.client.shared_state import SharedState
 from rl4sys.client.snapshot import Snapshot, ThreadPolicies
@@ -128,7 +129,7 @@ class Agent:
         )
         delivery = Delivery(self._outbox, pace, rng)
         self._courier = Courier(
-            *(delivery, shared_session, transport, settings.timeout, start.clock, self._status),
+            *(delivery, shared_session, transport, settings.call_seconds, start.clock, self._status),
             is_foreign=lambda: self._governor.lineage_problem is not None,
             on_share=self._governor.ask_share,
         )
@@ -146,7 +147,7 @@ class Agent:
             transport,
             self._governor,
             interface,
-            timeout=settings.timeout,
+            timeout=settings.call_seconds,
             backoff=Backoff(random.Random(start.epoch + 1)),
             clock=start.clock,
             status=self._status,
@@ -182,7 +183,7 @@ class Agent:
         self._reporter = HealthReporter(
             *(shared_session, transport, self._governor, self._status, start.clock),
             epoch=start.epoch,
-            timeout=settings.timeout if settings.lease is None else min(settings.timeout, settings.lease / 3),
+            timeout=min(settings.call_seconds, math.inf if settings.lease is None else settings.lease / 3),
             lease=settings.lease,
             report=lambda: client_report(self.health(), start.clock() - self._started_at),
             renew=self._watcher.renew,
@@ -282,14 +283,16 @@ class Agent:
         deadline = self._clock() + timeout
         return self._queue.drained(timeout) and self._courier.flush(deadline)
 
-    def wait_for_policy(self, timeout: float) -> BaseException | None:
-        """Wait for a policy; returns the error that prevents one, if there is one."""
-        deadline = self._clock() + timeout
-        while self._governor.snapshot is None and self._status.stopped is None:
-            left = deadline - self._clock()
-            if left <= 0:
-                break
-            self._governor.wait(left)
+    def wait_for_policy(self, timeout: float, *, until_unreachable: bool = False) -> BaseException | None:
+        """Wait for a policy; returns the error that prevents one, if there is one.
+
+        With a cached policy, or if `until_unreachable`, only as long as the server may answer.
+        """
+        status = self._status
+        gives_up = until_unreachable or self._governor.cached is not None
+        self._governor.wait(
+            timeout, lambda: status.stopped is not None or (gives_up and is_unreachable(status.problem))
+        )
         return self._status.stopped
 
     def use_cached_policy(self) -> bool:
@@ -337,10 +340,11 @@ class Agent:
         """Whether the policy decides, not the fallback."""
         return self._governor.snapshot is not None
 
-    def close(self, timeout: float = 10.0) -> None:
-        """Truncate open episodes, send the backlog for up to `timeout` seconds, and stop.
+    def close(self, timeout: float | None = None) -> None:
+        """Truncate open episodes, send the backlog for up to `timeout` seconds (else `close_timeout`), and stop.
 
-        Unsent segments stay in an outbox on disk for the next start; those in memory are lost and counted as drops.
+        Gives up at once when the server cannot be reached. Unsent segments stay in an outbox on disk for the next
+        start; those in memory are lost and counted as drops.
         """
         if not self.is_ours:
             raise fork_error()
@@ -349,12 +353,13 @@ class Agent:
                 return
             self._closed = True
         exit_hook.forget(self)
+        timeout = self.settings.close_timeout if timeout is None else timeout
         deadline = self._clock() + timeout
         for episode in self.open_episodes:
             episode.__exit__(None, None, None)
         self._queue.close()
         if self._queue.drained(timeout):
-            self._courier.flush(deadline)
+            self._courier.flush(deadline, until_unreachable=True)
         self._courier.stop()
         self._watcher.stop()
         self._reporter.stop()

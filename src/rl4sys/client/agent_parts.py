@@ -8,6 +8,7 @@ from functools import partial
 from rl4sys.client.acting_mode import ActingMode
 from rl4sys.client.agent_status import AgentStatus
 from rl4sys.client.bad_input import BadInputChoice
+from rl4sys.client.client_settings import ClientSettings
 from rl4sys.client.decision_place import DecisionPlace
 from rl4sys.client.delivery import AnyOutbox
 from rl4sys.client.fallback import Fallback, FallbackDecider
@@ -15,7 +16,6 @@ from rl4sys.client.policy_cache import MakeInterface
 from rl4sys.client.policy_interface import PolicyInterface
 from rl4sys.client.section import SettingsError
 from rl4sys.client.server_policy import MakeServerInterface
-from rl4sys.client.settings import ClientSettings
 from rl4sys.client.shared_session import unwanted
 from rl4sys.client.snapshot import Snapshot
 from rl4sys.records import DiskOutbox, Outbox, OutboxLimits

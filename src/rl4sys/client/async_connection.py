@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from rl4sys.client.agent import Agent
+from rl4sys.client.client_settings import ClientSettings
 from rl4sys.client.connection import connect
 from rl4sys.client.fallback import Fallback
-from rl4sys.client.settings import ClientSettings
 from rl4sys.wire.calls import Transport
 
 

@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from rl4sys.client.agent import Agent, Start
+from rl4sys.client.client_settings import ClientSettings
 from rl4sys.client.fallback import Fallback
+from rl4sys.client.retries import is_unanswered
 from rl4sys.client.section import SettingsError
-from rl4sys.client.settings import ClientSettings, load_settings
+from rl4sys.client.settings import load_settings
 from rl4sys.records import fresh_epoch
 from rl4sys.suggestions import did_you_mean
-from rl4sys.wire import Failure
-from rl4sys.wire.calls import CallFailed, Code, Transport
+from rl4sys.wire.calls import Transport
 
 _IN_PROCESS = "inproc://"
 PROFILE = "RL4SYS_PROFILE"
 """The environment variable of a program that is measured: the directory for what is found."""
 _published: dict[str, Transport] = {}
-_UNREACHABLE = (Code.UNAVAILABLE, Code.DEADLINE_EXCEEDED)
 
 
 class ConnectError(ConnectionError):
@@ -35,8 +35,9 @@ def connect(
 ) -> Agent:
     """Connect to the server and return an agent that is ready to act.
 
-    Waits up to `timeout` seconds for the server. After that the agent acts with the policy of an earlier start
-    (`cache: DIR`) or calls `fallback` with each observation, and keeps trying to connect in the background.
+    Waits up to `timeout` seconds for the server. After that, or as soon as the server cannot be reached, the agent acts
+    with the policy of an earlier start (`cache: DIR`) or calls `fallback` with each observation, and keeps trying to
+    connect in the background. Without either it waits for a server that may be starting.
     """
     settings = load_settings(config)
     epoch = fresh_epoch()
@@ -50,7 +51,7 @@ def connect(
             carrier.close()
         raise
     try:
-        refused = agent.wait_for_policy(settings.timeout)
+        refused = agent.wait_for_policy(settings.timeout, until_unreachable=fallback is not None)
     except BaseException:
         # Ctrl-C while waiting: the caller never gets the agent and could not stop its threads.
         agent.close(timeout=0.0)
@@ -71,7 +72,7 @@ def connect(
             f"The server {settings.server} refuses client '{settings.client_id}': {refused}"
         ) from refused
     otherwise = "or let the system start without it: give `cache: DIR` or a fallback."
-    if problem is not None and _is_reply(problem):
+    if problem is not None and not is_unanswered(problem):
         raise ConnectError(
             f"The server {settings.server} had no policy for client '{settings.client_id}' within "
             f"{settings.timeout:g} s: {problem} See `rl4sys status {settings.server}`, {otherwise}"
@@ -81,11 +82,6 @@ def connect(
         f"{f' ({problem})' if problem else ''}. Start it with `rl4sys serve`, correct `server` in the config, "
         f"{otherwise}"
     ) from problem
-
-
-def _is_reply(problem: Exception) -> bool:
-    """Whether the server itself reported the problem, rather than the network or a proxy."""
-    return not isinstance(problem, CallFailed) or problem.code not in _UNREACHABLE or problem.failure != Failure()
 
 
 def publish_in_process(name: str, transport: Transport) -> None:
@@ -109,7 +105,8 @@ def transport_for(settings: ClientSettings) -> Transport:
                 f"Start the embedded server first, or give `host:port`."
             )
         return _Shared(_published[name])
-    # Imported here: a client within the server's process needs no grpcio.
+    # Imported here: a client within the server's process needs no grpcio. Its notes on forks are not for users.
+    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     from rl4sys.client.grpc_transport import GrpcTransport
 
     return GrpcTransport(settings)

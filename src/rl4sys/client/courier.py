@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from rl4sys.client.agent_status import AgentStatus
 from rl4sys.client.delivery import Delivery, DeliverySession
-from rl4sys.client.retries import REFUSED_SECONDS, Remedy, remedy
+from rl4sys.client.retries import REFUSED_SECONDS, Remedy, is_unreachable, remedy
 from rl4sys.client.shared_session import SharedSession, share_of
 from rl4sys.records import DiskOutbox, LogBroken, OfferOutcome
 from rl4sys.wire import ContractViolation
@@ -48,6 +48,8 @@ class Courier:
         self._status = status
         self._stopping = False
         self._closed = False
+        self._unreachable = False
+        """Whether a call since the last flush could not reach the server."""
         self._changed = threading.Condition()
 
     @property
@@ -86,19 +88,25 @@ class Courier:
                     continue
             self._deliver()
 
-    def flush(self, deadline: float) -> bool:
-        """Send at once and wait until everything is settled; false at the deadline or when sending is impossible."""
+    def flush(self, deadline: float, *, until_unreachable: bool = False) -> bool:
+        """Send at once and wait until everything is settled; false at the deadline or when sending is impossible.
+
+        With `until_unreachable` also when a call from now on cannot reach the server.
+        """
         with self._changed:
-            self._delivery.flushing = True
+            self._delivery.flush()
+            self._unreachable = False
             self._changed.notify_all()
             try:
                 while self._delivery.outbox.backlog:
                     left = deadline - self._clock()
                     if left <= 0 or self._stopping or self._status.stopped is not None:
                         return False
+                    if until_unreachable and self._unreachable:
+                        return False
                     self._changed.wait(left)
             finally:
-                self._delivery.flushing = False
+                self._delivery.end_flush()
         return True
 
     def stop(self) -> None:
@@ -158,6 +166,7 @@ class Courier:
         with self._changed:
             if self._closed:
                 return
+            self._unreachable = is_unreachable(error)
             self._delivery.failed(error, self._clock(), REFUSED_SECONDS if is_refused else 0.0)
             self._report_refusals()
             if is_refused:

@@ -91,12 +91,13 @@ class Delivery:
         self.acknowledged = 0
         self.refusals: list[str] = []
         """The server's messages about segments that it refuses permanently; the courier reports and clears them."""
-        self.flushing = False
-        """Whether to send everything at once."""
+        self._flushing = False
         self._pace = pace
         self._backoff = Backoff(rng)
         self._groups: list[list[Parcel]] = []
         self._not_before = 0.0
+        self._asked_until = 0.0
+        """The end of the pause that the server asked for; `_not_before` may be later, after a failed call."""
         self._waiting_since: float | None = None if outbox.backlog == 0 else 0.0
         self._ended = 0
 
@@ -115,9 +116,18 @@ class Delivery:
             pause = max(pause, (self._waiting_since or 0.0) + self._pace.interval - now)
         return max(0.0, pause)
 
+    def flush(self) -> None:
+        """Send everything at once, without the pause after a failed call."""
+        self._flushing = True
+        self._not_before = min(self._not_before, self._asked_until)
+
+    def end_flush(self) -> None:
+        """Send at the usual pace again."""
+        self._flushing = False
+
     def pause(self, until: float) -> None:
         """Send nothing before this time."""
-        self._not_before = max(self._not_before, until)
+        self._not_before = self._asked_until = max(self._not_before, until)
 
     def request(self, session: DeliverySession) -> training_pb2.PushRequest | None:
         """The next message, if there is something to send."""
@@ -148,7 +158,7 @@ class Delivery:
             if refusal.sequence in sequences and self.outbox.refuse(epoch, refusal.sequence, _reason(refusal.reason)):
                 self.refusals.append(refusal.message)
         self._backoff.succeeded()
-        self._not_before = now + asked_pause(reply.retry_after_ms)
+        self._not_before = self._asked_until = now + asked_pause(reply.retry_after_ms)
         if not self._groups and self.outbox.in_flight:
             self.outbox.disconnected()
             # A server that leaves parcels out without asking for a pause must not be called in a tight loop.
@@ -167,12 +177,13 @@ class Delivery:
                 self.outbox.refuse(*parcel.key, "invalid_argument")
             self.refusals.append(str(error))
         self._waiting_since = now
-        self._not_before = now + self._backoff.failed(max(least_pause, asked_pause(error.failure.retry_after_ms)))
+        asked = max(least_pause, asked_pause(error.failure.retry_after_ms))
+        self._asked_until, self._not_before = now + asked, now + self._backoff.failed(asked)
 
     def _is_due(self) -> bool:
         pace = self._pace
         return (
-            self.flushing
+            self._flushing
             or self.outbox.backlog_bytes >= pace.eager_bytes
             or (pace.episodes is not None and self._ended >= pace.episodes)
         )

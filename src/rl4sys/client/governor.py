@@ -173,11 +173,10 @@ class Governor:
         with self._changed:
             self._changed.notify_all()
 
-    def wait(self, seconds: float) -> None:
-        """Wait until something changes or `wake` is called, unless there is a policy."""
+    def wait(self, seconds: float, is_over: Callable[[], bool]) -> None:
+        """Wait for a policy, until `is_over`, which is asked again after each `wake`."""
         with self._changed:
-            if self._snapshot is None:
-                self._changed.wait(seconds)
+            self._changed.wait_for(lambda: self._snapshot is not None or is_over(), seconds)
 
     def _replan(self) -> None:
         snapshot = self._snapshot

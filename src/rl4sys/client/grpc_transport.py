@@ -10,8 +10,8 @@ from typing import Any, NoReturn, TypeVar
 import grpc
 from google.protobuf.message import Message
 
+from rl4sys.client.client_settings import ClientSettings, Tls
 from rl4sys.client.section import SettingsError
-from rl4sys.client.settings import ClientSettings, Tls
 from rl4sys.client.tokens import Token
 from rl4sys.client.traffic import Traffic
 from rl4sys.wire import Failure, parse
@@ -29,7 +29,8 @@ _OPTIONS = [
     ("grpc.max_receive_message_length", TRANSPORT_BYTES),
     # The courier decides when to retry a call; reconnecting may happen a little sooner.
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 100),
+    # Also the deadline of one attempt to connect: three round trips with TLS, of up to 600 ms and some loss.
+    ("grpc.min_reconnect_backoff_ms", 4_000),
     ("grpc.max_reconnect_backoff_ms", 1_000),
     ("grpc.enable_retries", 0),
 ]

@@ -23,6 +23,7 @@ from typing import Any, Self
 
 from rl4sys.client import exit_hook
 from rl4sys.client.agent import Agent
+from rl4sys.client.client_settings import ClientSettings
 from rl4sys.client.connection import connect
 from rl4sys.client.fallback import Fallback
 from rl4sys.client.forks import forks
@@ -31,7 +32,7 @@ from rl4sys.client.original_action import RL4SysAction
 from rl4sys.client.original_settings import original_names
 from rl4sys.client.original_trajectory import RL4SysTrajectory
 from rl4sys.client.section import SettingsError
-from rl4sys.client.settings import ClientSettings, load_settings, read_settings_file
+from rl4sys.client.settings import load_settings, read_settings_file
 from rl4sys.client.spaces import OBSERVATION, action_from_space, mask_for, observation_from_space
 from rl4sys.client.trajectory_record import DecisionSequence, TrajectoryRecord
 from rl4sys.experience import Array, ArraySpec, Ending

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import random
 
-from rl4sys.wire import FailureReason
+from rl4sys.wire import Failure, FailureReason
 from rl4sys.wire.calls import CallFailed, Code
 
 _FIRST, _LONGEST = 0.1, 3.0
@@ -43,6 +43,17 @@ def remedy(error: CallFailed) -> Remedy:
     if error.code is Code.FAILED_PRECONDITION and error.failure.reason in _JOIN_AGAIN:
         return Remedy.JOIN
     return Remedy.REPAIR
+
+
+def is_unanswered(problem: Exception) -> bool:
+    """Whether no reply came, rather than one that reports the problem: the network or a proxy failed the call."""
+    unanswered = (Code.UNAVAILABLE, Code.DEADLINE_EXCEEDED)
+    return isinstance(problem, CallFailed) and problem.code in unanswered and problem.failure == Failure()
+
+
+def is_unreachable(problem: Exception | None) -> bool:
+    """Whether no connection to the server can be made at present."""
+    return isinstance(problem, CallFailed) and problem.code is Code.UNAVAILABLE and is_unanswered(problem)
 
 
 def asked_pause(retry_after_ms: int) -> float:

@@ -11,10 +11,10 @@ from dataclasses import replace
 import numpy as np
 
 from rl4sys.client.acting_mode import ActingMode
+from rl4sys.client.client_settings import ClientSettings
 from rl4sys.client.control_order import ControlOrder
 from rl4sys.client.decision_place import DecisionPlace
 from rl4sys.client.delivery import HASH_BYTES, DeliverySession
-from rl4sys.client.settings import ClientSettings
 from rl4sys.client.snapshot import Snapshot
 from rl4sys.experience import ArraySpec
 from rl4sys.policy import CLIENT_HEADS, COMPILERS, MASK, ActionSpec, PolicySpec, action_array
@@ -56,7 +56,7 @@ class SharedSession:
         self._known = known
         self._on_join = on_join
         self._settings = settings
-        self._timeout = settings.timeout
+        self._timeout = settings.call_seconds
         self._joining = threading.Lock()
         self._opened: OpenSession | None = None
 

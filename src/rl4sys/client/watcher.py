@@ -104,6 +104,7 @@ class Watcher:
             self._governor.wake()
             return REFUSED_SECONDS
         self._status.failed(error)
+        self._governor.wake()
         return asked_pause(error.failure.retry_after_ms)
 
     def renew(self) -> None:

@@ -8,12 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from tests.pem_files import make_certificate, needs_openssl
 
 from rl4sys.server.server_warnings import ServerWarnings
 from rl4sys.server.transport.certificate_expiry import expiry_of
 from rl4sys.server.transport.certificates import Certificates
-
-from .pem_files import make_certificate, needs_openssl
 
 
 @needs_openssl

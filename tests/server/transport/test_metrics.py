@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
+from tests.pem_files import make_certificate, needs_openssl
 from tests.server.clients import ScriptedClient, eventually, join_request
 
 from rl4sys.server import ANYONE, Caller, ImpossibleSetup, InProcessTransport, ServerOptions, TrainingService
@@ -31,7 +32,6 @@ from rl4sys.wire.calls import CallFailed
 from rl4sys.wire.generated import status_pb2
 
 from .every_metric import EVERYTHING, exposition
-from .pem_files import make_certificate, needs_openssl
 
 Serve = Callable[..., InProcessTransport]
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.pem_files import make_certificate, needs_openssl
 from tests.server.clients import eventually
 from tests.server.conftest import THREADS
 
@@ -24,8 +25,6 @@ from rl4sys.server.server_warnings import ServerWarnings
 from rl4sys.server.transport import server_process
 from rl4sys.server.transport.server_process import Hurried
 from rl4sys.wire.calls import CallFailed
-
-from .pem_files import make_certificate, needs_openssl
 
 TOKEN = "a" * 20
 CREDENTIALS = [("authorization", f"Bearer {TOKEN}")]
