@@ -62,7 +62,8 @@ const Words ppo_names{"gamma",          "lr",
                       "target_kl",      "normalize_advantage",
                       "log_std_init",   "max_age",
                       "max_importance", "imitate",
-                      "center_rewards", "horizon"};
+                      "center_rewards", "horizon",
+                      "optimizer",      "schedules"};
 const Words dqn_names{"gamma",
                       "lr",
                       "anneal_lr",
@@ -84,7 +85,9 @@ const Words dqn_names{"gamma",
                       "max_grad_norm",
                       "imitate",
                       "center_rewards",
-                      "horizon"};
+                      "horizon",
+                      "optimizer",
+                      "schedules"};
 // Most bytes of observations that a batch of PPO may hold, whatever `traj_per_epoch` times `max_traj_length` is.
 constexpr std::int64_t most_bytes = std::int64_t{256} << 20;
 

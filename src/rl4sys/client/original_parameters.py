@@ -70,12 +70,13 @@ PPO_NAMES = (
     "gamma", "lr", "critic_lr", "anneal_lr", "gae_lambda", "clip_ratio", "epochs", "critic_epochs", "minibatch_size",
     "episodes_per_update", "value_coef", "entropy_coef", "clip_value", "max_grad_norm", "target_kl",
     "normalize_advantage", "log_std_init", "max_age", "max_importance", "imitate", "center_rewards", "horizon",
+    "optimizer", "schedules",
 )
 DQN_NAMES = (
     "gamma", "lr", "anneal_lr", "batch_size", "train_frequency", "gradient_steps", "learning_starts",
     "target_update_interval", "polyak", "epsilon_start", "epsilon_end", "exploration_fraction", "exploration_steps",
     "double", "dueling", "n_step", "sequence_length", "burn_in", "max_grad_norm", "imitate", "center_rewards",
-    "horizon",
+    "horizon", "optimizer", "schedules",
 )
 # fmt: on
 _KNOWN = {"ppo": PPO_NAMES, "dqn": DQN_NAMES}
