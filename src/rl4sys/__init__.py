@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from rl4sys.experiments import CallbackConfig as CallbackConfig
     from rl4sys.experiments import register_callback as register_callback
     from rl4sys.experiments import register_logger as register_logger
+    from rl4sys.laboratory.stored_results import load as load
+    from rl4sys.laboratory.stored_results import runs as runs
     from rl4sys.laboratory.trainable_on_ray import RunTrainable as RunTrainable
     from rl4sys.laboratory.training import resume as resume
     from rl4sys.laboratory.training import train as train
@@ -41,6 +43,8 @@ _HOMES = {
     "Ending": "rl4sys.experience",
     "train": "rl4sys.laboratory.training",
     "resume": "rl4sys.laboratory.training",
+    "load": "rl4sys.laboratory.stored_results",
+    "runs": "rl4sys.laboratory.stored_results",
     "RunTrainable": "rl4sys.laboratory.trainable_on_ray",
     "register_algorithm": "rl4sys.algorithms",
     "register_environment": "rl4sys.environments",
@@ -63,3 +67,8 @@ def __getattr__(name: str) -> Any:
         raise ModuleNotFoundError(
             f"rl4sys.{name} needs the package '{error.name}'. Install it with: pip install 'rl4sys[train]'"
         ) from error
+
+
+def __dir__() -> list[str]:
+    """Everything that can be asked for, for completion in a shell or notebook."""
+    return sorted({*globals(), *_HOMES})

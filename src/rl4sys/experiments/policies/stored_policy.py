@@ -1,0 +1,76 @@
+"""Reads the policy of a run from the file that the run keeps: neither its algorithm nor its plug-ins are needed."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import NamedTuple
+
+from rl4sys.config import ConfigError, load_plugins, use_copies
+from rl4sys.config.plugin_copies import copies_in
+from rl4sys.environments import ENVIRONMENTS, EnvironmentConfig
+from rl4sys.experiments.run_directory import find_run
+from rl4sys.experiments.saved_policies import BEST, LATEST
+from rl4sys.policy import PortablePolicy
+from rl4sys.policy.portable_policy import SUFFIX
+from rl4sys.run_files import read_config
+
+_log = logging.getLogger(__name__)
+
+
+class StoredPolicy(NamedTuple):
+    """A policy, and the environment that it was trained in, if that is known here."""
+
+    policy: PortablePolicy
+    environment: EnvironmentConfig | None
+
+
+def stored_policy(source: str | Path, *, best: bool = True) -> StoredPolicy:
+    """The policy of a policy file, or of a run: the best one or the newest.
+
+    Runs that have not saved a policy yet, and all other places, are asked for a checkpoint, which needs what the
+    algorithm needs.
+    """
+    path = Path(source)
+    if path.suffix == SUFFIX and path.is_file():
+        policy = PortablePolicy.read(path)
+        return StoredPolicy(policy, _environment(policy, path))
+    if (file := _file_in(path, best=best)) is not None:
+        run = file.parent.parent
+        _offer_plugins(run)
+        policy = PortablePolicy.read(file)
+        return StoredPolicy(policy, _environment(policy, file))
+    from rl4sys.experiments.policies.trained_policy import find_policy
+
+    found = find_policy(source, best=best)
+    return StoredPolicy(found.policy, found.environment)
+
+
+def _file_in(path: Path, *, best: bool) -> Path | None:
+    """The policy file of a run, if `path` names a run that has one."""
+    if path.is_file() or path.parent.name == "checkpoints":
+        return None
+    policies = find_run(path).policies
+    files = [policies / f"{name}{SUFFIX}" for name in ((BEST, LATEST) if best else (LATEST,))]
+    return next((file for file in files if file.is_file()), None)
+
+
+def _offer_plugins(run: Path) -> None:
+    """Load what the run was trained with; a plug-in that cannot be loaded may not be needed to act."""
+    use_copies(copies_in(run))
+    for plugin in read_config(run).get("plugins", ()):
+        try:
+            load_plugins([plugin], relative_to=Path.cwd())
+        except ConfigError as error:
+            _log.warning("%s", error)
+
+
+def _environment(policy: PortablePolicy, path: Path) -> EnvironmentConfig | None:
+    if policy.environment is None:
+        return None
+    ENVIRONMENTS.load_entry_points("rl4sys.environments")
+    try:
+        return ENVIRONMENTS.parse(policy.environment, path)
+    except ConfigError as error:
+        _log.warning("The environment that %s was trained in is not known here: %s", path, error)
+        return None

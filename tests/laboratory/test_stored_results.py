@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from tests.experiments.runs import PPO, small
+
+import rl4sys
+from rl4sys.experiments import Run
+
+PLUGIN = """
+import gymnasium
+from gymnasium.envs.classic_control import CartPoleEnv
+
+gymnasium.register("Mine-v0", CartPoleEnv, max_episode_steps=20)
+"""
+
+
+def trained(directory: Path, **overrides: Any) -> Run:
+    run = Run.create(small(PPO, directory, **overrides))
+    run.train()
+    return run
+
+
+def test_runs_are_found_by_conditions(tmp_path: Path) -> None:
+    run = trained(tmp_path)
+    (found,) = rl4sys.runs("algorithm=ppo", "steps>100", root=tmp_path)
+    assert found.path == run.directory.path
+    assert found.settings["algorithm"]["name"] == "ppo"
+    assert list(found.metrics()["step"]) == list(run.metrics()["step"])
+    assert len(found.episodes()) > 3
+    assert "finished, 256 of 256 steps" in repr(found)
+    assert rl4sys.runs("algorithm=dqn", root=tmp_path) == []
+
+
+def test_a_loaded_policy_acts_on_one_observation_a_batch_or_a_list(tmp_path: Path) -> None:
+    run = trained(tmp_path)
+    policy = rl4sys.load(run.directory.path)
+    observations, _ = gymnasium.make_vec("CartPole-v1", num_envs=3).reset(seed=0)
+    batch = policy.act(observations)
+    assert batch.shape == (3,)
+    assert policy.act(list(observations)).tolist() == batch.tolist()
+    assert [policy.act(each) for each in observations] == batch.tolist()
+
+
+def test_memory_is_kept_until_an_episode_begins(tmp_path: Path) -> None:
+    policy = rl4sys.load(trained(tmp_path, network__actor__type="lstm").directory.path)
+    observation = np.full((2, 4), 0.5, np.float32)
+    policy.act(observation)
+    first = next(iter(policy._carry.values())).copy()
+    policy.act(observation)
+    assert not np.array_equal(next(iter(policy._carry.values())), first)
+    policy.act(observation, starts=[True, False])
+    third = next(iter(policy._carry.values()))
+    assert np.array_equal(third[0], first[0])
+    assert not np.array_equal(third[1], first[1])
+
+
+def test_a_policy_whose_environment_is_gone_takes_arrays(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "mine.py").write_text(PLUGIN)
+    run = trained(tmp_path / "runs", plugins=[str(tmp_path / "mine.py")], environment__name="Mine-v0")
+    del gymnasium.registry["Mine-v0"]
+    policy = rl4sys.load(run.directory.policies / "latest.rl4sys")
+    assert policy.act(np.zeros(4)) in (0, 1)
+    assert "the policy takes arrays" in caplog.text
+
+
+def test_names_can_be_completed() -> None:
+    assert {"train", "load", "runs", "Callback", "__version__"} <= set(dir(rl4sys))
