@@ -1,8 +1,10 @@
 """Algorithms: batches in, better weights out."""
 
+from rl4sys.algorithms.bc import BC, BCConfig
 from rl4sys.algorithms.ddpg import DDPG, DDPGConfig
 from rl4sys.algorithms.dqn import DQN, DQNConfig
 from rl4sys.algorithms.dreamer import Dreamer, DreamerConfig
+from rl4sys.algorithms.iql import IQL, IQLConfig
 from rl4sys.algorithms.pets import PETS, PETSConfig
 from rl4sys.algorithms.planet import PlaNet, PlaNetConfig
 from rl4sys.algorithms.ppo import PPO, PPOConfig
@@ -10,6 +12,7 @@ from rl4sys.algorithms.sac import SAC, SACConfig
 from rl4sys.algorithms.sac_discrete import DiscreteSAC
 from rl4sys.algorithms.sql import SQL, SQLConfig
 from rl4sys.algorithms.td3 import TD3, TD3Config
+from rl4sys.algorithms.td3_bc import TD3BC, TD3BCConfig
 
 # For plug-ins, which import everything that they need for an algorithm from here.
 from rl4sys.engine import (
@@ -34,21 +37,26 @@ from rl4sys.networks import UnsuitableNetwork
 
 __all__ = [
     "ALGORITHMS",
+    "BC",
     "DDPG",
     "DQN",
+    "IQL",
     "PETS",
     "PPO",
     "SAC",
     "SQL",
     "TD3",
+    "TD3BC",
     "AdvantageBatch",
     "Algorithm",
     "AlgorithmConfig",
+    "BCConfig",
     "DDPGConfig",
     "DQNConfig",
     "DiscreteSAC",
     "Dreamer",
     "DreamerConfig",
+    "IQLConfig",
     "PETSConfig",
     "PPOConfig",
     "PlaNet",
@@ -58,6 +66,7 @@ __all__ = [
     "Progress",
     "SACConfig",
     "SQLConfig",
+    "TD3BCConfig",
     "TD3Config",
     "TensorBatch",
     "TrainState",

@@ -30,11 +30,17 @@ def deterministic_policies(problem: Problem, action: BoxAction, theta: float | N
 
 
 def deterministic_actor(
-    state: TrainState, program: Program, settings: OptimizerSettings, std: float, learning_starts: int
+    state: TrainState,
+    program: Program,
+    settings: OptimizerSettings,
+    std: float,
+    learning_starts: int,
+    *,
+    target: bool = True,
 ) -> Network:
-    """The actor with its target network; noise of deviation `std`, and random actions until learning starts."""
+    """The actor, by default with its target network; noise of deviation `std`, random actions until learning starts."""
     outputs = state.policies.exploit.head.inputs
-    actor = state.network("actor", program, outputs, settings, frozen=(_STD, _EPSILON), target=True, fused=True)
+    actor = state.network("actor", program, outputs, settings, frozen=(_STD, _EPSILON), target=target, fused=True)
     state.schedule(_STD, lambda progress: state.scheduled("exploration_std", std))
     state.schedule(_EPSILON, lambda progress: float(progress.steps <= learning_starts))
     return actor

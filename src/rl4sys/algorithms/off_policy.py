@@ -64,6 +64,10 @@ class OffPolicyConfig(AlgorithmConfig):
         """How the actor is trained."""
         return OptimizerSettings(self.lr, max_grad_norm=self.max_grad_norm)
 
+    def critic_settings(self) -> OptimizerSettings:
+        """How the critics are trained."""
+        return OptimizerSettings(self.critic_lr or self.lr, max_grad_norm=self.max_grad_norm, lr_setting="critic_lr")
+
     def critics(self, state: TrainState, problem: Problem, members: int) -> Network:
         """`members` critics with target networks.
 
@@ -81,7 +85,7 @@ class OffPolicyConfig(AlgorithmConfig):
             "critics",
             builder.program(),
             [value],
-            OptimizerSettings(self.critic_lr or self.lr, max_grad_norm=self.max_grad_norm, lr_setting="critic_lr"),
+            self.critic_settings(),
             members=members,
             extra_inputs=[spec.name for spec in inputs],
             target=True,

@@ -26,7 +26,7 @@ class DiscreteSAC:
 
     def __init__(self, config: SACConfig, problem: Problem) -> None:
         self.config, self.problem = config, problem
-        self.policies, program = _policies(problem)
+        self.policies, program = choosing_policies(problem)
         self.train_state = state = config.train_state(problem, self.policies)
         self.actor = state.network(
             "actor", program, self.policies.explore.head.inputs, config.actor_settings(), fused=True
@@ -128,7 +128,7 @@ def expectation(log_probs: torch.Tensor, values: torch.Tensor, allowed: torch.Te
     return (log_probs.exp() * values).sum(-1)
 
 
-def _policies(problem: Problem) -> tuple[Policies, Program]:
+def choosing_policies(problem: Problem) -> tuple[Policies, Program]:
     """The two policies, and the program to train."""
     assert isinstance(problem.action, DiscreteAction)
     builder = ProgramBuilder(problem.observation)

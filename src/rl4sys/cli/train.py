@@ -57,6 +57,10 @@ def train(
             "--normalisers", "--normalizers", help="With --from: take over the statistics of observations and rewards."
         ),
     ] = False,
+    data: Annotated[
+        str | None,
+        typer.Option(help="Learn from recorded episodes instead of acting: an .npz file, or a Minari dataset."),
+    ] = None,
     seed: Annotated[str | None, typer.Option(help="One seed, or several: 1,2,3. Each seed is a run.")] = None,
     jobs: Jobs = None,
     ranks: Annotated[
@@ -98,6 +102,8 @@ def train(
 
       rl4sys train other_task.yaml --from policy.rl4sys --parts actor.0,actor.1 --normalisers
 
+      rl4sys train --algorithm iql --env Pendulum-v1 --data episodes.npz
+
       rl4sys train pixels.yaml --ranks 2
 
       rl4sys train pixels.yaml --ranks 4 --gpus 1 --on ray --address auto --storage s3://lab/runs
@@ -119,6 +125,8 @@ def train(
         overrides.append(f"experiment.name={json.dumps(name, ensure_ascii=False)}")
     if runs is not None:
         overrides.append(f"experiment.directory={json.dumps(str(runs), ensure_ascii=False)}")
+    if data is not None:
+        overrides.append(f"training.data={json.dumps(data, ensure_ascii=False)}")
     if ranks is not None:
         overrides.append(f"training.ranks={ranks}")
     choices = [[f"experiment.seed={number}"] for number in _seeds(seed)] or [[]]

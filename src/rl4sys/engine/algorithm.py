@@ -87,6 +87,8 @@ class AlgorithmConfig(Config):
     """The setting that determines its networks, where `network` does not."""
     imitates: ClassVar[bool] = False
     """Whether what it builds is an `Imitator`."""
+    needs_data: ClassVar[bool] = False
+    """Whether it learns from recorded data only, and not from what its own policy did."""
     schedulable: ClassVar[tuple[str, ...]] = ("lr",)
     """Settings that may have a schedule."""
 

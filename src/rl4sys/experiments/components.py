@@ -14,11 +14,13 @@ import torch
 from rl4sys.algorithms import Algorithm
 from rl4sys.collection import (
     Collected,
+    DatasetSource,
     Demonstration,
     PipelinedSource,
     PipelineSetup,
     PooledSource,
     SteppedSource,
+    load_episodes,
     share_of,
 )
 from rl4sys.config import ConfigError, located
@@ -163,6 +165,8 @@ class Components:
     def source(self, learner: Learner) -> Source:
         """Local collection, in this process or in others; with ranks, each has its share of the lanes."""
         self._require_demonstrable()
+        if self.config.training.data is not None:
+            return self._recorded(learner, self.config.training.data)
         config, explore = self.config, learner.algorithm.policies.explore
         lanes, ranks = config.environment.num_envs, config.training.ranks
         steps = -(-config.algorithm.steps_between_updates(config.buffer.size) // lanes)
@@ -176,6 +180,20 @@ class Components:
             return GatheredShares(share, lanes // ranks, self.group)
         shares = [self._lanes_source(share_of(setup, rank, ranks)) for rank in range(ranks)]
         return SharesInTurn(shares, lanes // ranks)
+
+    def _recorded(self, learner: Learner, data: str) -> Source:
+        """Recorded episodes in place of collection."""
+        explore, seed = learner.algorithm.policies.explore, self.seeds.integer("environments")
+        source, room = DatasetSource(load_episodes(data), explore, seed), self.config.buffer.size
+        if source.steps > room:
+            _log.warning(
+                "training.data has %d steps, and the buffer holds the last %d of them; set buffer.size=%d to learn "
+                "from all of them.",
+                source.steps,
+                room,
+                source.steps,
+            )
+        return source
 
     def _lanes_source(self, setup: PipelineSetup) -> Source:
         """The source of some lanes: all of them, or the share of a rank."""

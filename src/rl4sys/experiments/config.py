@@ -78,6 +78,9 @@ class TrainingSection(Config):
     """Newest checkpoints to keep, besides the best one. At least two, in case one is damaged."""
     log_frequency: int = Field(2_000, ge=1)
     """Steps between two lines of metrics."""
+    data: str | None = None
+    """Learn from these recorded episodes instead of acting: an `.npz` file of ours, or a Minari dataset (its file, its
+    directory, or its id). The environment only evaluates, and `total_timesteps` counts steps that are read."""
     video_frequency: int = Field(0, ge=0)
     """Steps between two videos in the run's `videos/`, and one at the end; 0 makes none. Needs the extra
     `rl4sys[video]`. What cannot be recorded is skipped with a warning."""
@@ -134,7 +137,8 @@ class ExperimentConfig(Config):
         """A hash of the settings that affect learning, without the seed: not name, machine, loggers and videos."""
         # Files of earlier versions do not have `ranks`.
         ranks = ["ranks"] if self.training.ranks == 1 else []
-        watching = {"training": {"video_frequency", "video_length", "collection", *ranks}}
+        data = ["data"] if self.training.data is None else []
+        watching = {"training": {"video_frequency", "video_length", "collection", *ranks, *data}}
         # Nor do they have settings that are not used here.
         unused: dict[str, Any] = {
             "algorithm": {name for name, default in _LATER_SETTINGS if getattr(self.algorithm, name, 0) == default},

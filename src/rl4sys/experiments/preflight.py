@@ -52,6 +52,25 @@ def fit_to_machine(config: ExperimentConfig, *, allow_fallback: bool) -> Experim
     return config.model_copy(update={"experiment": experiment, "logging": logging})
 
 
+def _check_data(config: ExperimentConfig) -> None:
+    """Refuse recorded data where it cannot be learned from, and offline algorithms without it."""
+    name, training = ALGORITHMS.name_of(config.algorithm), config.training
+    if training.data is None:
+        if config.algorithm.needs_data:
+            raise ConfigError(f"{name} learns from recorded data: give it with --data, or set training.data.")
+        return
+    if isinstance(config.algorithm.pace(config.buffer.size), OnceFresh):
+        raise ConfigError(
+            f"training.data: {name} learns from what its own policy has just done, and not from recorded data. Use bc, "
+            f"iql, td3_bc or another algorithm with replay."
+        )
+    if training.pipelined or training.ranks > 1 or config.environment.incumbent is not None:
+        raise ConfigError(
+            "training.data: nothing is collected, so leave out training.pipelined, training.ranks and "
+            "environment.incumbent."
+        )
+
+
 def check_combination(
     config: ExperimentConfig, algorithm: Algorithm | None = None, processes: int = 1
 ) -> ExperimentConfig:
@@ -60,6 +79,7 @@ def check_combination(
     Returns the config, with a smaller replay if that was necessary and allowed. A given algorithm must be that of the
     config; otherwise one is built for the check. Several processes, each with the whole replay, share the memory.
     """
+    _check_data(config)
     components = Components(config, torch.device("cpu"), Grade.E3)
     explore = (algorithm or components.algorithm()).policies.explore
     schema = explore.segment_schema()
