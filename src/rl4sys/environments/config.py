@@ -8,18 +8,20 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 
 import gymnasium
 from gymnasium.spaces import Dict
+from gymnasium.vector import AsyncVectorEnv
 from gymnasium.wrappers import FlattenObservation
 from pydantic import Field, field_validator, model_validator
 
 from rl4sys.config import Config, Registry
+from rl4sys.environments.configured_wrappers import WrapperConfig
 from rl4sys.environments.exactness import Grade
 from rl4sys.environments.grading import probe
 from rl4sys.environments.lanes import Lanes
 from rl4sys.environments.making import UnsuitableArguments, draws_at_any_size, make_environment
 from rl4sys.environments.names import canonical_name, is_atari, is_dm_control, usual_wrapper
-from rl4sys.environments.objects import is_object
+from rl4sys.environments.objects import PREFIX, is_object
 from rl4sys.environments.vector import VectorAdapter, envpool_lanes
-from rl4sys.environments.wrappers import PIXELS, ChosenNumbers, FrameSkip, PixelObservation, PixelStack
+from rl4sys.environments.wrappers import PIXELS, ChosenNumbers, FrameSkip, PixelObservation, PixelStack, VectorStack
 from rl4sys.seeding import Seeds
 
 AnyLanes: TypeAlias = Lanes | VectorAdapter
@@ -101,9 +103,19 @@ class GymnasiumConfig(EnvironmentConfig):
     so that a policy needs memory."""
     pixels: PixelsConfig | None = None
     """Observe images, such as `{size: 84}`: an array `pixels`, uint8 [size, size, 3 · stack]. Drawing costs time."""
-    backend: Literal["lanes", "vector", "envpool"] = "lanes"
+    frame_stack: int = Field(1, ge=1, le=64)
+    """Show the newest vectors side by side, this many, so that a policy without memory sees motion. For images, use
+    `pixels.stack`."""
+    wrappers: tuple[WrapperConfig, ...] = ()
+    """Wrappers around all of the above, the first one innermost: names of `gymnasium.wrappers` or your own as
+    `module:Class`, with arguments as in `{name: RescaleAction, kwargs: {min_action: -1, max_action: 1}}`."""
+    evaluation: dict[str, Any] = {}
+    """Settings of this section that are different in evaluations, such as `{kwargs: {difficulty: hard}}`, or another
+    `name`. Observations and actions must stay the same."""
+    backend: Literal["lanes", "vector", "async", "envpool"] = "lanes"
     """`lanes` steps plain environments in a loop and resumes exactly; `vector` uses the environment's own vector
-    implementation where Gymnasium has one; `envpool` is fast and needs the extra `rl4sys[envpool]`."""
+    implementation where Gymnasium has one; `async` steps each environment in a process of its own, which pays for slow
+    ones; `envpool` is fast and needs the extra `rl4sys[envpool]`."""
 
     @field_validator("name")
     @classmethod
@@ -114,23 +126,32 @@ class GymnasiumConfig(EnvironmentConfig):
 
     @model_validator(mode="after")
     def _suits_its_backend(self) -> Self:
-        if self.backend != "lanes":
+        if self.evaluation:
+            self.for_evaluation()
+        if self.backend == "async" and self.name.startswith(PREFIX):
+            raise ValueError("an environment that only this process knows needs backend=lanes")
+        if self.backend in ("vector", "envpool"):
             if self.max_episode_steps is not None:
                 raise ValueError(
                     "max_episode_steps needs backend=lanes; other backends keep the environment's own limit"
                 )
-            if self.frame_skip > 1 or self.flatten_obs or self.observe or self.pixels is not None:
+            if self.frame_skip > 1 or self.frame_stack > 1 or self.flatten_obs or self.observe or self.wrappers:
                 raise ValueError(
-                    "frame_skip, flatten_obs, observe and pixels need backend=lanes; other backends wrap nothing"
+                    "frame_skip, frame_stack, flatten_obs, observe and wrappers need backend=lanes or backend=async; "
+                    "other backends wrap nothing"
                 )
+            if self.pixels is not None:
+                raise ValueError("pixels need backend=lanes or backend=async; other backends wrap nothing")
             if is_object(self.name):
-                raise ValueError("an environment without a registered id needs backend=lanes")
+                raise ValueError("an environment without a registered id needs backend=lanes or backend=async")
             if is_dm_control(self.name):
                 raise ValueError("tasks of dm_control need backend=lanes; other backends do not know them")
         if self.backend == "envpool" and self.kwargs:
             raise ValueError("kwargs need backend=lanes or backend=vector; envpool has arguments of its own")
         if self.flatten_obs and self.pixels is not None:
             raise ValueError("flatten_obs would mix images and numbers; leave it out with pixels")
+        if self.frame_stack > 1 and self.pixels is not None:
+            raise ValueError("frame_stack stacks vectors; use pixels.stack for images")
         if self.observe is not None and self.pixels is not None:
             raise ValueError("observe chooses among the numbers of a vector; leave it out with pixels")
         return self
@@ -143,6 +164,13 @@ class GymnasiumConfig(EnvironmentConfig):
         if self.pixels is not None:
             kwargs = {**_camera_arguments(self.name, self.pixels), **kwargs, "render_mode": "rgb_array"}
         return lambda: self._wrapped(self._made(kwargs))
+
+    def for_evaluation(self) -> GymnasiumConfig:
+        """The same with the settings of `evaluation`."""
+        if not self.evaluation:
+            return self
+        same = self.model_dump(mode="json", exclude={"evaluation"})
+        return GymnasiumConfig.model_validate({**same, **self.evaluation})
 
     @property
     def acts_every_step(self) -> bool:
@@ -162,6 +190,9 @@ class GymnasiumConfig(EnvironmentConfig):
         """Environments on the chosen backend."""
         if self.backend == "envpool":
             return envpool_lanes(self.name, count, seeds)
+        if self.backend == "async":
+            # Not forked: torch and its threads may be in this process.
+            return VectorAdapter(AsyncVectorEnv([self.maker()] * count, context="spawn"), seeds)
         if self.backend == "vector":
             make_environment(self.name, dict(self.kwargs)).close()
             return VectorAdapter(gymnasium.make_vec(self.name, num_envs=count, **self.kwargs), seeds)
@@ -189,6 +220,10 @@ class GymnasiumConfig(EnvironmentConfig):
             environment = FlattenObservation(environment)
         if self.observe is not None:
             environment = ChosenNumbers(environment, self.observe)
+        if self.frame_stack > 1:
+            environment = VectorStack(environment, self.frame_stack)
+        for wrapper in self.wrappers:
+            environment = wrapper.wrap(environment)
         return environment
 
 

@@ -140,6 +140,44 @@ class PixelStack(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._images = np.array(state["pictures"], np.uint8)
 
 
+class VectorStack(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Shows the newest vectors side by side, the oldest first, so that one observation shows motion.
+
+    An episode begins with its first vector repeated. The vectors are saved with the environment.
+    """
+
+    def __init__(self, environment: gymnasium.Env[Any, Any], count: int) -> None:
+        super().__init__(environment)
+        shown = environment.observation_space
+        if not isinstance(shown, spaces.Box) or len(shown.shape) != 1:
+            raise UnsupportedSpace(
+                f"environment.frame_stack stacks vectors, and this environment shows {shown}. Use pixels.stack for "
+                f"images, or environment.flatten_obs=true for a dict of vectors."
+            )
+        self._count = count
+        low, high = np.tile(shown.low, count), np.tile(shown.high, count)
+        self.observation_space = spaces.Box(low, high, dtype=shown.dtype.type)
+        self._vectors: Array = np.zeros(low.shape, shown.dtype)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        observation, info = self.env.reset(seed=seed, options=options)
+        self._vectors = np.tile(observation, self._count)
+        return self._vectors, info
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        self._vectors = np.concatenate([self._vectors[len(observation) :], observation])
+        return self._vectors, reward, terminated, truncated, info
+
+    def get_state(self) -> State:
+        """The vectors that the next step still shows."""
+        return {"vectors": self._vectors.copy()}
+
+    def set_state(self, state: State) -> None:
+        """Continue from saved vectors."""
+        self._vectors = np.array(state["vectors"], self._vectors.dtype)
+
+
 class AreaAverage:
     """Scales images to a square; each new pixel is the mean of the area that it covers."""
 

@@ -45,6 +45,10 @@ _LATER_SETTINGS: tuple[tuple[str, Any], ...] = (
 """Settings of algorithms that earlier versions did not have, and their defaults."""
 
 
+_LATER_OF_ENVIRONMENTS = ("incumbent", "wrappers", "frame_stack", "evaluation")
+"""The same for environments; unused, they are empty or 1."""
+
+
 class ExperimentSection(Config):
     """Name, seed, device and place of a run."""
 
@@ -142,7 +146,7 @@ class ExperimentConfig(Config):
         # Nor do they have settings that are not used here.
         unused: dict[str, Any] = {
             "algorithm": {name for name, default in _LATER_SETTINGS if getattr(self.algorithm, name, 0) == default},
-            "environment": set() if self.environment.incumbent else {"incumbent"},
+            "environment": {name for name in _LATER_OF_ENVIRONMENTS if not _is_used(self.environment, name)},
         }
         lying = {"buffer": {"storage", "on_low_memory"}}
         acting = {name: True for name, acts in self._acting_sections() if not acts}
@@ -162,6 +166,10 @@ class ExperimentConfig(Config):
         """The given name, or one made from algorithm and environment."""
         made = f"{ALGORITHMS.name_of(self.algorithm)}-{self.environment.name}"
         return (self.experiment.name or made).replace("/", "-").replace(":", "-")
+
+
+def _is_used(environment: EnvironmentConfig, name: str) -> bool:
+    return getattr(environment, name, None) not in (None, 1, (), {})
 
 
 def load_experiment(source: str | Path | Mapping[str, Any], overrides: Overrides = ()) -> ExperimentConfig:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from rl4sys.algorithms import Algorithm
-from rl4sys.environments import Grade
+from rl4sys.config import ConfigError
+from rl4sys.environments import Grade, GymnasiumConfig
 from rl4sys.experiments.components import Components
 from rl4sys.experiments.config import ExperimentConfig
 from rl4sys.experiments.manifest import new_manifest
@@ -30,12 +31,30 @@ class RunPlan:
     manifest: dict[str, Any]
 
 
+def _require_equal_spaces(config: ExperimentConfig) -> None:
+    """Refuse an environment for evaluations with other observations or actions: the policy could not act in it."""
+    evaluated = config.environment.for_evaluation()
+    if evaluated is config.environment or not isinstance(evaluated, GymnasiumConfig):
+        return
+    specs = []
+    for environment in (config.environment, evaluated):
+        lanes = environment.lanes(Seeds(0), 1, Grade.E3)
+        specs.append(lanes.spec)
+        lanes.close()
+    if specs[0] != specs[1]:
+        raise ConfigError(
+            f"environment.evaluation: it shows {specs[1]}, and training {specs[0]}. Use the same observations and "
+            f"actions, since one policy acts in both."
+        )
+
+
 def plan_run(config: ExperimentConfig, group: RankGroup | None, *, allow_fallback: bool) -> RunPlan:
     """Fit a config to the machine, build its algorithm, and find the exactness of its environment."""
     config = fit_to_machine(config, allow_fallback=allow_fallback)
     device = torch.device(config.experiment.device)
     algorithm = Components(config, device, Grade.E3).algorithm()
     asked, config = config, check_combination(config, algorithm)
+    _require_equal_spaces(config)
     grade = config.environment.grade(Seeds(Seeds(config.experiment.seed).integer("probe")))
     components = Components(config, device, grade, group)
     manifest = new_manifest(
