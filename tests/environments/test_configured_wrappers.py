@@ -68,8 +68,7 @@ def test_vectors_are_stacked_and_an_episode_begins_with_copies_of_its_first() ->
     assert second[0, :8].tolist() == first[0, 4:].tolist()
 
 
-def test_stacked_vectors_are_saved_with_the_environment() -> None:
-    assert config(name="rl4sys/Recall-v0", frame_stack=2).grade(Seeds(0)) in (Grade.E0, Grade.E1)
+def test_an_environment_with_stacked_vectors_resumes_exactly() -> None:
     assert config(frame_stack=2).grade(Seeds(0)) is Grade.E1
 
 
