@@ -8,11 +8,13 @@ from rl4sys.algorithms.iql import IQL, IQLConfig
 from rl4sys.algorithms.pets import PETS, PETSConfig
 from rl4sys.algorithms.planet import PlaNet, PlaNetConfig
 from rl4sys.algorithms.ppo import PPO, PPOConfig
+from rl4sys.algorithms.qr_dqn import QRDQN, QRDQNConfig
 from rl4sys.algorithms.sac import SAC, SACConfig
 from rl4sys.algorithms.sac_discrete import DiscreteSAC
 from rl4sys.algorithms.sql import SQL, SQLConfig
 from rl4sys.algorithms.td3 import TD3, TD3Config
 from rl4sys.algorithms.td3_bc import TD3BC, TD3BCConfig
+from rl4sys.algorithms.tqc import TQC, TQCConfig
 
 # For plug-ins, which import everything that they need for an algorithm from here.
 from rl4sys.engine import (
@@ -43,10 +45,12 @@ __all__ = [
     "IQL",
     "PETS",
     "PPO",
+    "QRDQN",
     "SAC",
     "SQL",
     "TD3",
     "TD3BC",
+    "TQC",
     "AdvantageBatch",
     "Algorithm",
     "AlgorithmConfig",
@@ -64,10 +68,12 @@ __all__ = [
     "Policies",
     "Problem",
     "Progress",
+    "QRDQNConfig",
     "SACConfig",
     "SQLConfig",
     "TD3BCConfig",
     "TD3Config",
+    "TQCConfig",
     "TensorBatch",
     "TrainState",
     "UnsuitableActions",

@@ -137,7 +137,7 @@ class DQN:
 
     def __init__(self, config: DQNConfig, problem: Problem) -> None:
         self.config, self.problem = config, problem
-        self.policies, program, outputs = _policies(problem, config.dueling)
+        self.policies, program, outputs = self.declare()
         plan = config.sequence_plan() if config.replays_sequences(problem.networks) else None
         self.train_state = state = TrainState(problem, self.policies, config.step_gamma, sequences=plan)
         settings = OptimizerSettings(config.lr, max_grad_norm=config.max_grad_norm, anneal_lr=config.anneal_lr)
@@ -146,6 +146,18 @@ class DQN:
         if "epsilon" in problem.schedules:
             epsilon = lambda progress: state.scheduled("epsilon", config.epsilon_start)  # noqa: E731
         state.schedule("epsilon", epsilon)
+
+    def declare(self) -> tuple[Policies, Program, list[str]]:
+        """The two policies, the program to train, and its outputs."""
+        if not self.config.dueling:
+            return value_policies(self.problem, "DQN")
+        if self.problem.count is not None:
+            raise UnsuitableNetwork(
+                "algorithm.dueling subtracts the mean over all choices, and the number of candidates differs from step "
+                "to step. Set algorithm.dueling=false."
+            )
+        # Adding a state's value changes no choice, so the policies of a dueling network carry its advantages only.
+        return value_policies(self.problem, "DQN", ("value", 1))
 
     def update(self, batch: TensorBatch) -> Update:
         """One step on the temporal-difference error (algorithm 1)."""
@@ -198,21 +210,18 @@ class DQN:
         return value + advantage - advantage.mean(-1, keepdim=True)  # type: ignore[no-any-return]
 
 
-def _policies(problem: Problem, dueling: bool) -> tuple[Policies, Program, list[str]]:
-    """The two policies, the program to train, and its outputs: advantages, and with `dueling` the state's value.
+def value_policies(
+    problem: Problem, algorithm: str, beside: tuple[str, int] | None = None
+) -> tuple[Policies, Program, list[str]]:
+    """The two policies, the program to train, and its outputs: a score for each choice.
 
-    Adding a state's value changes no choice, so the policies of a dueling network carry its advantages only.
+    `beside` is the name and size of one more output, which is trained and does not travel with the policy.
     """
     if not isinstance(problem.action, DiscreteAction):
         others = "sac, td3 or ppo" if isinstance(problem.action, BoxAction) else "ppo"
         raise UnsuitableActions(
-            f"DQN needs one discrete choice per step; this environment wants {problem.action.kind} actions. "
+            f"{algorithm} needs one discrete choice per step; this environment wants {problem.action.kind} actions. "
             f"Use algorithm.name={others}, or an environment with discrete actions."
-        )
-    if dueling and problem.count is not None:
-        raise UnsuitableNetwork(
-            "algorithm.dueling subtracts the mean over all choices, and the number of candidates differs from step to "
-            "step. Set algorithm.dueling=false."
         )
     builder = ProgramBuilder(problem.observation)
     body = problem.actor_body(builder)
@@ -222,6 +231,5 @@ def _policies(problem: Problem, dueling: bool) -> tuple[Policies, Program, list[
     explore = problem.choosing_head("epsilon_greedy", (scores,), ("epsilon",))
     exploit = problem.choosing_head("deterministic", (scores,))
     policies = Policies.over(problem.action, acting, explore, exploit)
-    # The value stream is trained and does not travel with the policy.
-    outputs = [scores, builder.linear(body, 1, "value")] if dueling else [scores]
+    outputs = [scores] if beside is None else [scores, builder.linear(body, beside[1], beside[0])]
     return policies, builder.program(), outputs

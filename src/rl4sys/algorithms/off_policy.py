@@ -68,17 +68,18 @@ class OffPolicyConfig(AlgorithmConfig):
         """How the critics are trained."""
         return OptimizerSettings(self.critic_lr or self.lr, max_grad_norm=self.max_grad_norm, lr_setting="critic_lr")
 
-    def critics(self, state: TrainState, problem: Problem, members: int) -> Network:
+    def critics(self, state: TrainState, problem: Problem, members: int, quantiles: int = 1) -> Network:
         """`members` critics with target networks.
 
         For continuous actions they take an observation and an action: [n, B]. For discrete ones they give a value for
-        each action: [n, B, k].
+        each action: [n, B, k]. With several `quantiles` of the value of a continuous action
+        they give all of them: [n, B, q].
         """
         builder = ProgramBuilder(problem.observation)
         inputs = (
             [ArraySpec(_ACTION, "float32", (problem.action.size,))] if isinstance(problem.action, BoxAction) else []
         )
-        outputs = problem.action.n if isinstance(problem.action, DiscreteAction) else 1
+        outputs = problem.action.n if isinstance(problem.action, DiscreteAction) else quantiles
         body = _critic_body(builder, problem, inputs)
         value = problem.networks.critic.scores(builder, body, outputs, "critic.value")
         return state.network(
@@ -89,7 +90,7 @@ class OffPolicyConfig(AlgorithmConfig):
             members=members,
             extra_inputs=[spec.name for spec in inputs],
             target=True,
-            squeeze=bool(inputs),
+            squeeze=bool(inputs) and quantiles == 1,
             fused=True,
         )
 

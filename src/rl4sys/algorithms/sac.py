@@ -90,6 +90,11 @@ class SACConfig(OffPolicyConfig):
             raise ValueError("temperature is auto, so it is learned; schedule target_entropy, or set a number")
         return self
 
+    @property
+    def critic_quantiles(self) -> int:
+        """Outputs of each critic: one, the mean, unless it learns a distribution."""
+        return 1
+
     def work(self, buffer_size: int) -> UpdateWork:
         """With all critics."""
         return UpdateWork(self.updates_per_step, critics=self.ensemble)
@@ -141,7 +146,7 @@ class SAC:
         self.train_state = state = config.train_state(problem, self.policies)
         outputs = self.policies.explore.head.inputs
         self.actor = state.network("actor", program, outputs, config.actor_settings(), frozen=("epsilon",), fused=True)
-        self.critics = config.critics(state, problem, config.ensemble)
+        self.critics = config.critics(state, problem, config.ensemble, config.critic_quantiles)
         self.log_alpha = config.log_alpha(state)
         self.target_entropy = -float(action.size) if config.target_entropy is None else config.target_entropy
         # Random actions until learning starts.
@@ -157,7 +162,7 @@ class SAC:
             next_q = batch.next_target_outputs(self.critics, next_action)
             if config.target_subset is not None:
                 next_q = next_q[state.permutation(config.ensemble)[: config.target_subset]]
-            target = batch.reward + batch.discount * batch.at_next(next_q.amin(0) - alpha * next_log_prob)
+            target = self.soft_target(batch, next_q, alpha * next_log_prob)
         critic_loss, q, error = self.critics.minimize(self.critic_loss, batch, target)
         metrics = {"critic_loss": critic_loss, "q": q.mean(), "temperature": alpha}
         if self.critics.optimizer.steps % config.policy_delay == 0:
@@ -168,6 +173,10 @@ class SAC:
                 self.log_alpha.minimize(self.temperature_loss, log_prob)
         self.critics.polyak_update(config.polyak)
         return Update(metrics, batch.feedback(error.abs().mean(0)))
+
+    def soft_target(self, batch: TensorBatch, next_q: torch.Tensor, entropy_cost: torch.Tensor) -> torch.Tensor:
+        """y = r + γ d (min Q̄(s′, a′) − α log π(a′ | s′)) (eq. 3 and 5)."""
+        return batch.reward + batch.discount * batch.at_next(next_q.amin(0) - entropy_cost)
 
     def alpha(self) -> torch.Tensor:
         """The temperature."""
@@ -183,8 +192,12 @@ class SAC:
         mean, log_std = batch.outputs(self.actor)
         action, log_prob = tanh_gaussian(mean, log_std, noise)
         q, log_prob = batch.rows(batch.outputs(self.critics, action)), batch.rows(log_prob)
-        value = q.amin(0) if self.config.actor_objective == "min" else q.mean(0)
+        value = self.actor_value(q)
         return (self.alpha() * log_prob - value).mean(), log_prob
+
+    def actor_value(self, q: torch.Tensor) -> torch.Tensor:
+        """What the actor maximises, from the values of all critics."""
+        return q.amin(0) if self.config.actor_objective == "min" else q.mean(0)
 
     def imitate(self, batch: Sequences, plan: ImitationConfig) -> Update:
         """Fit the actor to decisions of the incumbent, and the critics to the λ-returns that followed them."""

@@ -1,0 +1,23 @@
+"""Learning gates of extensions: quantile critics do as well as what they extend (`make test-learning`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .test_published_scores import Gate, final_score, interquartile_mean
+
+GATES = [
+    Gate("qr_dqn_CartPole-v1.yaml", 450, (1, 2, 3)),
+    Gate("tqc_Pendulum-v1.yaml", -200, (1, 2, 3)),
+]
+
+
+@pytest.mark.learning
+@pytest.mark.parametrize("gate", GATES, ids=lambda gate: gate.config.removesuffix(".yaml"))
+def test_an_extension_reaches_its_score(gate: Gate, tmp_path: Path) -> None:
+    scores = [final_score(gate.config, seed, tmp_path) for seed in gate.seeds]
+    middle = interquartile_mean(scores)
+    print(f"\n{gate.config}: IQM {middle:.1f}, gate {gate.score}, seeds {[round(score, 1) for score in scores]}")
+    assert middle >= gate.score
