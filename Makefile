@@ -14,7 +14,7 @@ CPP_CODE := 'cpp/*.cpp' 'cpp/*.hpp' 'cpp/*.h' 'cpp/*.c' 'cpp/*.inc'
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check types fast lint cpp-ahead format test-docs test-learning test-cluster test-faults bench docs proto clean
+.PHONY: help setup demo test check types fast lint cpp-ahead format test-docs test-learning test-cluster test-faults bench bench-peers docs proto clean
 .PHONY: cpp cpp-test cpp-sanitize wheel release-check
 
 help: ## List the targets
@@ -112,6 +112,9 @@ test-faults: $(WHOLE) ## Fault tests with many trials: kills, partitions, saniti
 
 bench: $(WHOLE) ## Compare with stable-baselines3 and with bare operations in the same run; about ten minutes
 	@$(BIN)/python benchmarks/run_all.py
+
+bench-peers: $(WHOLE) ## RL4Sys beside other libraries in systems that ask for decisions; half an hour, peers in venvs of their own
+	@$(BIN)/python benchmarks/side_by_side/bench_peers.py
 
 docs: $(WHOLE) ## Write docs/configuration.md and docs/server.md from the docstrings of the configs
 	@$(BIN)/python docs/write_reference.py

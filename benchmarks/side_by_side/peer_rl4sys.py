@@ -1,0 +1,67 @@
+"""PPO of RL4Sys, 64×64: the client in the system, the training server in processes of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from typing import Any
+
+from systems import cpu_seconds
+
+import rl4sys
+
+
+class Rl4sys:
+    """A client and its server."""
+
+    def __init__(self, seed: int) -> None:
+        self._data = tempfile.TemporaryDirectory(prefix="rl4sys-side-by-side-")
+        command = [sys.executable, "-m", "rl4sys.cli", "serve", "--listen", "127.0.0.1:0", "--data", self._data.name]
+        self._server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        assert self._server.stdout is not None
+        port = self._server.stdout.readline().split()[1]
+        network = {"actor": {"hidden_dims": [64, 64]}, "critic": {"hidden_dims": [64, 64]}}
+        settings = {"client_id": "system", "server": f"127.0.0.1:{port}", "observation": 8, "action": 4, "seed": seed}
+        settings |= {"algorithm": {"name": "ppo"}, "network": network, "buffer": {"size": 2048}, "timeout": 60}
+        self._agent = rl4sys.connect(settings)
+        self.loop = self
+        self._trainer_cpu = 0.0
+        self._episode = self._agent.episode()
+
+    def act(self, observation: Any) -> int:
+        """The policy decides in this process."""
+        return int(self._episode.act(observation))
+
+    def reward(self, value: float) -> None:
+        """Add to the reward of the latest action."""
+        self._episode.reward(value)
+
+    def end(self, observation: Any, *, truncated: bool) -> None:
+        """End the episode, and begin the next."""
+        self._episode.end(observation, rl4sys.Ending.TRUNCATED if truncated else rl4sys.Ending.TERMINATED)
+        self._episode = self._agent.episode()
+
+    def kill_trainer(self) -> None:
+        """kill -9 of the server."""
+        self._trainer_cpu = cpu_seconds(self._server.pid)
+        os.kill(self._server.pid, signal.SIGKILL)
+
+    def close(self) -> dict[str, Any]:
+        """End everything; what it did."""
+        health, traffic = self._agent.health(), self._agent.traffic
+        if self._server.poll() is None:
+            self._trainer_cpu = cpu_seconds(self._server.pid)
+        self._agent.close(timeout=2.0)
+        self._server.terminate()
+        self._server.wait()
+        self._data.cleanup()
+        recorded = 1.0 - health.unrecorded_decisions / max(1, health.decisions)
+        return {
+            "updates": health.version or 0,
+            "recorded": recorded,
+            "bytes_per_decision": traffic.sent_bytes / max(1, health.decisions),
+            "trainer_cpu": self._trainer_cpu,
+        }
