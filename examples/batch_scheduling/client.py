@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import time
 from dataclasses import asdict, dataclass
 
 import rl4sys
@@ -23,6 +24,10 @@ _ALGORITHM = {
     "anneal_lr": False,
     "target_kl": 0.03,
 }
+
+
+_LONGEST_WAIT = 30.0
+"""Seconds to wait for a version; without a server the clusters continue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +81,25 @@ def client_settings(server: str, name: str, most: int, buffer: int) -> dict[str,
     }
 
 
+class Pace:
+    """Lets a client wait for the learner: it simulates far faster than a real batch system decides."""
+
+    def __init__(self, agent: rl4sys.Agent, lag: int) -> None:
+        """`lag`: decisions after which a new version is waited for."""
+        self._agent, self._lag = agent, lag
+        self._version, self._decisions = agent.health().version, 0
+
+    def keep(self) -> None:
+        """Call it after every decision."""
+        self._decisions += 1
+        if self._decisions < self._lag:
+            return
+        deadline = time.monotonic() + _LONGEST_WAIT
+        while self._agent.health().version == self._version and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self._version, self._decisions = self._agent.health().version, 0
+
+
 def main() -> None:
     """Connect, and schedule until enough decisions are made."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -91,7 +115,9 @@ def main() -> None:
     settings = client_settings(asked.server, asked.name, environments[0].rules.most, asked.buffer)
     with rl4sys.connect(settings) as agent:
         clusters = [Cluster(agent, each, 1000 * asked.seed + place) for place, each in enumerate(environments)]
+        pace = Pace(agent, asked.buffer)
         for decision in range(1, asked.decisions + 1):
+            pace.keep()
             done = clusters[decision % len(clusters)].step()
             if done is not None or decision == asked.decisions:
                 sequence = None if done is None else asdict(done)
