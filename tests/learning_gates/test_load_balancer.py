@@ -84,22 +84,22 @@ def first_five_minutes(seed: int, directory: Path) -> tuple[float, float]:
     task = {"environment.name": "ObservedBalancing-v0", "environment.kwargs": {"requests": requests}}
     training = {"training.total_timesteps": requests, "training.eval_frequency": 0, "training.num_eval_episodes": 1}
     general = {"seed": seed, "directory": str(directory), "threads": 1, "logging.tensorboard": False}
-    run = Run.create(load_experiment("ppo_load_balancing.yaml", LIVE | task | training | general))
-    while run.steps < requests:
-        run.step()
+    with Run.create(load_experiment("ppo_load_balancing.yaml", LIVE | task | training | general)) as run:
+        while run.steps < requests:
+            run.step()
     ours = np.array(ObservedBalancing.seconds[:requests])
     arriving = arrivals(RATE, np.random.default_rng(seed))
     theirs = simulate(speeds(chaos=False), arriving, RULES[BASELINE](random.Random(seed)), SECONDS)
-    return ours.mean() / theirs.mean, np.quantile(ours, 0.99) / theirs.quantile(0.99)
+    found = float(ours.mean() / theirs.mean), float(np.quantile(ours, 0.99) / theirs.quantile(0.99))
+    print(f"\nfirst minutes, seed {seed}: mean {found[0]:.2f}, p99 {found[1]:.2f} of least connections", flush=True)
+    return found
 
 
 @pytest.mark.learning
 @pytest.mark.timeout(3600)
 def test_the_first_minutes_of_learning_cost_little_after_imitating_least_connections(tmp_path: Path) -> None:
     gymnasium.register("ObservedBalancing-v0", ObservedBalancing, disable_env_checker=True)
-    found = {seed: first_five_minutes(seed, tmp_path) for seed in SEEDS}
-    print(f"\nfirst five minutes, relative to least connections (mean, p99): {found}")
-    assert all(mean <= 1.15 for mean, _ in found.values())
+    assert max(first_five_minutes(seed, tmp_path)[0] for seed in SEEDS) <= 1.15
 
 
 @pytest.mark.learning
