@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import shlex
 from collections.abc import Sequence
-from urllib.parse import urlsplit
 
 import typer
 from ray.job_submission import JobStatus, JobSubmissionClient
 
 from rl4sys.cli.exit_codes import ERROR
 from rl4sys.cli.output import report, show
-from rl4sys.collection.cluster_address import require_answer
+from rl4sys.collection.cluster_address import require_dashboard
 
 _LEFT_OUT = ["runs", ".git", ".venv*", "__pycache__", "*.mp4"]
 """What is not sent along with the working directory."""
@@ -24,8 +23,7 @@ class JobRefused(RuntimeError):
 
 def submit(address: str, arguments: Sequence[str], *, follow: bool) -> None:
     """Run the same command on the cluster; with `follow`, show its output and end as it ends."""
-    parts = urlsplit(address)
-    require_answer(parts.hostname or "", parts.port or 80, address, "the address of its dashboard (port 8265)")
+    require_dashboard(address)
     try:
         client = JobSubmissionClient(address)
         environment = {"working_dir": ".", "excludes": _LEFT_OUT}

@@ -16,6 +16,8 @@ from rl4sys.clusters.cluster_file import ClusterKind
 _COMMANDS = ("train", "sweep", "tune")
 _COUNT = re.compile(r"(\d[\d,]*) (?:trial|run)")
 _DRY_RUN_SECONDS = 120.0
+_PLACE = ("--on", "--address", "--storage", "--gpus")
+"""Options that say where to run, each with a value."""
 _SHARED_DISK: tuple[ClusterKind, ...] = ("slurm",)
 """Kinds of clusters whose machines see the same files."""
 _AUTOSCALED: tuple[ClusterKind, ...] = ("gce", "ec2", "kuberay")
@@ -82,8 +84,8 @@ def _without_place(words: Sequence[str]) -> list[str]:
     kept: list[str] = []
     skip = False
     for word in words:
-        is_value, skip = skip, word in ("--on", "--address", "--storage")
-        if not (is_value or skip or word.startswith(("--on=", "--address=", "--storage=")) or word == "--detach"):
+        is_value, skip = skip, word in _PLACE
+        if not (is_value or skip or word.partition("=")[0] in _PLACE or word == "--detach"):
             kept.append(word)
     return kept
 

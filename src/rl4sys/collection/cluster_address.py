@@ -1,11 +1,20 @@
-"""Addresses of Ray clusters, checked before Ray is imported: it would wait for minutes where no process answers."""
+"""Addresses of Ray clusters, checked before Ray is imported: it would wait for minutes where no cluster answers."""
 
 from __future__ import annotations
 
+import http.client
+import os
 import socket
+from urllib.parse import urlsplit
 
 _PROBE_SECONDS = 3.0
 """Seconds to wait for an answer from an address."""
+_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
+"""What a client of HTTP/2, and so of gRPC, says first: its preface and empty settings (RFC 9113, 3.4)."""
+_SETTINGS = 4
+"""The type of the frame with which every server of HTTP/2 begins; it follows three bytes of length."""
+_HEAD = "the port of its head (6379), not that of its dashboard"
+_DASHBOARD = "the address of its dashboard (port 8265)"
 
 
 class ClusterUnfit(RuntimeError):
@@ -13,21 +22,42 @@ class ClusterUnfit(RuntimeError):
 
 
 def require_cluster(address: str | None) -> None:
-    """Raise `ClusterUnfit` unless a process listens at the address of a cluster's head; `auto` is found by Ray."""
+    """Raise `ClusterUnfit` unless the head of a cluster listens at the address; `auto` is found by Ray."""
     if address is None or address == "auto":
         return
     host, _, port = address.rpartition(":")
     if not host or not port.isdigit():
         raise ClusterUnfit(f"--address {address}: expected auto, HOST:6379 or http://HOST:8265")
-    require_answer(host, int(port), address, "the port of its head (6379), not that of its dashboard")
-
-
-def require_answer(host: str, port: int, address: str, expected: str) -> None:
-    """Raise unless a process listens there."""
     try:
-        socket.create_connection((host, port), timeout=_PROBE_SECONDS).close()
+        with socket.create_connection((host, int(port)), timeout=_PROBE_SECONDS) as connection:
+            # With TLS, the settings come after a handshake, for which Ray has the certificates.
+            if os.environ.get("RAY_USE_TLS") == "1":
+                return
+            connection.sendall(_PREFACE)
+            answer = connection.recv(4)
     except OSError as error:
-        raise ClusterUnfit(
-            f"No process answers at {address} ({error.strerror or error}). Check that the Ray cluster is running, and "
-            f"that this is {expected}."
-        ) from error
+        raise _silent(address, error, _HEAD) from error
+    if len(answer) < 4 or answer[3] != _SETTINGS:
+        raise _silent(address, "the answer is not that of a Ray cluster", _HEAD)
+
+
+def require_dashboard(address: str) -> None:
+    """Raise `ClusterUnfit` unless a server of HTTP listens at the URL of a cluster's dashboard."""
+    parts = urlsplit(address)
+    secure = parts.scheme == "https"
+    kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+    connection = kind(parts.hostname or "", parts.port, timeout=_PROBE_SECONDS)
+    try:
+        connection.request("GET", "/api/version")
+        connection.getresponse()
+    except (OSError, http.client.HTTPException) as error:
+        raise _silent(address, error, _DASHBOARD) from error
+    finally:
+        connection.close()
+
+
+def _silent(address: str, reason: object, expected: str) -> ClusterUnfit:
+    said = (isinstance(reason, OSError) and reason.strerror) or reason
+    return ClusterUnfit(
+        f"No Ray cluster answers at {address} ({said}). Check that it is running, and that this is {expected}."
+    )

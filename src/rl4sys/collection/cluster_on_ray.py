@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import ray
+from ray.exceptions import AuthenticationError
 
 from rl4sys.collection.cluster_address import ClusterUnfit, require_cluster
 from rl4sys.collection.collector_on_ray import RaySource
@@ -65,7 +66,21 @@ def join_cluster(address: str | None) -> None:
     require_cluster(address)
     try:
         ray.init(address=address, **quiet)
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except (ConnectionError, RuntimeError, ValueError, AuthenticationError) as error:
+        if _asks_for_token(error):
+            raise ClusterUnfit(
+                f"The Ray cluster at {address} asks for a token, and was given none or another. Set RAY_AUTH_MODE=token "
+                "and RAY_AUTH_TOKEN_PATH, the file with the token of the cluster."
+            ) from error
         line = " ".join(str(error).split())
         advice = "Start one with `ray start --head`, or leave out --address to start Ray on this machine."
         raise ClusterUnfit(f"The Ray cluster at {address} cannot be joined: {line[:300]} {advice}") from error
+
+
+def _asks_for_token(error: BaseException | None) -> bool:
+    """Whether an error comes from a cluster that does not accept the token of this process."""
+    while error is not None:
+        if isinstance(error, AuthenticationError):
+            return True
+        error = error.__cause__
+    return False
