@@ -78,7 +78,7 @@ def test_a_run_is_kept_in_storage_while_it_trains(rl4sys: Here, tmp_path: Path) 
         (("--gpus", "1"), "--gpus is for clusters"),
         (("--on", "ray", "--detach"), "--detach needs the address of a cluster's dashboard"),
         (("--on", "ray", "--address", "http://127.0.0.1:1"), "Give --storage"),
-        (("--on", "ray", "--address", "127.0.0.1:1"), "No process answers at 127.0.0.1:1"),
+        (("--on", "ray", "--address", "127.0.0.1:1"), "No Ray cluster answers at 127.0.0.1:1"),
         (("--on", "ray", "--address", "somewhere"), "expected auto, HOST:6379 or http://HOST:8265"),
         (("--on", "mars"), "expected one of 'local', 'ray', 'slurm'"),
         (("--on", "slurm", "--storage", "s3://lab/runs"), "--on slurm keeps runs in a directory"),
@@ -98,7 +98,7 @@ def test_a_job_joins_the_cluster_it_runs_on(rl4sys: Here) -> None:
     assert command_there(("tune", "--address=http://head:8265")) == "rl4sys tune --on ray --address auto"
     where = ("--on", "ray", "--address", "http://127.0.0.1:1", "--storage", "s3://lab/runs")
     code, _, err = rl4sys("train", "--algorithm", "ppo", "--env", "CartPole-v1", *where)
-    assert (code, "No process answers at http://127.0.0.1:1" in err) == (2, True), err
+    assert (code, "No Ray cluster answers at http://127.0.0.1:1" in err) == (2, True), err
 
 
 def test_a_dry_run_says_where_runs_would_train_without_ray(rl4sys: Here) -> None:

@@ -148,5 +148,5 @@ def test_what_would_not_pay_is_refused(tmp_path: Path, settings: dict[str, objec
 
 
 def test_an_address_where_no_process_answers_is_refused_at_once() -> None:
-    with pytest.raises(ClusterUnfit, match=r"No process answers at 127\.0\.0\.1:1"):
+    with pytest.raises(ClusterUnfit, match=r"No Ray cluster answers at 127\.0\.0\.1:1"):
         join_cluster("127.0.0.1:1")

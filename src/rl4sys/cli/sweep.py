@@ -22,7 +22,8 @@ from rl4sys.cli.where import (
     debugged,
     describe_place,
     launcher_for,
-    require_storage,
+    require_place,
+    require_use_of_address,
     shared_directory,
     storage_url,
     submit_if_asked,
@@ -77,6 +78,7 @@ def sweep(
     from rl4sys.experiments import check_combination
     from rl4sys.experiments.preflight import fit_to_machine
     from rl4sys.laboratory.sweeps.plan import SweepConfig, plan
+    from rl4sys.laboratory.sweeps.sweep import require_unchanged_plugins
     from rl4sys.laboratory.trials.config import load_many_trials, parse_changes
     from rl4sys.laboratory.trials.trial import TrialOptions
 
@@ -88,6 +90,7 @@ def sweep(
     config = config.model_copy(update={"where": where, "directory": directory})
     trials = plan(config)
     check_combination(trials[0].config)
+    require_use_of_address(where, trials[0].config.training.collection)
     if where.on == "local":
         # An error that all trials have is reported once, before the first starts. Other machines may have a GPU.
         fit_to_machine(trials[0].config, allow_fallback=allow_fallback)
@@ -96,7 +99,8 @@ def sweep(
         return
     if submit_if_asked(where, detach=detach):
         return
-    require_storage(where)
+    require_place(where, trials[0].config.training.collection)
+    require_unchanged_plugins(trials)
     _run(config, trials, TrialOptions(allow_fallback, debug, storage_url(where)), as_json=json)
 
 

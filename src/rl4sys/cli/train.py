@@ -23,7 +23,8 @@ from rl4sys.cli.where import (
     Storage,
     choose_place,
     describe_place,
-    require_storage,
+    require_place,
+    require_use_of_address,
     shared_directory,
     storage_url,
     submit_if_asked,
@@ -135,6 +136,7 @@ def train(
         configs[0].where, on=on, address=address, cpus=cpus, gpus=gpus, jobs=jobs, retries=retries, storage=storage
     )
     configs = [config.model_copy(update={"where": where}) for config in configs]
+    require_use_of_address(where, configs[0].training.collection)
     if (directory := shared_directory(where)) is not None:
         configs = [placed(config, Path(directory)) for config in configs]
     options = TrialOptions(allow_fallback, debug, storage_url(where), start=_start(start, parts, normalisers, where.on))
@@ -147,7 +149,7 @@ def train(
         raise ConfigError(f"--ranks {ranks}: ranks share one run on this machine; give one seed, or --on ray.")
     if submit_if_asked(where, detach=detach):
         return
-    require_storage(where)
+    require_place(where, configs[0].training.collection)
     if len(configs) == 1 and where.on == "local":
         _train_one(configs[0], options, settings, ranks_given=ranks is not None)
     else:

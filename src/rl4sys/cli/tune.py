@@ -22,7 +22,8 @@ from rl4sys.cli.where import (
     debugged,
     describe_place,
     launcher_for,
-    require_storage,
+    require_place,
+    require_use_of_address,
     shared_directory,
     storage_url,
     submit_if_asked,
@@ -101,6 +102,7 @@ def tune(
     directory = shared_directory(where) or (config.directory if runs is None else str(runs))
     config = config.model_copy(update={"where": where, "directory": directory})
     example = config.example()
+    require_use_of_address(where, example.training.collection)
     if where.on == "local":
         # An error that all trials have is reported once, before the first starts. Other machines may have a GPU.
         fit_to_machine(example, allow_fallback=allow_fallback)
@@ -110,7 +112,7 @@ def tune(
         return
     if submit_if_asked(where, detach=detach):
         return
-    require_storage(where)
+    require_place(where, example.training.collection)
     _run(config, TrialOptions(allow_fallback, debug, storage_url(where)), as_json=json)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -76,8 +78,6 @@ def choose_place(
     }
     values = section.model_dump() | {name: value for name, value in given.items() if value is not None}
     chosen = parse(WhereSection, values)
-    if chosen.address is not None and chosen.on != "ray":
-        raise ConfigError(f"--address {chosen.address} is that of a Ray cluster; add --on ray")
     if chosen.on == "slurm" and chosen.storage is not None and "://" in chosen.storage:
         raise ConfigError(
             "--on slurm keeps runs in a directory that all nodes see, such as your home; give that as --storage, or "
@@ -86,6 +86,14 @@ def choose_place(
     if chosen.gpus and chosen.on == "local":
         raise ConfigError("--gpus is for clusters; on this machine, a run uses the device of experiment.device")
     return chosen
+
+
+def require_use_of_address(where: WhereSection, collection: str) -> None:
+    """Refuse the address of a Ray cluster on which runs neither train nor collect."""
+    from rl4sys.config import ConfigError
+
+    if where.address is not None and where.on != "ray" and collection != "ray":
+        raise ConfigError(f"--address {where.address} is that of a Ray cluster; add --on ray")
 
 
 def launcher_for(where: WhereSection, count: int, jobs: int, ranks: int = 1) -> Launcher:
@@ -145,12 +153,31 @@ def storage_url(where: WhereSection) -> str | None:
     return where.storage if where.storage is not None and "://" in where.storage else None
 
 
-def require_storage(where: WhereSection) -> None:
-    """Refuse a URL that cannot be written to, before anything is started."""
+def require_place(where: WhereSection, collection: str) -> None:
+    """Refuse more cores than this machine has, a cluster to collect on that does not answer, and storage that cannot be
+    written to, before anything is started."""
+    from rl4sys.collection.cluster_address import require_cluster
+    from rl4sys.config import ConfigError
+    from rl4sys.cores import usable_cores
+
+    if where.on == "local" and (where.cpus or 0) > (most := len(usable_cores())):
+        raise ConfigError(f"--cpus {where.cpus}: this machine has {most} for a run; ask for fewer, or use a cluster")
+    if collection == "ray":
+        require_cluster(where.address)
     if (url := storage_url(where)) is not None:
         from rl4sys.storage import open_storage
 
         open_storage(url).require_writable()
+    elif (directory := shared_directory(where)) is not None:
+        try:
+            Path(directory).mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=directory):
+                pass
+        except OSError as error:
+            raise ConfigError(
+                f"--storage {directory} cannot be written to: {error.strerror}. Give a directory that all machines "
+                "see and that you may write to, or a URL such as s3://bucket/runs"
+            ) from error
 
 
 def shared_directory(where: WhereSection) -> str | None:

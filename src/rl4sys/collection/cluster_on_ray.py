@@ -69,8 +69,8 @@ def join_cluster(address: str | None) -> None:
     except (ConnectionError, RuntimeError, ValueError, AuthenticationError) as error:
         if _asks_for_token(error):
             raise ClusterUnfit(
-                f"The Ray cluster at {address} asks for a token, and was given none or another. Set RAY_AUTH_MODE=token "
-                "and RAY_AUTH_TOKEN_PATH, the file with the token of the cluster."
+                f"The Ray cluster at {address} asks for a token, and was given none or another. Set "
+                "RAY_AUTH_MODE=token and RAY_AUTH_TOKEN_PATH, the file with the token of the cluster."
             ) from error
         line = " ".join(str(error).split())
         advice = "Start one with `ray start --head`, or leave out --address to start Ray on this machine."

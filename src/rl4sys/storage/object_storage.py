@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
 SCHEMES = ("s3", "gs", "file")
 _CONNECT_SECONDS, _REQUEST_SECONDS, _TRIES = 3, 60, 2
+_REASON_CHARACTERS = 300
 
 
 class StorageUnavailable(RuntimeError):
@@ -43,7 +44,8 @@ def open_storage(url: str) -> ObjectStorage:
         if parts.scheme == "s3":
             system: FileSystem = pyarrow.fs.S3FileSystem(**_s3_options(options))
         elif parts.scheme == "gs":
-            system = pyarrow.fs.GcsFileSystem.from_uri(url)[0]
+            options.setdefault("retry_limit_seconds", str(_CONNECT_SECONDS))
+            system = pyarrow.fs.GcsFileSystem.from_uri(parts._replace(query=urlencode(options)).geturl())[0]
         else:
             system, path = pyarrow.fs.LocalFileSystem(), parts.path.rstrip("/")
     except (OSError, ValueError, TypeError) as error:
@@ -127,8 +129,10 @@ class ObjectStorage:
             self.write(".writable", b"")
             self.delete(".writable")
         except OSError as error:
+            # The clouds' own errors have thousands of characters.
+            reason = " ".join(str(error).split())[:_REASON_CHARACTERS]
             raise StorageUnavailable(
-                f"{self.url} cannot be written to: {error}. Check the URL, the permissions and the credentials."
+                f"{self.url} cannot be written to: {reason}. Check the URL, the permissions and the credentials."
             ) from error
 
     def walk(self, depth: int) -> Iterator[ObjectStorage]:

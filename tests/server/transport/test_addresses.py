@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 
 from rl4sys.server import ImpossibleSetup
-from rl4sys.server.transport.addresses import is_local, is_local_peer, listen_problem, require_address, require_unowned
+from rl4sys.server.transport.addresses import (
+    is_local,
+    is_local_peer,
+    listen_problem,
+    require_address,
+    require_available,
+)
 from rl4sys.server.transport.grpc_server import GrpcServer, ServerOptions
 
 
@@ -42,9 +48,9 @@ def test_the_unix_socket_of_a_running_server_is_not_replaced(tmp_path: Path) -> 
         server.bind(str(path))
         server.listen()
         with pytest.raises(ImpossibleSetup, match="another server does"):
-            require_unowned(f"unix:{path}")
+            require_available(f"unix:{path}")
     # A socket left behind by a killed server does not matter.
-    require_unowned(f"unix:{path}")
+    require_available(f"unix:{path}")
 
 
 def test_files_that_are_not_certificates_are_named(tmp_path: Path) -> None:

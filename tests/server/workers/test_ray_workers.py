@@ -79,7 +79,7 @@ def test_an_address_where_no_process_answers_is_refused(tmp_path: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         answer = refused(tmp_path, "--workers", "ray", "--address", address)
-    assert answer.splitlines()[-1].startswith(f"error: No process answers at {address}")
+    assert answer.splitlines()[-1].startswith(f"error: No Ray cluster answers at {address}")
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,13 @@ from collections.abc import Callable, Sequence
 import yaml
 
 from rl4sys.atomic_files import replace_file
+from rl4sys.config.plugin_copies import plugin_texts
 from rl4sys.laboratory.sweeps.plan import SweepConfig
 from rl4sys.laboratory.sweeps.summary import SweepSummary, summarize
 from rl4sys.laboratory.trials.driver import EndLine, TrialDriver, TrialState, describe_end
 from rl4sys.laboratory.trials.launcher import Launcher, Outcome
-from rl4sys.laboratory.trials.trial import Trial, TrialOptions, locked, result_in
+from rl4sys.laboratory.trials.plugin_check import require_equal_plugins
+from rl4sys.laboratory.trials.trial import Trial, TrialOptions, locked, result_in, run_in
 from rl4sys.laboratory.trials.view import TrialView
 
 
@@ -50,6 +52,15 @@ def run_sweep(
         finally:
             summary = write_summary()
         return summary
+
+
+def require_unchanged_plugins(trials: Sequence[Trial]) -> None:
+    """Refuse to continue trials whose plug-ins have changed, before anything is started."""
+    texts = plugin_texts(trials[0].config.plugins)
+    for trial in trials:
+        run = run_in(trial.directory) if texts else None
+        if run is not None and result_in(trial.directory) is None:
+            require_equal_plugins(run, texts)
 
 
 def run_seeds(

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import os
 import platform
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import ray
+import torch
 from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from rl4sys.collection.cluster_address import ClusterUnfit
+from rl4sys.cores import usable_cores
 from rl4sys.experiments.where import WhereSection
 from rl4sys.laboratory.trials.trial_host import can_see, describe_machine
 from rl4sys.storage import is_url, open_storage
@@ -25,19 +28,7 @@ def require_fit(where: WhereSection, cpus: int, ranks: int = 1) -> list[dict[str
     """The nodes of the cluster, if they can do what is asked: runs of so many ranks, each with so many cores."""
     nodes: list[dict[str, Any]] = [node for node in ray.nodes() if node["Alive"]]
     if not where.autoscaling:
-        for name, asked in (("CPU", float(cpus)), ("GPU", where.gpus)):
-            most = max((float(node["Resources"].get(name, 0)) for node in nodes), default=0.0)
-            if asked > most:
-                raise ClusterUnfit(
-                    f"A run asks for {asked:g} {name}, but no node of the cluster has more than {most:g}. Ask for "
-                    f"fewer with --{name.lower()}s, or set where.autoscaling=true if the cluster starts larger nodes."
-                )
-        if (room := sum(slots(node, cpus, where.gpus) for node in nodes)) < ranks:
-            gpus = f" and {where.gpus:g} GPU" if where.gpus else ""
-            raise ClusterUnfit(
-                f"A run has {ranks} ranks with {cpus} CPU{gpus} each, but the cluster has room for {room}. Use fewer "
-                f"ranks, or set where.autoscaling=true if the cluster starts more nodes."
-            )
+        _require_room([node["Resources"] for node in nodes], where, cpus, ranks)
     machines = _describe_all(nodes)
     here = json.loads(describe_machine())
     for machine in machines:
@@ -51,9 +42,35 @@ def require_fit(where: WhereSection, cpus: int, ranks: int = 1) -> list[dict[str
     return nodes
 
 
+def require_room_here(where: WhereSection, cpus: int, ranks: int) -> None:
+    """Refuse what this machine has no room for, before Ray is started on it, which takes seconds."""
+    here = {"CPU": float(len(usable_cores())), "GPU": float(torch.cuda.device_count())}
+    _require_room([here], where, cpus, ranks)
+
+
+def _require_room(nodes: Sequence[Mapping[str, float]], where: WhereSection, cpus: int, ranks: int) -> None:
+    """Some node must have what a run asks for, and all of them together what its ranks do."""
+    for name, asked in (("CPU", float(cpus)), ("GPU", where.gpus)):
+        most = max((float(node.get(name, 0)) for node in nodes), default=0.0)
+        if asked > most:
+            raise ClusterUnfit(
+                f"A run asks for {asked:g} {name}, but no node of the cluster has more than {most:g}. Ask for "
+                f"fewer with --{name.lower()}s, or set where.autoscaling=true if the cluster starts larger nodes."
+            )
+    if (room := sum(_slots(node, cpus, where.gpus) for node in nodes)) < ranks:
+        gpus = f" and {where.gpus:g} GPU" if where.gpus else ""
+        raise ClusterUnfit(
+            f"A run has {ranks} ranks with {cpus} CPU{gpus} each, but the cluster has room for {room}. Use fewer "
+            f"ranks, or set where.autoscaling=true if the cluster starts more nodes."
+        )
+
+
 def slots(node: dict[str, Any], cpus: int, gpus: float) -> int:
     """How many processes fit on a node."""
-    resources = node["Resources"]
+    return _slots(node["Resources"], cpus, gpus)
+
+
+def _slots(resources: Mapping[str, float], cpus: int, gpus: float) -> int:
     most = int(resources.get("CPU", 0)) // cpus
     return most if not gpus else min(most, int(resources.get("GPU", 0) / gpus))
 

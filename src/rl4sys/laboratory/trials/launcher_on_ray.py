@@ -11,7 +11,7 @@ from rl4sys.collection.cluster_on_ray import join_cluster
 from rl4sys.experiments.where import WhereSection
 from rl4sys.laboratory.trials.actor_on_ray import TrialActor
 from rl4sys.laboratory.trials.distant_launch import DistantLaunch
-from rl4sys.laboratory.trials.fit_on_ray import require_fit, slots
+from rl4sys.laboratory.trials.fit_on_ray import require_fit, require_room_here, slots
 from rl4sys.laboratory.trials.launcher import Ended, Outcome, Reported, TrialEvent, TrialLaunch
 from rl4sys.laboratory.trials.rank_actors_on_ray import RankActors
 from rl4sys.laboratory.trials.trial_host import TrialHost
@@ -53,6 +53,8 @@ class RayLauncher:
         """Join a cluster, or start Ray here, for so many launches, each with up to so many ranks."""
         self._where = where
         self._cpus, self._ranks = where.cpus or 1, ranks
+        if where.address is None:
+            require_room_here(where, self._cpus, ranks)
         join_cluster(where.address)
         try:
             nodes = require_fit(where, self._cpus, ranks)

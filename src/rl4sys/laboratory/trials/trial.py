@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import os
@@ -15,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rl4sys.config import ConfigError, use_copies
+from rl4sys.config import use_copies
 from rl4sys.config.plugin_copies import plugin_texts, write_copies
 from rl4sys.experiments import (
     ExperimentConfig,
@@ -33,6 +32,7 @@ from rl4sys.laboratory.run_index.index_logger import index_run
 from rl4sys.laboratory.run_mirror import RunMirror
 from rl4sys.laboratory.trials.launcher import Report, TrialLaunch
 from rl4sys.laboratory.trials.names import label
+from rl4sys.laboratory.trials.plugin_check import require_equal_plugins
 from rl4sys.run_files import OUTPUT
 from rl4sys.storage import StorageUnavailable, Superseded
 
@@ -238,7 +238,7 @@ def train_trial(
             result = Result.read(existing.result)
             if result is not None and result.finished and not options.changes_runs:
                 return Trained(existing.path, result, None)
-            _require_equal_plugins(existing, values["plugins"])
+            require_equal_plugins(existing, values["plugins"])
         if stop():
             return None
 
@@ -341,16 +341,6 @@ def _existing(values: Mapping[str, Any], directory: Path, mirror: RunMirror | No
             # A process that was thought lost saves before it ends.
             return RunDirectory(run)
     return run_in(directory) if values["resume"] else None
-
-
-def _require_equal_plugins(run: RunDirectory, texts: Mapping[str, str]) -> None:
-    """Refuse to continue a run with other code than it began with."""
-    for path, sha in run.read_manifest().get("plugins", {}).items():
-        if path in texts and hashlib.sha256(texts[path].encode()).hexdigest() != sha:
-            raise ConfigError(
-                f"The plug-in {path} has changed since {run.path.name} began. Restore it, or train again under another "
-                f"--name; to continue anyway, with a note that it is not exact: rl4sys resume {run.path}"
-            )
 
 
 def _store_failure(mirror: RunMirror | None, run: Run) -> None:

@@ -51,9 +51,16 @@ def _is_loopback(host: str) -> bool:
     return (mapped or address).is_loopback
 
 
-def require_unowned(listen: str) -> None:
-    """Refuse a Unix socket that another server uses: gRPC would replace it, and that server would get no more calls."""
+def require_available(listen: str) -> None:
+    """Refuse an address that another process uses, before anything is started.
+
+    gRPC would replace its Unix socket, and that process would get no more calls.
+    """
     if not listen.startswith(_UNIX):
+        try:
+            _bind(listen)
+        except OSError as error:
+            raise ImpossibleSetup(f"Cannot listen on {listen}: {_advice(error)}") from error
         return
     path = listen.removeprefix(_UNIX)
     with socket.socket(socket.AF_UNIX) as attempt:
@@ -72,14 +79,19 @@ def listen_problem(listen: str) -> str:
             # Binding would leave a socket behind.
             os.stat(os.path.dirname(listen.removeprefix(_UNIX)) or ".")
             return "its directory exists, but no socket can be created in it. Choose another --listen."
-        _bind(host_of(listen), int(listen.rpartition(":")[2]))
+        _bind(listen)
     except OSError as error:
-        advice = "End the process that uses it, or choose" if error.errno == errno.EADDRINUSE else "Choose"
-        return f"{error.strerror or error}. {advice} another --listen."
+        return _advice(error)
     return "it is free again. Try once more."
 
 
-def _bind(host: str, port: int) -> None:
+def _advice(error: OSError) -> str:
+    advice = "End the process that uses it, or choose" if error.errno == errno.EADDRINUSE else "Choose"
+    return f"{error.strerror or error}. {advice} another --listen."
+
+
+def _bind(listen: str) -> None:
+    host, port = host_of(listen), int(listen.rpartition(":")[2])
     family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     with socket.socket(family, kind, protocol) as attempt:
         attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -20,7 +20,7 @@ from rl4sys.server.options import DEFAULT_DATA, ImpossibleSetup, ServiceOptions
 from rl4sys.server.reload import fixed_changes
 from rl4sys.server.service.training_service import TrainingService
 from rl4sys.server.transport.access_files import AccessFiles
-from rl4sys.server.transport.addresses import is_local, listen_problem, require_address, require_unowned
+from rl4sys.server.transport.addresses import is_local, listen_problem, require_address, require_available
 from rl4sys.server.transport.grpc_servicer import TrainingServicer
 from rl4sys.server.transport.operations_servicer import OperationsServicer
 
@@ -99,7 +99,7 @@ class GrpcServer:
         """`files` are those of the options, if they are open already."""
         self._options = options
         self._files = files or open_files(options)
-        require_unowned(options.listen)
+        require_available(options.listen)
         self._health = _health()
         self._was_ready = True
         raise_descriptor_limit()

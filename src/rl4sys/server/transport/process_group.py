@@ -20,6 +20,7 @@ from typing import Any
 from rl4sys.server.divided_data import divide, process_directory
 from rl4sys.server.options import ImpossibleSetup
 from rl4sys.server.process_part import ProcessPart
+from rl4sys.server.transport.addresses import require_available
 from rl4sys.server.transport.grpc_server import ServerOptions
 from rl4sys.server.transport.signals import ServerSignals
 from rl4sys.wire.addresses import host_and_port
@@ -36,6 +37,7 @@ class ProcessPlan:
     """One process: its part, where it listens, and its data."""
 
     part: ProcessPart
+    listen: str
     arguments: tuple[str, ...]
     """Options of its command that are not the same for all."""
 
@@ -53,7 +55,8 @@ def plan_processes(options: ServerOptions, count: int) -> list[ProcessPlan]:
     plans = []
     for number in range(count):
         data = process_directory(options.data, number, count)
-        own = {"--listen": f"{host}:{first + number}", "--data": str(data)}
+        listen = f"{host}:{first + number}"
+        own = {"--listen": listen, "--data": str(data)}
         if options.metrics_port:
             own["--metrics-port"] = str(options.metrics_port + number)
         if options.metrics_listen is not None:
@@ -61,7 +64,7 @@ def plan_processes(options: ServerOptions, count: int) -> list[ProcessPlan]:
             own["--metrics-listen"] = f"{metrics_host}:{int(port) + number}"
         part = ProcessPart(number, count, server)
         words = [word for option, value in own.items() for word in (option, value)]
-        plans.append(ProcessPlan(part, (*words, "--part", str(part))))
+        plans.append(ProcessPlan(part, listen, (*words, "--part", str(part))))
     return plans
 
 
@@ -121,6 +124,8 @@ def serve_in_processes(
     `arguments` are the options of the command that all processes share; `ready` is called with the ports.
     """
     plans = plan_processes(options, count)
+    for plan in plans:
+        require_available(plan.listen)
     divide(options.data, count)
     with ServerSignals() as signals:
         processes = [ServerProcess(plan, arguments) for plan in plans]
@@ -145,7 +150,8 @@ def end_with_input() -> None:
     """In a process of a server: drain as soon as the process that started it is gone."""
 
     def wait() -> None:
-        while sys.stdin.buffer.read(1):
+        # Not through sys.stdin, whose lock this thread would still hold when the interpreter ends.
+        while os.read(0, 1):
             continue
         os.kill(os.getpid(), signal.SIGTERM)
 

@@ -1,0 +1,19 @@
+"""Checks that a run continues with the plug-ins that it began with."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+
+from rl4sys.config import ConfigError
+from rl4sys.experiments import RunDirectory
+
+
+def require_equal_plugins(run: RunDirectory, texts: Mapping[str, str]) -> None:
+    """Refuse to continue a run with other code than it began with."""
+    for path, sha in run.read_manifest().get("plugins", {}).items():
+        if path in texts and hashlib.sha256(texts[path].encode()).hexdigest() != sha:
+            raise ConfigError(
+                f"The plug-in {path} has changed since {run.path.name} began. Restore it, or train again under another "
+                f"--name; to continue anyway, with a note that it is not exact: rl4sys resume {run.path}"
+            )
