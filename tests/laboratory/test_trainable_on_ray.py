@@ -51,6 +51,12 @@ def test_another_trials_checkpoint_continues_with_own_settings(tmp_path: Path) -
 
 @pytest.mark.cluster
 @needs_tune
+def test_an_order_brings_its_plug_ins(tmp_path: Path) -> None:
+    assert inside("plug_in", tmp_path) == 128
+
+
+@pytest.mark.cluster
+@needs_tune
 def test_asha_stops_trials_early(tmp_path: Path) -> None:
     steps = inside("asha", tmp_path)
     assert len(steps) == 4

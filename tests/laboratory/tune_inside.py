@@ -61,6 +61,18 @@ def exploit(place: Path) -> Any:
     return {"inexact": changed["inexact"], "lr": settings.algorithm.lr, **weights}
 
 
+def plug_in(place: Path) -> Any:
+    """An experiment whose plug-in is gone before the trial begins, as on another machine."""
+    own = place / "own.py"
+    own.write_text(
+        "import gymnasium\ngymnasium.register('Own-v0', 'gymnasium.envs.classic_control:CartPoleEnv')\n", "utf-8"
+    )
+    kind = base()
+    order = rl4sys.RunTrainable.order({**kind, "plugins": [str(own)], "environment": {"name": "Own-v0", "num_envs": 2}})
+    own.unlink()
+    return rl4sys.RunTrainable({"config": order, "algorithm.lr": 1e-3}).train()["timesteps_total"]
+
+
 def asha(place: Path) -> Any:
     """Four trials, of which ASHA stops some at their first evaluation."""
     scheduler = ASHAScheduler(time_attr="timesteps_total", max_t=256, grace_period=128, reduction_factor=2)

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from rl4sys.config import ConfigError
-from rl4sys.experiments import ExperimentConfig, Result, Run, RunDirectory, check_combination, load_experiment
+from rl4sys.config import ConfigError, use_copies
+from rl4sys.config.plugin_copies import plugin_texts, write_copies
+from rl4sys.experiments import ExperimentConfig, Run, RunDirectory, check_combination, load_experiment
+from rl4sys.experiments.config import ExperimentSection
 from rl4sys.run_files import final_metrics
 from rl4sys.storage import StoredRun, open_storage
 
@@ -20,8 +20,8 @@ except ImportError as error:
 
 BASE = "config"
 """The key of a trial's settings that names the experiment; all others are dotted keys of it, such as `algorithm.lr`."""
-_IRRELEVANT = ("logging.", "where.")
-"""Settings that do not change what is learned."""
+_VALUES, _PLUGINS = "values", "plugins_as_text"
+"""The keys of an order."""
 
 
 class RunTrainable(tune.Trainable):  # type: ignore[misc]  # Ray has no types
@@ -32,14 +32,26 @@ class RunTrainable(tune.Trainable):  # type: ignore[misc]  # Ray has no types
     from there on, and `manifest.json` records them.
     """
 
+    @staticmethod
+    def order(config: str | Path | Mapping[str, Any]) -> dict[str, Any]:
+        """An experiment as a value of `param_space` that needs no files on the machines of the cluster.
+
+        It has all settings, and the plug-ins as text.
+        """
+        loaded = load_experiment(config)
+        return {_VALUES: loaded.model_dump(mode="json"), _PLUGINS: plugin_texts(loaded.plugins)}
+
     def setup(self, config: dict[str, Any]) -> None:
         """Check the settings of a trial."""
         self._experiment = _experiment(config, Path(self.logdir), self._cores())
+        # A run that is the copy of another trial's continues with the settings of this one.
+        self._settings = {key: value for key, value in config.items() if key != BASE and not _is_own(key)}
         self._run: RunDirectory | None = None
 
     def step(self) -> dict[str, Any]:
         """Train until the next evaluation; returns the newest value of every metric, by its name in a run."""
-        run = Run.create(self._experiment) if self._run is None else Run.resume(self._run)
+        begun = self._run
+        run = Run.create(self._experiment) if begun is None else Run.resume(begun, overrides=self._settings)
         self._run = run.directory
         frequency = run.config.training.eval_frequency
         until = (run.steps // frequency + 1) * frequency
@@ -59,7 +71,6 @@ class RunTrainable(tune.Trainable):  # type: ignore[misc]  # Ray has no types
         """Continue from a copy, which may be that of another trial; the settings stay those of this one."""
         stored = StoredRun(open_storage(f"file://{checkpoint}"))
         self._run = RunDirectory(stored.fetch(Path(self._experiment.experiment.directory)))
-        _apply(self._experiment, self._run)
 
     def reset_config(self, new_config: dict[str, Any]) -> bool:
         """Become another trial, in the same process."""
@@ -76,7 +87,11 @@ def _experiment(settings: Mapping[str, Any], directory: Path, cores: int) -> Exp
     if BASE not in settings:
         raise ConfigError(f"RunTrainable: param_space needs '{BASE}': a config file, or its values as a dict.")
     overrides = {key: value for key, value in settings.items() if key != BASE}
-    config = load_experiment(settings[BASE], overrides)
+    base = settings[BASE]
+    if isinstance(base, Mapping) and _VALUES in base:
+        use_copies(write_copies(directory, base[_PLUGINS]))
+        base = base[_VALUES]
+    config = load_experiment(base, overrides)
     own = {"directory": str(directory / "runs"), "threads": config.experiment.threads or cores}
     config = config.model_copy(update={"experiment": config.experiment.model_copy(update=own)})
     if config.training.eval_frequency == 0:
@@ -84,29 +99,6 @@ def _experiment(settings: Mapping[str, Any], directory: Path, cores: int) -> Exp
     return check_combination(config)
 
 
-def _apply(config: ExperimentConfig, run: RunDirectory) -> None:
-    """Give a copied run the settings of a trial, and record those that change what it learns."""
-    before, saved = load_experiment(run.config), Result.read(run.result)
-    if saved is None or (before.digest(), before.experiment.seed) == (config.digest(), config.experiment.seed):
-        return
-    # Its threads and device stay: others would change the bits, too.
-    kept = before.experiment.model_copy(update={"seed": config.experiment.seed})
-    config = config.model_copy(update={"experiment": kept})
-    old, new = _flat(before.model_dump(mode="json")), _flat(config.model_dump(mode="json"))
-    notes = [
-        f"step {saved.steps}: {key} was {old.get(key)}, now {value}"
-        for key, value in new.items()
-        if old.get(key) != value and not key.startswith(_IRRELEVANT)
-    ]
-    manifest = run.read_manifest()
-    now = {"config": config.digest(), "seed": config.experiment.seed, "inexact": [*manifest["inexact"], *notes]}
-    run.config.write_text(yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True))
-    run.write_manifest(manifest | now)
-
-
-def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Values by dotted keys."""
-    found: dict[str, Any] = {}
-    for key, value in values.items():
-        found |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
-    return found
+def _is_own(key: str) -> bool:
+    """Whether a setting is that of a run itself, which a copy of it keeps: its seed, name and directory."""
+    return key.startswith("experiment.") or key in ExperimentSection.model_fields

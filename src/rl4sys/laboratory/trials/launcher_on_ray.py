@@ -9,7 +9,7 @@ import ray
 
 from rl4sys.collection.cluster_on_ray import join_cluster
 from rl4sys.experiments.where import WhereSection
-from rl4sys.laboratory.trials.actor_on_ray import TrialActor
+from rl4sys.laboratory.trials.actor_on_ray import TrialActor, end_processes
 from rl4sys.laboratory.trials.distant_launch import DistantLaunch
 from rl4sys.laboratory.trials.fit_on_ray import require_fit, require_room_here, slots
 from rl4sys.laboratory.trials.launcher import Ended, Outcome, Reported, TrialEvent, TrialLaunch
@@ -40,6 +40,10 @@ class _OneActor:
 
     def stop(self) -> None:
         self._actor.stop()
+
+    def discard(self) -> None:
+        """End what was lost, with its files."""
+        end_processes([self.host])
 
     def close(self) -> None:
         # Its process notices, saves and ends.
@@ -154,7 +158,7 @@ class RayLauncher:
             times = f"{distant.losses + 1} times" if distant.losses else "once"
             return self._end(key, Outcome.FAILED, f"{how}{where}; that happened {times}, and --retries allows no more")
         distant.losses += 1
-        running.close()
+        running.discard()
         self._start(distant)
         return [Reported(key, {"warning": f"{how}{where}; it continues, attempt {distant.losses + 1}"})]
 

@@ -88,6 +88,10 @@ class RankActors:
         if 0 in self._actors:
             self._actors[0].stop()
 
+    def discard(self) -> None:
+        """End what is left of ranks that were lost, with their files."""
+        self.close()
+
     def close(self) -> None:
         """End all ranks at once."""
         end_processes(self._hosts)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import platform
 import select
-import shutil
-import tempfile
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -16,6 +14,7 @@ from rl4sys import __version__
 from rl4sys.cores import usable_cores
 from rl4sys.laboratory.trials.launcher import Ended, Outcome, Reported, TrialEvent, TrialLaunch
 from rl4sys.laboratory.trials.trial_process import TrialProcess
+from rl4sys.laboratory.trials.working_directory import WorkingDirectory
 from rl4sys.run_files import OUTPUT
 
 RUNS = "runs"
@@ -28,17 +27,17 @@ class TrialHost:
     def __init__(self) -> None:
         self._process: TrialProcess | None = None
         self._asked_to_stop = False
-        self._directory = Path()
+        self._directory: WorkingDirectory | None = None
 
     def start(self, order: str) -> str:
         """Start what an order says, once what was started before has ended; returns the name of this machine."""
         values = json.loads(order)
         launch = values["launch"]
         self._asked_to_stop = False
-        self._directory = Path(tempfile.mkdtemp(prefix="rl4sys-trial-"))
+        self._directory = working = WorkingDirectory()
         if values["is_apart"]:
             # A run is made here and moves to storage, with what was printed.
-            starting = self._directory / "starting"
+            starting = working.path / "starting"
             starting.mkdir()
             launch["directory"] = str(starting)
             if "output" in launch["values"]:
@@ -47,7 +46,8 @@ class TrialHost:
             TrialLaunch(launch["key"], launch["task"], launch["values"], Path(launch["directory"])),
             usable_cores(),
             threads=values["threads"],
-            directory=self._directory,
+            directory=working.path,
+            inherited=(working.descriptor,),
         )
         return platform.node()
 
@@ -66,7 +66,9 @@ class TrialHost:
             ended = process.ending(asked_to_stop=self._asked_to_stop)
             process.close()
             if ended.outcome is not Outcome.FAILED:
-                shutil.rmtree(self._directory, ignore_errors=True)
+                self._remove_files()
+            elif not ended.was_killed:
+                self._keep_files()
             found.append(ended)
         return json.dumps([_encode(event) for event in found])
 
@@ -81,7 +83,17 @@ class TrialHost:
         if self._process is not None and self._process.popen.poll() is None:
             self._process.popen.kill()
             self._process.popen.wait()
-            shutil.rmtree(self._directory, ignore_errors=True)
+        self._remove_files()
+
+    def _remove_files(self) -> None:
+        if self._directory is not None:
+            self._directory.remove()
+        self._directory = None
+
+    def _keep_files(self) -> None:
+        if self._directory is not None:
+            self._directory.keep()
+        self._directory = None
 
 
 def describe_machine() -> str:

@@ -25,9 +25,15 @@ class TrialProcess:
     """A process that runs one launch, and the pipe it reports through."""
 
     def __init__(
-        self, launch: TrialLaunch, cores: tuple[int, ...], *, threads: int, directory: Path | None = None
+        self,
+        launch: TrialLaunch,
+        cores: tuple[int, ...],
+        *,
+        threads: int,
+        directory: Path | None = None,
+        inherited: tuple[int, ...] = (),
     ) -> None:
-        """Start it on some cores; it works in `directory`, or where this process does."""
+        """Start it on some cores; it works in `directory`, or where this process does, with descriptors of this one."""
         self.launch, self.cores = launch, cores
         self._pipe = ReportReader()
         self._cause: str | None = None
@@ -42,7 +48,7 @@ class TrialProcess:
                     stdin=subprocess.PIPE,
                     stdout=output,
                     stderr=subprocess.STDOUT,
-                    pass_fds=(self._pipe.writing_end,),
+                    pass_fds=(self._pipe.writing_end, *inherited),
                     start_new_session=True,
                     env=environment,
                     cwd=directory,
