@@ -2,8 +2,8 @@
 
 Both sides run in turns, in one run of this program: on a cluster that is up, and with one that the command starts. The
 fingerprints of all trials must be equal. Collectors take as many steps as those of a pooled source; the difference of
-the medians is what asking over Ray costs per turn. A trial whose process or node is killed is back at work as soon as it
-has been restored from storage and trains. Numbers mean something only on a machine without other work.
+the medians is what asking over Ray costs per turn. A trial whose process or node is killed is back at work once it is
+restored from storage and trains. Numbers mean something only on a machine without other work.
 """
 
 from __future__ import annotations
