@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,30 @@ def read_minari(path: Path) -> list[RecordedEpisode]:
             return [_episode(path, file[name]) for name in ordered]
     except (OSError, KeyError) as error:
         raise UnusableData(f"training.data: {path} is not a Minari dataset ({error}).") from error
+
+
+def save_minari(path: str | Path, episodes: Sequence[RecordedEpisode]) -> None:
+    """Write episodes as Minari lays them out in its `main_data.hdf5`."""
+    try:
+        import h5py
+    except ModuleNotFoundError as error:
+        raise UnusableData(f"{path} is an HDF5 file, which needs h5py: pip install 'rl4sys[data]'.") from error
+    with h5py.File(path, "w") as file:
+        for number, episode in enumerate(episodes):
+            group = file.create_group(f"episode_{number}")
+            steps = len(episode.reward)
+            if list(episode.observation) == [OBSERVATION]:
+                group["observations"] = episode.observation[OBSERVATION]
+            else:
+                for name, array in episode.observation.items():
+                    group[f"observations/{name.replace('.', '/')}"] = array
+            is_last = np.arange(steps) == steps - 1
+            group["actions"], group["rewards"] = episode.action, episode.reward
+            group["terminations"] = is_last & episode.is_terminated
+            group["truncations"] = is_last & (not episode.is_terminated)
+            group.attrs.update({"id": number, "total_steps": steps})
+        file.attrs["total_episodes"] = len(episodes)
+        file.attrs["total_steps"] = sum(len(episode.reward) for episode in episodes)
 
 
 def _episode(path: Path, group: Any) -> RecordedEpisode:

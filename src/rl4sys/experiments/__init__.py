@@ -4,6 +4,7 @@ from rl4sys.config import packaged_configs
 from rl4sys.experiments.callbacks import CALLBACKS, Callback, CallbackConfig, register_callback
 from rl4sys.experiments.config import ExperimentConfig, load_entry_points, load_experiment, load_with_origins
 from rl4sys.experiments.debugging import ReplayedUpdate, replay_update
+from rl4sys.experiments.episode_recorder import EpisodeRecorder
 from rl4sys.experiments.learning_curves import NothingToPlot, plot
 from rl4sys.experiments.loggers.registry import LOGGERS, LoggedRun, LoggerConfig, register_logger
 from rl4sys.experiments.loggers.section import LoggerUnavailable
@@ -36,6 +37,7 @@ __all__ = [
     "CallbackConfig",
     "CannotRender",
     "DeviceUnavailable",
+    "EpisodeRecorder",
     "ExperimentConfig",
     "LoggedRun",
     "Logger",

@@ -37,6 +37,9 @@ class Callback:
         """After each evaluation, with the returns of its episodes."""
         return None
 
+    def on_end(self, run: Run) -> None:
+        """When the run ends, is stopped or fails, before it is closed."""
+
 
 class CallbackConfig(Config):
     """Settings of a callback that a config names."""
@@ -78,6 +81,11 @@ class Callbacks:
     def on_evaluation(self, run: Run, evaluation: Evaluation) -> None:
         """An evaluation ended."""
         self._each(lambda callback: callback.on_evaluation(run, evaluation))
+
+    def on_end(self, run: Run) -> None:
+        """The run ends, however it does."""
+        for callback in self._callbacks:
+            callback.on_end(run)
 
     def _each(self, call: Callable[[Callback], str | None]) -> None:
         for callback in self._callbacks:

@@ -275,6 +275,7 @@ class Run:
             self._keep_after(error)
             raise
         finally:
+            self._end_callbacks()
             outlets.close()
             self.close()
 
@@ -387,6 +388,13 @@ class Run:
         self._statistics.note_evaluation(outcome, self.steps)
         self._callbacks.on_evaluation(self, outcome)
         return [MetricRecord(self.steps, evaluation_metrics(outcome), self._timing())]
+
+    def _end_callbacks(self) -> None:
+        """Let callbacks finish; one that fails now does not cost the run its result."""
+        try:
+            self._callbacks.on_end(self)
+        except Exception as error:
+            _log.warning("A callback failed at the end of the run: %r", error)
 
     def _keep_after(self, error: Exception) -> None:
         """Keep the traceback of an error, and the state before it unless an update was interrupted."""
