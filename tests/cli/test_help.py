@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -88,3 +91,10 @@ def test_the_doctor_names_extras_in_full(rl4sys: Here) -> None:
 def test_the_doctor_prints_json(rl4sys: Here) -> None:
     facts = json.loads(rl4sys("doctor", "--json").out)
     assert {part["name"] for part in facts["parts"]} >= {"torch", "gymnasium", "wandb"}
+
+
+def test_a_shell_completes_commands_and_options() -> None:
+    words = {"COMP_WORDS": "rl4sys train --algo", "COMP_CWORD": "2", "_RL4SYS_COMPLETE": "complete_bash"}
+    command = [sys.executable, "-c", "import sys; sys.argv = ['rl4sys']; from rl4sys.cli.main import main; main()"]
+    ended = subprocess.run(command, env={**os.environ, **words}, capture_output=True, text=True, check=False)
+    assert ended.stdout.split() == ["--algorithm"]

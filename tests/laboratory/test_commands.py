@@ -227,7 +227,7 @@ def test_without_a_writable_index_runs_are_read_each_time(rl4sys: Here) -> None:
 
 
 def test_an_unknown_format_is_refused(rl4sys: Here) -> None:
-    assert "expected one of latex, markdown, csv, json, html" in rl4sys("export", "ppo", "--format", "pdf").err
+    assert "expected one of latex, markdown, csv, tidy, json, html" in rl4sys("export", "ppo", "--format", "pdf").err
 
 
 def test_cleanup_asks_for_confirmation_and_removes(rl4sys: Here, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -106,7 +106,7 @@ def plot(
 
 def export(
     runs_wanted: ManyRuns,
-    format_: Annotated[str, typer.Option("--format", help="latex, markdown, csv, json or html.")] = "markdown",
+    format_: Annotated[str, typer.Option("--format", help="latex, markdown, csv, tidy, json or html.")] = "markdown",
     metrics: Annotated[str, typer.Option(help="Metrics of the tables, separated by commas.")] = "return",
     output: Annotated[
         Path | None,
@@ -115,28 +115,32 @@ def export(
     runs: Runs = Path("runs"),
     debug: Debug = False,
 ) -> None:
-    """Export runs as tables (latex, markdown, html with learning curves), one row per run (csv), or in full (json).
+    """Export runs as tables (latex, markdown, html with learning curves) or in full (json).
+
+    csv has one row per run with its settings and last metrics, tidy one row per run, step and metric.
 
     [bold]Examples[/]
 
       rl4sys export ppo-CartPole dqn-CartPole --format latex --output results.tex
 
       rl4sys export ppo-CartPole --format csv > runs.csv
+
+      rl4sys export ppo-CartPole dqn-CartPole --format tidy --output curves.csv
     """
     from rl4sys.atomic_files import replace_file
     from rl4sys.cli.output import report, show
     from rl4sys.config import ConfigError
     from rl4sys.laboratory.comparison.comparison import compare as compare_runs
-    from rl4sys.laboratory.comparison.export import ExportFormat, as_csv
+    from rl4sys.laboratory.comparison.export import ExportFormat, as_csv, as_tidy_csv
     from rl4sys.laboratory.comparison.export import export as text_of
     from rl4sys.laboratory.run_index.index import record_at
 
     if format_ not in tuple(ExportFormat):
         raise ConfigError(f"--format {format_}: expected one of {', '.join(ExportFormat)}.")
     chosen = [record_at(Path(run)) for run in runs_wanted]
-    if format_ == ExportFormat.CSV:
-        # One row per run: nothing is compared.
-        text = as_csv(chosen)
+    if format_ in (ExportFormat.CSV, ExportFormat.TIDY):
+        # Nothing is compared.
+        text = as_csv(chosen) if format_ == ExportFormat.CSV else as_tidy_csv(chosen)
     else:
         comparison = compare_runs(chosen, [name.strip() for name in metrics.split(",")])
         for remark in comparison.remarks:

@@ -6,6 +6,7 @@ import datetime
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -57,7 +58,8 @@ def list_runs(
 
     A CONDITION is a field, an operator and a value: algorithm=ppo, env=CartPole*, 'return>400', seed!=0, tag=good,
     status=interrupted. A run must meet all of them. Fields are algorithm, env, name, id, status, return (of the last
-    evaluation), best, steps, seed, tag, note, host, git and config.
+    evaluation), best, steps, seed, tag, note, host, git and config, any setting by its key (algorithm.lr) and the last
+    value of any metric (rollout/return).
 
     [bold]Examples[/]
 
@@ -65,19 +67,31 @@ def list_runs(
 
       rl4sys list --filter algorithm=ppo env=CartPole-v1 'return>400' --sort return
 
+      rl4sys list 'algorithm.lr<1e-3' 'evaluation/success_rate>=0.9' --sort train/entropy
+
       rl4sys list status=interrupted --json
     """
     from rl4sys.cli.output import is_terminal, report
     from rl4sys.laboratory.run_index.filters import parse_filters, parse_order
     from rl4sys.laboratory.run_index.index import Query, open_index
+    from rl4sys.laboratory.run_index.run_values import is_value_key, select_by_values, split_conditions
 
     shown = (_SHOWN if is_terminal() and not json else 0) if limit is None else limit
-    query = Query(parse_filters([*(filter_ or ()), *(conditions or ())]), parse_order(sort), shown or -1)
+    fields, values = split_conditions([*(filter_ or ()), *(conditions or ())])
+    by_value = sort if is_value_key(sort) else None
+    reads_runs = bool(values) or by_value is not None
+    query = Query(parse_filters(fields), parse_order("time" if by_value else sort), -1 if reads_runs else shown or -1)
     with open_index(runs, report) as index:
-        if json:
+        if json and not reads_runs:
             _print_lines(index.json_lines(query))
             return
         records, total = index.select(query), index.count(query)
+    if reads_runs:
+        records = select_by_values(records, runs, values, by_value)
+        total, records = len(records), records[: shown or None]
+    if json:
+        _print_lines(dumps(record.json_values(runs), ensure_ascii=False) for record in records)
+        return
     _print_runs(records, runs)
     if total > len(records):
         report(f"{len(records)} of {total:,} runs; --limit 0 shows all")

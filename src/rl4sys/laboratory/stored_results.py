@@ -16,6 +16,7 @@ from rl4sys.experiments.policies.stored_policy import stored_policy
 from rl4sys.laboratory.run_index.filters import parse_filters, parse_order
 from rl4sys.laboratory.run_index.index import Query, open_index
 from rl4sys.laboratory.run_index.records import RunRecord
+from rl4sys.laboratory.run_index.run_values import is_value_key, select_by_values, split_conditions
 from rl4sys.run_files import EPISODES, METRICS, final_metrics, read_config
 from rl4sys.run_finder import RUNS
 
@@ -60,10 +61,17 @@ class TrainedRun:
 
 
 def runs(*conditions: str, sort: str = "time", root: str | Path = RUNS) -> list[TrainedRun]:
-    """The runs that meet all conditions, such as `"algorithm=ppo"` and `"best>400"`: those of `rl4sys list`."""
+    """The runs that meet all conditions, such as `"algorithm=ppo"`, `"best>400"` and `"algorithm.lr<1e-3"`.
+
+    Conditions and orders are those of `rl4sys list`.
+    """
     place = Path(root)
+    fields, values = split_conditions(conditions)
+    by_value = sort if is_value_key(sort) else None
     with open_index(place) as index:
-        records = index.select(Query(parse_filters(conditions), parse_order(sort)))
+        records = index.select(Query(parse_filters(fields), parse_order("time" if by_value else sort)))
+    if values or by_value is not None:
+        records = select_by_values(records, place, values, by_value)
     return [TrainedRun(place / record.id, record) for record in records]
 
 

@@ -11,7 +11,14 @@ import pytest
 
 from laboratory.example_runs import written
 from rl4sys.laboratory.comparison.comparison import Comparison, NothingToCompare, compare, resolve_metrics
-from rl4sys.laboratory.comparison.export import Chosen, ExportFormat, export
+from rl4sys.laboratory.comparison.export import (
+    Chosen,
+    ExportFormat,
+    export,
+    improvement_table,
+    results_table,
+    settings_table,
+)
 from rl4sys.laboratory.comparison.groups import group
 from rl4sys.laboratory.comparison.learning_curves import UnknownPlotFormat, plot_curves
 from rl4sys.laboratory.run_index.records import read_record
@@ -181,3 +188,24 @@ def test_html_is_one_page_with_the_plot_in_it(tmp_path: Path) -> None:
     assert page.open == []
     assert "<b>" in page.texts
     assert "data:image/png;base64,iVBORyBwaWN0dXJl" in text
+
+
+def test_csv_has_settings_and_tidy_has_curves(chosen: Chosen, comparison: Comparison) -> None:
+    (first, *_) = csv.DictReader(io.StringIO(export(chosen, comparison, ExportFormat.CSV)))
+    assert first["algorithm.lr"] == "0.001"
+    rows = list(csv.DictReader(io.StringIO(export(chosen, comparison, ExportFormat.TIDY))))
+    assert [(row["run"], row["step"], row["value"]) for row in rows[:2]] == [
+        ("fast_0", "100", "100.0"),
+        ("fast_0", "200", "400.0"),
+    ]
+
+
+def test_many_groups_are_ranked_and_different_budgets_are_named(tmp_path: Path) -> None:
+    for place in range(8):
+        written(tmp_path / f"run-{place}", [1.0] * (1 + (place == 0)) + [float(place)], lr=place / 10)
+    comparison = compare(chosen_in(tmp_path), ["return"])
+    ranked = [float(row[3]) for row in results_table(comparison).rows]
+    assert ranked == sorted(ranked, reverse=True)
+    assert len(improvement_table(comparison).rows) == 7
+    assert len(settings_table(comparison).rows) == 8
+    assert any("budgets differ" in remark and "300" in remark for remark in comparison.remarks)

@@ -82,7 +82,7 @@ def test_runs_are_sorted_with_missing_values_last(index: Index, order: str, firs
         ("tag=", "write tag=good or tag!=good"),
         ("return=nan", "'nan' is not a number"),
         ("steps>3k", "'3k' is not a number; write one in digits, such as 3000, 3e3"),
-        ("status=done", "there is no status 'done'; expected one of running, finished, interrupted, failed"),
+        ("status=done", "there is no status 'done'; expected one of running, finished, interrupted, pruned, failed"),
     ],
 )
 def test_an_invalid_condition_is_refused(text: str, message: str) -> None:

@@ -15,12 +15,15 @@ import yaml
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from rich.console import Console
 
+from laboratory.example_runs import written
 from rl4sys.config import ConfigError, packaged_configs
 from rl4sys.experiments import MetricRecord, Screen, check_combination
+from rl4sys.laboratory.run_index.index import record_at
+from rl4sys.laboratory.run_index.records import Status
 from rl4sys.laboratory.studies.config import TuneConfig
 from rl4sys.laboratory.studies.journal import JOURNAL, distribution, open_study, suggest, values_of
 from rl4sys.laboratory.studies.results import summarize_study
-from rl4sys.laboratory.studies.study import run_study
+from rl4sys.laboratory.studies.study import mark_pruned, run_study
 from rl4sys.laboratory.studies.study_record import StudyRecord
 from rl4sys.laboratory.studies.trial import SeedReporter
 from rl4sys.laboratory.trials.config import load_many_trials
@@ -236,3 +239,12 @@ def test_an_invalid_study_is_refused(tmp_path: Path, changes: dict[str, Any], me
     with pytest.raises(ConfigError) as refused:
         write_study(tmp_path, **changes).ranges()
     assert message in str(refused.value)
+
+
+def test_runs_of_a_pruned_trial_are_pruned_and_not_interrupted(tmp_path: Path) -> None:
+    cut = written(tmp_path / "trial-0000/seed0/one", [1.0], finished=False)
+    done = written(tmp_path / "trial-0000/seed1/two", [1.0])
+    mark_pruned(tmp_path / "trial-0000")
+    statuses = [record_at(run)[1].status for run in (cut, done)]
+    assert statuses == [Status.PRUNED, Status.FINISHED]
+    assert not record_at(cut)[1].can_resume

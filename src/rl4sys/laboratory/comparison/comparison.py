@@ -18,6 +18,10 @@ from rl4sys.run_files import RETURN, final_metrics
 _SHORT = {"return": RETURN, "reward": RETURN}
 
 
+MANY = 5
+"""With more groups than this, tables rank them instead of showing every pair."""
+
+
 class NothingToCompare(ValueError):
     """The runs have no records of the requested metrics."""
 
@@ -57,6 +61,13 @@ class Comparison:
     differences: Mapping[str, Sequence[Any]]
     """Settings that differ, with the value of each group."""
     remarks: tuple[str, ...]
+
+    def ranking(self) -> tuple[Score, ...]:
+        """The scores in the order of the groups, or of many groups the highest first, metric by metric."""
+        if len(self.groups) <= MANY:
+            return self.scores
+        places = {metric: place for place, metric in enumerate(self.metrics)}
+        return tuple(sorted(self.scores, key=lambda score: (places[score.metric], -score.iqm.value)))
 
     def json_values(self) -> dict[str, Any]:
         """The comparison for `--json`."""
@@ -104,6 +115,12 @@ def compare(chosen: Sequence[tuple[Path, RunRecord]], metrics: Sequence[str], se
                 remarks.append(f"{missing} of {len(present)} runs of {each.label} have no {name}")
             if len(present) > missing:
                 values[each.label, name] = np.array([value for value in present if value is not None], np.float64)
+    budgets = {each.label: max(member.record.steps for member in each.members) for each in groups}
+    if len({steps for steps in budgets.values() if steps}) > 1:
+        few, many = min(budgets, key=budgets.__getitem__), max(budgets, key=budgets.__getitem__)
+        remarks.append(
+            f"budgets differ: {few} has {budgets[few]:,} steps and {many} {budgets[many]:,}; last values are compared"
+        )
     rng = np.random.default_rng(seed)
     return Comparison(
         groups=tuple(groups),

@@ -7,16 +7,17 @@ import csv
 import html
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rl4sys.laboratory.comparison.comparison import Comparison
+from rl4sys.laboratory.comparison.comparison import MANY, Comparison
 from rl4sys.laboratory.comparison.statistics import Estimate
 from rl4sys.laboratory.formatting import format_number
 from rl4sys.laboratory.run_index.records import RunRecord
-from rl4sys.run_files import final_metrics, read_config
+from rl4sys.laboratory.run_index.run_values import flat_settings
+from rl4sys.run_files import final_metrics, read_config, read_records
 
 _LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"} | {
     sign: f"\\{sign}" for sign in "&%$#_{}"
@@ -29,6 +30,7 @@ class ExportFormat(StrEnum):
     LATEX = "latex"
     MARKDOWN = "markdown"
     CSV = "csv"
+    TIDY = "tidy"
     JSON = "json"
     HTML = "html"
 
@@ -52,6 +54,8 @@ def export(chosen: Chosen, comparison: Comparison, format_: ExportFormat, plot: 
             return _json(chosen, comparison)
         case ExportFormat.CSV:
             return as_csv(chosen)
+        case ExportFormat.TIDY:
+            return as_tidy_csv(chosen)
         case ExportFormat.MARKDOWN:
             return "\n".join(_markdown(table) for table in tables(chosen, comparison))
         case ExportFormat.LATEX:
@@ -83,17 +87,21 @@ def results_table(comparison: Comparison) -> ExportTable:
             format_number(score.low),
             format_number(score.high),
         ]
-        for score in comparison.scores
+        for score in comparison.ranking()
     ]
     columns = ("experiment", "metric", "seeds", "IQM", "95 % interval", "mean", "min", "max")
     return ExportTable("Results", columns, rows, 2)
 
 
 def improvement_table(comparison: Comparison) -> ExportTable:
-    """One row per pair of groups."""
+    """One row per pair of groups; of many groups, only the best of each metric over each other."""
+    shown = comparison.improvements
+    if len(comparison.groups) > MANY:
+        best = {score.metric: score.group for score in reversed(comparison.ranking())}
+        shown = tuple(one for one in shown if best.get(one.metric) == one.group)
     rows = [
         [one.group, one.other, one.metric, _share(one.probability.value), _interval(one.probability, _share)]
-        for one in comparison.improvements
+        for one in shown
     ]
     return ExportTable(
         "Probability of improvement", ("experiment", "over", "metric", "probability", "95 % interval"), rows, 3
@@ -101,7 +109,16 @@ def improvement_table(comparison: Comparison) -> ExportTable:
 
 
 def settings_table(comparison: Comparison) -> ExportTable:
-    """One row per setting that differs."""
+    """One row per setting that differs; of many groups one row per group, with few columns instead of many."""
+    if len(comparison.groups) > MANY:
+        each = [
+            [str(values[place]) for values in comparison.differences.values()]
+            for place in range(len(comparison.groups))
+        ]
+        rows = [[group.label, *settings] for group, settings in zip(comparison.groups, each, strict=True)]
+        return ExportTable(
+            "Settings that differ", ("experiment", *comparison.differences), rows, 1 + len(comparison.differences)
+        )
     rows = [
         [key, *("–" if value is None else str(value) for value in values)]
         for key, values in comparison.differences.items()
@@ -157,11 +174,38 @@ def _json(chosen: Chosen, comparison: Comparison) -> str:
 
 
 def as_csv(chosen: Chosen) -> str:
-    """One row per run, with the last value of every metric."""
+    """One row per run, with the last value of every metric and every setting by its dotted key."""
     rows: list[dict[str, Any]] = []
     for root, record in chosen:
         values = record.json_values(root) | {"tags": " ".join(record.tags)}
-        rows.append({**values, **final_metrics(root / record.id)})
+        settings = flat_settings(read_config(root / record.id)) if record.config else {}
+        rows.append({**values, **final_metrics(root / record.id), **settings})
+    return _csv(rows)
+
+
+def as_tidy_csv(chosen: Chosen) -> str:
+    """Learning curves in long form: one row per run, step and metric, as plotting libraries expect them."""
+    rows = [
+        {
+            "run": record.id,
+            "name": record.name,
+            "algorithm": record.algorithm,
+            "environment": record.environment,
+            "seed": record.seed,
+            "config": record.config[:16],
+            "step": found["step"],
+            "metric": name,
+            "value": value,
+        }
+        for root, record in chosen
+        for found in read_records(root / record.id)
+        for name, value in found["metrics"].items()
+        if value is not None
+    ]
+    return _csv(rows)
+
+
+def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
     columns = list(dict.fromkeys(name for row in rows for name in row))
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, lineterminator="\n")

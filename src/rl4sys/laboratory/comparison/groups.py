@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rl4sys.laboratory.run_index.records import RunRecord, Status
+from rl4sys.laboratory.run_index.run_values import flat_settings
 from rl4sys.run_files import read_config
 
 _MAX_IN_LABEL = 3
@@ -58,7 +59,7 @@ def group(chosen: Sequence[tuple[Path, RunRecord]]) -> tuple[list[Group], list[s
 
 def settings_of(run: Path) -> dict[str, Any]:
     """The settings that affect what a run learns, by dotted keys."""
-    return _flat({name: part for name, part in read_config(run).items() if name not in _IRRELEVANT})
+    return flat_settings({name: part for name, part in read_config(run).items() if name not in _IRRELEVANT})
 
 
 def differences(groups: Sequence[Group]) -> dict[str, list[Any]]:
@@ -102,13 +103,3 @@ def _label(each: Group, namesakes: Sequence[Group]) -> str:
         return f"{each.label} ({place + 1})"
     settings = ", ".join(f"{key.rpartition('.')[2]}={values[place]}" for key, values in apart.items())
     return f"{each.label} ({settings})"
-
-
-def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for name, value in values.items():
-        if isinstance(value, dict) and value:
-            flat |= _flat(value, f"{prefix}{name}.")
-        else:
-            flat[f"{prefix}{name}"] = value
-    return flat

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rl4sys.laboratory.run_index.index import Index, root_of
 from rl4sys.laboratory.run_index.records import RunRecord, read_record, with_progress
 from rl4sys.laboratory.run_index.training_process import Heartbeat, TrainingProcess, this_process
-from rl4sys.run_files import RETURN, RunProgress
+from rl4sys.run_files import PRUNED, RETURN, RunProgress
 
 if TYPE_CHECKING:
     from rl4sys.experiments import MetricRecord
@@ -60,6 +60,8 @@ class IndexLogger:
         with self._failures_are_warnings():
             self._process = this_process(run, clock())
             self._process.write(run)
+            # A pruned run that is resumed is like any other.
+            (run / PRUNED).unlink(missing_ok=True)
             self._heartbeat = Heartbeat(self._process, run)
             if is_indexed:
                 self._index = Index(self._root, timeout=_LOCK_SECONDS)

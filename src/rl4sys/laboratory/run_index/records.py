@@ -16,6 +16,7 @@ from rl4sys.laboratory.run_index.training_process import TrainingProcess, is_hel
 from rl4sys.run_files import (
     CONFIG,
     MANIFEST,
+    PRUNED,
     RunProgress,
     is_resumable,
     read_config,
@@ -35,6 +36,8 @@ class Status(StrEnum):
     FINISHED = "finished"
     INTERRUPTED = "interrupted"
     """Stopped or killed; it can be resumed."""
+    PRUNED = "pruned"
+    """Ended by its study, because others did better."""
     FAILED = "failed"
 
 
@@ -213,6 +216,8 @@ def _status(run: Path, process: TrainingProcess | None) -> Status:
         return Status.FINISHED
     if (process is not None and process.is_alive) or is_held(run):
         return Status.RUNNING
+    if (run / PRUNED).is_file():
+        return Status.PRUNED
     return Status.FAILED if process is not None and process.cause is not None else Status.INTERRUPTED
 
 

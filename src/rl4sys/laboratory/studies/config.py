@@ -20,14 +20,15 @@ from rl4sys.seeding import Seeds
 class PrunerSection(Config):
     """When trials are pruned, based on their evaluations."""
 
-    name: Literal["median", "hyperband", "none"] = "median"
-    """`median` prunes trials below the median at the same step; `hyperband` gives many steps to few trials."""
+    name: Literal["median", "hyperband", "asha", "none"] = "median"
+    """`median` prunes trials below the median at the same step; `hyperband` gives many steps to few trials;
+    `asha`, asynchronous successive halving, does that with a single bracket, and prunes earlier."""
     startup_trials: int = Field(5, ge=0)
     """Trials that must finish before `median` prunes any. More are fairer, but take longer."""
     min_steps: int = Field(0, ge=0)
     """Steps before a trial can be pruned. More protect slow starters; 0 allows it at the first evaluation."""
     reduction_factor: int = Field(3, ge=2)
-    """`hyperband` keeps one of so many trials at each rung."""
+    """`hyperband` and `asha` keep one of so many trials at each rung."""
 
 
 class TuneConfig(ManyTrials):

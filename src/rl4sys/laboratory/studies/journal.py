@@ -115,6 +115,11 @@ def _pruner(config: TuneConfig) -> optuna.pruners.BasePruner:
             n_startup_trials=section.startup_trials, n_warmup_steps=section.min_steps, n_min_trials=1
         )
     training = config.example().training
+    if section.name == "asha":
+        return optuna.pruners.SuccessiveHalvingPruner(
+            min_resource=max(1, section.min_steps or training.eval_frequency),
+            reduction_factor=section.reduction_factor,
+        )
     seeds = len(config.seeds or (0,))
     return optuna.pruners.HyperbandPruner(
         min_resource=max(1, section.min_steps or training.eval_frequency),

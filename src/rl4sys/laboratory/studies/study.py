@@ -24,6 +24,7 @@ from rl4sys.laboratory.trials.launcher import Launcher, Outcome, TrialLaunch
 from rl4sys.laboratory.trials.names import label
 from rl4sys.laboratory.trials.trial import Trial, TrialOptions, locked
 from rl4sys.laboratory.trials.view import TrialView
+from rl4sys.run_files import MANIFEST, PRUNED, read_result
 
 BEST = "best.yaml"
 _FAILURES_TO_END = 3
@@ -53,6 +54,8 @@ def run_study(
         def after_end(state: driver.TrialState) -> None:
             record.end(_number(state.key), state.outcome or Outcome.STOPPED)
             best.write()
+            if frozen(study, _number(state.key)).state is TrialState.PRUNED:
+                mark_pruned(config.place / state.key)
 
         trials = driver.TrialDriver(
             view(ended),
@@ -153,6 +156,13 @@ class _BestConfig:
         )
         replace_file(self._config.place / BEST, text.encode())
         self._written = best.number
+
+
+def mark_pruned(trial: Path) -> None:
+    """Say in the unfinished runs of a trial that its study has pruned them: they are not to be resumed."""
+    for manifest in trial.glob(f"*/*/{MANIFEST}"):
+        if not read_result(manifest.parent).get("finished"):
+            replace_file(manifest.with_name(PRUNED), b"Others did better; rl4sys tune has pruned this run.\n")
 
 
 def best_of(study: optuna.Study) -> FrozenTrial | None:
