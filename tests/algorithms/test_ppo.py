@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
-from rl4sys.algorithms import PPO, Problem, Progress, run_update
+from rl4sys.algorithms import ALGORITHMS, PPO, Problem, Progress, run_update
+from rl4sys.config import ConfigError
 from rl4sys.experience import Array, Sequences
 from rl4sys.policy import BoxAction, NumpyPolicy, layout_of
 
@@ -198,3 +200,21 @@ def test_two_optimizers_continue_where_they_were() -> None:
         run_update(one, fixed_batch(problem()))
     for name in ("actor", "critic"):
         assert np.array_equal(flat_of(algorithm, name), flat_of(twin, name))
+
+
+def test_a_shared_trunk_is_one_set_of_layers_that_both_losses_shape() -> None:
+    algorithm, apart = ppo(shared_trunk=True), ppo()
+    names = list(algorithm.actor.optimizer.parameters.views)
+    assert "critic.value.weight" in names
+    assert not any(name.startswith("critic.0") for name in names)
+    batch = fixed_batch(problem())
+    before = algorithm.actor.optimizer.parameters.views["actor.0.weight"].detach().clone()
+    rows = algorithm.with_advantages(batch, algorithm.critic, 0.99, 0.95)
+    algorithm.critic.minimize(algorithm.value_loss, rows)
+    assert not torch.equal(algorithm.actor.optimizer.parameters.views["actor.0.weight"], before)
+    assert algorithm.policies == apart.policies
+
+
+def test_a_shared_trunk_has_one_optimizer() -> None:
+    with pytest.raises(ConfigError, match="shared_trunk trains actor and critic together"):
+        ALGORITHMS.parse({"name": "ppo", "shared_trunk": True, "critic_lr": 1e-3})

@@ -44,6 +44,12 @@ CASES: dict[str, tuple[Mapping[str, Any], dict[str, Any]]] = {
         PPO,
         {"algorithm__schedules": {"lr": "linear", "clip_ratio": _FALLING, "entropy_coef": "step"}},
     ),
+    "ppo with a shared trunk": (PPO, {"algorithm__shared_trunk": True}),
+    "ppo with a shared trunk and memory": (
+        PPO,
+        _RECALL | {"algorithm__shared_trunk": True, "network__actor__type": "gru"},
+    ),
+    "ppo_rnd": (PPO, {"algorithm__name": "ppo_rnd", "environment__normalize_obs": True}),
     "ppo with muon": (PPO, {"algorithm__optimizer": "muon"}),
     "dqn with rmsprop": (DQN, {"algorithm__optimizer": {"name": "rmsprop", "momentum": 0.5}}),
     "sac with adamw": (OFF_POLICY, _SAC | _PENDULUM | {"algorithm__optimizer": "adamw"}),

@@ -8,6 +8,7 @@ from rl4sys.algorithms.iql import IQL, IQLConfig
 from rl4sys.algorithms.pets import PETS, PETSConfig
 from rl4sys.algorithms.planet import PlaNet, PlaNetConfig
 from rl4sys.algorithms.ppo import PPO, PPOConfig
+from rl4sys.algorithms.ppo_rnd import PPORND, PPORNDConfig
 from rl4sys.algorithms.qr_dqn import QRDQN, QRDQNConfig
 from rl4sys.algorithms.sac import SAC, SACConfig
 from rl4sys.algorithms.sac_discrete import DiscreteSAC
@@ -45,6 +46,7 @@ __all__ = [
     "IQL",
     "PETS",
     "PPO",
+    "PPORND",
     "QRDQN",
     "SAC",
     "SQL",
@@ -63,6 +65,7 @@ __all__ = [
     "IQLConfig",
     "PETSConfig",
     "PPOConfig",
+    "PPORNDConfig",
     "PlaNet",
     "PlaNetConfig",
     "Policies",

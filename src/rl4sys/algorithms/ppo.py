@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from rl4sys.engine import (
     AdvantageBatch,
@@ -84,13 +84,23 @@ class PPOConfig(AlgorithmConfig):
     max_importance: float = Field(2.0, ge=1)
     """Upper clip of the weight that corrects for older policies. Higher has less bias and more variance."""
 
+    shared_trunk: bool = False
+    """Let the critic share all layers of the actor but the last: fewer weights, and features that both shape, the critic
+    by `value_coef`. The section `network.critic` is then not used."""
+
     horizon: Horizon = None
     """Discount by elapsed time instead of by `gamma`, such as `30s`: what follows dt seconds later is worth
     exp(−dt / horizon). A longer one looks further ahead. Clients pass `now` to `act`, environments to `info`."""
 
     buffers = ("trajectory",)
     imitates = True
-    schedulable = ("lr", "critic_lr", "clip_ratio", "clip_value", "entropy_coef")
+    schedulable: ClassVar[tuple[str, ...]] = ("lr", "critic_lr", "clip_ratio", "clip_value", "entropy_coef")
+
+    @model_validator(mode="after")
+    def _check_trunk(self) -> PPOConfig:
+        if self.shared_trunk and (self.critic_lr is not None or self.critic_epochs is not None):
+            raise ValueError("shared_trunk trains actor and critic together; leave out critic_lr and critic_epochs")
+        return self
 
     @property
     def horizon_seconds(self) -> float | None:
@@ -122,8 +132,7 @@ class PPO:
         self.config, self.problem, self.action = config, problem, problem.action
         self.is_masked = problem.mask is not None or problem.count is not None
         self.gamma = config.step_gamma
-        self.policies, actor = _policies(problem)
-        critic, value = problem.value_program()
+        self.policies, actor, (critic, value) = _policies(problem, shared_trunk=config.shared_trunk)
         self.train_state = state = TrainState(problem, self.policies, memory=True)
         self.shuffle = state.generator("shuffle")
         generator, gains = problem.torch_generator("init"), {"actor.action": 0.01, "critic.value": 1.0}
@@ -277,10 +286,11 @@ def _approx_kl(log_ratio: torch.Tensor) -> torch.Tensor:
     return (log_ratio.exp() - 1.0 - log_ratio).mean()
 
 
-def _policies(problem: Problem) -> tuple[Policies, Program]:
-    """The two policies over one actor program, and that program."""
+def _policies(problem: Problem, *, shared_trunk: bool) -> tuple[Policies, Program, tuple[Program, str]]:
+    """The two policies over one actor program, that program, and the critic's with the register of its value."""
     builder = ProgramBuilder(problem.observation)
-    output = problem.actor_scores(builder)
+    body = problem.actor_body(builder)
+    output = problem.actor_scores(builder, body)
     if isinstance(problem.action, BoxAction):
         explore = Head("gaussian", (output,), (builder.tensor("log_std", problem.action.size),))
     elif isinstance(problem.action, MixedAction):
@@ -290,4 +300,9 @@ def _policies(problem: Problem) -> tuple[Policies, Program]:
         explore = problem.choosing_head("categorical", (output,))
     exploit = replace(explore, kind="deterministic", tensors=())
     program = builder.program()
-    return Policies.over(problem.action, program, explore, exploit), program
+    policies = Policies.over(problem.action, program, explore, exploit)
+    if not shared_trunk:
+        return policies, program, problem.value_program()
+    # Tensors of one name are one tensor, so the critic's layers are those of the actor.
+    value = builder.linear(problem.networks.actor.summary(builder, body, "critic"), 1, "critic.value")
+    return policies, program, (builder.program(), value)

@@ -41,6 +41,7 @@ _LATER_SETTINGS: tuple[tuple[str, Any], ...] = (
     ("horizon", None),
     ("schedules", {}),
     ("optimizer", None),
+    ("shared_trunk", False),
 )
 """Settings of algorithms that earlier versions did not have, and their defaults."""
 
