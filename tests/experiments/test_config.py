@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from rl4sys.algorithms import ALGORITHMS
 from rl4sys.config import ConfigError
 from rl4sys.environments.making import MissingDependency
 from rl4sys.experiments import check_combination, load_experiment, packaged_configs
@@ -28,7 +29,8 @@ def test_every_shipped_experiment_can_be_built(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in SHIPPED if "-v" in name])
 def test_a_tuned_experiment_is_named_after_what_it_is_tuned_for(name: str) -> None:
     config = load_experiment(name)
-    assert f"{config.name}.yaml" == name.replace("_", "-", 1)
+    algorithm = ALGORITHMS.name_of(config.algorithm)
+    assert f"{config.name}.yaml" == name.replace(f"{algorithm}_", f"{algorithm}-", 1)
 
 
 def test_every_shipped_overlay_is_used() -> None:

@@ -85,8 +85,8 @@ class PPOConfig(AlgorithmConfig):
     """Upper clip of the weight that corrects for older policies. Higher has less bias and more variance."""
 
     shared_trunk: bool = False
-    """Let the critic share all layers of the actor but the last: fewer weights, and features that both shape, the critic
-    by `value_coef`. The section `network.critic` is then not used."""
+    """Let the critic share all layers of the actor but the last: fewer weights, and features that both shape, the
+    critic by `value_coef`. The section `network.critic` is then not used."""
 
     horizon: Horizon = None
     """Discount by elapsed time instead of by `gamma`, such as `30s`: what follows dt seconds later is worth

@@ -70,7 +70,7 @@ PPO_NAMES = (
     "gamma", "lr", "critic_lr", "anneal_lr", "gae_lambda", "clip_ratio", "epochs", "critic_epochs", "minibatch_size",
     "episodes_per_update", "value_coef", "entropy_coef", "clip_value", "max_grad_norm", "target_kl",
     "normalize_advantage", "log_std_init", "max_age", "max_importance", "imitate", "center_rewards", "horizon",
-    "optimizer", "schedules",
+    "optimizer", "schedules", "shared_trunk",
 )
 DQN_NAMES = (
     "gamma", "lr", "anneal_lr", "batch_size", "train_frequency", "gradient_steps", "learning_starts",
