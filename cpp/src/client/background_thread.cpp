@@ -1,17 +1,42 @@
 #include "client/background_thread.hpp"
 
+#include <pthread.h>
+#include <signal.h>
+
 #include <exception>
 #include <utility>
 
 #include "client/clock.hpp"
 
 namespace rl4sys::client {
+namespace {
+
+/// Blocks all signals in this thread, which new threads inherit: the handlers of a program are for its own threads.
+class SignalsBlocked {
+public:
+    SignalsBlocked() {
+        sigset_t all;
+        ::sigfillset(&all);
+        ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    SignalsBlocked(const SignalsBlocked&) = delete;
+    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+private:
+    sigset_t before_{};
+};
+
+}  // namespace
 
 BackgroundThread::BackgroundThread(std::string name, std::function<void()> work, std::shared_ptr<void> owner,
                                    AgentStatus& status)
     : state_(std::make_shared<State>()) {
+    const SignalsBlocked during_creation;
     thread_ = std::thread(
         [state = state_, name = std::move(name), work = std::move(work), keep = std::move(owner), &status]() mutable {
+            // Linux keeps 15 letters.
+            ::pthread_setname_np(::pthread_self(), ("rl4sys-" + name).substr(0, 15).c_str());
             try {
                 work();
                 // Nothing above could handle it, and the live system must keep running.

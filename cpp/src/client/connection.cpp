@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "client/forks.hpp"
 #include "client/grpc_transport.hpp"
 #include "client/section.hpp"
 #include "client/settings_check.hpp"
@@ -41,6 +42,10 @@ Agent client::connect_over(const ClientSettings& settings, std::shared_ptr<wire:
 
 Agent connect(const ClientSettings& given, Fallback fallback) {
     const ClientSettings settings = client::checked(given);
+    if (client::inherits_grpc()) {
+        throw ConnectError(client::explain_inherited_grpc());
+    }
+    client::note_grpc();
     return client::connect_over(settings, client::grpc_transport(settings), std::move(fallback),
                                 client::fresh_start(settings));
 }

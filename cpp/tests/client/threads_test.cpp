@@ -3,6 +3,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <thread>
 
 #include "client/fake_server.hpp"
@@ -91,6 +94,26 @@ TEST(Threads, AForkedProcessIsRefusedAndItsParentContinues) {
     ASSERT_EQ(::waitpid(child, &status, 0), child);
     EXPECT_EQ(WEXITSTATUS(status), 0);
     EXPECT_TRUE(episode.act(std::array<float, 2>{1, 2}));
+}
+
+TEST(Threads, BackgroundThreadsAreNamedAndTakeNoSignals) {
+    const auto server = std::make_shared<FakeServer>();
+    const Agent agent = connect_to(server);
+    int found = 0;
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+        std::ifstream name_file(task.path() / "comm");
+        std::ifstream status_file(task.path() / "status");
+        const std::string name{std::istreambuf_iterator<char>(name_file), {}};
+        const std::string status{std::istreambuf_iterator<char>(status_file), {}};
+        if (name.rfind("rl4sys-", 0) != 0) {
+            continue;
+        }
+        ++found;
+        // The mask has a bit for each signal; SIGTERM's is 0x4000.
+        const std::string mask = status.substr(status.find("SigBlk:") + 8, 16);
+        EXPECT_NE(std::stoull(mask, nullptr, 16) & 0x4000U, 0U) << name;
+    }
+    EXPECT_EQ(found, 4);
 }
 
 }  // namespace

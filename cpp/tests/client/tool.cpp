@@ -1,5 +1,6 @@
 // Runs parts of the client, and whole clients, from the command line for tests/cpp.
 #include <rl4sys/v1/policy.pb.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -235,6 +236,57 @@ int run_asked(const Arguments& arguments) {
     return 0;
 }
 
+/// One decision of a new client with this name, acknowledged by the server.
+bool learns_as(rl4sys::ClientSettings settings, const std::string& name) {
+    settings.client_id = name;
+    rl4sys::Agent agent = rl4sys::connect(settings);
+    {
+        rl4sys::Episode episode = agent.episode();
+        episode.act(std::vector<float>{0.5F, 0.5F});
+        episode.end(std::vector<float>{0.5F, 0.5F});
+    }
+    return agent.flush(20.0);
+}
+
+/// Fork children and let them work one after the other; returns how many did not succeed.
+int failures_of(int children, const std::function<bool(int)>& work) {
+    int failed = 0;
+    for (int number = 0; number < children; ++number) {
+        const pid_t child = ::fork();
+        if (child == 0) {
+            ::_exit(work(number) ? 0 : 1);
+        }
+        int status = -1;
+        ::waitpid(child, &status, 0);
+        failed += status == 0 ? 0 : 1;
+    }
+    return failed;
+}
+
+/// CONFIG CHILDREN: fork children that connect, as a pre-fork server does; then connect, and fork children that may not
+/// use the agent nor connect. Prints how many of each kind failed.
+int run_forked(const Arguments& arguments) {
+    const rl4sys::ClientSettings settings = rl4sys::load_settings(arguments.at(0));
+    const int children = std::stoi(arguments.at(1));
+    const int before =
+        failures_of(children, [&](int number) { return learns_as(settings, "child-" + std::to_string(number)); });
+    rl4sys::Agent agent = rl4sys::connect(settings);
+    rl4sys::Episode episode = agent.episode();
+    const int after = failures_of(100 * children, [&](int number) {
+        const bool refused = episode.act(std::vector<float>{0.5F, 0.5F}).problem() == rl4sys::Problem::Forked;
+        try {
+            learns_as(settings, "late-" + std::to_string(number));
+        } catch (const rl4sys::ConnectError&) {
+            return refused;
+        }
+        return false;
+    });
+    episode.act(std::vector<float>{0.5F, 0.5F});
+    episode.end(std::vector<float>{0.5F, 0.5F});
+    std::cout << json{{"before", before}, {"after", after}, {"flushed", agent.flush(20.0)}} << std::endl;
+    return 0;
+}
+
 /// CONFIG EPISODES: the same with the original API.
 int run_original(const Arguments& arguments) {
     rl4sys::RL4SysAgent agent(arguments.at(0), true);
@@ -272,6 +324,7 @@ int main(int count, char** words) {
         {"fill-outbox", fill_outbox},     {"list-outbox", list_outbox},       {"encode-segment", encode_segment},
         {"decode-policy", decode_policy}, {"show-settings", show_settings},   {"run", run_agent},
         {"run-original", run_original},   {"run-controlled", run_controlled}, {"run-asked", run_asked},
+        {"run-forked", run_forked},
     };
     const Arguments arguments(words + 1, words + count);
     const auto command = commands.find(arguments.empty() ? "" : arguments[0]);
