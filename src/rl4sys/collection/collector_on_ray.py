@@ -93,16 +93,16 @@ class RaySource:
         if self._pending is not None:
             pending, self._pending = self._pending, None
             return pending
-        reply = decode_state(self._wait())
+        rollout, self._after = self._wait()
         self._request = None
-        self._after = encode_state({"collector": reply["collector"]})
+        reply = decode_state(rollout)
         return self._rollout_of(reply["columns"]), [EpisodeSummary.from_fields(fields) for fields in reply["episodes"]]
 
-    def _wait(self) -> bytes:
+    def _wait(self) -> tuple[bytes, bytes]:
         """The reply to the request in flight; asked again of another sampler if this one is lost."""
         for _ in range(_MOST_LOSSES):
             try:
-                reply: bytes = ray.get(self._reply)
+                reply: tuple[bytes, bytes] = ray.get(self._reply)
             except RayActorError as error:
                 self._replace(error)
                 assert self._request is not None

@@ -38,16 +38,16 @@ class RemoteCollector:
         self._collector = Collector(lanes, spec, values["client"], values["noise_seed"])
         self._rollout = Rollout.allocate(Rollout.specs(spec, environment.num_envs, values["steps"]))
 
-    def collect(self, version: int, weights: bytes) -> bytes:
-        """Act with some weights for one rollout; returns it, the episodes that ended, and the state after it."""
+    def collect(self, version: int, weights: bytes) -> tuple[bytes, bytes]:
+        """Act with some weights for one rollout; returns it with the episodes that ended, and the state after it."""
         self._collector.load(np.frombuffer(weights, np.float32))
         self._collector.fill(self._rollout, version)
         found: dict[str, Any] = {
             "columns": dict(self._rollout.columns),
             "episodes": [episode.to_fields() for episode in self._collector.episodes()],
-            "collector": self._collector.state(),
         }
-        return encode_state(found)
+        # Apart, because the learner keeps it as it is.
+        return encode_state(found), self.state()
 
     def state(self) -> bytes:
         """Where every lane is."""
