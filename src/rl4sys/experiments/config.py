@@ -25,6 +25,7 @@ from rl4sys.config import (
     parse,
     use_copies,
 )
+from rl4sys.config.module_copies import use_module_copies
 from rl4sys.config.plugin_copies import copies_in
 from rl4sys.environments import ENVIRONMENTS, EnvironmentConfig
 from rl4sys.experiments.callbacks import CALLBACKS, CallbackConfig
@@ -213,6 +214,7 @@ def _typed(loaded: LoadedConfig, source: str | Path | None = None) -> Experiment
     for path in loaded.sources:
         # The config of a run, which has copies of the plug-ins that it began with.
         use_copies(copies_in(path.parent))
+        use_module_copies(path.parent)
     load_plugins(plugins, relative_to=Path.cwd())
     load_entry_points()
     values = {**loaded.values, "plugins": plugins}

@@ -17,6 +17,7 @@ import yaml
 
 from rl4sys import run_files
 from rl4sys.atomic_files import publish_directory, replace_file, write_durably
+from rl4sys.config.module_copies import write_module_copies
 from rl4sys.config.plugin_copies import plugin_texts, write_copies
 from rl4sys.experiments.config import ExperimentConfig
 from rl4sys.file_lock import FileLock
@@ -53,10 +54,12 @@ class RunDirectory:
         path = _free_place(parent, stem)
         aside = cls(path.with_name(f".{path.name}.tmp"))
         try:
-            values = yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
-            write_durably(aside.config, values.encode())
+            values = config.model_dump(mode="json")
+            text = yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
+            write_durably(aside.config, text.encode())
             write_durably(aside.manifest, json.dumps(manifest, indent=1).encode())
             write_copies(aside.path, plugin_texts(config.plugins))
+            write_module_copies(aside.path, values)
             publish_directory(aside.path, path)
         except BaseException:
             shutil.rmtree(aside.path, ignore_errors=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rl4sys.config import ConfigError, load_plugins, use_copies
+from rl4sys.config.module_copies import use_module_copies
 from rl4sys.config.plugin_copies import copies_in
 from rl4sys.environments import ENVIRONMENTS, EnvironmentConfig
 from rl4sys.experiments.run_directory import find_run
@@ -58,6 +59,7 @@ def _file_in(path: Path, *, best: bool) -> Path | None:
 def _offer_plugins(run: Path) -> None:
     """Load what the run was trained with; a plug-in that cannot be loaded may not be needed to act."""
     use_copies(copies_in(run))
+    use_module_copies(run)
     for plugin in read_config(run).get("plugins", ()):
         try:
             load_plugins([plugin], relative_to=Path.cwd())
