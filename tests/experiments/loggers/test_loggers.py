@@ -78,7 +78,18 @@ class FakeWandb(ModuleType):
         super().__init__("wandb")
         self.settings: dict[str, Any] = {}
         self.logged: list[tuple[int, dict[str, float]]] = []
+        self.artifacts: list[str] = []
         self.finished = 0
+
+    def Artifact(self, name: str, type: str) -> FakeWandb:
+        self.artifacts.append(f"{type} {name}")
+        return self
+
+    def add_file(self, path: str) -> None:
+        assert Path(path).is_file()
+
+    def log_artifact(self, artifact: FakeWandb) -> None:
+        assert artifact is self
 
     def init(self, **settings: Any) -> FakeWandb:
         self.settings = settings
@@ -95,13 +106,24 @@ def test_weights_and_biases_gets_every_record(tmp_path: Path, monkeypatch: pytes
     wandb = FakeWandb()
     wandb.__spec__ = sys.__spec__
     monkeypatch.setitem(sys.modules, "wandb", wandb)
-    section = {"enabled": True, "project": "mine", "tags": ["a"], "mode": "offline"}
+    section = {"enabled": True, "project": "mine", "tags": ["a"], "mode": "offline", "artifacts": True}
     run = Run.create(small(PPO, tmp_path, logging__wandb=section))
     run.train()
     assert wandb.settings["project"] == "mine"
     assert wandb.settings["config"]["algorithm"]["name"] == "ppo"
     assert [step for step, _ in wandb.logged] == [line["step"] for line in read_metrics(run.directory.metrics)]
     assert wandb.finished == 1
+    assert (wandb.settings["group"], wandb.settings["tags"]) == ("ppo-CartPole-v1", ["a"])
+    assert wandb.artifacts == [f"policy {run.directory.path.name}-{which}" for which in ("best", "latest")]
+
+
+def test_tensorboard_knows_the_settings_of_a_run(tmp_path: Path) -> None:
+    run = Run.create(small(PPO, tmp_path, logging__tensorboard=True))
+    run.train()
+    board = EventAccumulator(str(run.directory.path / "tensorboard")).Reload()
+    data = board.SummaryMetadata("_hparams_/session_start_info").plugin_data
+    assert data.plugin_name == "hparams"
+    assert b"algorithm.minibatch_size" in data.content
 
 
 def test_built_in_loggers_are_registered_like_those_of_plugins(tmp_path: Path) -> None:

@@ -113,7 +113,8 @@ def log_records(data: bytes) -> Iterator[bytes]:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning", "ignore::ResourceWarning")
 def test_weights_and_biases_offline_has_every_step_of_a_resumed_run_once(tmp_path: Path) -> None:
     wandb = pytest.importorskip("wandb")
-    run = interrupted_and_resumed(tmp_path, logging__wandb={"enabled": True, "mode": "offline"})
+    section = {"enabled": True, "mode": "offline", "artifacts": True}
+    run = interrupted_and_resumed(tmp_path, logging__wandb=section)
     files = list(run.directory.path.glob("wandb/offline-run-*/*.wandb"))
     # Two processes' worth of files of one run, which Weights & Biases knows by its id.
     assert {file.name for file in files} == {f"run-{run.directory.path.name}.wandb"}

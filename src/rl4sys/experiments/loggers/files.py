@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
 from rl4sys.atomic_files import replace_file
+from rl4sys.config import flat
 from rl4sys.experiments.loggers.registry import LoggedRun, LoggerConfig, Requirement, register_logger
 from rl4sys.experiments.metrics import MetricRecord, flat_record
 from rl4sys.run_files import METRICS_TABLE, TENSORBOARD
@@ -81,7 +82,9 @@ class TensorBoardConfig(LoggerConfig):
 
     def build(self, run: LoggedRun) -> TensorBoardLogger:
         """A new event file, which hides what an earlier process logged after the run's step."""
-        return TensorBoardLogger(run.directory / TENSORBOARD, run.step)
+        board = TensorBoardLogger(run.directory / TENSORBOARD, run.step)
+        board.note_settings(run.config)
+        return board
 
 
 class TensorBoardLogger:
@@ -106,6 +109,15 @@ class TensorBoardLogger:
         values = flat_record(record).items()
         summary = self._summary(value=[self._summary.Value(tag=name, simple_value=value) for name, value in values])
         self._write(self._event(step=record.step, wall_time=self._clock(), summary=summary))
+
+    def note_settings(self, config: Mapping[str, Any]) -> None:
+        """Write the settings for the tab HPARAMS, where runs are compared by them."""
+        from tensorboard.plugins.hparams.summary_v2 import hparams_pb
+
+        sections = ("algorithm", "buffer", "environment", "experiment", "network", "training")
+        chosen = ((place, value) for place, value in flat(config) if place[0] in sections)
+        settings = {".".join(place): value for place, value in chosen if isinstance(value, str | int | float)}
+        self._write(self._event(wall_time=self._clock(), summary=hparams_pb(settings)))
 
     def _write(self, event: Any) -> None:
         self._writer.write(event.SerializeToString())

@@ -6,13 +6,15 @@ import json
 import logging
 import os
 import socket
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from rl4sys.experiments.loggers.registry import LoggedRun, LoggerConfig, Requirement, register_logger
 from rl4sys.experiments.metrics import MetricRecord, flat_record
-from rl4sys.run_files import WANDB
+from rl4sys.policy.portable_policy import SUFFIX
+from rl4sys.run_files import POLICIES, VIDEOS, WANDB
 
 _log = logging.getLogger(__name__)
 _ANSWER_SECONDS = 3.0
@@ -29,6 +31,12 @@ class WandbConfig(LoggerConfig):
     """The project to log to."""
     tags: tuple[str, ...] = ()
     """Tags of the run."""
+    group: str | None = None
+    """The group of the run; if not given, the name of the experiment, so that its seeds are together."""
+    artifacts: bool = False
+    """Keep the best and the latest policy as artifacts when the run ends."""
+    videos: bool = False
+    """Send the videos of the run (`training.video_frequency`) when it ends."""
     mode: Literal["auto", "online", "offline"] = "auto"
     """`offline` writes into the run's `wandb/`, for `wandb sync` later. `auto` sends if there is a key and its server
     answers, and is offline otherwise. The variable WANDB_MODE wins over `auto`."""
@@ -48,6 +56,7 @@ class WandbLogger:
     def __init__(self, config: WandbConfig, run: LoggedRun) -> None:
         import wandb
 
+        self._config, self._directory, self._id, self._wandb = config, run.directory, run.id, wandb
         self._marker = run.directory / WANDB / "sent.json"
         self._marker.parent.mkdir(exist_ok=True)
         self._step, self._names = _sent(self._marker)
@@ -55,6 +64,7 @@ class WandbLogger:
         self._run = wandb.init(
             project=config.project,
             tags=list(config.tags),
+            group=config.group or experiment_name(run.config),
             id=run.id,
             name=run.directory.name,
             dir=str(run.directory),
@@ -78,8 +88,27 @@ class WandbLogger:
             self._marker.write_text(json.dumps([self._step, sorted(self._names)]))
 
     def close(self) -> None:
-        """Send what is left."""
-        self._run.finish()
+        """Send the policies and videos of the run, and what is left."""
+        try:
+            self._send_files()
+        finally:
+            self._run.finish()
+
+    def _send_files(self) -> None:
+        if self._config.artifacts:
+            for file in sorted((self._directory / POLICIES).glob(f"*{SUFFIX}")):
+                artifact = self._wandb.Artifact(f"{self._id}-{file.stem}", type="policy")
+                artifact.add_file(str(file))
+                self._run.log_artifact(artifact)
+        if self._config.videos:
+            for file in sorted((self._directory / VIDEOS).glob("*.mp4")):
+                self._run.log({f"videos/{file.stem}": self._wandb.Video(str(file), format="mp4")})
+
+
+def experiment_name(config: Mapping[str, Any]) -> str:
+    """The name of an experiment, which its seeds share."""
+    made = f"{config['algorithm']['name']}-{config['environment']['name']}"
+    return str(config["experiment"]["name"] or made)
 
 
 def _sent(marker: Path) -> tuple[int, set[str]]:
