@@ -50,6 +50,10 @@ CASES: dict[str, tuple[Mapping[str, Any], dict[str, Any]]] = {
         _RECALL | {"algorithm__shared_trunk": True, "network__actor__type": "gru"},
     ),
     "ppo_rnd": (PPO, {"algorithm__name": "ppo_rnd", "environment__normalize_obs": True}),
+    "ppo with an own module": (
+        {**PPO, "network": {"actor": {"type": "module", "module": "own_networks:Residual"}}},
+        {},
+    ),
     "ppo with muon": (PPO, {"algorithm__optimizer": "muon"}),
     "dqn with rmsprop": (DQN, {"algorithm__optimizer": {"name": "rmsprop", "momentum": 0.5}}),
     "sac with adamw": (OFF_POLICY, _SAC | _PENDULUM | {"algorithm__optimizer": "adamw"}),

@@ -35,6 +35,7 @@ from rl4sys.networks.program import FUNCTIONS, TensorMap, TorchProgram, from_spe
 from rl4sys.networks.rank_parts import RankExchange, RankParts
 from rl4sys.networks.recurrent import GruConfig, LstmConfig, MemoryConfig
 from rl4sys.networks.sequence_program import SequenceProgram
+from rl4sys.networks.traced_module import ModuleConfig
 from rl4sys.networks.transformer import TransformerConfig
 
 __all__ = [
@@ -56,6 +57,7 @@ __all__ = [
     "MemoryConfig",
     "MixedConfig",
     "MlpConfig",
+    "ModuleConfig",
     "Network",
     "NetworkConfig",
     "NetworksConfig",

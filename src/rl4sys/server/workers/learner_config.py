@@ -94,6 +94,13 @@ class LearnerConfig(Config):
             raise ValueError("schedules of type function are for local runs; use linear, cosine or step")
         return algorithm
 
+    @field_validator("network")
+    @classmethod
+    def _import_no_modules(cls, network: NetworksConfig) -> NetworksConfig:
+        if '"type":"module"' in network.model_dump_json():
+            raise ValueError("networks of type module are for local runs; choose another type")
+        return network
+
     @model_validator(mode="before")
     @classmethod
     def _complete_buffer(cls, values: Any) -> Any:
