@@ -13,6 +13,7 @@ from rl4sys.experiments import RunDirectory
 from rl4sys.experiments.learning_curves import NothingToPlot, plot
 from rl4sys.experiments.policies.trained_policy import PolicyNotFound, find_policy
 from rl4sys.policy import NumpyPolicy
+from rl4sys.run_files import TRAINING_RETURN
 from rl4sys.run_finder import RunNotFound, find_one
 
 from .comparison import Rival, UnsuitablePolicy
@@ -30,7 +31,7 @@ def draw_learning(runs: Sequence[str], output: Path) -> Path | None:
             # A policy file has no history.
             continue
     try:
-        return plot(directories, output) if directories else None
+        return plot(directories, output, TRAINING_RETURN) if directories else None
     except NothingToPlot:
         return None
 
