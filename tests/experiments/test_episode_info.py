@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +37,9 @@ def reporting(directory: Path, **overrides: Any) -> Run:
     ],
     ids=["here", "ranks", "pipelined", "pooled", "vector"],
 )
-def test_numbers_in_info_become_metrics(tmp_path: Path, place: dict[str, Any]) -> None:
+def test_numbers_in_info_become_metrics(tmp_path: Path, place: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    # Other processes import the environment, too.
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     run = reporting(tmp_path, **place)
     run.train()
     metrics = run.latest_metrics()
