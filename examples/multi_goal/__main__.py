@@ -13,9 +13,9 @@ from findings import Findings
 from plot import draw
 from rich.console import Console
 from rich.table import Table
-from side_by_side import CONFIGS, Plan, TrainingFailed, train
 
 from rl4sys.experiments import MetricRecord, Screen, Terminal
+from side_by_side import CONFIGS, Plan, TrainingFailed, train
 
 NAMES = ("east", "north", "west", "south")
 _STOPPED = 130
