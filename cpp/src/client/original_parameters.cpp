@@ -63,7 +63,8 @@ const Words ppo_names{"gamma",          "lr",
                       "log_std_init",   "max_age",
                       "max_importance", "imitate",
                       "center_rewards", "horizon",
-                      "optimizer",      "schedules"};
+                      "optimizer",      "schedules",
+                      "shared_trunk"};
 const Words dqn_names{"gamma",
                       "lr",
                       "anneal_lr",
