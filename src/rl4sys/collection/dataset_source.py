@@ -46,6 +46,8 @@ class DatasetSource:
         self._taken = 0
         """Episodes delivered in whole, over all passes."""
         self._start = 0
+        self._pass, self._order = -1, np.arange(0)
+        """The pass through the data that the order is of, and the order of its episodes."""
 
     @property
     def steps(self) -> int:
@@ -65,8 +67,10 @@ class DatasetSource:
     def _piece(self, version: int, most: int) -> Segment:
         """At most so many of the next steps of the present episode."""
         number, place = divmod(self._taken, len(self._episodes))
-        order = np.random.default_rng((self._seed, number)).permutation(len(self._episodes))
-        whole, start = self._episodes[order[place]], self._start
+        if number != self._pass:
+            self._order = np.random.default_rng((self._seed, number)).permutation(len(self._episodes))
+            self._pass = number
+        whole, start = self._episodes[self._order[place]], self._start
         end = min(whole.steps, start + most)
         is_last = end == whole.steps
         piece = Segment(
