@@ -5,6 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
 WHOLE := $(VENV)/.set-up-whole
+NATIVE := $(VENV)/.set-up-native
+NATIVE_CODE := $(wildcard cpp/pyproject.toml cpp/CMakeLists.txt cpp/cmake/*.cmake cpp/include/rl4sys/*.hpp cpp/src/policy/* \
+	cpp/src/weights/* cpp/python/* cpp/python/rl4sys_native/*.py)
 RUN := $(BIN)/python -m
 STORM ?= 1
 STORMS := tests/faults tests/hostile tests/records tests/checkpoints tests/client/test_delivery_simulation.py
@@ -14,13 +17,14 @@ CPP_CODE := 'cpp/*.cpp' 'cpp/*.hpp' 'cpp/*.h' 'cpp/*.c' 'cpp/*.inc'
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check types fast lint cpp-ahead format test-docs test-learning test-cluster test-faults bench bench-peers docs proto clean
-.PHONY: cpp cpp-test cpp-sanitize wheel release-check
+.PHONY: help setup demo test check types fast lint cpp-ahead format test-docs test-learning test-cluster test-faults bench bench-peers docs docs-site proto clean
+.PHONY: cpp cpp-test cpp-docs cpp-sanitize wheel release-check
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  \033[1mmake %-14s\033[0m %s\n", $$1, $$2}'
 
 setup: $(WHOLE) ## Create .venv with everything in it
+	@$(MAKE) --no-print-directory $(NATIVE)
 
 # torch is installed first, so that no other package pulls in another build of it.
 $(STAMP): pyproject.toml constraints.txt
@@ -37,10 +41,14 @@ $(WHOLE): $(STAMP)
 	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[whole,dev]'
 	@touch $(WHOLE)
 
-demo: $(STAMP) ## Learn Lunar Lander through a training server, live, in two minutes; ends with a plot
+# The native runtime of policies, where there is a compiler; everything works without it.
+$(NATIVE): $(NATIVE_CODE) | $(STAMP)
+	@cpp/python/install.sh $(BIN)/python $(NATIVE)
+
+demo: $(STAMP) $(NATIVE) ## Learn Lunar Lander through a training server, live, in two minutes; ends with a plot
 	@$(BIN)/python examples/demo
 
-check: $(WHOLE) ## Format, lint, types, layers and the fast tests: about two minutes
+check: setup ## Format, lint, types, layers and the fast tests: about two minutes
 	@$(MAKE) --no-print-directory -j 2 types fast
 
 types: $(WHOLE)
@@ -68,6 +76,7 @@ test: ## Everything that must pass before a change lands
 	@$(MAKE) --no-print-directory -j 2 setup cpp-ahead
 	@$(MAKE) --no-print-directory check
 	@if cpp/packages.sh; then $(MAKE) --no-print-directory cpp-test; else echo "The C++ client is skipped."; fi
+	@tests/ui/packages.sh || echo "Tests in a browser are skipped."
 	@$(RUN) pytest -n 2 --dist worksteal -m "slow and not learning and not faults and not cluster"
 
 cpp-ahead:
@@ -80,6 +89,10 @@ cpp: ## Build the C++ client; as root, Debian's packages are installed first
 
 cpp-test: cpp ## Build the C++ client and run its tests
 	@cd cpp && ctest --preset release
+
+cpp-docs: ## Write the reference of the C++ headers to cpp/build/docs/html; any warning is an error
+	@command -v doxygen > /dev/null || { echo "doxygen is missing. On Debian: sudo apt-get install --no-install-recommends doxygen" >&2; exit 1; }
+	@cd cpp && mkdir -p build && doxygen Doxyfile && echo "Written: cpp/build/docs/html/index.html"
 
 cpp-sanitize: ## Run the C++ tests under the address, undefined-behaviour and thread sanitizers
 	@cpp/packages.sh
@@ -113,8 +126,11 @@ test-faults: $(WHOLE) ## Fault tests with many trials: kills, partitions, saniti
 bench: $(WHOLE) ## Compare with stable-baselines3 and with bare operations in the same run; about ten minutes
 	@$(BIN)/python benchmarks/run_all.py
 
-bench-peers: $(WHOLE) ## RL4Sys beside other libraries in systems that ask for decisions; half an hour, peers in venvs of their own
+bench-peers: $(WHOLE) ## RL4Sys beside other libraries in systems that ask for decisions; an hour or more, peers in venvs of their own
 	@$(BIN)/python benchmarks/side_by_side/bench_peers.py
+
+docs-site: $(WHOLE) ## Build the documentation site into src/rl4sys/site, for `rl4sys docs` and the wheel; needs no network
+	@$(BIN)/python docs/site/build.py
 
 docs: $(WHOLE) ## Write docs/configuration.md and docs/server.md from the docstrings of the configs
 	@$(BIN)/python docs/write_reference.py
@@ -136,4 +152,4 @@ release-check: ## Check that TAG, the version, the changelog and the citation ag
 	@$(PYTHON) .ci/release_check.py "$(TAG)"
 
 clean: ## Remove the virtual environments and caches
-	@rm -rf $(VENV) .venv-proto .venv-wheel .venv-cluster dist benchmarks/.venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache cpp/build
+	@rm -rf $(VENV) .venv-proto .venv-wheel .venv-cluster dist benchmarks/.venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .cache build src/rl4sys/site cpp/build

@@ -25,6 +25,9 @@ BENCHMARKS = {
     "records.py": "Cost of an acknowledgement: appending and syncing records",
     "live.py": "Cost of learning for a live system: the Python client, compared with the loop without it",
     "episodes.py": "Many episodes at once: batched decisions, and an episode for each request",
+    "short_episodes.py": "One-step episodes: CPU of the server for each, and drops at 20,000 a second",
+    "ui.py": "The pages of 10,000 runs: first page, filter, comparison, live line, memory",
+    "ui_fleet.py": "The fleet page in a browser: delay, cost for servers, memory",
     "control.py": "The kill switch with 200 clients",
     "pacing.py": "Share of the experience of fast clients that a PPO learner uses",
     "ingest.py": "Cost and capacity of a server",
@@ -32,6 +35,7 @@ BENCHMARKS = {
     "orchestration.py": "Sweeps and collectors on Ray, compared with processes here",
     "ranks.py": "Two ranks that learn from images together, compared with one process",
     "sweep.py": "Two parallel jobs of a sweep, compared with one",
+    "cpp_policy.py": "The C++ policy runtime compared with ONNX Runtime",
     "cpp_client.py": "The C++ client compared with the Python client, and their loops with a loop without a client",
     "cache.py": "Hit rates of the cache that learns, compared with LRU, ARC, S3-FIFO and Belady's bound",
 }
@@ -55,7 +59,7 @@ def main() -> None:
         raise SystemExit(f"Unknown benchmark: {', '.join(unknown)}. Choose from {', '.join(BENCHMARKS)}.")
     sections = _kept()
     for name in names:
-        if name in ("cpp_client.py", "cache.py") and not CPP.is_dir():
+        if name in ("cpp_policy.py", "cpp_client.py", "cache.py") and not CPP.is_dir():
             print(f"== {name} is skipped: run `make cpp` first.", flush=True)
             continue
         sections[name] = f"`python benchmarks/{name}`, {datetime.date.today()}\n\n```text\n{_run(name)}\n```\n"

@@ -19,6 +19,7 @@ from head_cases import head_cases
 from noise_cases import noise_cases, same
 from op_cases import op_cases
 from patch_cases import patch_cases, patch_differences, write_patches
+from push_cases import push_differences, write_pushes
 from vectors import Case, differences, read, write
 
 VECTORS = Path(__file__).parent / "vectors"
@@ -38,6 +39,7 @@ def main() -> int:
         transcripts.write(VECTORS / "transcripts.json")
         recordings.write(VECTORS / "recordings.json")
         write_patches(VECTORS / "patches", patch_cases())
+        write_pushes(VECTORS / "pushes.json")
         return 0
     problems = list(_problems(policies, noise))
     if problems:
@@ -58,6 +60,8 @@ def _problems(policies: dict[str, list[Case]], noise: dict[str, Any]) -> Iterato
         yield f"transcripts: {difference}"
     for difference in patch_differences(VECTORS / "patches", patch_cases()):
         yield f"patches: {difference}"
+    for difference in push_differences(VECTORS / "pushes.json"):
+        yield f"pushes: {difference}"
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from candidate_cases import candidate_cases, candidate_counts
 from group_cases import WINDOW, Expect, Tensors, drawn, group_cases, uniform_numbers
 from vectors import Array, Case
+from window_cases import window_cases
 
 from rl4sys.experience import ArraySpec
 from rl4sys.policy import CANDIDATES, COUNT, BoxAction, Head, Memory, PolicySpec, ProgramBuilder
@@ -44,6 +45,7 @@ def op_cases() -> Iterator[Case]:
     yield from _embeddings()
     yield from group_cases(_case)
     yield from candidate_cases(_case)
+    yield from window_cases(_case)
 
 
 def _dense() -> Iterator[Case]:

@@ -9,13 +9,18 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+import numpy as np
+
 from rl4sys.client.delivery import HASH_BYTES, Delivery, DeliverySession, Pace
+from rl4sys.experience import ArraySpec, Ending, Segment, SegmentSchema, StreamKey
 from rl4sys.records import OfferOutcome, Outbox, OutboxLimits, Overflow, Parcel
-from rl4sys.wire import Failure
+from rl4sys.wire import Failure, SegmentFormat, encode_pack
 from rl4sys.wire.calls import CallFailed, Code
 from rl4sys.wire.generated import training_pb2
 
 TRANSCRIPTS = 36
+PACKED = 12
+"""Transcripts of a client with short segments, after the others."""
 EVENTS = 80
 TOLERANCE = 1e-9
 """Tolerance in seconds; everything else must be equal."""
@@ -57,13 +62,14 @@ class Replay:
         answer = getattr(self, "_" + event["do"])(event)
         box = self.outbox
         after = {"backlog": box.backlog, "backlog_bytes": box.backlog_bytes, "in_flight": box.in_flight}
+        after |= {"backlog_segments": box.backlog_segments}
         return answer, after | {"acknowledged": self.delivery.acknowledged, "drops": dict(sorted(box.drops.items()))}
 
     def _offer(self, event: Event) -> Any:
         payload = bytes([event["schema"]]) * HASH_BYTES + bytes.fromhex(event["body"])
-        offer = self.outbox.offer(payload)
+        offer = self.outbox.offer(payload, event.get("segments", 1))
         if offer.outcome is not OfferOutcome.FULL:
-            self.delivery.offered(event["now"], episode_ended=event["episode_ended"])
+            self.delivery.offered(event["now"], ended=event.get("segments", 1) if event["episode_ended"] else 0)
         return {
             "verdict": offer.outcome.name.lower(),
             "sequence": None if offer.parcel is None else offer.parcel.sequence,
@@ -86,15 +92,18 @@ class Replay:
         return {
             "epoch": request.epoch,
             "schema": request.schema_hash[0],
-            "segments": [[pushed.sequence, crc32(pushed.segment)] for pushed in request.segments],
+            "segments": [
+                [pushed.sequence, crc32(pushed.segment), *([pushed.count] if pushed.count else [])]
+                for pushed in request.segments
+            ],
         }
 
     def _answered(self, event: Event) -> Any:
         reply = training_pb2.PushReply(retry_after_ms=event["retry_after_ms"])
         for first, last in event["acknowledged"]:
             reply.acknowledged.add(first=first, last=last)
-        for sequence, reason in event["refused"]:
-            reply.refused.add(sequence=sequence, reason=reason, message="never")
+        for sequence, reason, *count in event["refused"]:
+            reply.refused.add(sequence=sequence, reason=reason, message="never", count=count[0] if count else 0)
         self.delivery.answered(reply, event["now"])
 
     def _failed(self, event: Event) -> Any:
@@ -109,7 +118,7 @@ class Replay:
 
 def transcripts() -> list[dict[str, Any]]:
     """All transcripts, the same at every run."""
-    return [_transcript(seed) for seed in range(TRANSCRIPTS)]
+    return [_transcript(seed) for seed in range(TRANSCRIPTS + PACKED)]
 
 
 def write(path: Path) -> None:
@@ -152,6 +161,7 @@ def _agrees(found: Any, expected: Any) -> bool:
 
 def _transcript(seed: int) -> dict[str, Any]:
     rng = random.Random(seed)
+    is_packed = seed >= TRANSCRIPTS
     transcript: dict[str, Any] = {
         "name": f"seed {seed}",
         "limits": {
@@ -171,8 +181,10 @@ def _transcript(seed: int) -> dict[str, Any]:
         "epoch": 1,
         "events": [],
     }
+    if is_packed:
+        transcript["session"]["max_pack_segments"] = rng.choice([0, 3, 100])
     machine = Replay(transcript, lambda: rng.randrange(256) / 256)
-    for event in _story(rng, machine):
+    for event in _story(rng, machine, is_packed=is_packed):
         machine.chances.drawn.clear()
         event["answer"], event["after"] = machine.apply(event)
         if machine.chances.drawn:
@@ -181,7 +193,7 @@ def _transcript(seed: int) -> dict[str, Any]:
     return transcript
 
 
-def _story(rng: random.Random, machine: Replay) -> Iterator[Event]:
+def _story(rng: random.Random, machine: Replay, *, is_packed: bool) -> Iterator[Event]:
     """Random events of a client that depend on its state so far. Times are multiples of 1/64 s."""
     now, epoch = 0.0, 1
     for _ in range(EVENTS):
@@ -191,6 +203,9 @@ def _story(rng: random.Random, machine: Replay) -> Iterator[Event]:
         if kind < 0.4:
             body = rng.randbytes(rng.choice([1, 2, 4, 9, 17, 60, 200])).hex()
             event = {"do": "offer", "now": now, "schema": rng.randrange(2), "body": body}
+            if is_packed and (count := rng.choice([1, 2, 3, 8])) > 1:
+                # Sometimes not a pack at all, as after a damage that no checksum found.
+                event |= {"segments": count, "body": body if rng.random() < 0.1 else _pack(rng, count).hex()}
             yield event | {"episode_ended": rng.random() < 0.5}
         elif kind < 0.45:
             yield {"do": "flush", "on": rng.random() < 0.5}
@@ -203,7 +218,34 @@ def _story(rng: random.Random, machine: Replay) -> Iterator[Event]:
                 asked: Event = {"do": "request"}
                 yield asked
                 if asked["answer"] is not None:
-                    yield _outcome(rng, now, [sequence for sequence, _ in asked["answer"]["segments"]])
+                    segments = asked["answer"]["segments"]
+                    counts = [(sequence, *(count or [1])) for sequence, _, *count in segments]
+                    sequences = [sequence + at for sequence, count in counts for at in range(count)]
+                    yield _outcome(rng, now, sequences)
+
+
+def _pack(rng: random.Random, count: int) -> bytes:
+    """Segments of one or two steps, of which one number is observed and one of three choices taken."""
+    schema = SegmentSchema((ArraySpec("seen", "float32", (1,)),), ArraySpec("action", "int64", ()))
+    steps = [rng.choice([1, 1, 2]) for _ in range(count)]
+    return encode_pack(
+        SegmentFormat(schema, (3,)),
+        [
+            Segment(
+                StreamKey("client", "agent", rng.randrange(2)),
+                episode=rng.randrange(1 << 40),
+                start=0,
+                policy_version=7,
+                ending=Ending.TERMINATED,
+                observation={"seen": np.arange(each + 1, dtype=np.float32)[:, None]},
+                action=np.array([rng.randrange(3) for _ in range(each)]),
+                reward=np.full(each, rng.randrange(8) / 4, np.float32),
+                extras={},
+                carry={},
+            )
+            for each in steps
+        ],
+    )
 
 
 def _outcome(rng: random.Random, now: float, sequences: list[int]) -> Event:

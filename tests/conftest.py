@@ -34,7 +34,7 @@ def _restored_registries() -> Iterator[None]:
     loaded = _plugins() - before
     if not loaded:
         return
-    ours = [vars(module) for name, module in sys.modules.items() if name.startswith("rl4sys.")]
+    ours = [vars(module) for name, module in list(sys.modules.items()) if name.startswith("rl4sys.")]
     registries = {id(value): value for names in ours for value in names.values() if isinstance(value, Registry)}
     for registry in registries.values():
         for name in registry.names():
@@ -45,7 +45,8 @@ def _restored_registries() -> Iterator[None]:
 
 
 def _plugins() -> set[str]:
-    return {name for name in sys.modules if name.startswith("rl4sys_plugin_")}
+    # A copy: a server of the session may import a module in a thread meanwhile.
+    return {name for name in list(sys.modules) if name.startswith("rl4sys_plugin_")}
 
 
 @pytest.fixture

@@ -82,3 +82,24 @@ def test_a_refused_lock_leaves_no_descriptor_open(tmp_path: Path) -> None:
         before = os.listdir("/proc/self/fd")
         assert FileLock.try_acquire(tmp_path) is None
         assert os.listdir("/proc/self/fd") == before
+
+
+def test_a_forked_child_does_not_keep_a_private_lock(tmp_path: Path) -> None:
+    lock = FileLock.acquire(tmp_path / "lock", create=0o600).private()
+    (ready, says_ready), (end, says_end) = os.pipe(), os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(says_end)
+        os.write(says_ready, b"!")
+        # Lives on until the parent has locked the file again.
+        os.read(end, 1)
+        os._exit(0)
+    os.read(ready, 1)
+    lock.release()
+    again = FileLock.try_acquire(tmp_path / "lock", create=0o600)
+    os.close(says_end)
+    os.waitpid(child, 0)
+    for descriptor in (ready, says_ready, end):
+        os.close(descriptor)
+    assert again is not None
+    again.release()

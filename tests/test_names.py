@@ -21,23 +21,31 @@ ONLY_IN_CPP = {
     "policy/compiler": "In Python, numpy allocates registers.",
     "policy/convolution": "In Python, part of ops.",
     "policy/elements": "In Python, numpy converts element types.",
+    "policy/kernel_sets": "In Python, numpy computes.",
     "policy/kernels": "In Python, numpy computes.",
     "policy/kernels_avx2": "In Python, numpy computes.",
+    "policy/kernels_avx512": "In Python, numpy computes.",
     "policy/kernels_baseline": "In Python, numpy computes.",
     "policy/op_compilers": "In Python, ops are functions over arrays.",
     "policy/op_reader": "In Python, ops are functions over arrays.",
     "policy/plan": "In Python, part of numpy_policy.",
+    "policy/plan_rows": "In Python, part of numpy_policy.",
     "policy/policy": "In Python, numpy_policy.",
     "policy/policy_json": "In Python, part of policy_spec.",
+    "policy/policy_json_writer": "In Python, part of policy_spec.",
+    "policy/registers": "In Python, numpy allocates registers.",
     "records/bytes": "Python has struct.",
     "records/crc32": "Python has zlib.",
     "weights/byte_order": "numpy has dtypes with a byte order.",
     "weights/digest": "Python has hashlib.",
+    "wire/segment_columns": "In Python, columns.",
 }
 """C++ modules without a Python module of the same name, with the reason."""
 
 ELSEWHERE_IN_CPP = {
     "AnyOutbox": "A protocol where it is used in Python, an abstract class beside its subclasses in C++.",
+    "ProfileOrder": "In C++, a record of the calls, as all messages are; in Python, it also plans the blocks.",
+    "Traffic": "In C++, a record of the calls; in Python, it counts.",
 }
 """Classes whose files have different names, with the reason."""
 

@@ -16,18 +16,25 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from systems import WORKS
+
 HERE = Path(__file__).parent
 CONSTRAINTS = HERE.parent / "rival_constraints.txt"
 REQUIRED = {
-    "sb3": ["stable-baselines3", "gymnasium[box2d]"],
-    "torchrl": ["torchrl", "tensordict", "gymnasium[box2d]"],
+    "sb3": ["stable-baselines3"],
+    "torchrl": ["torchrl", "tensordict"],
+    "cleanrl": [],
+    "rllib": ["ray[rllib]", "msgpack", "msgpack-numpy"],
 }
 """Packages of a peer, besides torch, which is installed first so that no other package pulls in another build."""
-ABSENT = {
-    "CleanRL": "cannot be installed: no release on PyPI runs with this Python and Gymnasium",
-    "RLlib": "has no adapter here yet",
-}
-WORKS = {"lunar_lander": "LunarLander-v3, PPO 64×64, as fast as it can", "paced": "a decision every millisecond"}
+SYSTEMS = ["gymnasium", "Box2D", "pydantic", "pyyaml", "zstandard"]
+"""Packages of the systems that ask."""
+UNDECLARED = {"cleanrl": ["cleanrl==1.2.0"]}
+"""Packages that are installed without what they ask for: CleanRL declares old releases of Python and Gym."""
+PINNED = {"rllib": ("gymnasium",), "torchrl": ("tensordict",)}
+"""Packages of which a peer asks for a release of its own."""
+SEPARATE = ("rl4sys", "rllib")
+"""Those that train in a process of their own."""
 COLUMNS = {
     "decisions_per_second": ("decisions per second", "{:,.0f}"),
     "share": ("share of the bare loop", "{:.2f}"),
@@ -42,7 +49,8 @@ COLUMNS = {
     "bytes_per_decision": ("bytes sent per decision", "{:,.0f}"),
     "recorded": ("share of decisions that were recorded", "{:.2f}"),
     "updates": ("updates", "{:,.0f}"),
-    "return": ("return, the last 20 episodes", "{:,.1f}"),
+    "return": ("", "{:,.2f}"),
+    "absent": ("share of choices that were not there", "{:.2f}"),
     "lines": ("statements of user code", "{:,.0f}"),
 }
 
@@ -55,9 +63,15 @@ def python_of(peer: str) -> str:
     if not (place / ".ready").is_file():
         print(f"installing {peer} into {place} …", file=sys.stderr, flush=True)
         subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
-        pip = [str(place / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check", "-c", str(CONSTRAINTS)]
+        constraints = place / "constraints.txt"
+        constraints.write_text(
+            "".join(line for line in CONSTRAINTS.open() if not line.startswith(PINNED.get(peer, ("-",))))
+        )
+        pip = [str(place / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check", "-c", str(constraints)]
         subprocess.run([*pip, "torch"], check=True)
-        subprocess.run([*pip, *REQUIRED[peer]], check=True)
+        subprocess.run([*pip, *REQUIRED[peer], *SYSTEMS], check=True)
+        if peer in UNDECLARED:
+            subprocess.run([*pip, "--no-deps", "--ignore-requires-python", *UNDECLARED[peer]], check=True)
         (place / ".ready").touch()
     return str(place / "bin" / "python")
 
@@ -65,8 +79,8 @@ def python_of(peer: str) -> str:
 def measured(peer: str, work: str, decisions: int, seed: int) -> dict[str, Any]:
     """One run of a peer."""
     command = [python_of(peer), str(HERE / "run_peer.py"), "--peer", peer, "--work", work, "--seed", str(seed)]
-    command += ["--decisions", str(decisions), *(["--kill"] if peer == "rl4sys" else [])]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    command += ["--decisions", str(decisions), *(["--kill"] if peer in SEPARATE else [])]
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE.parents[1] / "src")}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if done.returncode != 0:
         raise SystemExit(f"{peer} failed in {work}: {done.stderr.strip()[-800:]}")
@@ -79,13 +93,43 @@ def median(runs: list[dict[str, Any]]) -> dict[str, Any]:
     return {name: statistics.median(run[name] for run in runs) for name in names}
 
 
-def table(found: dict[str, dict[str, Any]]) -> str:
-    """A row for each column, so that it can be read on a page."""
+def table(found: dict[str, dict[str, Any]], result: str) -> str:
+    """A row for each column, so that it can be read on a page; `result` names what the system achieved."""
     rows = ["| | " + " | ".join(found) + " |", "|---" * (len(found) + 1) + "|"]
     for name, (label, form) in COLUMNS.items():
         cells = (form.format(each[name]) if each.get(name) is not None else "–" for each in found.values())
-        rows.append(f"| {label} | " + " | ".join(cells) + " |")
+        rows.append(f"| {label or result} | " + " | ".join(cells) + " |")
     return "\n".join(rows)
+
+
+def kills(runs: dict[str, list[dict[str, Any]]]) -> list[str]:
+    """What became of the systems after a kill -9 of the trainer."""
+    said = []
+    for peer in SEPARATE:
+        after = [run["after_kill"] for run in runs.get(peer, [])]
+        if problems := {kill["problem"] for kill in after if "problem" in kill}:
+            said.append(f"kill -9 of the trainer of {peer}: the system got {'; '.join(sorted(problems))}")
+        elif after:
+            stall = max(kill["longest_stall_ms"] for kill in after)
+            said.append(
+                f"kill -9 of the trainer of {peer}: the system took all {after[0]['decisions']:,} later decisions, the "
+                f"longest in {stall:.1f} ms"
+            )
+    return [*said, "the others train in the system's process and end with it"]
+
+
+def compare(work: str, peers: list[str], decisions: int, seeds: int) -> dict[str, list[dict[str, Any]]]:
+    """All peers in one work. Seed by seed, so that every peer meets the same hours of a machine."""
+    runs: dict[str, list[dict[str, Any]]] = {peer: [] for peer in peers}
+    for seed in range(1, seeds + 1):
+        for peer, each in runs.items():
+            each.append(measured(peer, work, decisions, seed))
+    found = {peer: median(each) for peer, each in runs.items()}
+    for each in found.values():
+        each["share"] = each["decisions_per_second"] / found["bare"]["decisions_per_second"]
+    print(f"\n## {WORKS[work].title}\n\n{decisions:,} decisions, {seeds} seeds\n\n{table(found, WORKS[work].result)}\n")
+    print("\n".join(kills(runs)), flush=True)
+    return runs
 
 
 def main() -> None:
@@ -94,29 +138,14 @@ def main() -> None:
     parser.add_argument("--decisions", type=int, default=200_000)
     parser.add_argument("--paced-decisions", type=int, default=60_000, help="of the paced work: a minute")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--works", nargs="+", choices=WORKS, default=list(WORKS))
+    parser.add_argument("--peers", nargs="+", choices=["rl4sys", *REQUIRED], default=["rl4sys", *REQUIRED])
     parser.add_argument("--output", type=Path, default=HERE / "results.json")
     asked = parser.parse_args()
-    results: dict[str, dict[str, list[dict[str, Any]]]] = {}
-    for work, title in WORKS.items():
+    results = {}
+    for work in asked.works:
         decisions = asked.paced_decisions if work == "paced" else asked.decisions
-        # Seed by seed, so that every peer meets the same hours of a machine.
-        runs: dict[str, list[dict[str, Any]]] = {peer: [] for peer in ("bare", "rl4sys", *REQUIRED)}
-        for seed in range(1, asked.seeds + 1):
-            for peer, each in runs.items():
-                each.append(measured(peer, work, decisions, seed))
-        results[work] = runs
-        found = {peer: median(each) for peer, each in runs.items()}
-        for each in found.values():
-            each["share"] = each["decisions_per_second"] / found["bare"]["decisions_per_second"]
-        print(f"\n## {title}\n\n{decisions:,} decisions, {asked.seeds} seeds\n\n{table(found)}")
-        kills = [run["after_kill"] for run in runs["rl4sys"]]
-        stall = max(kill["longest_stall_ms"] for kill in kills)
-        print(
-            f"\nkill -9 of the trainer: rl4sys took all {kills[0]['decisions']:,} later decisions, the longest in "
-            f"{stall:.1f} ms; the others train in the system's process and end with it."
-        )
-    for peer, reason in ABSENT.items():
-        print(f"{peer} {reason}.")
+        results[work] = compare(work, ["bare", *asked.peers], decisions, asked.seeds)
     asked.output.write_text(json.dumps(results, indent=1) + "\n")
 
 

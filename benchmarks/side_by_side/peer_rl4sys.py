@@ -9,23 +9,36 @@ import sys
 import tempfile
 from typing import Any
 
-from systems import cpu_seconds
+from systems import CANDIDATES, CONTEXT_SIZE, ROW_SIZE, Work, cpu_seconds
 
 import rl4sys
+
+_VECTOR: dict[str, Any] = {
+    "observation": 8,
+    "action": 4,
+    "algorithm": {"name": "ppo"},
+    "network": {"actor": {"hidden_dims": [64, 64]}, "critic": {"hidden_dims": [64, 64]}},
+}
+_ROWS: dict[str, Any] = {
+    "candidates": [CANDIDATES, ROW_SIZE],
+    "observation": {"context": CONTEXT_SIZE},
+    "algorithm": {"name": "ppo", "lr": 1e-3, "gamma": 1.0, "gae_lambda": 0.97, "minibatch_size": 512},
+    "network": {"actor": {"type": "candidates", "hidden_dims": [32, 16], "activation": "relu"}},
+    "reward_window": 0,
+}
 
 
 class Rl4sys:
     """A client and its server."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, work: Work, seed: int) -> None:
         self._data = tempfile.TemporaryDirectory(prefix="rl4sys-side-by-side-")
         command = [sys.executable, "-m", "rl4sys.cli", "serve", "--listen", "127.0.0.1:0", "--data", self._data.name]
         self._server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         assert self._server.stdout is not None
         port = self._server.stdout.readline().split()[1]
-        network = {"actor": {"hidden_dims": [64, 64]}, "critic": {"hidden_dims": [64, 64]}}
-        settings = {"client_id": "system", "server": f"127.0.0.1:{port}", "observation": 8, "action": 4, "seed": seed}
-        settings |= {"algorithm": {"name": "ppo"}, "network": network, "buffer": {"size": 2048}, "timeout": 60}
+        settings = {"client_id": "system", "server": f"127.0.0.1:{port}", "seed": seed, "timeout": 60}
+        settings |= {"buffer": {"size": 2048}} | (_ROWS if work.has_rows else _VECTOR)
         self._agent = rl4sys.connect(settings)
         self.loop = self
         self._trainer_cpu = 0.0

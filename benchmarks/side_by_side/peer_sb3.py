@@ -6,19 +6,19 @@ from typing import Any
 
 from inverted_loop import InvertedEnvironment, InvertedLoop
 from stable_baselines3 import PPO
-from systems import ACTION, OBSERVATION
+from systems import Work
 
 
 class Sb3:
     """Trains in a thread of the system's process."""
 
-    def __init__(self, seed: int) -> None:
-        self._seed = seed
+    def __init__(self, work: Work, seed: int) -> None:
+        self._work, self._seed = work, seed
         self.loop = InvertedLoop(self._train)
         self.updates = 0
 
     def _train(self, loop: InvertedLoop) -> None:
-        environment = InvertedEnvironment(loop, OBSERVATION, ACTION)
+        environment = InvertedEnvironment(loop, self._work.observation, self._work.action)
         self._model = PPO("MlpPolicy", environment, n_steps=2048, batch_size=64, seed=self._seed, device="cpu")
         self._model.learn(10**9)
 

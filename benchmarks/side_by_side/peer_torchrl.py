@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from inverted_loop import InvertedEnvironment, InvertedLoop
-from systems import ACTION, OBSERVATION
+from systems import Work
 from tensordict.nn import TensorDictModule
 from torchrl.collectors import Collector
 from torchrl.envs import GymWrapper
@@ -20,20 +20,22 @@ _ROLLOUT, _EPOCHS, _MINIBATCH = 2048, 10, 64
 class Torchrl:
     """Trains in a thread of the system's process."""
 
-    def __init__(self, seed: int) -> None:
-        self._seed = seed
+    def __init__(self, work: Work, seed: int) -> None:
+        self._work, self._seed = work, seed
         self._updates = 0
         self.loop = InvertedLoop(self._train)
 
     def _train(self, loop: InvertedLoop) -> None:
         torch.manual_seed(self._seed)
-        environment = GymWrapper(InvertedEnvironment(loop, OBSERVATION, ACTION), categorical_action_encoding=True)
-        scores = TensorDictModule(_network(int(ACTION.n)), ["observation"], ["logits"])
+        inverted = InvertedEnvironment(loop, self._work.observation, self._work.action)
+        environment = GymWrapper(inverted, categorical_action_encoding=True)
+        inputs = self._work.observation.shape[0]
+        scores = TensorDictModule(_network(inputs, int(self._work.action.n)), ["observation"], ["logits"])
         kind = torch.distributions.Categorical
         actor = ProbabilisticActor(
             scores, in_keys=["logits"], spec=environment.action_spec, distribution_class=kind, return_log_prob=True
         )
-        critic = ValueOperator(_network(1), ["observation"])
+        critic = ValueOperator(_network(inputs, 1), ["observation"])
         loss = ClipPPOLoss(actor, critic, entropy_coeff=0.0)
         advantage = GAE(gamma=0.99, lmbda=0.95, value_network=critic)
         optimizer = torch.optim.Adam(loss.parameters(), 3e-4)
@@ -54,5 +56,5 @@ class Torchrl:
         return {"updates": self._updates, "recorded": 1.0, "bytes_per_decision": 0.0}
 
 
-def _network(outputs: int) -> MLP:
-    return MLP(out_features=outputs, in_features=8, num_cells=[64, 64], activation_class=torch.nn.Tanh)
+def _network(inputs: int, outputs: int) -> MLP:
+    return MLP(out_features=outputs, in_features=inputs, num_cells=[64, 64], activation_class=torch.nn.Tanh)

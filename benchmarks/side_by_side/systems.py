@@ -160,7 +160,94 @@ def _run(decider: Decider, decisions: int, measured: Measurement, observation: A
     measured.client_cpu = time.thread_time() - cpu
 
 
-WORKS: dict[str, Callable[[Decider, int, int], Measurement]] = {"lunar_lander": lunar_lander, "paced": paced}
-OBSERVATION = spaces.Box(-np.inf, np.inf, (8,), np.float32)
-ACTION = spaces.Discrete(4)
-"""The spaces of both works."""
+def batch_scheduling(decider: Decider, decisions: int, seed: int) -> Measurement:
+    """A batch system that picks one of up to 128 waiting jobs. Instead of returns: slowdowns relative to SJF."""
+    # Imported here: the other works need nothing of this project.
+    from rl4sys.environments.scheduling import BatchScheduling, measure, schedule_by
+
+    environment = BatchScheduling(protocol="commit", mix=0.0, most=CANDIDATES, beside_sjf=True)
+    observation, _ = environment.reset(seed=seed)
+
+    def step(action: Any) -> Any:
+        nonlocal observation
+        observation, reward, over, _, info = environment.step(int(action))
+        decider.reward(float(reward))
+        if over:
+            decider.end(observation, truncated=False)
+            sjf = measure(schedule_by("sjf", environment.episode.jobs, environment.rules.protocol)).slowdown
+            measured.returns.append(float(info["slowdown"]) / sjf)
+            observation, _ = environment.reset()
+        return observation
+
+    measured = Measurement()
+    _run(decider, decisions, measured, observation, step)
+    return measured
+
+
+class PaddedRows:
+    """The waiting jobs as one vector of fixed length, for libraries that know no choices among rows.
+
+    A choice that is not there becomes another one, and is counted.
+    """
+
+    def __init__(self, decider: Decider) -> None:
+        self._decider = decider
+        self.absent = 0
+
+    def act(self, observation: Any) -> int:
+        """The index of a job that waits."""
+        rows = len(observation["candidates"])
+        action = int(self._decider.act(padded(observation)))
+        self.absent += action >= rows
+        return action % rows
+
+    def reward(self, value: float) -> None:
+        """Pass on the reward of the latest action."""
+        self._decider.reward(value)
+
+    def end(self, observation: Any, *, truncated: bool) -> None:
+        """End an episode."""
+        self._decider.end(padded(observation), truncated=truncated)
+
+
+def padded(observation: Any) -> Any:
+    """Context and rows in one vector; absent rows are zeros."""
+    flat = np.zeros(CONTEXT_SIZE + CANDIDATES * ROW_SIZE, np.float32)
+    rows = observation["candidates"].ravel()
+    flat[:CONTEXT_SIZE] = observation["context"]
+    flat[CONTEXT_SIZE : CONTEXT_SIZE + rows.size] = rows
+    return flat
+
+
+CANDIDATES, ROW_SIZE, CONTEXT_SIZE = 128, 11, 8
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A system, and what a decision is about."""
+
+    title: str
+    run: Callable[[Decider, int, int], Measurement]
+    observation: spaces.Box
+    action: spaces.Discrete
+    result: str = "return, the last 20 episodes"
+    has_rows: bool = False
+    """Whether a choice is one of several rows, whose number differs."""
+
+
+def _vector(size: int) -> spaces.Box:
+    return spaces.Box(-np.inf, np.inf, (size,), np.float32)
+
+
+WORKS = {
+    "lunar_lander": Work("LunarLander-v3, PPO 64×64, as fast as it can", lunar_lander, _vector(8), spaces.Discrete(4)),
+    "batch_scheduling": Work(
+        "batch scheduling, one of up to 128 jobs with 11 numbers each, as fast as it can",
+        batch_scheduling,
+        _vector(CONTEXT_SIZE + CANDIDATES * ROW_SIZE),
+        spaces.Discrete(CANDIDATES),
+        "slowdown relative to SJF, the last 20 sequences",
+        has_rows=True,
+    ),
+    "paced": Work("a decision every millisecond", paced, _vector(8), spaces.Discrete(4)),
+}

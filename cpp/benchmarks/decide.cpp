@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "policy/kernel_sets.hpp"
 #include "policy/plan.hpp"
 #include "policy/programs.hpp"
 
@@ -40,10 +41,10 @@ int main() {
         std::uint32_t inputs, width, choices;
     };
     std::printf("%-18s %-10s %10s %10s\n", "policy", "kernels", "median ns", "p99 ns");
-    for (const Size size : {Size{8, 64, 4}, Size{32, 128, 8}, Size{64, 256, 16}}) {
+    for (const Size size : {Size{8, 64, 4}, Size{32, 128, 8}, Size{64, 256, 16}, Size{64, 512, 8}}) {
         const rl4sys::PolicySpec spec = rl4sys::dense_policy(size.inputs, {size.width, size.width}, size.choices);
-        for (const auto* kernels : {&rl4sys::detail::baseline_kernels(), &rl4sys::detail::best_kernels()}) {
-            const std::vector<double> times = measure(spec, *kernels, 200000);
+        for (const auto* kernels : rl4sys::detail::available_kernels()) {
+            const std::vector<double> times = measure(spec, *kernels, size.width > 256 ? 20000 : 200000);
             char name[32];
             std::snprintf(name, sizeof(name), "%u-%u-%u-%u", size.inputs, size.width, size.width, size.choices);
             std::printf("%-18s %-10s %10.0f %10.0f\n", name, kernels->name, times[times.size() / 2],

@@ -1,4 +1,4 @@
-# rl4sys_compile_apart(source.cpp option…): adds a source of the current directory to the client with options of its own.
+# rl4sys_compile_apart(source.cpp option…): adds a source of the current directory to the policy runtime with options of its own.
 # An object library, since properties of sources do not reach targets of other directories before CMake 3.18.
 function(rl4sys_compile_apart source)
   get_filename_component(name "${source}" NAME_WE)
@@ -9,5 +9,5 @@ function(rl4sys_compile_apart source)
   target_compile_options(${target} PRIVATE ${ARGN})
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src")
   target_link_libraries(${target} PRIVATE rl4sys_warnings)
-  target_sources(rl4sys_client PRIVATE $<TARGET_OBJECTS:${target}>)
+  target_sources(rl4sys_policy PRIVATE $<TARGET_OBJECTS:${target}>)
 endfunction()

@@ -1,7 +1,7 @@
 # Writes and compiles the messages and the service of proto/. Only rl4sys/v1/training.proto has a service.
 get_filename_component(rl4sys_proto_root "${CMAKE_CURRENT_SOURCE_DIR}/../proto" ABSOLUTE)
 set(rl4sys_stub_root "${CMAKE_CURRENT_BINARY_DIR}/stubs")
-set(rl4sys_protos arrays experience policy status training weights)
+set(rl4sys_protos arrays experience policy profile status training weights)
 
 find_program(RL4SYS_GRPC_PLUGIN grpc_cpp_plugin)
 if(NOT RL4SYS_GRPC_PLUGIN)

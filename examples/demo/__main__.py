@@ -96,13 +96,13 @@ def conclude(plan: Plan, history: History, console: Console) -> None:
     last, returns = history.reports[-1], history.evaluation
     mean, landed = sum(returns) / len(returns), sum(value >= SOLVED for value in returns)
     deviation = (sum((value - mean) ** 2 for value in returns) / len(returns)) ** 0.5
-    words = described(last)
+    words, times = described(last), history.latency
     results = {
         f"return over {len(returns)} fresh episodes": f"{mean:.0f} ± {deviation:.0f} (greedy); {assessment(mean)}",
         f"safe landings (return ≥ {SOLVED:.0f})": f"{landed} of {len(returns)}",
         "while learning": f"{words['return']} at the end, exploring",
         "experience": f"{last.steps:,} steps in {last.seconds:.0f} s, {len(history.episodes):,} episodes",
-        "decisions": f"{history.latency['median']:.0f} µs median, {history.latency['p99']:.0f} µs p99",
+        "decisions": f"{times['median']:.1f} µs median, {times['p99']:.0f} µs p99, with {history.runtime}",
         "versions received": f"{last.versions}",
         "network": words["network"],
         "client": words["client"],

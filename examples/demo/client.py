@@ -198,7 +198,9 @@ def main() -> None:
             flight.run(given.steps, given.seconds)
             flushed = agent.flush(timeout=20.0)
             flight.catch_up(seconds=30.0)
-        send("flown", flushed=flushed, latency=flight.latency(), acknowledged=agent.health().acknowledged)
+        health = agent.health()
+        found = {"latency": flight.latency(), "acknowledged": health.acknowledged, "runtime": health.runtime}
+        send("flown", flushed=flushed, **found)
     finally:
         meter.close()
     returns = fly_greedily(given.policy / f"{settings.client_id}.policy", given.episodes)

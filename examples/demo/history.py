@@ -51,6 +51,8 @@ class History:
     evaluation: list[float] = field(default_factory=list)
     latency: dict[str, float] = field(default_factory=dict)
     """Median and p99 of all decisions, in microseconds."""
+    runtime: str = ""
+    """What ran the policy in the client."""
     _recent: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT))
 
     def add(self, message: dict[str, Any]) -> None:
@@ -60,6 +62,7 @@ class History:
                 self._add_report(message)
             case "flown":
                 self.latency = message["latency"]
+                self.runtime = message["runtime"]
             case "evaluated":
                 self.evaluation = message["returns"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import weakref
 from pathlib import Path
 from typing import Self
 
@@ -11,12 +12,18 @@ from typing import Self
 class FileLock:
     """A held lock. It ends with `release`, with its `with` block, or with the process, even after kill -9.
 
-    Two locks on one path exclude each other within a process, too. A forked child shares the lock of its parent.
+    Two locks on one path exclude each other within a process, too. A forked child shares the lock of its parent, unless
+    the lock is `private`.
     """
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
         """The open file: readable, and writable if it was locked with `create`."""
+
+    def private(self) -> Self:
+        """Keep this lock from forked children, which would hold it for as long as they run."""
+        _private.add(self)
+        return self
 
     @classmethod
     def acquire(cls, path: Path, *, shared: bool = False, create: int | None = None) -> Self:
@@ -33,7 +40,9 @@ class FileLock:
 
     def release(self) -> None:
         """Let the next holder in."""
-        os.close(self.descriptor)
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
 
     def __enter__(self) -> Self:
         return self
@@ -51,3 +60,15 @@ def _locked(path: Path, operation: int, create: int | None) -> int:
         os.close(descriptor)
         raise
     return descriptor
+
+
+_private: weakref.WeakSet[FileLock] = weakref.WeakSet()
+
+
+def _release_private() -> None:
+    """In a child: its copies of the descriptors do not unlock, but would keep locked what the parent releases."""
+    for lock in list(_private):
+        lock.release()
+
+
+os.register_at_fork(after_in_child=_release_private)

@@ -97,9 +97,9 @@ def read_progress(run: Path) -> RunProgress:
     progress = RunProgress()
     line = b""
     for line in _whole_lines(run / METRICS):
-        if b'"evaluation/return"' in line and (record := _parsed(line)):
+        if b'"evaluation/return"' in line and (record := parse_record(line)):
             progress = progress.after(record["step"], record["metrics"].get(RETURN))
-    if line and (record := _parsed(line)):
+    if line and (record := parse_record(line)):
         progress = progress.after(record["step"], None)
     result = read_result(run)
     if progress.last is None and result:
@@ -124,7 +124,7 @@ def is_resumable(run: Path) -> bool:
 def read_records(run: Path) -> Iterator[Mapping[str, Any]]:
     """The metric records of a run; damaged lines are skipped."""
     for line in _whole_lines(run / METRICS):
-        if record := _parsed(line):
+        if record := parse_record(line):
             yield record
 
 
@@ -153,7 +153,8 @@ def _whole_lines(path: Path) -> Iterator[bytes]:
     yield from data.split(b"\n")[:-1]
 
 
-def _parsed(line: bytes) -> dict[str, Any] | None:
+def parse_record(line: bytes) -> dict[str, Any] | None:
+    """The record in one line of metrics; None if the line is damaged."""
     try:
         record = json.loads(line)
     except ValueError:

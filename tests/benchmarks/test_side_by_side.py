@@ -32,8 +32,8 @@ class FakePeer:
         self._modules, self._steps = modules, steps
 
     def train(self, loop: Any) -> None:
-        systems = self._modules.systems
-        environment = self._modules.inverted_loop.InvertedEnvironment(loop, systems.OBSERVATION, systems.ACTION)
+        work = self._modules.systems.WORKS["paced"]
+        environment = self._modules.inverted_loop.InvertedEnvironment(loop, work.observation, work.action)
         observation, _ = environment.reset()
         for _ in range(self._steps):
             observation, reward, terminated, truncated, _ = environment.step(int(observation[0]))
@@ -76,6 +76,71 @@ def test_a_fake_peer_fills_all_columns_of_a_work(modules: Any) -> None:
     assert len(measured.act) == 300
     assert all(np.isfinite(value) for value in values.values())
     assert values["return"] == pytest.approx(np.mean(measured.returns[-20:]))
-    table = modules.bench_peers.table({"fake": values})
+    table = modules.bench_peers.table({"fake": values}, "return")
     assert "| act, median, µs | " in table
     assert "| updates | – |" in table
+
+
+class AlwaysLast:
+    """Chooses the last of all candidates, which is there only if all are."""
+
+    def __init__(self) -> None:
+        self.sizes: set[int] = set()
+
+    def act(self, observation: Any) -> int:
+        self.sizes.add(len(observation))
+        return 127
+
+    def reward(self, value: float) -> None:
+        assert np.isfinite(value)
+
+    def end(self, observation: Any, *, truncated: bool) -> None:
+        self.sizes.add(len(observation))
+
+
+def test_libraries_without_candidates_see_the_jobs_as_one_vector(modules: Any) -> None:
+    decider = AlwaysLast()
+    rows = modules.systems.PaddedRows(decider)
+    measured = modules.systems.batch_scheduling(rows, 300, seed=1)
+    assert decider.sizes == set(modules.systems.WORKS["batch_scheduling"].observation.shape)
+    assert 0 < rows.absent <= 300
+    assert len(measured.returns) == 1
+
+
+def test_a_vector_has_context_rows_and_zeros(modules: Any) -> None:
+    systems = modules.systems
+    observation = {"context": np.full(8, 2.0), "candidates": np.full((3, 11), 5.0)}
+    flat = systems.padded(observation)
+    assert (flat[:8] == 2.0).all()
+    assert (flat[8:41] == 5.0).all()
+    assert not flat[41:].any()
+
+
+def test_the_stand_in_for_old_gym_resets_by_itself(modules: Any) -> None:
+    cleanrl, steps = modules.peer_cleanrl, []
+
+    def train(loop: Any) -> None:
+        work = modules.systems.WORKS["paced"]
+        vector = cleanrl._OldVector(modules.inverted_loop.InvertedEnvironment(loop, work.observation, work.action), int)
+        observation = vector.reset()
+        while True:
+            observation, reward, over, _ = vector.step(np.array([int(observation[0, 0])]))
+            steps.append((reward.tolist(), over.tolist()))
+
+    loop = modules.inverted_loop.InvertedLoop(train)
+    for _ in range(2):
+        assert loop.act(row(3)) == 3
+        loop.reward(1.0)
+        loop.end(row(0), truncated=True)
+    loop.close()
+    assert steps == [([1.0], [True])]
+
+
+def test_a_killed_trainer_that_stops_the_system_is_said(modules: Any) -> None:
+    runs = {
+        "rl4sys": [{"after_kill": {"decisions": 3_000, "longest_stall_ms": 4.0}}],
+        "rllib": [{"after_kill": {"problem": "ConnectionError: gone"}}],
+    }
+    said = modules.bench_peers.kills(runs)
+    assert "took all 3,000 later decisions" in said[0]
+    assert "the system got ConnectionError: gone" in said[1]

@@ -24,7 +24,7 @@ COMMANDS = (
         "compare",
         "export",
     ),
-    *("cleanup", "tag", "note", "replay-update", "serve", "status", "control"),
+    *("cleanup", "tag", "note", "replay-update", "serve", "status", "control", "ui"),
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -47,3 +48,33 @@ def test_a_program_that_does_not_exist_is_one_clear_error(rl4sys: Here) -> None:
     code, _, err = rl4sys("profile", "--", "./no-such-program")
     assert code == 2
     assert "'./no-such-program' cannot be started" in err
+
+
+@pytest.mark.slow
+def test_a_connected_client_is_measured_through_the_server(port: int, rl4sys: Here, tmp_path: Path) -> None:  # noqa: F811
+    address = f"127.0.0.1:{port}"
+    (tmp_path / "system.py").write_text(SYSTEM)
+    command = ["profile", "system", "--server", address, "--seconds", "10", "--json", "--out", str(tmp_path / "out")]
+    system = subprocess.Popen([sys.executable, str(tmp_path / "system.py"), address])
+    try:
+        answer = rl4sys(*command)
+        while "no client" in answer.err or "not reported yet" in answer.err:
+            assert system.poll() is None
+            answer = rl4sys(*command)
+        assert system.poll() is None
+    finally:
+        system.kill()
+        system.wait()
+    assert answer.code == 0, answer.err
+    values = json.loads(answer.out)
+    assert (values["clients"], values["floor_microseconds"] > 0) == (["system"], True)
+    levels = {level["level"]: level for level in values["levels"]}
+    assert all(level["decisions"] > 0 and level["act_microseconds"]["p50"] > 0 for level in levels.values())
+    assert levels["full"]["sent_bytes_per_second"] > levels["record"]["sent_bytes_per_second"]
+    assert (tmp_path / "out" / "profile.png").stat().st_size > 10_000
+
+
+def test_a_client_of_an_unreachable_server_is_one_clear_error(rl4sys: Here) -> None:
+    code, _, err = rl4sys("profile", "node-1", "--server", "127.0.0.1:1")
+    assert code == 2
+    assert "Is it running?" in err

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from tests.cli.commands import Here
 
-from rl4sys.cli.status_findings import findings
-from rl4sys.cli.status_tables import clients, decision_time, learners, message_values, summary
 from rl4sys.client.grpc_transport import GrpcTransport
+from rl4sys.operations.status_findings import findings
+from rl4sys.operations.status_tables import clients, decision_time, learners, message_values, summary
 from rl4sys.wire.calls import CallFailed, Code
 from rl4sys.wire.generated import status_pb2
 
@@ -71,6 +71,8 @@ NOTES = {
     "client c: the fallback made 60 of 100 decisions": client({"decisions": 100, "fallback_decisions": 60}),
     "client c: dropped: 3 outbox_full": client({"drops": {"outbox_full": 3, "late": 0}}),
     "client c: last error: no route": client({"last_error": "no route"}),
+    "client c: its connection ended 5 s ago": client({"off": "lease"}, disconnected_seconds=5.0),
+    "client c: its connection ended 10 min ago": client(connected=False, disconnected_seconds=600.0),
 }
 FINE = [
     status(),
@@ -79,6 +81,7 @@ FINE = [
     learner(learned_steps=99, unused_steps={"too_old": 99}),
     client({"decisions": 10**6, "bad_inputs": 9, "backlog_bytes": 1_000}),
     client({"off": "lease"}, connected=False),
+    client(connected=False, disconnected_seconds=7_200.0),
 ]
 
 
@@ -92,6 +95,17 @@ def test_what_an_operator_should_know_is_found_with_its_severity(text: str) -> N
 @pytest.mark.parametrize("case", range(len(FINE)))
 def test_nothing_is_found_where_nothing_is_wrong(case: int) -> None:
     assert findings(FINE[case]) == []
+
+
+def test_a_client_that_has_left_is_not_counted_and_owes_no_obedience() -> None:
+    left = {"client": "c", "learner": "a", "connected": True, "report": {}, "disconnected_seconds": 1.0}
+    obeying = {"client": "d", "learner": "a", "connected": True, "report": {"control_sequence": 7}}
+    shown = status(
+        server={"connected_clients": 2},
+        learners=[{"learner": "a", "control": "off", "control_sequence": 7}],
+        clients=[left, obeying],
+    )
+    assert summary(shown)[0] == "well: 1 learner, 1 connected client"
 
 
 def test_the_first_line_has_the_first_problem_and_failed_things_come_first() -> None:

@@ -88,3 +88,16 @@ def test_tokens_are_made_without_torch_and_the_packages_of_a_server() -> None:
 def test_a_command_for_operators_names_its_own_small_extra() -> None:
     done = run(["typer"], COMMAND.format(arguments=["status"]))
     assert done.stderr == "error: this needs the package 'typer'. Install it with: pip install 'rl4sys[ops]'\n"
+
+
+@pytest.mark.parametrize("missing", ["starlette", "uvicorn", "jinja2"])
+def test_the_pages_name_their_extra(missing: str) -> None:
+    done = run([missing], COMMAND.format(arguments=["ui"]))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"error: The pages need the package '{missing}'. Install it with: pip install 'rl4sys[ui]'\n"
+
+
+def test_the_pages_of_runs_need_neither_torch_nor_matplotlib() -> None:
+    modules = "rl4sys.ui.ui_server, rl4sys.laboratory.studies.study_summary"
+    done = run(["torch", "gymnasium", "pydantic", "matplotlib"], f"import {modules}")
+    assert (done.returncode, done.stderr) == (0, "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import socket
 import sys
@@ -19,6 +20,7 @@ from .commands import Here
 PPO = ("train", "--algorithm", "ppo", "--env", "CartPole-v1")
 COLLECT = ("training.pipelined=true", "training.collection=ray")
 PLUGIN = "import gymnasium\n\ngymnasium.register('Own-v0', 'gymnasium.envs.classic_control:CartPoleEnv')\n"
+STUDY = "base_config: base.yaml\nspace: {algorithm.lr: [0.001, 0.01]}\ntrials: 2\n"
 SWEEP = "base_config: base.yaml\nsweep: {algorithm.lr: [0.001]}\n"
 
 
@@ -116,3 +118,18 @@ def test_a_plug_in_that_changed_since_a_sweep_began_is_named(rl4sys: Here) -> No
     code, _, err = rl4sys("sweep", "my.yaml")
     assert (code, err.count("\n")) == (2, 1), err
     assert "own.py has changed since" in err
+
+
+def test_a_plug_in_that_changed_since_a_study_began_is_named_also_if_its_trials_are_finished(rl4sys: Here) -> None:
+    Path("own.py").write_text(PLUGIN)
+    base = values(PPO_RUN, Path("runs")) | {"plugins": ["own.py"]}
+    base["environment"] = {**base["environment"], "name": "Own-v0"}
+    Path("base.yaml").write_text(json.dumps(base))
+    Path("my.yaml").write_text(STUDY)
+    run = Path("runs/my/trial-0000/seed0/my-trial-0000")
+    run.mkdir(parents=True)
+    began = {str(Path("own.py").resolve()): hashlib.sha256(b"other").hexdigest()}
+    (run / "manifest.json").write_text(json.dumps({"plugins": began}))
+    code, _, err = rl4sys("tune", "my.yaml")
+    assert (code, err.count("\n")) == (2, 1), err
+    assert "own.py has changed since trial-0000 of runs/my began" in err

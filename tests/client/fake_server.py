@@ -8,7 +8,17 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from rl4sys.experience import Array, ArraySpec, Segment
-from rl4sys.policy import Decision, DiscreteAction, Head, NumpyPolicy, PolicySpec, ProgramBuilder, layout_of, noise_of
+from rl4sys.policy import (
+    Decision,
+    DiscreteAction,
+    Head,
+    PolicySpec,
+    ProgramBuilder,
+    kernel_set,
+    layout_of,
+    noise_of,
+    run_policy,
+)
 from rl4sys.weights import ModelStore
 from rl4sys.wire import (
     Failure,
@@ -20,6 +30,7 @@ from rl4sys.wire import (
     encode_decision,
     encode_patch,
     encode_policy,
+    split_pack,
     to_ranges,
 )
 from rl4sys.wire.calls import CallFailed, Code
@@ -136,7 +147,7 @@ class FakeServer:
                 raise CallFailed(Code.INVALID_ARGUMENT, "too many segments")
             reply = training_pb2.PushReply(version=self.store.latest, record_share=self.reply.record_share)
             taken = []
-            for pushed in request.segments:
+            for pushed in self._alone(request):
                 if request.schema_hash != self.form.hash:
                     reply.refused.add(sequence=pushed.sequence, reason="REFUSAL_REASON_SCHEMA", message="other schema")
                     continue
@@ -156,6 +167,17 @@ class FakeServer:
             reply.acknowledged.extend(to_ranges(taken))
         self.after("push")
         return reply
+
+    def _alone(self, request: training_pb2.PushRequest) -> Iterator[training_pb2.PushedSegment]:
+        """Each segment of a push as if it had been sent alone."""
+        for pushed in request.segments:
+            if pushed.count <= 1:
+                yield pushed
+                continue
+            if pushed.count > self.limits.get("max_pack_segments", 0):
+                raise CallFailed(Code.INVALID_ARGUMENT, "too large a pack")
+            for number, data in enumerate(split_pack(pushed.segment, pushed.count)):
+                yield training_pb2.PushedSegment(sequence=pushed.sequence + number, segment=data)
 
     def pull(self, request: training_pb2.PullRequest, timeout: float) -> Iterator[weights_pb2.PatchChunk]:
         self.before("pull")
@@ -180,7 +202,7 @@ class FakeServer:
             client = self._client(request.session)
             self.asked.append(request)
             question = decode_question(self.form, request, 4096)
-            policy = NumpyPolicy(self.spec, self.store.newest.blob)
+            policy = run_policy(self.spec, self.store.newest.blob, kernel_set())
             steps = question.steps or (question.step,) * question.rows
             noise = noise_of(self.noise_seed, question.streams(client), steps, policy.noise_size)
             with np.errstate(all="ignore"):
@@ -198,6 +220,7 @@ class FakeServer:
         with self._lock:
             self._client(request.session)
             self.reports.append(request)
+        self.after("report")
         return self.report_reply
 
     def status(self, request: object, timeout: float) -> object:

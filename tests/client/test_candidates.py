@@ -136,6 +136,6 @@ def test_a_fallback_that_chooses_no_candidate_is_refused() -> None:
 def test_a_fallback_is_checked_before_the_first_policy() -> None:
     observation = (*candidate_arrays(MOST, FEATURES), ArraySpec("context", "float32", (2,)))
     decider = FallbackDecider(lambda seen: 3, DiscreteAction(MOST), None, observation)
-    assert decider.decide({CANDIDATES: rows(4), "context": CONTEXT}, None)[0] == 3
+    assert decider.decide({CANDIDATES: rows(4), "context": CONTEXT}, None, None)[0] == 3
     with pytest.raises(FallbackFailed, match="Got choice 3 of 3 candidates"):
-        decider.decide({CANDIDATES: rows(3).tolist(), "context": CONTEXT}, None)
+        decider.decide({CANDIDATES: rows(3).tolist(), "context": CONTEXT}, None, None)

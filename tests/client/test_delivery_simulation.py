@@ -73,7 +73,7 @@ def simulate(seed: int) -> tuple[World, Outbox, set[Key]]:
             parcel = outbox.offer(bytes([rng.randrange(2)]) * HASH_BYTES + rng.randbytes(rng.randrange(1, 40))).parcel
             assert parcel is not None
             offered.add(parcel.key)
-            delivery.offered(now, episode_ended=rng.random() < 0.5)
+            delivery.offered(now, ended=rng.random() < 0.5)
         if delivery.wait(now) == 0.0:
             deliver(delivery, world, session, now)
     for _ in range(3_000):
@@ -141,9 +141,9 @@ def test_experience_is_batched_up_to_the_send_interval() -> None:
     delivery = Delivery(outbox, Pace(interval=1.0, episodes=2, eager_bytes=1 << 20), random.Random(0))
     assert delivery.wait(5.0) is None
     outbox.offer(b"a" * 40)
-    delivery.offered(5.0, episode_ended=True)
+    delivery.offered(5.0, ended=True)
     assert delivery.wait(5.25) == 0.75
     assert delivery.wait(6.0) == 0.0
     outbox.offer(b"a" * 40)
-    delivery.offered(5.5, episode_ended=True)
+    delivery.offered(5.5, ended=True)
     assert delivery.wait(5.5) == 0.0

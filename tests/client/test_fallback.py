@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.client.agents import agent_on, seen, steps
-from tests.client.fake_server import FakeServer, some_weights
+from tests.client.fake_server import FakeServer, small_policy, some_weights
 from tests.client.waiting import until
 
 from rl4sys.client import Agent, Ending, SettingsError
@@ -163,3 +163,19 @@ def test_an_action_is_checked_against_the_action_space(adapter: Any, good: Any, 
     for value in bad:
         with pytest.raises(BadAction):
             adapter.read(value)
+
+
+def test_a_fallback_with_a_parameter_for_it_sees_the_mask() -> None:
+    server = FakeServer(small_policy(masked=True))
+    server.give_order("off", 1)
+    masks: list[Any] = []
+
+    def allowed(observation: Any, mask: Any = None) -> int:
+        masks.append(mask)
+        return 0 if mask is None else int(np.argmax(mask))
+
+    with agent_on(server, fallback=allowed) as agent, agent.episode() as episode:
+        until(lambda: agent.health().off is not None)
+        assert episode.act(seen(0), mask=[False, False, True, True]) == 2
+        assert episode.act(seen(1)) == 0
+    assert masks == [[False, False, True, True], None]

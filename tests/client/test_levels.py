@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.client.agents import agent_on, seen, steps
@@ -82,39 +81,53 @@ def test_every_round_has_each_level_once_in_random_order() -> None:
     assert len({tuple(level for level, _ in blocks) for blocks in rounds}) > 1
 
 
-def profiled(agent: Agent, episode: Episode, file: Path) -> list[dict[str, object]]:
-    """The lines of a profile during which the system decides ten times in every wait."""
-    profiler = Profiler(ProfileOrder(10.0, 0), file, wait=lambda seconds: steps(episode, 10), longest_wait=1.0)
+def profiled(agent: Agent, episode: Episode) -> list[dict[str, Any]]:
+    """The records of a profile during which the system decides ten times in every wait."""
+    records: list[dict[str, Any]] = []
+    profiler = Profiler(
+        ProfileOrder(10.0, 0), records.append, wait=lambda seconds: steps(episode, 10), longest_wait=1.0
+    )
     profiler.add(agent)
     steps(episode, 1)
     profiler.run()
-    return [json.loads(line) for line in file.read_text().splitlines()]
+    return records
 
 
-def test_a_profile_measures_every_level_and_returns_to_full(tmp_path: Path) -> None:
+def test_a_profile_measures_every_level_and_returns_to_full() -> None:
     with agent_on(FakeServer(), lambda observation: 3) as agent, agent.episode() as episode:
-        lines = profiled(agent, episode, tmp_path / "profile.jsonl")
+        lines = profiled(agent, episode)
         assert agent.level is ClientLevel.FULL
         steps(episode, 10)
         assert agent.shared.times.each == []
     blocks = [line for line in lines if line["kind"] == "block"]
     assert {block["level"] for block in blocks} == {"off", "decide", "record", "full"}
-    assert all(block["decisions"] == sum(block["times"].values()) == 10 for block in blocks)  # type: ignore[attr-defined]
+    assert all(block["decisions"] == sum(block["times"].values()) == 10 for block in blocks)
     assert lines[-1] == {"kind": "end", "problem": None}
     assert int(str(lines[-2]["nanoseconds"])) > 0
 
 
-def test_a_profile_of_a_system_without_a_fallback_says_so(tmp_path: Path) -> None:
+def test_a_profile_of_a_system_without_a_fallback_says_so() -> None:
     with agent_on(FakeServer()) as agent, agent.episode() as episode:
-        assert "pass `fallback=`" in str(profiled(agent, episode, tmp_path / "profile.jsonl")[-1]["problem"])
+        assert "pass `fallback=`" in str(profiled(agent, episode)[-1]["problem"])
 
 
-def test_a_profile_of_a_system_that_never_decides_says_so(tmp_path: Path) -> None:
+def test_a_profile_of_a_system_that_never_decides_says_so() -> None:
+    records: list[dict[str, Any]] = []
     with agent_on(FakeServer(), lambda observation: 3) as agent:
-        profiler = Profiler(ProfileOrder(10.0, 0), tmp_path / "profile.jsonl", longest_wait=0.0)
+        profiler = Profiler(ProfileOrder(10.0, 0), records.append, longest_wait=0.0)
         profiler.add(agent)
         profiler.run()
-    assert "took no decision" in (tmp_path / "profile.jsonl").read_text()
+    assert "took no decision" in records[-1]["problem"]
+
+
+def test_a_profile_ends_when_an_operator_switches_the_policy_off() -> None:
+    server = FakeServer()
+    with agent_on(server, lambda observation: 3) as agent, agent.episode() as episode:
+        server.give_order("off", 1)
+        until(lambda: agent.health().off == "control")
+        assert profiled(agent, episode)[-1]["problem"] == (
+            "its policy does not decide, because an operator ordered it off"
+        )
 
 
 def test_decision_times_are_kept_to_two_percent() -> None:

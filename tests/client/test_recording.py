@@ -8,7 +8,7 @@ from tests.client.waiting import until
 
 from rl4sys.client import BadObservation, ConnectError, Ending, EpisodeEnded
 from rl4sys.experience import Segment
-from rl4sys.policy import KeyedNoise, NoAllowedAction, NumpyPolicy
+from rl4sys.policy import KeyedNoise, NoAllowedAction, NumpyPolicy, kernel_set, run_policy
 
 
 def shape_of(segments: list[Segment]) -> list[tuple[int, int, int, Ending]]:
@@ -130,7 +130,7 @@ def test_a_segment_contains_the_policy_memory() -> None:
     first, second = server.segments()
     (name,) = first.carry
     assert not first.carry[name].any()
-    policy = NumpyPolicy(server.spec, some_weights(server.spec))
+    policy = run_policy(server.spec, some_weights(server.spec), kernel_set())
     carry = policy.initial_carry(1)
     for step in range(3):
         decision = policy.act({"observation": seen(step)[None]}, np.zeros((1, 1), np.float32), carry)

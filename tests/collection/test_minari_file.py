@@ -12,7 +12,8 @@ from rl4sys.collection import UnusableData, load_episodes
 
 
 def written(directory: Path, *, nested: bool = False) -> Path:
-    h5py = pytest.importorskip("h5py")
+    import h5py
+
     path = directory / "data" / "main_data.hdf5"
     path.parent.mkdir(parents=True)
     with h5py.File(path, "w") as file:

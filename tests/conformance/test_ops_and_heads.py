@@ -10,6 +10,7 @@ from rl4sys.experiments.policies.greedy import HEAD_PARAMETERS
 from rl4sys.experiments.policies.onnx_ops import EMITTERS
 from rl4sys.networks import FUNCTIONS
 from rl4sys.policy import CLIENT_HEADS, COMPILERS, HEAD_KINDS
+from rl4sys.policy.local_ops import LOCAL_COMPILERS
 from rl4sys.wire.generated import policy_pb2
 
 from .golden import HEADS, OPS
@@ -52,7 +53,7 @@ def cpp_heads() -> set[str]:
 
 PLACES_OF_AN_OP: dict[str, Names] = {
     "src/rl4sys/policy/ops.py": lambda: set(COMPILERS),
-    "src/rl4sys/networks/program.py": lambda: set(FUNCTIONS),
+    "src/rl4sys/networks/program.py": lambda: set(FUNCTIONS) - set(LOCAL_COMPILERS),
     "cpp/src/policy/ops.cpp": lambda: matches(r'^ +\{"(\w+)", compile_', "cpp/src/policy/ops.cpp"),
     "src/rl4sys/experiments/policies/onnx_ops.py": lambda: set(EMITTERS),
     "conformance/op_cases.py": lambda: {op.kind for case in OPS.values() for op in case.spec.program.ops},

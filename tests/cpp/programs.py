@@ -125,7 +125,7 @@ class Server:
         try:
             found: list[StoredSegment] = []
             while records := reader.read():
-                found += [StoredSegment.decode(record.payload) for record in records]
+                found += [alone for record in records for alone in StoredSegment.decode(record.payload).alone()]
             return found
         finally:
             reader.close()

@@ -49,3 +49,28 @@ def test_off_survives_the_death_of_the_client_and_the_absence_of_the_server(tmp_
             assert next_line(client)["off"] == ""
         finally:
             server.stop()
+
+
+def test_a_client_is_measured_by_order_of_an_operator(tmp_path: Path) -> None:
+    with Server(tmp_path) as server:
+        config = write_config(tmp_path / "agent.json", server)
+        with running("run-controlled", config, "120") as client:
+            assert next_line(client)["off"] == ""
+            values = profile(server, json.loads(config.read_text())["client_id"], tmp_path / "out")
+            assert client.poll() is None
+    assert values["floor_microseconds"] > 0
+    levels = {level["level"]: level for level in values["levels"]}
+    assert all(level["decisions"] > 0 and level["act_microseconds"]["p50"] > 0 for level in levels.values())
+    assert levels["full"]["sent_bytes_per_second"] > levels["record"]["sent_bytes_per_second"]
+
+
+def profile(server: Server, client: str, out: Path) -> dict[str, Any]:
+    """Measure a client with the command line, as soon as it has reported."""
+    where = ["--server", f"127.0.0.1:{server.port}", "--seconds", "8", "--json", "--out", str(out)]
+    command = [sys.executable, "-m", "rl4sys.cli", "profile", client, *where]
+    while True:
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+        if "not reported yet" not in done.stderr:
+            assert done.returncode == 0, done.stderr
+            found: dict[str, Any] = json.loads(done.stdout)
+            return found

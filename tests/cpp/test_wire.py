@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from tests.cpp.programs import ROOT, attempt, needs_cpp, tool
 from rl4sys.client import ClientSettings, SettingsError, load_settings
 from rl4sys.experience import Array, ArraySpec, Ending, Segment, StreamKey
 from rl4sys.policy import ActionSpec, BoxAction, DiscreteAction, Head, MultiDiscreteAction, PolicySpec, ProgramBuilder
-from rl4sys.wire import SegmentFormat, encode_policy, encode_segment
+from rl4sys.wire import SegmentFormat, encode_pack, encode_policy, encode_segment
 
 pytestmark = [needs_cpp, pytest.mark.slow]
 
@@ -68,7 +69,7 @@ def segment_of(spec: PolicySpec, steps: int, ending: Ending) -> Segment:
     )
 
 
-def encoded_in_cpp(spec: PolicySpec, segment: Segment) -> bytes:
+def given_to_cpp(spec: PolicySpec, segment: Segment) -> dict[str, Any]:
     given: dict[str, Any] = {
         "spec": spec.to_json(),
         "agent": segment.stream.agent,
@@ -83,7 +84,11 @@ def encoded_in_cpp(spec: PolicySpec, segment: Segment) -> bytes:
     }
     for group in ("observation", "extras", "carry"):
         given[group] = [array.tobytes().hex() for array in getattr(segment, group).values()]
-    return bytes.fromhex(tool("encode-segment", given=json.dumps(given)))
+    return given
+
+
+def encoded_in_cpp(spec: PolicySpec, segment: Segment) -> bytes:
+    return bytes.fromhex(tool("encode-segment", given=json.dumps(given_to_cpp(spec, segment))))
 
 
 @pytest.mark.parametrize("steps", [1, 5, 300])
@@ -102,6 +107,18 @@ def test_a_segment_has_the_same_bytes(action: ActionSpec, steps: int) -> None:
     spec = policy(action, memory=steps == 5)
     segment = segment_of(spec, steps, Ending(steps % 3))
     assert encoded_in_cpp(spec, segment) == encode_segment(SegmentFormat.of(spec), segment)
+
+
+@pytest.mark.parametrize("action", [DiscreteAction(300, 1), BoxAction((-1.0, 0.0), (1.0, 2.0))], ids=str)
+def test_a_pack_has_the_same_bytes_and_is_split_alike(action: ActionSpec) -> None:
+    spec = policy(action, memory=isinstance(action, BoxAction))
+    form, segments = (
+        SegmentFormat.of(spec),
+        [replace(segment_of(spec, steps, Ending(steps % 3)), policy_version=2**40) for steps in (1, 2, 1, 4)],
+    )
+    lines = tool("encode-pack", given=json.dumps([given_to_cpp(spec, segment) for segment in segments])).split()
+    assert bytes.fromhex(lines[0]) == encode_pack(form, segments)
+    assert [bytes.fromhex(line) for line in lines[1:]] == [encode_segment(form, segment) for segment in segments]
 
 
 @pytest.mark.parametrize(

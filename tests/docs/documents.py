@@ -1,10 +1,9 @@
-"""The pages of the project: their code blocks, links, headings and commands."""
+"""The pages of the project: their code blocks, links, headings and files."""
 
 from __future__ import annotations
 
 import re
-import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -17,17 +16,8 @@ PAGES = sorted(
     )
     for page in place
 )
-GUIDES = [
-    ROOT / "README.md",
-    *(ROOT / "docs" / f"{name}.md" for name in ("quickstart", "own_algorithm", "runbook", "deployment")),
-]
-"""Pages whose commands readers type."""
-
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)\s]+)\)|(?:src|href)=\"([^\"]+)\"")
-_OTHER_PROGRAMS = {"pip", "systemctl", "journalctl", "docker", "useradd", "install"}
-"""Programs that may have the name as an argument."""
-_ENDS_A_COMMAND = {"|", ">", "&&", "&", ";", "#"}
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -49,20 +39,19 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def commands(page: Path) -> Iterator[list[str]]:
-    """The arguments of every `rl4sys` command in the shell blocks of a page."""
-    for block in blocks(page, "sh"):
-        for line in block.replace("\\\n", " ").splitlines():
-            words = shlex.split(line, comments=True)
-            if "rl4sys" in words and words[0] not in _OTHER_PROGRAMS:
-                rest = words[words.index("rl4sys") + 1 :]
-                stop = next((place for place, word in enumerate(rest) if word in _ENDS_A_COMMAND), len(rest))
-                yield rest[:stop]
-
-
 def files(page: Path) -> Iterator[tuple[str, str]]:
     """Name and contents of the files that a page shows: blocks that begin with a comment like `# my.yaml`."""
     for language in ("python", "yaml"):
         for block in blocks(page, language):
             if named := re.match(r"# ([\w.]+\.(?:py|yaml))\n", block):
                 yield named[1], block
+
+
+def page_text(name: str) -> str:
+    """The text of a page in docs/."""
+    return (ROOT / "docs" / f"{name}.md").read_text("utf-8")
+
+
+def missing(names: Iterable[str], text: str) -> list[str]:
+    """The names that do not occur in the code of a page."""
+    return sorted(name for name in names if not re.search(rf"`[^`\n]*(?<![\w/]){re.escape(name)}(?!\w)[^`\n]*`", text))

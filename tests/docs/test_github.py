@@ -59,6 +59,16 @@ def test_wheels_are_tried_on_every_python_that_the_package_names() -> None:
     named = re.findall(r"Python :: (3\.\d+)", " ".join(project["classifiers"]))
     wheel = _jobs(ROOT / ".github" / "workflows" / "wheels.yml")["wheel"]
     assert wheel["strategy"]["matrix"]["python"] == named
+    native = tomllib.loads((ROOT / "cpp" / "pyproject.toml").read_text())
+    built = native["tool"]["cibuildwheel"]["build"]
+    assert built == [f"cp{version.replace('.', '')}-manylinux_*" for version in named]
+
+
+def test_the_native_runtime_has_the_version_of_the_package() -> None:
+    native = tomllib.loads((ROOT / "cpp" / "pyproject.toml").read_text())["project"]
+    extra = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["native"]
+    assert native["version"] == rl4sys.__version__
+    assert extra == [f"rl4sys-native=={rl4sys.__version__}"]
 
 
 @pytest.mark.parametrize(("tag", "code"), [(f"v{rl4sys.__version__}", 0), ("v0.0.1", 1)])

@@ -39,11 +39,13 @@ def test_training_speeds_are_the_measured_ones(task: str) -> None:
 def test_latencies_memory_and_throughput_are_the_measured_ones() -> None:
     in_cpp, in_python = measured(rf"act: median µs +{NUMBER} +{NUMBER}")
     slowest_in_cpp, slowest_in_python = measured(rf"act: p99 µs +{NUMBER} +{NUMBER}")
+    native, slowest_native = measured(rf"runtime +native[\s\S]*?decision +\{{'median µs': {NUMBER}, 'p99 µs': {NUMBER}")
     (predict,) = measured(rf"sb3 predict, 1 row\(s\) +{NUMBER}")
     (memory,) = measured(rf"client alone, MB +{NUMBER}")
     (stored,) = measured(rf"four fast clients\n +steps/s +{NUMBER}")
     expected = [
         f"| {in_cpp:.1f} µs median, {slowest_in_cpp:.1f} µs p99, no allocation |",
+        f"| {native:.1f} µs median, {slowest_native:.0f} µs p99, in a loop of LunarLander while the server trains |",
         f"| {in_python:.0f} µs median, {slowest_in_python:.0f} µs p99 |",
         f"| {predict:.0f} µs median |",
         f"| {memory:.0f} MB |",

@@ -4,23 +4,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-from typer.testing import CliRunner
-
 from policy.specs import weights_for
-from rl4sys.cli.commands import build
 from rl4sys.experience import ArraySpec
 from rl4sys.policy import DiscreteAction, Head, PolicySpec, PortablePolicy, ProgramBuilder
 
-from .documents import ROOT, blocks, commands
+from .documents import ROOT, blocks
 
 PAGE = ROOT / "docs" / "simulate.md"
-
-
-@pytest.mark.parametrize("command", list(commands(PAGE)), ids=" ".join)
-def test_every_quoted_command_is_accepted(command: list[str]) -> None:
-    outcome = CliRunner().invoke(build(), [*command, "--dry-run" if command[0] == "train" else "--help"])
-    assert outcome.exit_code == 0, outcome.output or outcome.exception
 
 
 def test_the_python_acts_with_an_exported_policy(tmp_path: Path) -> None:

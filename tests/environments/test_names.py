@@ -87,7 +87,7 @@ def without(monkeypatch: pytest.MonkeyPatch) -> Any:
     def hide(package: str) -> None:
         import sys
 
-        for module in [name for name in sys.modules if f".{package}." in f".{name}."]:
+        for module in [name for name in list(sys.modules) if f".{package}." in f".{name}."]:
             monkeypatch.delitem(sys.modules, module)
         monkeypatch.setitem(sys.modules, package, None)
         monkeypatch.setattr(

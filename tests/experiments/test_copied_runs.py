@@ -50,6 +50,24 @@ def test_a_copied_run_evaluates_and_acts_without_its_modules(tmp_path: Path) -> 
     (run,) = (path for path in (here / "runs").iterdir() if path.is_dir())
     shutil.copytree(run, there / "runs" / run.name)
     shutil.rmtree(here)
-    out = python("from rl4sys.cli.main import main; import sys; sys.argv[1:] = ['evaluate', 'last']; main()", there)
-    assert "return" in out
-    assert python("import rl4sys; print(rl4sys.load('last').act([0, 0, 0, 0.0]))", there).strip() in ("0", "1")
+    require_usable(there)
+
+
+@pytest.mark.slow
+def test_a_copied_run_has_the_whole_package_that_it_was_trained_with(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    (here / "my_lab" / "plants").mkdir(parents=True)
+    (here / "my_lab" / "plants" / "pole.py").write_text("from my_lab.speed import factor\n" + MODULE)
+    (here / "my_lab" / "speed.py").write_text("factor = 1.0\n")
+    (here / "my_lab" / "__init__.py").write_text("")
+    python(TRAIN.replace("my_plant", "my_lab.plants.pole"), here)
+    (run,) = (path for path in (here / "runs").iterdir() if path.is_dir())
+    shutil.copytree(run, there / "runs" / run.name)
+    shutil.rmtree(here)
+    require_usable(there)
+
+
+def require_usable(directory: Path) -> None:
+    evaluate = "from rl4sys.cli.main import main; import sys; sys.argv[1:] = ['evaluate', 'last']; main()"
+    assert "return" in python(evaluate, directory)
+    assert python("import rl4sys; print(rl4sys.load('last').act([0, 0, 0, 0.0]))", directory).strip() in ("0", "1")

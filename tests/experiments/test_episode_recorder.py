@@ -3,7 +3,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from reporting_environment import REPORTING
 from rl4sys.collection import load_episodes
@@ -37,7 +36,6 @@ def test_episodes_longer_than_a_turn_are_put_together(tmp_path: Path) -> None:
 
 
 def test_the_layout_of_minari_is_read_back(tmp_path: Path) -> None:
-    pytest.importorskip("h5py")
     callbacks = [{"name": "record_episodes", "format": "hdf5"}, {"name": "record_episodes"}]
     run = Run.create(small(PPO, tmp_path, callbacks=callbacks))
     run.train()

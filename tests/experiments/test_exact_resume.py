@@ -87,6 +87,7 @@ CASES: dict[str, tuple[Mapping[str, Any], dict[str, Any]]] = {
     "dqn prioritized": (DQN, {"algorithm__n_step": 3, "algorithm__dueling": True}),
     "sac": (OFF_POLICY, _SAC | _PENDULUM | {"environment__normalize_obs": True}),
     "qr_dqn": (DQN, {"algorithm__name": "qr_dqn", "algorithm__quantiles": 5}),
+    "droq": (OFF_POLICY, _PENDULUM | {"algorithm__name": "droq", "algorithm__policy_delay": 2}),
     "tqc": (OFF_POLICY, _PENDULUM | {"algorithm__name": "tqc", "algorithm__quantiles": 5}),
     "sac ensemble": (OFF_POLICY, _SAC | _PENDULUM | {"algorithm__ensemble": 4, "algorithm__target_subset": 2}),
     "sac on choices": (OFF_POLICY, _SAC | {"environment__name": "CartPole-v1", "algorithm__policy_delay": 3}),

@@ -166,7 +166,7 @@ class Client:
         self._process = None
         if self.outbox.is_dir():
             box = DiskOutbox(self.outbox, fresh_epoch())
-            self.left |= {parcel.key for parcel in box.unsettled()}
+            self.left |= {(parcel.epoch, number) for parcel in box.unsettled() for number in parcel.sequences}
             box.close()
 
     def finish(self, flush: float = 300.0) -> dict[str, Any]:

@@ -67,8 +67,9 @@ def folded_without_faults(learner: Path, archive: Path, place: Path) -> Learned:
 
 
 def stored(log: Path, archive: Path | None = None) -> Iterator[StoredSegment]:
-    """Every segment that was ever stored, including those of archived files."""
-    return (record for record in stored_records(log, archive) if isinstance(record, StoredSegment))
+    """Every segment that was ever stored, including those of archived files and each of a pack."""
+    records = (record for record in stored_records(log, archive) if isinstance(record, StoredSegment))
+    return (alone for record in records for alone in record.alone())
 
 
 def stored_records(log: Path, archive: Path | None = None) -> Iterator[StoredSegment | LearnerCommand]:

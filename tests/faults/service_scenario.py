@@ -110,7 +110,7 @@ def _deliver(
         assert offer.parcel is not None
         names[offer.parcel.key] = number
         told.say("accepted", number)
-        delivery.offered(0.0, episode_ended=True)
+        delivery.offered(0.0, ended=True)
         if number == SEGMENTS // 2:
             _change_learning_rate(learner)
         if number % 4 == 3:

@@ -88,7 +88,7 @@ class Simulation:
         if offer.parcel is not None:
             self.accepted.add(offer.parcel.key)
         if offer.outcome is not OfferOutcome.FULL:
-            self.delivery.offered(self.now, episode_ended=self.rng.random() < 0.5)
+            self.delivery.offered(self.now, ended=self.rng.random() < 0.5)
 
     def send(self) -> None:
         if self.outstanding is None and self.delivery.wait(self.now) == 0.0:

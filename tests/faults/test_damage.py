@@ -19,7 +19,7 @@ from tests.storms import scaled
 
 from rl4sys.checkpoints import Checkpoints, NoCheckpoint
 from rl4sys.records import DiskOutbox, Durability, RecordsDamaged, RecordsGone
-from rl4sys.server.learners.stored_segments import StoredSegments
+from rl4sys.server.learners.stored_segments import StoredSegment, StoredSegments
 
 TRIALS = scaled(100, 10_000)
 
@@ -88,7 +88,7 @@ def test_damaged_identities_of_stored_segments_are_refused_if_the_log_needs_them
     sound.mkdir()
     written = StoredSegments()
     for number in range(50):
-        written.note(number, "client", 7, 2 * number, 8, 100)
+        written.note(number, StoredSegment("client", 7, 2 * number, 8, bytes(100)))
     written.write(sound, written.encode())
     for seed, hurt, what in damaged_copies(sound, tmp_path):
         try:

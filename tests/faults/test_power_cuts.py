@@ -11,7 +11,7 @@ from tests.checkpoints.test_checkpoints import Rows
 from tests.faults.power_cut import Watched
 
 from rl4sys.checkpoints import Checkpoints, NoCheckpoint
-from rl4sys.server.learners.stored_segments import StoredSegments
+from rl4sys.server.learners.stored_segments import StoredSegment, StoredSegments
 
 EAGER = pytest.mark.parametrize("eager", [False, True], ids=["names wait", "names at once"])
 
@@ -65,7 +65,7 @@ def test_a_power_cut_at_any_point_keeps_the_identities_of_stored_segments(
     with monkeypatch.context() as patch:
         watched.watch(patch)
         for number in range(5):
-            stored.note(number, "a", 1, number, 8, 100)
+            stored.note(number, StoredSegment("a", 1, number, 8, bytes(100)))
             stored.write(root, stored.encode())
             written.append(number + 1)
     assert watched.looks >= 20

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import importlib.machinery
+import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -70,3 +73,22 @@ def test_a_policy_whose_environment_is_gone_takes_arrays(tmp_path: Path, caplog:
 
 def test_names_can_be_completed() -> None:
     assert {"train", "load", "runs", "Callback", "__version__"} <= set(dir(rl4sys))
+
+
+def test_with_pandas_metrics_and_episodes_are_data_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In place of pandas, whose presence would change what other tests see, a module with the two calls that matter."""
+
+    class DataFrame(dict[str, Any]):
+        pass
+
+    pandas = types.ModuleType("pandas")
+    pandas.__spec__ = importlib.machinery.ModuleSpec("pandas", None)
+    pandas.DataFrame = DataFrame  # type: ignore[attr-defined]
+    pandas.read_csv = lambda path: DataFrame(lines=Path(path).read_text().splitlines())  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "pandas", pandas)
+    run = trained(tmp_path)
+    (found,) = rl4sys.runs(root=tmp_path)
+    assert isinstance(run.metrics(), DataFrame)
+    assert isinstance(found.metrics(), DataFrame)
+    assert found.metrics()["step"][-1] == 256
+    assert found.episodes()["lines"] == run.directory.episodes.read_text().splitlines()

@@ -37,6 +37,17 @@ def test_the_filters_of_orthogonal_kernels_are_orthogonal() -> None:
     torch.testing.assert_close(filters @ filters.T, 2.0 * torch.eye(6), rtol=1e-5, atol=1e-6)
 
 
+def test_kernels_over_sequences_are_drawn_as_one_matrix() -> None:
+    tensors = [Tensor("c.kernel", (6, 2, 3)), Tensor("c.bias", (6,))]
+    made = Parameters(tensors, torch.device("cpu"))
+    orthogonal(made, {}, generator())
+    filters = made.views["c.kernel"].detach().flatten(1)
+    torch.testing.assert_close(filters @ filters.T, 2.0 * torch.eye(6), rtol=1e-5, atol=1e-6)
+    uniform_fan_in(made, generator())
+    assert 0.0 < made.views["c.kernel"].abs().max() <= 1 / math.sqrt(6)
+    assert 0.0 < made.views["c.bias"].abs().max() <= 1 / math.sqrt(6)
+
+
 def test_norms_and_statistics_start_as_the_identity() -> None:
     for initialize in (lambda p: orthogonal(p, {}, generator()), lambda p: uniform_fan_in(p, generator())):
         _, made = from_spec(mlp(layer_norm=True))

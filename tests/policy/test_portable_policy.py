@@ -60,3 +60,10 @@ def test_weights_of_another_program_are_refused(tmp_path: Path) -> None:
     PortablePolicy(spec, spec, weights_for(spec)[:-1], 0, 0).write(tmp_path / "a.rl4sys")
     with pytest.raises(PolicyFileDamaged, match="its program takes 44"):
         PortablePolicy.read(tmp_path / "a.rl4sys")
+
+
+def test_the_file_that_the_cpp_tests_read_is_what_python_writes() -> None:
+    path = Path(__file__).parents[2] / "cpp/tests/policy/small.rl4sys"
+    policy = PortablePolicy.read(path)
+    assert policy.to_bytes() == path.read_bytes()
+    assert policy.weights.tolist() == [2.0, 0.0, 0.0, 2.0, 0.5, 0.0]

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -16,16 +17,19 @@ from rl4sys.wire import (
     SegmentFormat,
     SegmentRefused,
     decode_decision,
+    decode_pack,
     decode_patch,
     decode_policy,
     decode_question,
     decode_segment,
     encode_decision,
+    encode_pack,
     encode_patch,
     encode_policy,
     encode_question,
     encode_segment,
     parse,
+    split_pack,
 )
 from rl4sys.wire.generated import experience_pb2, policy_pb2, training_pb2, weights_pb2
 
@@ -52,6 +56,16 @@ def read_policy(data: bytes) -> object:
     return encode_policy(decode_policy(parse(policy_pb2.PolicySpec, data)))
 
 
+def read_pack(form: SegmentFormat) -> Callable[[bytes], object]:
+    def read(data: bytes) -> object:
+        with suppress(ContractViolation):
+            split_pack(data, 2)
+        pack = decode_pack(form, data, client="client", count=2, max_steps=1000)
+        return [encode_segment(form, segment) for segment in pack.segments()]
+
+    return read
+
+
 def read_push(data: bytes) -> object:
     request = parse(training_pb2.PushRequest, data)
     return [read_segment(LANDER)(pushed.segment) for pushed in request.segments]
@@ -68,6 +82,8 @@ PUSH = training_pb2.PushRequest(
 CASES: dict[str, tuple[bytes, Callable[[bytes], object]]] = {
     "segment": (encode_segment(LANDER, lander_segment(2)), read_segment(LANDER)),
     "rich segment": (encode_segment(RICH, RICH_SEGMENT), read_segment(RICH)),
+    "pack": (encode_pack(LANDER, [lander_segment(2), lander_segment(1)]), read_pack(LANDER)),
+    "rich pack": (encode_pack(RICH, [RICH_SEGMENT, RICH_SEGMENT]), read_pack(RICH)),
     "push": (PUSH.SerializeToString(), read_push),
     "policy": (encode_policy(recurrent_policy()).SerializeToString(), read_policy),
     "schema": (

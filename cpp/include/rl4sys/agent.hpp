@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "rl4sys/action_structure.hpp"
+#include "rl4sys/client_level.hpp"
 #include "rl4sys/ending.hpp"
 #include "rl4sys/fallback.hpp"
 #include "rl4sys/health.hpp"
@@ -116,8 +117,7 @@ public:
         require();
         const ActionPart* found = structure_ == nullptr ? nullptr : structure_->find(path);
         if (found == nullptr) {
-            throw std::invalid_argument("The action has no part '" + std::string(path) +
-                                        "'. Name it as in the setting `action`.");
+            throw_no_part(path);
         }
         return found->is_choice ? ActionValue{choices_ + found->at, nullptr, found->size}
                                 : ActionValue{nullptr, numbers_ + found->at, found->size};
@@ -133,12 +133,16 @@ public:
 
 private:
     friend class client::Lane;
+    friend class Episode;
 
     void require() const {
         if (problem_ != Problem::None) {
-            throw NoAction(problem_, message_);
+            throw_no_action();
         }
     }
+    // In the library, so that programs compiled with -fno-exceptions can use this header; there they end the program.
+    [[noreturn]] void throw_no_action() const;
+    [[noreturn]] static void throw_no_part(std::string_view path);
 
     Problem problem_ = Problem::None;
     bool is_fallback_ = false;
@@ -155,6 +159,7 @@ private:
 
 /// One episode: act, reward, end. Rewards may come from another thread than decisions.
 ///
+/// An episode that was moved from is like one that has ended: `act` gives `Problem::EpisodeEnded`, `end` does nothing.
 /// Nothing here waits for the network. A segment is cut when it is full, when new weights arrive and when the
 /// episode ends. It is sent once all its decisions have left the `reward_window`.
 class Episode {
@@ -208,6 +213,8 @@ public:
 private:
     friend class Agent;
     friend class RL4SysTrajectory;
+    /// @throws std::logic_error if it was moved from, or in a forked process.
+    void require_open() const;
     /// Take the latest decision out of the record, if it is this one.
     void withdraw(std::int64_t decision);
     Episode(std::shared_ptr<client::Core> core, client::Lane& lane, std::uint64_t number);
@@ -219,6 +226,8 @@ private:
 
 /// Starts episodes; background threads encode, send and receive. Thread-safe. Created by `connect`.
 ///
+/// In a process that was forked after `connect`, and after it was moved from, calls throw std::logic_error; `close` and
+/// the destructor do nothing there.
 /// Memory is bounded: `outbox_bytes` for unsent experience, a quarter of that for segments not encoded yet, as much
 /// again for spare buffers, and for each lane (as many as episodes were ever open at once) buffers of
 /// `max_segment_length` steps and the weights of its last decision.
@@ -243,6 +252,11 @@ public:
                                  const std::vector<ArrayView>& masks = {}, std::optional<double> now = std::nullopt);
     /// The present state of this agent.
     Health health() const;
+    /// How much of this agent works.
+    ClientLevel level() const noexcept;
+    /// Change it while it runs, to find what each part costs. @throws std::invalid_argument for `Off` without a
+    /// fallback.
+    void set_level(ClientLevel level);
     /// Send all sealed segments and wait until the server acknowledged them; false after `timeout` seconds.
     bool flush(double timeout = 10.0);
     /// Truncate open episodes, send the backlog for up to `timeout` seconds (else `close_timeout`), and stop.
@@ -255,6 +269,9 @@ public:
     const ClientSettings& settings() const noexcept;
 
 private:
+    /// @throws std::logic_error if it was moved from, or in a forked process.
+    client::Core& core() const;
+
     std::shared_ptr<client::Core> core_;
 };
 

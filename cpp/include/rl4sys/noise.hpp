@@ -27,6 +27,8 @@ class KeyedNoise {
 public:
     /// `size` numbers per step; `noise_size(spec)` says how many a policy takes.
     KeyedNoise(std::uint64_t seed, const StreamKey& stream, std::size_t size);
+    /// The numbers of the stream with this key.
+    KeyedNoise(std::array<std::uint32_t, 2> key, std::size_t size) noexcept : key_(key), size_(size) {}
 
     /// Write the `size()` numbers in [0, 1), of 24 bits each, that belong to `step`.
     void at(std::uint64_t step, float* numbers) const noexcept;

@@ -11,9 +11,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#if defined(__GNUC__)
+#pragma GCC visibility push(default)
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/** The version of this header; `rl4sys_version` has that of the library. */
+#define RL4SYS_VERSION "0.2.0"
 
 typedef struct rl4sys_agent rl4sys_agent;
 typedef struct rl4sys_episode rl4sys_episode;
@@ -121,9 +128,22 @@ typedef struct rl4sys_health {
     uint64_t defaulted_inputs;
     uint64_t unanswered_decisions; /**< With `decide: server`: those that the server did not answer in time. */
     uint64_t incumbent_decisions;  /**< Those that the system took by itself and reported with `rl4sys_took`. */
+    char last_error[512];          /**< The last problem, with what to do about it; "" if there was none. */
+    char stopped_because[512];     /**< Why nothing is sent or received at present; "" if it is. */
 } rl4sys_health;
 
-/** Chooses an action where the policy may not or cannot decide; for actions of one choice. */
+typedef enum rl4sys_log_level {
+    RL4SYS_DEBUG = 0,
+    RL4SYS_INFO = 1,
+    RL4SYS_WARNING = 2,
+    RL4SYS_ERROR = 3
+} rl4sys_log_level;
+
+/** Called from any thread, with one message at a time; it must not call this library. */
+typedef void (*rl4sys_log_sink)(rl4sys_log_level level, const char* message, void* context);
+
+/** Chooses an action where the policy may not or cannot decide; for actions of one choice. A mask that was given is the
+ *  last array, "action_mask". */
 typedef int64_t (*rl4sys_fallback)(const rl4sys_array* observation, size_t arrays, void* context);
 
 /** The action of a fallback: choices, numbers, or for mixed actions both; those of a structured action in the order of
@@ -140,6 +160,10 @@ typedef struct rl4sys_fallback_action {
 typedef int (*rl4sys_action_fallback)(const rl4sys_array* observation, size_t arrays, rl4sys_fallback_action* action,
                                       void* context);
 
+/** The version of the library, such as "0.2.0". */
+const char* rl4sys_version(void);
+/** Send log messages of `least` and above to `sink`, with `context`; NULL silences them. */
+void rl4sys_log_to(rl4sys_log_sink sink, rl4sys_log_level least, void* context);
 /** The error of this thread's last call that did not return RL4SYS_OK. Valid until its next such call. */
 const char* rl4sys_last_error(void);
 
@@ -154,6 +178,10 @@ rl4sys_status rl4sys_connect_action_json(const char* settings, rl4sys_action_fal
                                          rl4sys_agent** agent);
 /** Send all sealed segments and wait until the server acknowledged them. */
 rl4sys_status rl4sys_flush(rl4sys_agent* agent, double timeout);
+/** Fills as much of the state as a program of any version knows: `size` is its sizeof(rl4sys_health), to which later
+ *  versions only add at the end. */
+rl4sys_status rl4sys_get_health_sized(const rl4sys_agent* agent, rl4sys_health* health, size_t size);
+/** The same for a program that is built with the header of the very library that it runs with. */
 rl4sys_status rl4sys_get_health(const rl4sys_agent* agent, rl4sys_health* health);
 /** How many segments were dropped for this reason, such as "overflow_oldest". */
 uint64_t rl4sys_drops(const rl4sys_agent* agent, const char* reason);
@@ -200,6 +228,10 @@ rl4sys_status rl4sys_end_arrays(rl4sys_episode* episode, const rl4sys_array* obs
 
 #ifdef __cplusplus
 }
+#endif
+
+#if defined(__GNUC__)
+#pragma GCC visibility pop
 #endif
 
 #endif

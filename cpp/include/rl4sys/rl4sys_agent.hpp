@@ -22,6 +22,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -56,7 +57,9 @@ public:
     const std::map<std::string, double>& data() const noexcept { return decision_->data; }
     /// The version of the policy that decided; 0 if it was the fallback.
     std::int64_t version() const noexcept { return decision_->version; }
+    std::int64_t getVersion() const noexcept { return version(); }
     bool done() const noexcept { return decision_->done; }
+    bool isDone() const noexcept { return done(); }
     /// Whether this is the last action of its trajectory.
     bool is_done() const noexcept { return decision_->done; }
     /// Mark the action as the last of its trajectory. `markEndOfTrajectory` does so, and ends the trajectory.
@@ -101,11 +104,18 @@ public:
     /// The actions that were added; of a very long trajectory, only the latest.
     const std::vector<RL4SysAction>& actions() const noexcept { return actions_; }
     const std::vector<RL4SysAction>& get_actions() const noexcept { return actions_; }
+    const std::vector<RL4SysAction>& getActions() const noexcept { return actions_; }
+    /// How many actions it has kept.
+    std::size_t size() const noexcept { return actions_.size(); }
     bool is_empty() const noexcept { return actions_.empty(); }
+    bool isEmpty() const noexcept { return actions_.empty(); }
     /// The version of the policy that took its first decision.
     std::int64_t version() const noexcept { return version_; }
     /// Whether it can be learned from: always, since every step knows its own version.
     static bool is_valid() noexcept { return true; }
+    /// Whether it has any action.
+    bool isValid() const noexcept { return !actions_.empty(); }
+    std::int64_t getVersion() const noexcept { return version_; }
 
 private:
     friend class RL4SysAgent;
@@ -155,6 +165,16 @@ public:
     /// or the mask does not fit; `lastError` then says why.
     std::optional<Answer> requestForAction(Trajectory trajectory, const std::vector<float>& observation,
                                            const std::vector<std::uint8_t>& mask = {});
+    /// The same with a mask of numbers, as the original client takes it: a choice whose number is 0 is forbidden. (A
+    /// template, so that a list in braces is still a mask of bytes.)
+    template <typename Mask, typename = std::enable_if_t<std::is_same_v<Mask, std::vector<float>>>>
+    std::optional<Answer> requestForAction(Trajectory trajectory, const std::vector<float>& observation,
+                                           const Mask& mask) {
+        std::vector<std::uint8_t> allowed(mask.size());
+        std::transform(mask.begin(), mask.end(), allowed.begin(),
+                       [](float number) { return static_cast<std::uint8_t>(number != 0.0F); });
+        return requestForAction(std::move(trajectory), observation, allowed);
+    }
     /// Record the action as the next step of the trajectory. Add it before the next request of this trajectory: until
     /// then a decision can be recorded, afterwards it is left out. The last action may be added after the end.
     /// @throws std::invalid_argument for an action of another trajectory.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "client/snapshot.hpp"
@@ -16,8 +17,8 @@ enum class DecidedBy : std::uint8_t { Policy, Fallback, Incumbent };
 struct ActingPlan {
     /// The policy; null before the first one arrives.
     SharedSnapshot snapshot;
-    /// Why the policy does not decide: `control`, `kill_file`, `lease`, `no_policy` or `no_answer`; empty if it
-    /// does.
+    /// Why the policy does not decide: `control`, `kill_file`, `lease`, `no_policy`, `no_answer` or `level`; empty if
+    /// it does.
     std::string_view off = "no_policy";
     DecidedBy decided_by = DecidedBy::Fallback;
     /// Whether decisions are recorded.
@@ -32,6 +33,16 @@ struct ActingPlan {
                one.records == other.records && one.observes == other.observes && one.asks == other.asks;
     }
 };
+
+/// Why the policy does not decide, for people.
+inline std::string explain_off(std::string_view off) {
+    return off == "control"     ? "an operator ordered it off"
+           : off == "kill_file" ? "the kill file exists"
+           : off == "lease"     ? "the server was silent for longer than the lease"
+           : off == "no_answer" ? "the server did not answer in time"
+           : off == "level"     ? "the client is at the level `off`"
+                                : "none has arrived yet";
+}
 
 using SharedPlan = std::shared_ptr<const ActingPlan>;
 

@@ -156,11 +156,18 @@ Core::Core(ClientSettings settings, std::shared_ptr<wire::Transport> transport, 
               }
           },
           start.refused_seconds, settings_.decide == DecisionPlace::Server ? &server_policy_ : nullptr),
-      encoder_(queue_, courier_, status_),
+      encoder_(queue_, courier_, status_, governor_),
       guard_(governor_, status_, clock_, settings_.kill_file, settings_.lease),
+      profile_(
+          {governor_, times_, [this] { return health(); }, [this] { return transport_->traffic(); },
+           fallback != nullptr},
+          [this](std::function<void()> work) {
+              return std::make_unique<BackgroundThread>("profiler", std::move(work), shared_from_this(), status_);
+          },
+          [this] { reporter_.wake(); }),
       reporter_(
           shared_session_, transport_, governor_, status_, clock_, settings_, start.epoch,
-          [this] { return client_report(health(), clock_() - started_at_); }, [this] { watcher_.renew(); }) {
+          [this] { return client_report(health(), clock_() - started_at_); }, profile_, [this] { watcher_.renew(); }) {
     require_fallback(settings_, shared_.fallback.has_value());
     if (cache_) {
         governor_.set_cached(fitting(cache_->load(), settings_));
@@ -242,6 +249,13 @@ Health Core::health() const {
     return health;
 }
 
+void Core::set_level(ClientLevel level) {
+    if (level == ClientLevel::Off && !shared_.fallback) {
+        throw std::invalid_argument("The level 'off' needs a fallback, which decides then. Pass one to connect.");
+    }
+    governor_.set_level(level);
+}
+
 bool Core::flush(double timeout) {
     const double deadline = clock_() + timeout;
     return queue_.drained(timeout) && courier_.flush(deadline);
@@ -263,11 +277,14 @@ void Core::close(std::optional<double> timeout) {
     courier_.stop();
     watcher_.stop();
     reporter_.stop();
+    profile_.stop();
     guard_.stop();
     transport_->close();
     for (const auto& thread : threads_) {
         thread->join(std::max(least_join_seconds, deadline - clock_()));
     }
+    // After the reporter, which begins profiles.
+    profile_.close(std::max(least_join_seconds, deadline - clock_()));
     if (cache_) {
         cache_->save();
     }
@@ -286,6 +303,12 @@ std::optional<std::string> Core::wait_for_policy(double timeout, bool until_unre
 
 bool Core::is_forked() const {
     return shared_.forks != forks();
+}
+
+void Core::require_unforked() const {
+    if (is_forked()) {
+        throw std::logic_error(explain_fork());
+    }
 }
 
 }  // namespace rl4sys::client
@@ -313,37 +336,66 @@ Episode::~Episode() {
     }
 }
 
+void Action::throw_no_action() const {
+    throw NoAction(problem_, message_);
+}
+
+void Action::throw_no_part(std::string_view path) {
+    throw std::invalid_argument("The action has no part '" + std::string(path) +
+                                "'. Name it as in the setting `action`.");
+}
+
 Action Episode::act(const Observation& observation, ArrayView mask, std::optional<double> now) noexcept {
+    if (!core_) {
+        Action none;
+        none.problem_ = Problem::EpisodeEnded;
+        return none;
+    }
     return lane_->act(number_, observation, mask, now);
 }
 
 void Episode::took(const Observation& observation, const FallbackAction& action, ArrayView mask,
                    std::optional<double> now) {
+    require_open();
     lane_->took(number_, observation, action, mask, now);
 }
 
 void Episode::reward(double value) {
+    require_open();
     lane_->reward(number_, value, std::nullopt, false);
 }
 
 void Episode::reward(double value, std::int64_t decision, bool is_final) {
+    require_open();
     lane_->reward(number_, value, decision, is_final);
 }
 
 void Episode::end(const Observation& final_observation, Ending ending, ArrayView mask, std::optional<double> now) {
+    if (!core_) {
+        return;
+    }
+    core_->require_unforked();
     core_->end(*lane_, number_, final_observation, ending, mask, now);
 }
 
 void Episode::withdraw(std::int64_t decision) {
+    require_open();
     lane_->withdraw(number_, decision);
 }
 
 std::int64_t Episode::decision() const noexcept {
-    return lane_->decision(number_);
+    return !core_ || core_->is_forked() ? -1 : lane_->decision(number_);
 }
 
 bool Episode::ended() const noexcept {
-    return lane_->ended(number_);
+    return !core_ || core_->is_forked() || lane_->ended(number_);
+}
+
+void Episode::require_open() const {
+    if (!core_) {
+        throw std::logic_error("The episode was moved to another handle. Use that one.");
+    }
+    core_->require_unforked();
 }
 
 Agent::Agent(std::shared_ptr<client::Core> core) : core_(std::move(core)) {}
@@ -358,13 +410,23 @@ Agent::~Agent() {
     close();
 }
 
+client::Core& Agent::core() const {
+    if (!core_) {
+        throw std::logic_error("The agent was moved to another handle. Use that one.");
+    }
+    core_->require_unforked();
+    return *core_;
+}
+
 Episode Agent::episode() {
+    static_cast<void>(core());
     const auto [lane, number] = core_->episode();
     return {core_, *lane, number};
 }
 
 std::vector<Action> Agent::act_many(const std::vector<Episode*>& episodes, const std::vector<Observation>& observations,
                                     const std::vector<ArrayView>& masks, std::optional<double> now) {
+    static_cast<void>(core());
     const std::size_t count = episodes.size();
     if (observations.size() != count || (!masks.empty() && masks.size() != count)) {
         throw std::invalid_argument("Got " + std::to_string(observations.size()) + " observations and " +
@@ -396,11 +458,19 @@ std::vector<Action> Agent::act_many(const std::vector<Episode*>& episodes, const
 }
 
 Health Agent::health() const {
-    return core_->health();
+    return core().health();
+}
+
+ClientLevel Agent::level() const noexcept {
+    return core_ ? core_->level() : ClientLevel::Off;
+}
+
+void Agent::set_level(ClientLevel level) {
+    core().set_level(level);
 }
 
 bool Agent::flush(double timeout) {
-    return core_->flush(timeout);
+    return core().flush(timeout);
 }
 
 void Agent::close(std::optional<double> timeout) noexcept {
@@ -415,11 +485,12 @@ void Agent::close(std::optional<double> timeout) noexcept {
 }
 
 bool Agent::has_policy() const noexcept {
-    return core_->has_policy();
+    return core_ && !core_->is_forked() && core_->has_policy();
 }
 
 const ClientSettings& Agent::settings() const noexcept {
-    return core_->settings();
+    static const ClientSettings none;
+    return core_ ? core_->settings() : none;
 }
 
 }  // namespace rl4sys

@@ -15,6 +15,7 @@
 #include "client/guard.hpp"
 #include "client/health_reporter.hpp"
 #include "client/lane_allocator.hpp"
+#include "client/ordered_profile.hpp"
 #include "client/policy_cache.hpp"
 #include "client/segment_encoder.hpp"
 #include "client/segment_queue.hpp"
@@ -55,6 +56,9 @@ public:
         return ServerDecisionBatch(shared_, std::move(rows)).decide();
     }
     Health health() const;
+    ClientLevel level() const { return governor_.level(); }
+    /// @throws std::invalid_argument for `Off` without a fallback.
+    void set_level(ClientLevel level);
     bool flush(double timeout);
     void close(std::optional<double> timeout);
     /// Act with the cached policy until the server sends a newer one.
@@ -64,6 +68,8 @@ public:
     std::optional<std::string> wait_for_policy(double timeout, bool until_unreachable);
     bool has_policy() const { return governor_.snapshot() != nullptr; }
     bool is_forked() const;
+    /// @throws std::logic_error in a forked process, where a lock may be held by a thread that does not exist.
+    void require_unforked() const;
     const ClientSettings& settings() const { return settings_; }
     std::string last_error() const { return status_.last_error(); }
     /// How far the last failed call came; nothing if none failed.
@@ -90,6 +96,7 @@ private:
     Watcher watcher_;
     SegmentEncoder encoder_;
     Guard guard_;
+    OrderedProfile profile_;
     HealthReporter reporter_;
     std::vector<std::unique_ptr<BackgroundThread>> threads_;
     std::atomic<bool> closed_ = false;

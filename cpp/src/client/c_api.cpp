@@ -2,6 +2,7 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <cstring>
 #include <exception>
 #include <limits>
 #include <memory>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "rl4sys/agent.hpp"
+#include "rl4sys/log.hpp"
 #include "rl4sys/rl4sys.h"
 
 struct rl4sys_agent {
@@ -107,12 +109,16 @@ private:
 /// An observation as arrays of C.
 class PlainArrays {
 public:
-    explicit PlainArrays(const Observation& observation) {
+    /// A mask that was given comes last, as the array "action_mask".
+    PlainArrays(const Observation& observation, rl4sys::ArrayView mask) {
         names_.reserve(observation.size());
         for (const rl4sys::NamedArray& part : observation) {
             names_.emplace_back(part.name);
             arrays_.push_back({names_.back().empty() ? nullptr : names_.back().c_str(), part.array.data(),
                                part.array.size(), static_cast<rl4sys_type>(part.array.type())});
+        }
+        if (mask.given()) {
+            arrays_.push_back({"action_mask", mask.data(), mask.size(), static_cast<rl4sys_type>(mask.type())});
         }
     }
 
@@ -133,8 +139,8 @@ rl4sys::Fallback fallback_of(rl4sys_fallback fallback, void* context) {
     if (fallback == nullptr) {
         return nullptr;
     }
-    return [fallback, context](const Observation& observation) {
-        const PlainArrays arrays(observation);
+    return [fallback, context](const Observation& observation, rl4sys::ArrayView mask) {
+        const PlainArrays arrays(observation, mask);
         return rl4sys::FallbackAction(fallback(arrays.data(), arrays.size(), context));
     };
 }
@@ -143,8 +149,8 @@ rl4sys::Fallback fallback_of(rl4sys_action_fallback fallback, void* context) {
     if (fallback == nullptr) {
         return nullptr;
     }
-    return [fallback, context](const Observation& observation) {
-        const PlainArrays arrays(observation);
+    return [fallback, context](const Observation& observation, rl4sys::ArrayView mask) {
+        const PlainArrays arrays(observation, mask);
         rl4sys_fallback_action action{};
         if (const int code = fallback(arrays.data(), arrays.size(), &action, context); code != 0) {
             throw std::runtime_error("it returned " + std::to_string(code));
@@ -210,48 +216,9 @@ rl4sys_status connect_text(const char* settings, AnyFallback fallback, void* con
     });
 }
 
-}  // namespace
-
-const char* rl4sys_last_error(void) {
-    return last_error.c_str();
-}
-
-rl4sys_status rl4sys_connect(const char* config_path, rl4sys_fallback fallback, void* context, rl4sys_agent** agent) {
-    return connect_file(config_path, fallback, context, agent);
-}
-
-rl4sys_status rl4sys_connect_json(const char* settings, rl4sys_fallback fallback, void* context, rl4sys_agent** agent) {
-    return connect_text(settings, fallback, context, agent);
-}
-
-rl4sys_status rl4sys_connect_action(const char* config_path, rl4sys_action_fallback fallback, void* context,
-                                    rl4sys_agent** agent) {
-    return connect_file(config_path, fallback, context, agent);
-}
-
-rl4sys_status rl4sys_connect_action_json(const char* settings, rl4sys_action_fallback fallback, void* context,
-                                         rl4sys_agent** agent) {
-    return connect_text(settings, fallback, context, agent);
-}
-
-rl4sys_status rl4sys_flush(rl4sys_agent* agent, double timeout) {
+rl4sys_status fill_health(const rl4sys_agent* agent, rl4sys_health* health) {
     return guarded([&] {
-        if (agent == nullptr) {
-            return missing();
-        }
-        return agent->agent.flush(timeout)
-                   ? RL4SYS_OK
-                   : failed(RL4SYS_TIMEOUT, "The server did not acknowledge everything in time.");
-    });
-}
-
-rl4sys_status rl4sys_get_health(const rl4sys_agent* agent, rl4sys_health* health) {
-    return guarded([&] {
-        if (agent == nullptr || health == nullptr) {
-            return missing();
-        }
         const rl4sys::Health now = agent->agent.health();
-        *health = {};
         health->connected = now.connected ? 1 : 0;
         health->version = now.version ? static_cast<int64_t>(*now.version) : -1;
         health->age = now.age.value_or(-1.0);
@@ -286,8 +253,81 @@ rl4sys_status rl4sys_get_health(const rl4sys_agent* agent, rl4sys_health* health
         fill(health->lineage, now.lineage);
         fill(health->lineage_problem, now.lineage_problem);
         fill(health->warning, now.warning);
+        fill(health->last_error, now.last_error);
+        fill(health->stopped_because, now.stopped);
         return RL4SYS_OK;
     });
+}
+
+}  // namespace
+
+const char* rl4sys_version(void) {
+    return RL4SYS_VERSION;
+}
+
+void rl4sys_log_to(rl4sys_log_sink sink, rl4sys_log_level least, void* context) {
+    guarded([&] {
+        if (sink == nullptr) {
+            rl4sys::log_to(nullptr);
+            return RL4SYS_OK;
+        }
+        rl4sys::log_to(
+            [sink, context](rl4sys::LogLevel level, std::string_view message) {
+                sink(static_cast<rl4sys_log_level>(level), std::string(message).c_str(), context);
+            },
+            static_cast<rl4sys::LogLevel>(std::clamp<int>(least, RL4SYS_DEBUG, RL4SYS_ERROR)));
+        return RL4SYS_OK;
+    });
+}
+
+const char* rl4sys_last_error(void) {
+    return last_error.c_str();
+}
+
+rl4sys_status rl4sys_connect(const char* config_path, rl4sys_fallback fallback, void* context, rl4sys_agent** agent) {
+    return connect_file(config_path, fallback, context, agent);
+}
+
+rl4sys_status rl4sys_connect_json(const char* settings, rl4sys_fallback fallback, void* context, rl4sys_agent** agent) {
+    return connect_text(settings, fallback, context, agent);
+}
+
+rl4sys_status rl4sys_connect_action(const char* config_path, rl4sys_action_fallback fallback, void* context,
+                                    rl4sys_agent** agent) {
+    return connect_file(config_path, fallback, context, agent);
+}
+
+rl4sys_status rl4sys_connect_action_json(const char* settings, rl4sys_action_fallback fallback, void* context,
+                                         rl4sys_agent** agent) {
+    return connect_text(settings, fallback, context, agent);
+}
+
+rl4sys_status rl4sys_flush(rl4sys_agent* agent, double timeout) {
+    return guarded([&] {
+        if (agent == nullptr) {
+            return missing();
+        }
+        return agent->agent.flush(timeout)
+                   ? RL4SYS_OK
+                   : failed(RL4SYS_TIMEOUT, "The server did not acknowledge everything in time.");
+    });
+}
+
+rl4sys_status rl4sys_get_health_sized(const rl4sys_agent* agent, rl4sys_health* health, size_t size) {
+    rl4sys_health whole{};
+    if (agent == nullptr || health == nullptr || size == 0) {
+        return missing();
+    }
+    const rl4sys_status status = fill_health(agent, &whole);
+    if (status == RL4SYS_OK) {
+        std::memset(health, 0, size);
+        std::memcpy(health, &whole, std::min(size, sizeof whole));
+    }
+    return status;
+}
+
+rl4sys_status rl4sys_get_health(const rl4sys_agent* agent, rl4sys_health* health) {
+    return rl4sys_get_health_sized(agent, health, sizeof(rl4sys_health));
 }
 
 uint64_t rl4sys_drops(const rl4sys_agent* agent, const char* reason) {

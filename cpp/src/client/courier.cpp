@@ -4,7 +4,7 @@
 
 #include "records/errors.hpp"
 #include "rl4sys/log.hpp"
-#include "weights/packing.hpp"
+#include "wire/compression.hpp"
 
 namespace rl4sys::client {
 
@@ -16,20 +16,6 @@ namespace {
 
 // Seconds until it is looked again whether the lineage of the learner is accepted.
 constexpr double other_lineage_seconds = 1.0;
-
-/// Bytes of a segment below which it is not worth trying.
-constexpr std::size_t least_compressed = 128;
-
-/// Replace the segments of a push by zstd frames where that is smaller.
-void compress(wire::PushRequest& request) {
-    for (wire::PushedSegment& pushed : request.segments) {
-        if (pushed.segment.size() < least_compressed) continue;
-        std::string frame = rl4sys::compress(pushed.segment);
-        if (frame.empty()) continue;
-        pushed.uncompressed_bytes = static_cast<std::uint32_t>(pushed.segment.size());
-        pushed.segment = std::move(frame);
-    }
-}
 
 }  // namespace
 
@@ -44,34 +30,44 @@ Courier::Courier(std::unique_ptr<records::AnyOutbox> outbox, Pace pace, RandomSo
       clock_(std::move(clock)),
       status_(status),
       governor_(governor),
-      refused_seconds_(refused_seconds) {}
-
-OutboxCounts Courier::counts() const {
-    const std::lock_guard lock(mutex_);
-    return {outbox_->backlog(), outbox_->backlog_bytes(), delivery_.acknowledged(), outbox_->drops()};
+      refused_seconds_(refused_seconds) {
+    note_counts();
 }
 
-void Courier::offer(std::string payload, bool episode_ended) {
+OutboxCounts Courier::counts() const {
+    const std::lock_guard lock(counts_mutex_);
+    return counts_;
+}
+
+void Courier::note_counts() {
+    OutboxCounts now{outbox_->backlog_segments(), outbox_->backlog_bytes(), delivery_.acknowledged(), outbox_->drops()};
+    const std::lock_guard lock(counts_mutex_);
+    counts_ = std::move(now);
+}
+
+void Courier::offer(std::string payload, std::uint64_t ended, std::uint32_t segments) {
     std::unique_lock lock(mutex_);
     while (true) {
         OfferOutcome outcome = OfferOutcome::Accepted;
         try {
-            outcome = outbox_->offer(payload).outcome;
+            outcome = outbox_->offer(payload, segments).outcome;
         } catch (const records::LogBroken& error) {
             // The payload is counted as a drop by the outbox; what is in memory is still delivered.
             status_.note(error.what());
+            note_counts();
             return;
         }
         if (outcome != OfferOutcome::Full) {
             break;
         }
         if (stopping_) {
-            status_.drop("unsent_at_close");
+            status_.drop("unsent_at_close", segments);
             return;
         }
         changed_.wait(lock);
     }
-    delivery_.offered(clock_(), episode_ended);
+    delivery_.offered(clock_(), ended);
+    note_counts();
     changed_.notify_all();
 }
 
@@ -155,7 +151,7 @@ void Courier::deliver() {
             return;
         }
         if (opened->session.accepts_zstd) {
-            compress(*request);
+            wire::compress_push(*request);
         }
         reply = transport_->push(*request, timeout_);
     } catch (const CallFailed& error) {
@@ -173,6 +169,7 @@ void Courier::deliver() {
         status_.succeeded(Caller::Courier);
         governor_.ask_share(share_of(reply.record_share));
         delivery_.answered(reply, clock_());
+        note_counts();
         report_refusals();
     }
     changed_.notify_all();
@@ -192,6 +189,7 @@ void Courier::recover(const CallFailed& error, const std::shared_ptr<const OpenS
         }
         unreachable_ = reach_of(error) == Reach::Unreachable;
         delivery_.failed(error, clock_(), is_refused ? refused_seconds_ : 0.0);
+        note_counts();
         report_refusals();
         if (is_refused) {
             status_.refused(Caller::Courier, error.what());

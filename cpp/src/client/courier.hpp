@@ -29,9 +29,11 @@ public:
             std::shared_ptr<wire::Transport> transport, double timeout, Clock clock, AgentStatus& status,
             Governor& governor, double refused_seconds = refused_pause);
 
+    /// As of the last change; it never waits for a disk.
     OutboxCounts counts() const;
-    /// Put a payload into the outbox; with `overflow: block`, wait while it is full.
-    void offer(std::string payload, bool episode_ended);
+    /// Put a payload of so many segments, with which `ended` episodes end, into the outbox; with `overflow: block`,
+    /// wait while it is full.
+    void offer(std::string payload, std::uint64_t ended, std::uint32_t segments = 1);
     /// Deliver until `stop` is called.
     void run();
     /// Send at once and wait until everything is settled; false at the deadline or when sending is impossible, with
@@ -43,6 +45,8 @@ public:
     std::size_t close();
 
 private:
+    /// Keep the counters for `counts`; the lock of the outbox, which is held while a disk works, is held here.
+    void note_counts();
     void deliver();
     void recover(const wire::CallFailed& error, const std::shared_ptr<const OpenSession>& opened);
     void report_refusals();
@@ -59,6 +63,8 @@ private:
     bool stopping_ = false;
     bool closed_ = false;
     bool unreachable_ = false;  ///< Whether a call since the last flush could not reach the server.
+    mutable std::mutex counts_mutex_;
+    OutboxCounts counts_;
     mutable std::mutex mutex_;
     std::condition_variable changed_;
 };

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "client/retries.hpp"
@@ -30,7 +32,8 @@ struct DeliverySession {
     std::string learner;
     std::size_t max_message_bytes = 0;
     std::size_t max_push_segments = 0;
-    bool accepts_zstd = false;  ///< Whether segments may be sent as zstd frames.
+    bool accepts_zstd = false;          ///< Whether segments may be sent as zstd frames.
+    std::size_t max_pack_segments = 0;  ///< Segments that may be sent as one pack; larger packs are split.
 };
 
 /// Sends parcels in groups and resends each until it is settled.
@@ -53,8 +56,8 @@ public:
     /// The server's messages, since the last call, about segments that it refuses permanently.
     std::vector<std::string> take_refusals();
 
-    /// Note that the outbox has a new parcel.
-    void offered(double now, bool episode_ended);
+    /// Note that the outbox has a new parcel, with which so many episodes ended.
+    void offered(double now, std::uint64_t ended);
     /// Seconds until there is something to do: 0 for now, nothing until something is offered.
     std::optional<double> wait(double now) const;
     /// Send nothing before this time.
@@ -67,15 +70,34 @@ public:
     void failed(const wire::CallFailed& error, double now, double least_pause = 0.0);
 
 private:
-    using Group = std::vector<records::Parcel>;
+    /// What a request has of a parcel: the whole of it, or one segment of a pack that is split.
+    struct Entry {
+        records::Parcel parcel;
+        std::uint64_t sequence = 0;
+        std::uint32_t count = 1;
+        std::string body;
+    };
+    /// What is known of the segments of a pack.
+    struct Settling {
+        std::set<std::uint64_t> stored;
+        records::Refused refused;
+    };
+    using Group = std::vector<Entry>;
 
     bool is_due() const;
+    void disconnected();
     void group(const std::vector<records::Parcel>& parcels, const DeliverySession& session);
+    /// How to send a parcel; nothing if it can never be sent.
+    std::vector<Entry> entries(const records::Parcel& parcel, const DeliverySession& session, std::size_t largest);
+    /// Settle a pack once every segment of it is stored or refused.
+    void settle_pack(const Entry& entry, const wire::PushReply& reply);
 
     records::AnyOutbox& outbox_;
     Pace pace_;
     Backoff backoff_;
     std::deque<Group> groups_;
+    /// Packs in flight of which a part is settled.
+    std::unordered_map<records::ParcelKey, Settling, records::ParcelKeyHash> settling_;
     std::uint64_t acknowledged_ = 0;
     std::vector<std::string> refusals_;
     bool flushing_ = false;

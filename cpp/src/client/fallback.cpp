@@ -22,12 +22,12 @@ FallbackDecider::FallbackDecider(Fallback fallback, const std::optional<ActionSp
     }
 }
 
-std::string FallbackDecider::decide(const Observation& observation, const PolicyInterface* interface,
+std::string FallbackDecider::decide(const Observation& observation, ArrayView mask, const PolicyInterface* interface,
                                     ActionValues& action) const {
     std::optional<FallbackAction> given;
     // Whatever the system's own code throws must not leave `act`.
     try {
-        given = fallback_(observation);
+        given = fallback_(observation, mask);
     } catch (const std::exception& error) {
         return threw(std::string("an exception: ") + error.what());
     } catch (...) {

@@ -21,7 +21,8 @@ public:
 
     /// Choose an action. `interface`: that of the policy; null before the first one.
     /// Returns what is wrong, or an empty string.
-    std::string decide(const Observation& observation, const PolicyInterface* interface, ActionValues& action) const;
+    std::string decide(const Observation& observation, ArrayView mask, const PolicyInterface* interface,
+                       ActionValues& action) const;
 
 private:
     Fallback fallback_;

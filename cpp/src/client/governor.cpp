@@ -43,10 +43,21 @@ std::string Governor::lineage_problem() const {
     return lineage_problem_;
 }
 
+ClientLevel Governor::level() const {
+    const std::lock_guard lock(mutex_);
+    return level_;
+}
+
+void Governor::set_level(ClientLevel level) {
+    const std::lock_guard lock(mutex_);
+    level_ = level;
+    replan();
+}
+
 bool Governor::keeps_version() const {
     const std::lock_guard lock(mutex_);
-    const bool is_frozen = order_.mode == ControlMode::Frozen && known_now();
-    return is_frozen || !lineage_problem_.empty();
+    const bool is_frozen = order_.mode == ControlMode::Frozen || level_ != ClientLevel::Full;
+    return (is_frozen && known_now()) || !lineage_problem_.empty();
 }
 
 void Governor::set_cached(SharedSnapshot cached) {
@@ -181,7 +192,7 @@ ActingPlan Governor::of_incumbent(const ActingPlan& plan) const {
     ActingPlan other = plan;
     other.off = "";
     other.decided_by = DecidedBy::Incumbent;
-    other.records = mode_ == ActingMode::Explore && lineage_problem_.empty() && accepts_incumbent_;
+    other.records = mode_ == ActingMode::Explore && lineage_problem_.empty() && accepts_incumbent_ && records_now();
     other.observes = false;
     return other;
 }
@@ -197,12 +208,14 @@ void Governor::replan() {
         plan.off = "lease";
     } else if (!snapshot_) {
         plan.off = "no_policy";
+    } else if (level_ == ClientLevel::Off) {
+        plan.off = "level";
     } else {
         plan.off = "";
     }
     const bool observes = mode_ == ActingMode::Observe;
     plan.decided_by = !plan.off.empty() || observes ? DecidedBy::Fallback : DecidedBy::Policy;
-    plan.records = mode_ == ActingMode::Explore && snapshot_ && lineage_problem_.empty() &&
+    plan.records = mode_ == ActingMode::Explore && snapshot_ && lineage_problem_.empty() && records_now() &&
                    (plan.decided_by == DecidedBy::Policy || accepts_fallback_);
     plan.observes = observes && plan.off.empty();
     plan.asks = asks_;

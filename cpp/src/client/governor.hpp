@@ -12,6 +12,7 @@
 #include "client/control_order.hpp"
 #include "client/shared_session.hpp"
 #include "rl4sys/acting_mode.hpp"
+#include "rl4sys/client_level.hpp"
 
 namespace rl4sys::client {
 
@@ -43,7 +44,11 @@ public:
     ControlOrder order() const;
     /// Why the server's versions are not followed; empty if they are.
     std::string lineage_problem() const;
-    /// Whether the present version may not be replaced: an operator froze it, or the learner has another lineage.
+    /// How much of the client works.
+    ClientLevel level() const;
+    void set_level(ClientLevel level);
+    /// Whether the present version may not be replaced: an operator froze it, the learner has another lineage, or a
+    /// profile measures a level that takes no versions.
     bool keeps_version() const;
 
     /// Remember the policy of an earlier start, until there is another one to act with.
@@ -76,6 +81,8 @@ public:
 
 private:
     SharedSnapshot known_now() const { return snapshot_ ? snapshot_ : cached_; }
+    /// Whether the level records decisions.
+    bool records_now() const { return level_ == ClientLevel::Record || level_ == ClientLevel::Full; }
     /// Make the plan again; called with the lock.
     void replan();
 
@@ -91,6 +98,7 @@ private:
     std::string lineage_problem_;
     bool kill_file_ = false;
     bool lease_over_ = false;
+    ClientLevel level_ = ClientLevel::Full;
     bool accepts_fallback_ = false;
     bool accepts_incumbent_ = false;
     SharedPlan plan_ = std::make_shared<const ActingPlan>();

@@ -158,12 +158,33 @@ private:
     grpc::ClientContext context_;
 };
 
+/// Counts messages; any thread may add.
+class TrafficCounter {
+public:
+    void sent(const google::protobuf::MessageLite& message) {
+        ++sent_messages_;
+        sent_bytes_ += message.ByteSizeLong();
+    }
+    void received(const google::protobuf::MessageLite& message) {
+        ++received_messages_;
+        received_bytes_ += message.ByteSizeLong();
+    }
+    Traffic total() const { return {sent_messages_, sent_bytes_, received_messages_, received_bytes_}; }
+
+private:
+    std::atomic<std::uint64_t> sent_messages_ = 0;
+    std::atomic<std::uint64_t> sent_bytes_ = 0;
+    std::atomic<std::uint64_t> received_messages_ = 0;
+    std::atomic<std::uint64_t> received_bytes_ = 0;
+};
+
 /// The messages of a streaming call.
 template <typename Wire, typename Message>
 class GrpcStream final : public Stream<Message> {
 public:
-    GrpcStream(std::unique_ptr<Call> call, std::unique_ptr<grpc::ClientReader<Wire>> reader)
-        : call_(std::move(call)), reader_(std::move(reader)) {}
+    GrpcStream(std::unique_ptr<Call> call, std::unique_ptr<grpc::ClientReader<Wire>> reader,
+               std::shared_ptr<TrafficCounter> traffic)
+        : call_(std::move(call)), reader_(std::move(reader)), traffic_(std::move(traffic)) {}
 
     ~GrpcStream() override {
         if (!finished_) {
@@ -175,6 +196,7 @@ public:
     std::optional<Message> next() override {
         Wire message;
         if (!finished_ && reader_->Read(&message)) {
+            traffic_->received(message);
             return from_message(std::move(message));
         }
         if (!std::exchange(finished_, true)) {
@@ -194,6 +216,7 @@ public:
 private:
     std::unique_ptr<Call> call_;
     std::unique_ptr<grpc::ClientReader<Wire>> reader_;
+    std::shared_ptr<TrafficCounter> traffic_;
     std::atomic<bool> cancelled_ = false;
     bool finished_ = false;
 };
@@ -206,54 +229,60 @@ public:
               grpc::CreateCustomChannel(settings.server, credentials(settings.tls), channel_arguments()))) {}
 
     JoinReply join(const JoinRequest& request, double timeout) override {
-        v1::JoinReply reply;
-        Call call(open_, token_.current());
-        call.expire_in(timeout);
-        require_ok(stub_->Join(&call.context(), to_message(request), &reply), call.context());
-        return from_message(reply);
+        return from_message(call(&Stub::Join, to_message(request), timeout));
     }
 
     PushReply push(const PushRequest& request, double timeout) override {
-        v1::PushReply reply;
-        Call call(open_, token_.current());
-        call.expire_in(timeout);
-        require_ok(stub_->Push(&call.context(), to_message(request), &reply), call.context());
-        return from_message(reply);
+        return from_message(call(&Stub::Push, to_message(request), timeout));
     }
 
     std::unique_ptr<Stream<PatchChunk>> pull(const PullRequest& request, double timeout) override {
         auto call = std::make_unique<Call>(open_, token_.current());
         call->expire_in(timeout);
-        auto reader = stub_->Pull(&call->context(), to_message(request));
-        return std::make_unique<GrpcStream<v1::PatchChunk, PatchChunk>>(std::move(call), std::move(reader));
+        const v1::PullRequest message = to_message(request);
+        auto reader = stub_->Pull(&call->context(), message);
+        traffic_->sent(message);
+        return std::make_unique<GrpcStream<v1::PatchChunk, PatchChunk>>(std::move(call), std::move(reader), traffic_);
     }
 
     std::unique_ptr<Stream<NewVersion>> watch(const WatchRequest& request) override {
         auto call = std::make_unique<Call>(open_, token_.current());
-        auto reader = stub_->Watch(&call->context(), to_message(request));
-        return std::make_unique<GrpcStream<v1::NewVersion, NewVersion>>(std::move(call), std::move(reader));
+        const v1::WatchRequest message = to_message(request);
+        auto reader = stub_->Watch(&call->context(), message);
+        traffic_->sent(message);
+        return std::make_unique<GrpcStream<v1::NewVersion, NewVersion>>(std::move(call), std::move(reader), traffic_);
     }
 
     ActReply act(const ActRequest& request, double timeout) override {
-        v1::ActReply reply;
-        Call call(open_, token_.current());
-        call.expire_in(timeout);
-        require_ok(stub_->Act(&call.context(), to_message(request), &reply), call.context());
-        return from_message(std::move(reply));
+        return from_message(call(&Stub::Act, to_message(request), timeout));
     }
 
     ReportReply report(const ReportRequest& request, double timeout) override {
-        v1::ReportReply reply;
-        Call call(open_, token_.current());
-        call.expire_in(timeout);
-        require_ok(stub_->Report(&call.context(), to_message(request), &reply), call.context());
-        return from_message(reply);
+        return from_message(call(&Stub::Report, to_message(request), timeout));
     }
+
+    Traffic traffic() const override { return traffic_->total(); }
 
     void close() noexcept override { open_->close(); }
 
 private:
+    using Stub = v1::Training::Stub;
+
+    /// One request and its reply.
+    template <typename Request, typename Reply>
+    Reply call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Reply*), const Request& request,
+               double timeout) {
+        Reply reply;
+        Call call(open_, token_.current());
+        call.expire_in(timeout);
+        traffic_->sent(request);
+        require_ok(((*stub_).*method)(&call.context(), request, &reply), call.context());
+        traffic_->received(reply);
+        return reply;
+    }
+
     Token token_;
+    std::shared_ptr<TrafficCounter> traffic_ = std::make_shared<TrafficCounter>();
     std::shared_ptr<OpenCalls> open_ = std::make_shared<OpenCalls>();
     std::unique_ptr<v1::Training::Stub> stub_;
 };

@@ -22,7 +22,7 @@ constexpr double calls_of_a_lease = 3.0;
 
 HealthReporter::HealthReporter(SharedSession& shared_session, std::shared_ptr<wire::Transport> transport,
                                Governor& governor, AgentStatus& status, Clock clock, const ClientSettings& settings,
-                               std::uint64_t epoch, std::function<wire::ClientReport()> report,
+                               std::uint64_t epoch, std::function<wire::ClientReport()> report, OrderedProfile& profile,
                                std::function<void()> renew)
     : shared_session_(shared_session),
       transport_(std::move(transport)),
@@ -33,6 +33,7 @@ HealthReporter::HealthReporter(SharedSession& shared_session, std::shared_ptr<wi
       lease_(settings.lease),
       timeout_(lease_ ? std::min(settings.call_seconds(), *lease_ / calls_of_a_lease) : settings.call_seconds()),
       report_(std::move(report)),
+      profile_(profile),
       renew_(std::move(renew)),
       renewed_at_(clock_()) {}
 
@@ -41,7 +42,9 @@ void HealthReporter::run() {
         {
             const double seconds = pause();
             std::unique_lock lock(mutex_);
-            if (stopped_.wait_for(lock, length_of(seconds), [this] { return stopping_; })) {
+            changed_.wait_for(lock, length_of(seconds), [this] { return stopping_ || awake_; });
+            awake_ = false;
+            if (stopping_) {
                 return;
             }
         }
@@ -60,7 +63,15 @@ void HealthReporter::stop() {
         const std::lock_guard lock(mutex_);
         stopping_ = true;
     }
-    stopped_.notify_all();
+    changed_.notify_all();
+}
+
+void HealthReporter::wake() {
+    {
+        const std::lock_guard lock(mutex_);
+        awake_ = true;
+    }
+    changed_.notify_all();
 }
 
 void HealthReporter::call(const OpenSession& opened) {
@@ -95,7 +106,9 @@ double HealthReporter::pause() const {
 }
 
 void HealthReporter::send(const OpenSession& opened) {
-    const wire::ReportReply reply = transport_->report({opened.session.id, epoch_, report_()}, timeout_);
+    wire::ReportRequest request{opened.session.id, epoch_, report_(), profile_.progress()};
+    const wire::ReportReply reply = transport_->report(request, timeout_);
+    profile_.answered(request.profile, reply.profile);
     status_.succeeded(Caller::Reporter);
     governor_.ask_share(share_of(reply.record_share));
     status_.warn(reply.warning);

@@ -20,14 +20,6 @@ constexpr const char* too_large =
 
 constexpr const char* episode_ended = "This episode has ended; start another one with agent.episode().";
 
-std::string explain(std::string_view off) {
-    return off == "control"     ? "an operator ordered it off"
-           : off == "kill_file" ? "the kill file exists"
-           : off == "lease"     ? "the server was silent for longer than the lease"
-           : off == "no_answer" ? "the server did not answer in time"
-                                : "none has arrived yet";
-}
-
 /// A decision of the server as one of a policy; it is valid as long as the row is.
 Decision decision_of(const wire::DecidedRow& decided) {
     Decision decision;
@@ -64,7 +56,7 @@ Action Lane::act(std::uint64_t episode, const Observation& observation, ArrayVie
                 return failed(Problem::EpisodeEnded, episode_ended);
             }
             const std::int64_t before = record_.decisions();
-            const bool is_timed = before % timed_decisions == 0;
+            const bool is_timed = shared_.times.wants(before);
             const auto began = is_timed ? SteadyClock::now() : SteadyClock::time_point();
             if (std::string problem = record_.follow(now); !problem.empty()) {
                 return failed(Problem::BadTime, std::move(problem));
@@ -77,7 +69,7 @@ Action Lane::act(std::uint64_t episode, const Observation& observation, ArrayVie
             record_.seal_due(before, sealed);
             if (is_timed && action) {
                 const std::chrono::nanoseconds took = SteadyClock::now() - began;
-                shared_.times.add(static_cast<std::uint64_t>(took.count()));
+                shared_.times.add(before, static_cast<std::uint64_t>(took.count()));
             }
         }
         // Outside the lock: with `overflow: block` posting may wait, and rewards must not.
@@ -245,19 +237,20 @@ Action Lane::act_by_plan(const Observation& observation, ArrayView mask) {
     }
     if (plan_->asks) {
         if (std::string problem = record_.observe_undecided(*plan_, observation, mask, carry_); !problem.empty()) {
-            return act_despite(Problem::BadObservation, std::move(problem), observation);
+            return act_despite(Problem::BadObservation, std::move(problem), observation, mask);
         }
         ServerPolicy& policy = shared_.server_policy;
         return take_answer(policy.decide({asked()}, policy.timeout()), 0, observation, mask);
     }
     if (std::string problem = record_.observe(*plan_, observation, mask, carry_); !problem.empty()) {
-        return act_despite(Problem::BadObservation, std::move(problem), observation);
+        return act_despite(Problem::BadObservation, std::move(problem), observation, mask);
     }
     switch (const Outcome outcome = decide(); outcome) {
         case Outcome::Decided: break;
-        case Outcome::NothingAllowed: return act_despite(Problem::NothingAllowed, describe(outcome), observation);
-        case Outcome::NotFinite: return act_despite(Problem::BadObservation, too_large, observation);
-        case Outcome::IndexOutOfRange: return act_despite(Problem::BadObservation, describe(outcome), observation);
+        case Outcome::NothingAllowed: return act_despite(Problem::NothingAllowed, describe(outcome), observation, mask);
+        case Outcome::NotFinite: return act_despite(Problem::BadObservation, too_large, observation, mask);
+        case Outcome::IndexOutOfRange:
+            return act_despite(Problem::BadObservation, describe(outcome), observation, mask);
     }
     Action action = present_action();
     action.version_ = plan_->snapshot->version;
@@ -278,7 +271,7 @@ std::optional<Action> Lane::observe_for_server(std::uint64_t episode, const Obse
         return act_by_fallback(*plan_, observation, mask);
     }
     if (std::string problem = record_.observe_undecided(*plan_, observation, mask, carry_); !problem.empty()) {
-        return act_despite(Problem::BadObservation, std::move(problem), observation);
+        return act_despite(Problem::BadObservation, std::move(problem), observation, mask);
     }
     return std::nullopt;
 }
@@ -287,7 +280,7 @@ Action Lane::take_answer(const ServerDecision& decision, std::size_t row, const 
                          ArrayView mask) {
     switch (decision.answered) {
         case Answered::Decided: break;
-        case Answered::Impossible: return act_despite(Problem::BadObservation, decision.problem, observation);
+        case Answered::Impossible: return act_despite(Problem::BadObservation, decision.problem, observation, mask);
         case Answered::NoAnswer:
             shared_.status.unanswered_decisions.fetch_add(1, std::memory_order_relaxed);
             return act_by_fallback(shared_.governor.without_answer(*plan_), observation, mask);
@@ -356,11 +349,11 @@ void Lane::remember(const Decision& decision) {
 /// Let the fallback decide because the policy may not; recorded if the learner has use for it.
 Action Lane::act_by_fallback(const ActingPlan& plan, const Observation& observation, ArrayView mask) {
     if (!shared_.fallback) {
-        return failed(Problem::PolicyOff, "The policy does not decide, because " + explain(plan.off) +
+        return failed(Problem::PolicyOff, "The policy does not decide, because " + explain_off(plan.off) +
                                               ", and there is no fallback. Pass a fallback to connect.");
     }
     const PolicyInterface* interface = plan.snapshot ? plan.snapshot->interface.get() : nullptr;
-    if (std::string problem = shared_.fallback->decide(observation, interface, action_); !problem.empty()) {
+    if (std::string problem = shared_.fallback->decide(observation, mask, interface, action_); !problem.empty()) {
         return failed(Problem::FallbackFailed, std::move(problem));
     }
     AgentStatus& status = shared_.status;
@@ -415,7 +408,7 @@ void Lane::compare(const ActionAdapter& actions) {
 }
 
 /// Decide although the observation or the decision of the policy cannot be used.
-Action Lane::act_despite(Problem problem, std::string message, const Observation& observation) {
+Action Lane::act_despite(Problem problem, std::string message, const Observation& observation, ArrayView mask) {
     AgentStatus& status = shared_.status;
     status.bad_input(message);
     const bool holds = shared_.on_bad_input == BadInputChoice::Hold && has_acted_;
@@ -424,7 +417,7 @@ Action Lane::act_despite(Problem problem, std::string message, const Observation
     }
     if (!holds) {
         const PolicyInterface& interface = *plan_->snapshot->interface;
-        if (std::string failure = shared_.fallback->decide(observation, &interface, action_); !failure.empty()) {
+        if (std::string failure = shared_.fallback->decide(observation, mask, &interface, action_); !failure.empty()) {
             return failed(Problem::FallbackFailed, std::move(failure));
         }
         status.fallback_decisions.fetch_add(1, std::memory_order_relaxed);

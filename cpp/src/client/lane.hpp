@@ -67,7 +67,7 @@ private:
     void take_over(const ActingPlan& plan, const Observation& observation, const FallbackAction& action,
                    ArrayView mask);
     void take(const SharedSnapshot& snapshot, const wire::DecidedRow& decided);
-    Action act_despite(Problem problem, std::string message, const Observation& observation);
+    Action act_despite(Problem problem, std::string message, const Observation& observation, ArrayView mask);
     Outcome decide();
     Decision decision_of_policy(ThreadPolicy& policy);
     void remember(const Decision& decision);

@@ -56,6 +56,15 @@ void SegmentBuffer::grow_fully() {
     }
 }
 
+void SegmentBuffer::shrink() {
+    // A buffer that grew by itself is always filled by more than a quarter.
+    if (growth * count < rows_) {
+        count = 0;
+        rows_ = 1;
+        block_ = placed();
+    }
+}
+
 void SegmentBuffer::grow_to(std::size_t rows_then) {
     const std::vector<Column> earlier = columns_;
     rows_ = rows_then;

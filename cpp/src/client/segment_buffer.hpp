@@ -42,6 +42,8 @@ public:
     /// Make room for more steps, or for all that it may have.
     void grow();
     void grow_fully();
+    /// Free what a short segment did not need, so that many of them do not take the memory of long ones.
+    void shrink();
     /// The approximate size in memory, in bytes.
     std::size_t cost() const;
     /// Index within the episode of the step after the last one.

@@ -82,6 +82,15 @@ std::unique_ptr<SegmentBuffer> SegmentQueue::take() {
         }
     }
     busy_ = true;
+    return pop();
+}
+
+std::unique_ptr<SegmentBuffer> SegmentQueue::take_another() {
+    const std::lock_guard lock(mutex_);
+    return queue_.empty() ? nullptr : pop();
+}
+
+std::unique_ptr<SegmentBuffer> SegmentQueue::pop() {
     std::unique_ptr<SegmentBuffer> buffer = queue_.pop_front();
     bytes_ -= buffer->cost();
     if (overflow_ == Overflow::Block) {

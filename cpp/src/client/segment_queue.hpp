@@ -28,6 +28,8 @@ public:
     void post(std::unique_ptr<SegmentBuffer> buffer);
     /// Wait for the next segment; null once the queue is closed and empty.
     std::unique_ptr<SegmentBuffer> take();
+    /// The next segment if one waits, besides those taken before; null otherwise.
+    std::unique_ptr<SegmentBuffer> take_another();
     /// Wait until every segment is encoded; false if that takes longer than `timeout` seconds.
     bool drained(double timeout);
     /// Wake all waiting threads and accept nothing more; segments in the queue can still be taken.
@@ -37,6 +39,7 @@ private:
     bool is_urgent() const { return closed_ || hurried_ > 0 || 2 * bytes_ > capacity_; }
     bool is_full(std::size_t size) const { return bytes_ + size > capacity_; }
     void keep(std::unique_ptr<SegmentBuffer> buffer);
+    std::unique_ptr<SegmentBuffer> pop();
 
     std::size_t capacity_;
     Overflow overflow_;

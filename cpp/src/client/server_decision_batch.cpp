@@ -30,7 +30,7 @@ std::vector<Action> ServerDecisionBatch::decide() {
     }
     post();
     const double took = (shared_.clock() - began) / static_cast<double>(rows_.size());
-    shared_.times.add(static_cast<std::uint64_t>(1e9 * std::max(0.0, took)));
+    shared_.times.add_batch(static_cast<std::uint64_t>(1e9 * std::max(0.0, took)), rows_.size());
     std::vector<Action> actions;
     actions.reserve(actions_.size());
     for (std::optional<Action>& action : actions_) {

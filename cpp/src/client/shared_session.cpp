@@ -111,8 +111,8 @@ OpenSession::OpenSession(wire::JoinReply reply, const ClientSettings& settings) 
     }
     const std::size_t message_bytes =
         std::clamp<std::size_t>(reply.limits.max_message_bytes, least_message, largest_message);
-    session = {std::move(reply.session), std::move(reply.learner), message_bytes, most_segments(reply.limits),
-               reply.accepts_zstd};
+    session = {std::move(reply.session),    std::move(reply.learner), message_bytes,
+               most_segments(reply.limits), reply.accepts_zstd,       reply.limits.max_pack_segments};
     schema_hash = std::move(reply.schema_hash);
     lineage = std::move(reply.lineage);
     replaced_lineages = std::move(reply.replaced_lineages);

@@ -81,10 +81,7 @@ Step compile_candidate_linear(OpReader& op) {
         }
         const float* x = rows.rows(f);
         float* to = f.registers + out;
-        for (std::size_t row = 0; row < existing; ++row) {
-            f.kernels->linear(x + row * rows.features, rows.features, f.weights + weight, start, to + row * units,
-                              units);
-        }
+        f.kernels->linear_rows(x, rows.features, existing, rows.features, f.weights + weight, start, to, units, units);
         if (activate != nullptr) (f.kernels->*activate)(to, to, existing * units);
         // Absent rows are zeros; only those of the last decision can be anything else.
         const auto before = static_cast<std::size_t>(f.registers[written]);

@@ -8,6 +8,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "policy/kernels.hpp"
@@ -33,8 +35,35 @@ struct DecisionFrame {
     Outcome outcome;
 };
 
-/// One op, compiled.
-using Step = std::function<void(DecisionFrame&)>;
+/// One op, compiled: for one row, and for several at once where that is faster. Frames of one batch lie side by side
+/// and their registers are equally far apart.
+class Step {
+public:
+    using OneRow = std::function<void(DecisionFrame&)>;
+    using Rows = std::function<void(DecisionFrame* frames, std::size_t count)>;
+
+    /// Nothing is to be done.
+    Step() = default;
+    template <typename Function, typename = std::enable_if_t<std::is_invocable_v<Function&, DecisionFrame&>>>
+    Step(Function one_row) : one_row_(std::move(one_row)) {}
+    Step(OneRow one_row, Rows rows) : one_row_(std::move(one_row)), rows_(std::move(rows)) {}
+
+    explicit operator bool() const noexcept { return static_cast<bool>(one_row_); }
+    /// Whether several rows at once are faster.
+    bool gains_from_rows() const noexcept { return static_cast<bool>(rows_); }
+    void operator()(DecisionFrame& frame) const { one_row_(frame); }
+    /// Only for a step that gains from it.
+    void operator()(DecisionFrame* frames, std::size_t count) const { rows_(frames, count); }
+
+private:
+    OneRow one_row_;
+    Rows rows_;
+};
+
+/// How far apart the registers of a batch's rows are.
+inline std::size_t row_stride(const DecisionFrame* frames, std::size_t count) noexcept {
+    return count > 1 ? static_cast<std::size_t>(frames[1].registers - frames[0].registers) : 0;
+}
 
 /// Where a decision is written: `choices` or `numbers`, as the action has.
 struct Answer {

@@ -1,4 +1,8 @@
-#define RL4SYS_KERNELS "baseline"
+#if defined(__aarch64__)
+#define RL4SYS_KERNELS "neon"
+#else
+#define RL4SYS_KERNELS "generic"
+#endif
 #define RL4SYS_LANES 4
 #include "policy/kernels.inc"
 
@@ -6,11 +10,6 @@ namespace rl4sys::detail {
 
 const Kernels& baseline_kernels() noexcept {
     return kernels;
-}
-
-const Kernels& best_kernels() noexcept {
-    const Kernels* fast = avx2_kernels();
-    return fast == nullptr ? baseline_kernels() : *fast;
 }
 
 }  // namespace rl4sys::detail

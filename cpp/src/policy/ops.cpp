@@ -23,15 +23,18 @@ Step compile_linear(OpReader& op) {
     const std::size_t weight = op.tensor(0, {x.shape[0], outputs});
     const std::size_t out = op.output({outputs});
     const std::size_t from = x.at, inputs = x.values;
-    if (op.op().tensors.size() == 1) {
-        return [=](DecisionFrame& f) {
-            f.kernels->linear(f.registers + from, inputs, f.weights + weight, nullptr, f.registers + out, outputs);
-        };
-    }
-    const std::size_t bias = op.tensor(1, {outputs});
-    return [=](DecisionFrame& f) {
-        f.kernels->linear(f.registers + from, inputs, f.weights + weight, f.weights + bias, f.registers + out, outputs);
+    const bool is_biased = op.op().tensors.size() == 2;
+    const std::size_t bias = is_biased ? op.tensor(1, {outputs}) : 0;
+    const auto one_row = [=](DecisionFrame& f) {
+        f.kernels->linear(f.registers + from, inputs, f.weights + weight, is_biased ? f.weights + bias : nullptr,
+                          f.registers + out, outputs);
     };
+    const auto rows = [=](DecisionFrame* f, std::size_t count) {
+        const std::size_t stride = row_stride(f, count);
+        f->kernels->linear_rows(f->registers + from, stride, count, inputs, f->weights + weight,
+                                is_biased ? f->weights + bias : nullptr, f->registers + out, stride, outputs);
+    };
+    return {one_row, rows};
 }
 
 template <Elementwise Kernels::*Kernel>
@@ -121,13 +124,8 @@ Step compile_channels_first(OpReader& op) {
     const Register x = op.image(0);
     const std::size_t from = x.at, out = op.output({x.shape[2], x.shape[0], x.shape[1]});
     const std::size_t channels = x.shape[2], pixels = std::size_t{x.shape[0]} * x.shape[1];
-    return [=](DecisionFrame& f) {
-        for (std::size_t channel = 0; channel < channels; ++channel) {
-            const float* read = f.registers + from + channel;
-            float* to = f.registers + out + channel * pixels;
-            for (std::size_t pixel = 0; pixel < pixels; ++pixel) to[pixel] = read[pixel * channels];
-        }
-    };
+    return
+        [=](DecisionFrame& f) { f.kernels->channels_first(f.registers + from, pixels, channels, f.registers + out); };
 }
 
 Step compile_flatten(OpReader& op) {
@@ -173,6 +171,28 @@ struct Recurrent {
         f.kernels->linear(f.registers + hidden, size, f.weights + hidden_weight, f.weights + hidden_bias,
                           f.registers + from_hidden, gates * size);
     }
+
+    void multiply(DecisionFrame* f, std::size_t count) const {
+        const std::size_t stride = row_stride(f, count);
+        f->kernels->linear_rows(f->registers + x, stride, count, inputs, f->weights + input_weight,
+                                f->weights + input_bias, f->registers + from_input, stride, gates * size);
+        f->kernels->linear_rows(f->registers + hidden, stride, count, size, f->weights + hidden_weight,
+                                f->weights + hidden_bias, f->registers + from_hidden, stride, gates * size);
+    }
+
+    /// Both products, then `gates_of` each row.
+    template <typename Gates>
+    Step step(Gates gates_of) const {
+        const auto one_row = [r = *this, gates_of](DecisionFrame& f) {
+            r.multiply(f);
+            gates_of(f);
+        };
+        const auto rows = [r = *this, gates_of](DecisionFrame* f, std::size_t count) {
+            r.multiply(f, count);
+            for (std::size_t row = 0; row < count; ++row) gates_of(f[row]);
+        };
+        return {one_row, rows};
+    }
 };
 
 Recurrent read_recurrent(OpReader& op, std::uint32_t gates) {
@@ -192,11 +212,10 @@ Step compile_gru(OpReader& op) {
     op.expect(2, 4);
     const Recurrent r = read_recurrent(op, 3);
     const std::size_t out = op.output({static_cast<std::uint32_t>(r.size)});
-    return [=](DecisionFrame& f) {
-        r.multiply(f);
+    return r.step([=](DecisionFrame& f) {
         f.kernels->gru(f.registers + r.from_input, f.registers + r.from_hidden, f.registers + r.hidden,
                        f.registers + out, r.size);
-    };
+    });
 }
 
 Step compile_lstm(OpReader& op) {
@@ -206,11 +225,10 @@ Step compile_lstm(OpReader& op) {
     if (cell.values != r.size) op.fail("has a hidden memory and a cell of different lengths");
     const Shape shape = cell.shape;
     const std::size_t next_hidden = op.output(shape, 0), next_cell = op.output(shape, 1), from = cell.at;
-    return [=](DecisionFrame& f) {
-        r.multiply(f);
+    return r.step([=](DecisionFrame& f) {
         f.kernels->lstm(f.registers + r.from_input, f.registers + r.from_hidden, f.registers + from,
                         f.registers + next_hidden, f.registers + next_cell, r.size);
-    };
+    });
 }
 
 Step compile_embed(OpReader& op) {
@@ -272,6 +290,13 @@ const std::map<std::string, Compile>& compilers() {
         {"attention", compile_attention},
         {"candidate_linear", compile_candidate_linear},
         {"candidate_pool", compile_candidate_pool},
+        {"conv1d", compile_conv1d},
+        {"max_pool1d", compile_max_pool1d},
+        {"max_pool2d", compile_max_pool2d},
+        {"average_pool1d", compile_average_pool1d},
+        {"average_pool2d", compile_average_pool2d},
+        {"slice", compile_slice},
+        {"reshape", compile_reshape},
     };
     return table;
 }

@@ -129,8 +129,9 @@ void Plan::compile() {
         const ArraySpec& input = spec_.program.inputs[index];
         conversions_.push_back({index, input.values(), compiler.find(input.name, "it").at, input.type});
     }
-    // At least one, so that there is a valid address even without registers.
-    registers_.resize(compiler.register_values() + 1);
+    // Whole cache lines, and at least one, so that there is a valid address even without registers.
+    register_values_ = compiler.register_values() + cache_line;
+    registers_ = Registers(register_values_);
     next_carry_.resize(carry);
     if (std::holds_alternative<BoxAction>(spec_.action) || std::holds_alternative<MixedAction>(spec_.action)) {
         numbers_.resize(action_size_);
@@ -148,12 +149,15 @@ void Plan::load(SharedWeights weights) {
     weights_ = std::move(weights);
 }
 
-Decision Plan::decide(const void* const* observation, const float* noise, const float* carry) noexcept {
-    static constexpr float nothing = 0.0F;
-    const float* weights = weights_->empty() ? &nothing : weights_->data();
-    DecisionFrame frame{&kernels_, weights, observation, registers_.data(), Outcome::Decided};
+void Plan::begin(DecisionFrame& frame, const float* noise, const float* carry) const noexcept {
     for (const Conversion& conversion : conversions_) {
-        to_floats(observation[conversion.input], conversion.type, frame.registers + conversion.at, conversion.values);
+        const void* from = frame.observation[conversion.input];
+        float* to = frame.registers + conversion.at;
+        if (conversion.type == ElementType::UInt8) {
+            kernels_.from_bytes(static_cast<const unsigned char*>(from), to, conversion.values);
+        } else {
+            to_floats(from, conversion.type, to, conversion.values);
+        }
     }
     for (const Recall& memory : memories_) {
         if (carry == nullptr) {
@@ -164,25 +168,38 @@ Decision Plan::decide(const void* const* observation, const float* noise, const 
         }
     }
     for (const FillNoise& fill : chance_) fill(frame.registers, noise);
+}
+
+Outcome Plan::conclude(const DecisionFrame& frame, const float* noise, Answer& answer, float* carry) const noexcept {
+    // Without any noise there may be no address to add to.
+    const Outcome decided = head_(frame, drawn_ == 0 ? noise : noise + drawn_, answer);
+    const Outcome outcome = frame.outcome == Outcome::Decided ? decided : frame.outcome;
+    if (outcome != Outcome::Decided) return outcome;
+    for (const Recall& memory : memories_) {
+        std::memcpy(carry, frame.registers + memory.next, memory.values * sizeof(float));
+        carry += memory.values;
+    }
+    return outcome;
+}
+
+Decision Plan::decide(const void* const* observation, const float* noise, const float* carry) noexcept {
+    DecisionFrame frame{&kernels_, first_weight(), observation, registers_.data(), Outcome::Decided};
+    begin(frame, noise, carry);
     for (const Step& step : steps_) step(frame);
     Answer answer{choices_.data(), numbers_.data(), 0.0F};
-    // Without any there may be no address to add to.
-    const Outcome decided = head_(frame, drawn_ == 0 ? noise : noise + drawn_, answer);
     Decision decision;
-    decision.outcome = frame.outcome == Outcome::Decided ? decided : frame.outcome;
+    decision.outcome = conclude(frame, noise, answer, next_carry_.data());
     if (decision.outcome != Outcome::Decided) return decision;
     decision.choices = choices_.empty() ? nullptr : choices_.data();
     decision.numbers = numbers_.empty() ? nullptr : numbers_.data();
     decision.log_prob = answer.log_prob;
-    if (!memories_.empty()) {
-        float* to = next_carry_.data();
-        for (const Recall& memory : memories_) {
-            std::memcpy(to, frame.registers + memory.next, memory.values * sizeof(float));
-            to += memory.values;
-        }
-        decision.carry = next_carry_.data();
-    }
+    decision.carry = memories_.empty() ? nullptr : next_carry_.data();
     return decision;
+}
+
+const float* Plan::first_weight() const noexcept {
+    static constexpr float nothing = 0.0F;
+    return weights_->empty() ? &nothing : weights_->data();
 }
 
 }  // namespace rl4sys::detail

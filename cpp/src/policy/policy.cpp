@@ -1,10 +1,25 @@
 #include "rl4sys/policy.hpp"
 
+#include <stdexcept>
 #include <utility>
 
+#include "policy/kernel_sets.hpp"
 #include "policy/plan.hpp"
 
 namespace rl4sys {
+namespace {
+
+const detail::Kernels& named_kernels(const std::string& name) {
+    std::string names;
+    for (const detail::Kernels* kernels : detail::available_kernels()) {
+        if (kernels->name == name) return *kernels;
+        names += (names.empty() ? "" : ", ") + std::string(kernels->name);
+    }
+    throw std::invalid_argument("There is no kernel set '" + name.substr(0, 32) + "' on this machine; it has " + names +
+                                ".");
+}
+
+}  // namespace
 
 const char* describe(Outcome outcome) noexcept {
     switch (outcome) {
@@ -20,8 +35,20 @@ const char* describe(Outcome outcome) noexcept {
     return "unknown";
 }
 
+const char* kernel_set() noexcept {
+    return detail::best_kernels().name;
+}
+
+std::vector<std::string> kernel_sets() {
+    std::vector<std::string> names;
+    for (const detail::Kernels* kernels : detail::available_kernels()) names.emplace_back(kernels->name);
+    return names;
+}
+
 Policy::Policy(PolicySpec spec, SharedWeights weights)
     : plan_(std::make_unique<detail::Plan>(std::move(spec), std::move(weights), detail::best_kernels())) {}
+Policy::Policy(PolicySpec spec, SharedWeights weights, const std::string& kernel_set)
+    : plan_(std::make_unique<detail::Plan>(std::move(spec), std::move(weights), named_kernels(kernel_set))) {}
 Policy::Policy(Policy&&) noexcept = default;
 Policy& Policy::operator=(Policy&&) noexcept = default;
 Policy::~Policy() = default;
@@ -47,9 +74,17 @@ void Policy::load(SharedWeights weights) {
 const SharedWeights& Policy::weights() const noexcept {
     return plan_->weights();
 }
+const char* Policy::kernel_set() const noexcept {
+    return plan_->kernel_set();
+}
 
 Decision Policy::decide(const void* const* observation, const float* noise, const float* carry) noexcept {
     return plan_->decide(observation, noise, carry);
+}
+
+Decisions Policy::decide_rows(std::size_t rows, const void* const* observation, const float* noise,
+                              const float* carry) {
+    return plan_->decide_rows(rows, observation, noise, carry);
 }
 
 }  // namespace rl4sys

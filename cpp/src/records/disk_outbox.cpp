@@ -11,15 +11,20 @@ namespace {
 
 constexpr unsigned char is_parcel = 1;
 constexpr unsigned char is_settled = 2;
+constexpr unsigned char is_pack = 3;
 constexpr std::size_t parcel_bytes = 17;
+constexpr std::size_t pack_bytes = 21;
 constexpr std::size_t settled_bytes = 25;
 
 std::string encode(const Parcel& parcel) {
     std::string record;
-    record.reserve(parcel_bytes + parcel.payload->size());
-    put(record, is_parcel, 1);
+    record.reserve(pack_bytes + parcel.payload->size());
+    put(record, parcel.segments == 1 ? is_parcel : is_pack, 1);
     put64(record, parcel.key.epoch);
     put64(record, parcel.key.sequence);
+    if (parcel.segments != 1) {
+        put(record, parcel.segments, 4);
+    }
     record.append(*parcel.payload);
     return record;
 }
@@ -46,8 +51,8 @@ DiskOutbox::DiskOutbox(const Path& directory, std::uint64_t epoch, OutboxLimits 
     outbox_ = std::make_unique<Outbox>(epoch, limits, fold());
 }
 
-Offer DiskOutbox::offer(std::string payload) {
-    Offer offer = outbox_->offer(std::move(payload));
+Offer DiskOutbox::offer(std::string payload, std::uint32_t segments) {
+    Offer offer = outbox_->offer(std::move(payload), segments);
     if (!offer.parcel) {
         return offer;
     }
@@ -73,19 +78,21 @@ Offer DiskOutbox::offer(std::string payload) {
 }
 
 bool DiskOutbox::acknowledge(ParcelKey key) {
-    const bool was_here = outbox_->acknowledge(key);
-    if (was_here) {
-        settled(key);
-    }
-    return was_here;
+    return settle_pack(key, {});
+}
+
+bool DiskOutbox::settle_pack(ParcelKey key, const Refused& refused) {
+    const std::uint32_t segments = outbox_->segments_of(key);
+    outbox_->settle_pack(key, refused);
+    settled(key, segments);
+    return segments > 0;
 }
 
 bool DiskOutbox::refuse(ParcelKey key, const std::string& reason) {
-    const bool was_here = outbox_->refuse(key, reason);
-    if (was_here) {
-        settled(key);
-    }
-    return was_here;
+    const std::uint32_t segments = outbox_->segments_of(key);
+    outbox_->refuse(key, reason);
+    settled(key, segments);
+    return segments > 0;
 }
 
 std::size_t DiskOutbox::close() {
@@ -93,9 +100,12 @@ std::size_t DiskOutbox::close() {
     return 0;
 }
 
-void DiskOutbox::settled(ParcelKey key) {
+void DiskOutbox::settled(ParcelKey key, std::uint32_t segments) {
+    if (segments == 0) {
+        return;
+    }
     places_.remove(key);
-    notes_.push_back(encode_settled(key.epoch, key.sequence, key.sequence + 1));
+    notes_.push_back(encode_settled(key.epoch, key.sequence, key.sequence + segments));
     tidy();
 }
 
@@ -104,11 +114,13 @@ void DiskOutbox::note_settled(const std::vector<Parcel>& parcels) {
     for (std::size_t first = 0; first < parcels.size();) {
         std::size_t last = first;
         const ParcelKey begin = parcels[first].key;
-        while (last < parcels.size() && parcels[last].key == ParcelKey{begin.epoch, begin.sequence + (last - first)}) {
+        std::uint64_t end = begin.sequence;
+        while (last < parcels.size() && parcels[last].key == ParcelKey{begin.epoch, end}) {
             places_.remove(parcels[last].key);
+            end += parcels[last].segments;
             ++last;
         }
-        notes_.push_back(encode_settled(begin.epoch, begin.sequence, begin.sequence + (last - first)));
+        notes_.push_back(encode_settled(begin.epoch, begin.sequence, end));
         first = last;
     }
 }
@@ -151,12 +163,14 @@ std::vector<Parcel> DiskOutbox::fold() {
     std::unordered_map<ParcelKey, std::list<Parcel>::iterator, ParcelKeyHash> found;
     log_.read_all([&](std::uint64_t number, std::string_view record) {
         const int kind = record.empty() ? 0 : static_cast<unsigned char>(record[0]);
-        if (kind == is_parcel && record.size() >= parcel_bytes) {
+        const std::size_t header = kind == is_pack ? pack_bytes : parcel_bytes;
+        if ((kind == is_parcel || kind == is_pack) && record.size() >= header) {
             const ParcelKey key{get64(record, 1), get64(record, 9)};
+            const auto segments = kind == is_pack ? static_cast<std::uint32_t>(get(record, 17, 4)) : 1U;
             // Rewritten: the parcel keeps its turn, and its place is the new one, in the order of the places.
             places_.put(key, number);
             if (found.find(key) == found.end()) {
-                parcels.push_back({key, std::make_shared<const std::string>(record.substr(parcel_bytes))});
+                parcels.push_back({key, std::make_shared<const std::string>(record.substr(header)), segments});
                 found[key] = std::prev(parcels.end());
             }
         } else if (kind == is_settled && record.size() == settled_bytes) {

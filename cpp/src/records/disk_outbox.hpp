@@ -29,15 +29,17 @@ public:
                std::shared_ptr<Files> files = std::make_shared<DiskFiles>());
 
     std::size_t backlog() const override { return outbox_->backlog(); }
+    std::size_t backlog_segments() const override { return outbox_->backlog_segments(); }
     std::size_t backlog_bytes() const override { return outbox_->backlog_bytes(); }
     std::size_t in_flight() const override { return outbox_->in_flight(); }
     const Drops& drops() const override { return outbox_->drops(); }
     std::vector<Parcel> unsettled() const override { return outbox_->unsettled(); }
     /// Accepted means written. A full disk drops it (`disk_full`); a broken one also throws `LogBroken`.
-    Offer offer(std::string payload) override;
+    Offer offer(std::string payload, std::uint32_t segments = 1) override;
     std::vector<Parcel> take(std::size_t limit_bytes) override { return outbox_->take(limit_bytes); }
     bool acknowledge(ParcelKey key) override;
     bool refuse(ParcelKey key, const std::string& reason) override;
+    bool settle_pack(ParcelKey key, const Refused& refused) override;
     void disconnected() override { outbox_->disconnected(); }
     /// Unsettled parcels are recovered at the next start, so nothing is lost.
     std::size_t close() override;
@@ -62,7 +64,7 @@ private:
 
     std::vector<Parcel> fold();
     void note_settled(const std::vector<Parcel>& parcels);
-    void settled(ParcelKey key);
+    void settled(ParcelKey key, std::uint32_t segments);
     void tidy();
     void rewrite();
 

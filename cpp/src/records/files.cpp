@@ -1,11 +1,15 @@
 #include "records/files.hpp"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <cerrno>
+#include <memory>
 #include <utility>
 
 #include "records/errors.hpp"
@@ -92,21 +96,51 @@ private:
     Descriptor descriptor_;
 };
 
-/// An flock: the kernel releases it when the process ends for any reason.
+/// The locks of this process, by the number of the file plus one; 0 is free.
+std::array<std::atomic<int>, 64> held_locks{};
+
+/// A child that kept its copy of a lock would hold it for as long as it runs, also when the parent is gone.
+void close_locks() {
+    for (std::atomic<int>& held : held_locks) {
+        if (const int number = held.exchange(0); number != 0) {
+            ::close(number - 1);
+        }
+    }
+}
+
+[[maybe_unused]] const int registered = ::pthread_atfork(nullptr, nullptr, close_locks);
+
+/// An flock: the kernel releases it when the process ends for any reason. Forked children do not have it.
 class DiskLock : public Lock {
 public:
-    explicit DiskLock(const Path& path) : descriptor_(path, O_RDWR | O_CREAT) {
-        if (::flock(descriptor_.number(), LOCK_EX | LOCK_NB) != 0) {
+    explicit DiskLock(const Path& path) : descriptor_(std::make_unique<Descriptor>(path, O_RDWR | O_CREAT)) {
+        if (::flock(descriptor_->number(), LOCK_EX | LOCK_NB) != 0) {
             if (errno != EWOULDBLOCK) {
-                descriptor_.fail();
+                descriptor_->fail();
             }
             throw LogInUse(path.parent_path().string() +
                            " is open for writing elsewhere. Close that writer, or choose another directory.");
         }
+        for (std::atomic<int>& held : held_locks) {
+            int none = 0;
+            if (held.compare_exchange_strong(none, descriptor_->number() + 1)) {
+                held_ = &held;
+                break;
+            }
+        }
     }
+    ~DiskLock() override {
+        if (held_ != nullptr && held_->exchange(0) == 0) {
+            // Closed in this child already: its number may be that of another file by now.
+            static_cast<void>(descriptor_.release());
+        }
+    }
+    DiskLock(const DiskLock&) = delete;
+    DiskLock& operator=(const DiskLock&) = delete;
 
 private:
-    Descriptor descriptor_;
+    std::unique_ptr<Descriptor> descriptor_;
+    std::atomic<int>* held_ = nullptr;
 };
 
 }  // namespace

@@ -15,6 +15,7 @@ Outbox::Outbox(std::uint64_t epoch, OutboxLimits limits, const std::vector<Parce
         waiting_.push_back(parcel);
         places_[parcel.key] = {std::prev(waiting_.end()), false};
         bytes_ += parcel.cost();
+        segments_ += parcel.segments;
     }
 }
 
@@ -24,11 +25,11 @@ std::vector<Parcel> Outbox::unsettled() const {
     return parcels;
 }
 
-Offer Outbox::offer(std::string payload) {
-    Parcel parcel{{epoch_, next_sequence_}, std::make_shared<const std::string>(std::move(payload))};
+Offer Outbox::offer(std::string payload, std::uint32_t segments) {
+    Parcel parcel{{epoch_, next_sequence_}, std::make_shared<const std::string>(std::move(payload)), segments};
     const std::size_t cost = parcel.cost();
     if (cost > limits_.capacity_bytes) {
-        return drop_new("too_large");
+        return drop_new("too_large", segments);
     }
     Offer offer;
     if (bytes_ + cost > limits_.capacity_bytes) {
@@ -38,14 +39,15 @@ Offer Outbox::offer(std::string payload) {
         // Parcels in flight stay, since they may have arrived; if they alone fill the outbox, evicting others is
         // useless.
         if (limits_.overflow == Overflow::DropNewest || in_flight_bytes_ + cost > limits_.capacity_bytes) {
-            return drop_new("overflow_newest");
+            return drop_new("overflow_newest", segments);
         }
         evict(cost, offer.evicted);
     }
-    ++next_sequence_;
+    next_sequence_ += segments;
     waiting_.push_back(parcel);
     places_[parcel.key] = {std::prev(waiting_.end()), false};
     bytes_ += cost;
+    segments_ += segments;
     offer.parcel = std::move(parcel);
     return offer;
 }
@@ -68,11 +70,20 @@ std::vector<Parcel> Outbox::take(std::size_t limit_bytes) {
 }
 
 bool Outbox::refuse(ParcelKey key, const std::string& reason) {
-    const bool settled = settle(key);
-    if (settled) {
-        ++drops_[reason];
+    const std::uint32_t segments = settle(key);
+    if (segments > 0) {
+        drops_[reason] += segments;
     }
-    return settled;
+    return segments > 0;
+}
+
+bool Outbox::settle_pack(ParcelKey key, const Refused& refused) {
+    const std::uint32_t segments = settle(key);
+    for (auto each = refused.lower_bound(key.sequence); each != refused.end() && each->first < key.sequence + segments;
+         ++each) {
+        ++drops_[each->second];
+    }
+    return segments > 0;
 }
 
 void Outbox::disconnected() {
@@ -83,13 +94,20 @@ void Outbox::disconnected() {
     in_flight_bytes_ = 0;
 }
 
-bool Outbox::settle(ParcelKey key) {
+std::uint32_t Outbox::segments_of(ParcelKey key) const {
+    const auto place = places_.find(key);
+    return place == places_.end() ? 0 : place->second.parcel->segments;
+}
+
+std::uint32_t Outbox::settle(ParcelKey key) {
     const auto place = places_.find(key);
     if (place == places_.end()) {
-        return false;
+        return 0;
     }
     const std::size_t cost = place->second.parcel->cost();
+    const std::uint32_t segments = place->second.parcel->segments;
     bytes_ -= cost;
+    segments_ -= segments;
     if (place->second.in_flight) {
         in_flight_bytes_ -= cost;
         in_flight_.erase(place->second.parcel);
@@ -97,19 +115,18 @@ bool Outbox::settle(ParcelKey key) {
         waiting_.erase(place->second.parcel);
     }
     places_.erase(place);
-    return true;
+    return segments;
 }
 
 void Outbox::evict(std::size_t cost, std::vector<Parcel>& evicted) {
     while (!waiting_.empty() && bytes_ + cost > limits_.capacity_bytes) {
         evicted.push_back(waiting_.front());
-        settle(evicted.back().key);
+        drops_["overflow_oldest"] += settle(evicted.back().key);
     }
-    drops_["overflow_oldest"] += evicted.size();
 }
 
-Offer Outbox::drop_new(const std::string& reason) {
-    ++drops_[reason];
+Offer Outbox::drop_new(const std::string& reason, std::uint32_t segments) {
+    drops_[reason] += segments;
     return {OfferOutcome::Dropped, std::nullopt, {}};
 }
 

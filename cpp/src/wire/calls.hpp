@@ -82,6 +82,7 @@ struct Limits {
     std::uint32_t max_push_segments = 0;
     std::uint32_t max_outstanding_segments = 0;
     std::uint32_t max_act_rows = 0;
+    std::uint32_t max_pack_segments = 0;
 };
 
 /// The session that was opened.
@@ -111,6 +112,7 @@ struct PushedSegment {
     std::uint64_t sequence = 0;
     std::string segment;
     std::uint32_t uncompressed_bytes = 0;  ///< If not 0, `segment` is a zstd frame of so many bytes.
+    std::uint32_t count = 0;               ///< If above 1, it is a pack of so many segments.
 };
 
 /// Segments of one epoch, all of one schema.
@@ -132,6 +134,7 @@ struct Refusal {
     std::uint64_t sequence = 0;
     std::string reason;  ///< Such as "not_finite"; "refused" for a reason that this version does not know.
     std::string message;
+    std::uint32_t count = 0;  ///< Segments from `sequence` on that it is about; 0 for one.
 };
 
 /// The result of one Push. Segments in neither list are sent again.
@@ -201,10 +204,55 @@ struct ClientReport {
     double uptime_seconds = 0.0;
 };
 
+/// Messages and their bytes in each direction, without what HTTP/2 and TLS add.
+struct Traffic {
+    std::uint64_t sent_messages = 0;
+    std::uint64_t sent_bytes = 0;
+    std::uint64_t received_messages = 0;
+    std::uint64_t received_bytes = 0;
+};
+
+/// An order to measure what the client costs.
+struct ProfileOrder {
+    std::uint64_t sequence = 0;
+    double seconds = 0.0;
+    std::uint64_t seed = 0;
+};
+
+/// One block of a profile: a level for some seconds.
+struct ProfileBlock {
+    std::uint32_t round = 0;
+    std::string level;
+    double seconds = 0.0;
+    std::uint64_t decisions = 0;
+    double cpu_seconds = 0.0;
+    double background_cpu_seconds = 0.0;
+    std::uint64_t memory_bytes = 0;
+    std::uint64_t waits = 0;
+    std::uint64_t preemptions = 0;
+    Traffic traffic;
+    std::uint64_t backlog_segments = 0;
+    std::uint64_t backlog_bytes = 0;
+    std::optional<double> version_age_seconds;
+    std::uint64_t longest_nanoseconds = 0;
+    std::map<std::uint32_t, std::uint64_t> times;  ///< By the whole part of 32 log2(nanoseconds).
+};
+
+/// What a client has measured.
+struct ProfileProgress {
+    std::uint64_t sequence = 0;
+    std::uint32_t first_block = 0;     ///< The number of the first of `blocks`.
+    std::vector<ProfileBlock> blocks;  ///< Those that no reply has acknowledged.
+    bool is_complete = false;
+    std::string problem;
+    std::optional<std::uint64_t> floor_nanoseconds;
+};
+
 struct ReportRequest {
     std::string session;
     std::uint64_t epoch = 0;
     ClientReport report;
+    std::optional<ProfileProgress> profile;
 };
 
 /// What a client has to know between two reports.
@@ -213,6 +261,7 @@ struct ReportReply {
     double record_share = 0.0;
     std::string warning;
     std::uint64_t version = 0;
+    std::optional<ProfileOrder> profile;
 };
 
 /// Observations to decide on, one row for each stream.
@@ -263,6 +312,8 @@ public:
     /// Decide on the server.
     virtual ActReply act(const ActRequest& request, double timeout) = 0;
     virtual ReportReply report(const ReportRequest& request, double timeout) = 0;
+    /// What went over the connection so far; nothing where that is not counted.
+    virtual Traffic traffic() const { return {}; }
     /// Close the connection; pending and later calls fail as `Cancelled`.
     virtual void close() noexcept = 0;
 };

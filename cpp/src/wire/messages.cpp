@@ -47,6 +47,42 @@ PatchHeader header_of(const v1::PatchHeader& message) {
     return header;
 }
 
+void write(const ProfileBlock& block, v1::ProfileBlock& message) {
+    message.set_round(block.round);
+    message.set_level(block.level);
+    message.set_seconds(block.seconds);
+    message.set_decisions(block.decisions);
+    message.set_cpu_seconds(block.cpu_seconds);
+    message.set_background_cpu_seconds(block.background_cpu_seconds);
+    message.set_memory_bytes(block.memory_bytes);
+    message.set_waits(block.waits);
+    message.set_preemptions(block.preemptions);
+    message.set_sent_messages(block.traffic.sent_messages);
+    message.set_sent_bytes(block.traffic.sent_bytes);
+    message.set_received_messages(block.traffic.received_messages);
+    message.set_received_bytes(block.traffic.received_bytes);
+    message.set_backlog_segments(block.backlog_segments);
+    message.set_backlog_bytes(block.backlog_bytes);
+    if (block.version_age_seconds) {
+        message.set_version_age_seconds(*block.version_age_seconds);
+    }
+    message.set_longest_nanoseconds(block.longest_nanoseconds);
+    message.mutable_times()->insert(block.times.begin(), block.times.end());
+}
+
+void write(const ProfileProgress& progress, v1::ProfileProgress& message) {
+    message.set_sequence(progress.sequence);
+    message.set_first_block(progress.first_block);
+    for (const ProfileBlock& block : progress.blocks) {
+        write(block, *message.add_blocks());
+    }
+    message.set_is_complete(progress.is_complete);
+    message.set_problem(progress.problem);
+    if (progress.floor_nanoseconds) {
+        message.set_floor_nanoseconds(*progress.floor_nanoseconds);
+    }
+}
+
 }  // namespace
 
 v1::JoinRequest to_message(const JoinRequest& request) {
@@ -92,6 +128,7 @@ v1::PushRequest to_message(const PushRequest& request) {
         segment->set_sequence(pushed.sequence);
         segment->set_segment(pushed.segment);
         segment->set_uncompressed_bytes(pushed.uncompressed_bytes);
+        segment->set_count(pushed.count);
     }
     return message;
 }
@@ -161,6 +198,9 @@ v1::ReportRequest to_message(const ReportRequest& request) {
     written.mutable_decision_time()->Add(report.decision_time.begin(), report.decision_time.end());
     written.set_last_error(report.last_error);
     written.set_uptime_seconds(report.uptime_seconds);
+    if (request.profile) {
+        write(*request.profile, *message.mutable_profile());
+    }
     return message;
 }
 
@@ -185,7 +225,7 @@ JoinReply from_message(const v1::JoinReply& message) {
     reply.version = message.version();
     reply.limits = {message.limits().max_message_bytes(), message.limits().max_segment_steps(),
                     message.limits().max_push_segments(), message.limits().max_outstanding_segments(),
-                    message.limits().max_act_rows()};
+                    message.limits().max_act_rows(),      message.limits().max_pack_segments()};
     reply.lineage = message.lineage();
     reply.replaced_lineages.assign(message.replaced_lineages().begin(), message.replaced_lineages().end());
     if (message.has_exploit()) {
@@ -208,7 +248,7 @@ PushReply from_message(const v1::PushReply& message) {
         reply.acknowledged.push_back({range.first(), range.last()});
     }
     for (const auto& refusal : message.refused()) {
-        reply.refused.push_back({refusal.sequence(), reason_of(refusal.reason()), refusal.message()});
+        reply.refused.push_back({refusal.sequence(), reason_of(refusal.reason()), refusal.message(), refusal.count()});
     }
     reply.retry_after_ms = message.retry_after_ms();
     reply.version = message.version();
@@ -237,6 +277,10 @@ ReportReply from_message(const v1::ReportReply& message) {
     reply.record_share = message.record_share();
     reply.warning = message.warning();
     reply.version = message.version();
+    if (message.has_profile()) {
+        reply.profile =
+            ProfileOrder{message.profile().sequence(), message.profile().seconds(), message.profile().seed()};
+    }
     return reply;
 }
 

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "wire/segment_columns.hpp"
+
 namespace rl4sys::wire {
 namespace {
 
@@ -38,15 +40,20 @@ void require_sound(const std::string& label, const ArraySpec& spec, std::string_
     }
 }
 
-void add_group(v1::Segment& message, const std::string& label, const std::vector<ArraySpec>& specs,
-               const std::vector<std::string_view>& columns, std::size_t rows) {
+void require_group(const std::string& label, const std::vector<ArraySpec>& specs,
+                   const std::vector<std::string_view>& columns, std::size_t rows) {
     if (columns.size() != specs.size()) {
         refuse("it has " + std::to_string(columns.size()) + " arrays of " + label + "; " +
                std::to_string(specs.size()) + " were agreed on");
     }
     for (std::size_t place = 0; place < specs.size(); ++place) {
         require_sound(label, specs[place], columns[place], rows);
-        message.add_columns(columns[place].data(), columns[place].size());
+    }
+}
+
+void add_group(v1::Segment& message, const std::vector<std::string_view>& columns) {
+    for (const std::string_view column : columns) {
+        message.add_columns(column.data(), column.size());
     }
 }
 
@@ -70,6 +77,8 @@ std::string narrowed(const std::vector<std::uint64_t>& choices, std::string_view
     return data;
 }
 
+}  // namespace
+
 v1::Ending ending_of(Ending ending) {
     switch (ending) {
         case Ending::Continues: return v1::ENDING_CONTINUES;
@@ -79,7 +88,22 @@ v1::Ending ending_of(Ending ending) {
     return v1::ENDING_UNSPECIFIED;
 }
 
-}  // namespace
+void require_columns(const SegmentFormat& form, const SegmentView& segment) {
+    static const ArraySpec reward{"reward", ElementType::Float32, {}};
+    require_group("observation", form.observation, segment.observation, std::size_t{segment.steps} + 1);
+    require_sound("action", form.action, segment.action, segment.steps);
+    require_sound("reward", reward, segment.reward, segment.steps);
+    require_group("extras", form.extras, segment.extras, segment.steps);
+    require_group("carry", form.carry, segment.carry, 1);
+}
+
+std::string sent_action(const SegmentFormat& form, std::string_view action) {
+    // The choices of a mixed action are floats, like the rest of it.
+    if (form.choices.empty() || form.action.type == ElementType::Float32) {
+        return std::string(action);
+    }
+    return narrowed(form.choices, action);
+}
 
 std::string encode_segment(const SegmentFormat& form, const SegmentView& segment) {
     v1::Segment message;
@@ -96,18 +120,12 @@ std::string encode_segment(const SegmentFormat& form, const SegmentView& segment
         message.set_decided_by(v1::DECIDED_BY_INCUMBENT);
     }
     message.set_elapsed(segment.elapsed.data(), segment.elapsed.size());
-    add_group(message, "observation", form.observation, segment.observation, std::size_t{segment.steps} + 1);
-    require_sound("action", form.action, segment.action, segment.steps);
-    // The choices of a mixed action are floats, like the rest of it.
-    if (form.choices.empty() || form.action.type == ElementType::Float32) {
-        message.add_columns(segment.action.data(), segment.action.size());
-    } else {
-        message.add_columns(narrowed(form.choices, segment.action));
-    }
-    require_sound("reward", {"reward", ElementType::Float32, {}}, segment.reward, segment.steps);
+    require_columns(form, segment);
+    add_group(message, segment.observation);
+    message.add_columns(sent_action(form, segment.action));
     message.add_columns(segment.reward.data(), segment.reward.size());
-    add_group(message, "extras", form.extras, segment.extras, segment.steps);
-    add_group(message, "carry", form.carry, segment.carry, 1);
+    add_group(message, segment.extras);
+    add_group(message, segment.carry);
     return message.SerializeAsString();
 }
 

@@ -1,5 +1,6 @@
 /* The C interface from C: against no server, with a fallback, so that every call can be made. */
 #include <rl4sys/rl4sys.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -104,6 +105,11 @@ int main(void) {
     expect(rl4sys_reward_decision(episode, 1.0, 7) == RL4SYS_BAD_ARGUMENT, "there is no decision 7");
     expect(rl4sys_end(episode, NULL, 0, RL4SYS_TERMINATED) == RL4SYS_OK, "the episode ends");
     expect(rl4sys_act(episode, seen, 2, NULL, 0, &action) == RL4SYS_ENDED, "and is over");
+    expect(strcmp(rl4sys_version(), PROJECT_VERSION_TEXT) == 0, "the library has the version of the project");
+    expect(strcmp(rl4sys_version(), RL4SYS_VERSION) == 0, "header and library have one version");
+    memset(&health, 1, sizeof health);
+    expect(rl4sys_get_health_sized(agent, &health, offsetof(rl4sys_health, age)) == RL4SYS_OK, "an older program asks");
+    expect(health.decisions == 0x0101010101010101, "nothing is written beyond what it knows");
     expect(rl4sys_get_health(agent, &health) == RL4SYS_OK, "health is available");
     expect(health.version == -1 && health.fallback_decisions == 2 && !health.connected, "and true");
     expect(health.incumbent_decisions == 1, "also about the system's own decisions");

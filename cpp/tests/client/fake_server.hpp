@@ -20,6 +20,7 @@
 #include "rl4sys/weights.hpp"
 #include "weights/packing.hpp"
 #include "wire/calls.hpp"
+#include "wire/segment_packs.hpp"
 
 namespace rl4sys::testing {
 
@@ -96,8 +97,18 @@ public:
         wire::PushReply reply;
         reply.record_share = record_share;
         for (const wire::PushedSegment& pushed : request.segments) {
-            stored[{request.epoch, pushed.sequence}] = content_of(pushed);
-            reply.acknowledged.push_back({pushed.sequence, pushed.sequence});
+            const std::string content = content_of(pushed);
+            if (pushed.count <= 1) {
+                stored[{request.epoch, pushed.sequence}] = content;
+                reply.acknowledged.push_back({pushed.sequence, pushed.sequence});
+                continue;
+            }
+            packs.push_back(pushed.count);
+            std::uint64_t sequence = pushed.sequence;
+            for (std::string& alone : wire::split_pack(content, pushed.count)) {
+                stored[{request.epoch, sequence++}] = std::move(alone);
+            }
+            reply.acknowledged.push_back({pushed.sequence, sequence - 1});
         }
         changed_.notify_all();
         if (std::exchange(lose_next_answer, false)) {
@@ -154,7 +165,7 @@ public:
         }
         reports.push_back(request);
         changed_.notify_all();
-        return {control_, record_share, warning, version_};
+        return {control_, record_share, warning, version_, profile};
     }
 
     void close() noexcept override {
@@ -249,6 +260,7 @@ public:
     bool accepts_zstd = false;
     std::vector<std::size_t> saved_bytes;  ///< Of each segment that came compressed.
     bool takes_reports = true;
+    std::optional<wire::ProfileOrder> profile;  ///< The order in replies to reports.
     std::optional<wire::Code> refuse_acts;
     std::vector<wire::ActRequest> acts;
     std::string warning;
@@ -259,6 +271,7 @@ public:
     bool exaggerate_next = false;  ///< The next version has a number that is never reached.
     int joins = 0;
     int pushes = 0;
+    std::vector<std::uint32_t> packs;  ///< The segments of each pack.
     int pulls = 0;
     int report_calls = 0;
 

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 
 #include "client/action_adapter.hpp"
@@ -59,6 +60,19 @@ TEST(Fallback, ItsDecisionsAreLeftOutIfTheLearnerHasNoUseForThem) {
     EXPECT_EQ(segments[0].steps(), 3U);
     EXPECT_EQ(segments[1].start(), 5U);
     EXPECT_EQ(segments[1].decided_by(), v1::DECIDED_BY_UNSPECIFIED) << "bytes as before the field existed";
+}
+
+TEST(Fallback, ItSeesTheMask) {
+    const auto server = std::make_shared<FakeServer>();
+    const auto last_allowed = [](const Observation&, ArrayView mask) {
+        return mask.given() ? static_cast<int>(mask.size()) - 1 : 0;
+    };
+    Agent agent = connect_to(server, quick_settings(), last_allowed);
+    server->order(client::ControlMode::Off, 1);
+    ASSERT_TRUE(eventually([&] { return agent.health().control_sequence == 1U; }));
+    Episode episode = agent.episode();
+    EXPECT_EQ(episode.act(Rows{1, 0}, std::array<bool, 3>{false, false, true}).choice(), 2);
+    EXPECT_EQ(episode.act(Rows{1, 0}).choice(), 0);
 }
 
 TEST(Fallback, WithoutOneAnOrderToStopIsAProblemThatSaysWhatToDo) {

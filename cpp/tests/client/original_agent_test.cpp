@@ -200,6 +200,21 @@ TEST(OriginalAgent, ActionsAndTrajectoriesHaveTheirOriginalAttributes) {
     EXPECT_EQ(agent.local_version(), 0);
 }
 
+TEST(OriginalAgent, AMaskMayConsistOfNumbers) {
+    const auto server = std::make_shared<FakeServer>(testing::small_policy(true));
+    RL4SysAgent agent(connect_to(server));
+    const std::vector<float> allowed{0.0F, 0.5F, 0.0F};
+    Trajectory trajectory;
+    for (int step = 0; step < 20; ++step) {
+        const auto answer = agent.requestForAction(trajectory, seen(step), allowed);
+        ASSERT_TRUE(answer) << agent.lastError();
+        trajectory = answer->first;
+        EXPECT_EQ(answer->second.getChoice(), 1);
+        agent.addToTrajectory(trajectory, answer->second);
+    }
+    EXPECT_EQ(trajectory->size(), 20U);
+}
+
 TEST(OriginalAgent, ItsAlgorithmIsNamedAsInTheConfig) {
     const TemporaryDirectory directory;
     const auto file = directory.path() / "conf.json";

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "client/fake_server.hpp"
 
@@ -237,6 +239,41 @@ TEST(Recording, SegmentsAreCompressedOnlyForAServerThatAcceptsItAndWhereThatIsSm
         EXPECT_EQ(server->saved_bytes.size(), accepts ? 1U : 0U);
         EXPECT_TRUE(!accepts || server->saved_bytes.front() > 400U);
     }
+}
+
+/// One-step episodes; the k-th earns k. They wait for each other until they are flushed.
+std::vector<float> rewards_of_bandits(const std::shared_ptr<FakeServer>& server, int count) {
+    ClientSettings settings = quick_settings();
+    settings.send_interval = 30.0;
+    Agent agent = connect_to(server, settings);
+    for (int number = 0; number < count; ++number) {
+        Episode episode = agent.episode();
+        EXPECT_TRUE(episode.act(first));
+        episode.reward(static_cast<float>(number));
+        episode.end();
+    }
+    EXPECT_TRUE(agent.flush());
+    EXPECT_EQ(agent.health().acknowledged, static_cast<std::uint64_t>(count));
+    EXPECT_EQ(agent.health().backlog, 0U);
+    EXPECT_TRUE(agent.health().drops.empty());
+    std::vector<float> rewards;
+    for (const v1::Segment& segment : server->segments()) {
+        rewards.push_back(column<float>(segment, 2)[0]);
+    }
+    return rewards;
+}
+
+TEST(Recording, ShortEpisodesThatWaitTogetherAreSentAsOne) {
+    std::vector<float> expected(200);
+    std::iota(expected.begin(), expected.end(), 0.0F);
+    const auto server = std::make_shared<FakeServer>();
+    server->limits.max_pack_segments = 1000;
+    EXPECT_EQ(rewards_of_bandits(server, 200), expected);
+    ASSERT_FALSE(server->packs.empty());
+    EXPECT_GT(*std::max_element(server->packs.begin(), server->packs.end()), 50U);
+    const auto old_server = std::make_shared<FakeServer>();
+    EXPECT_EQ(rewards_of_bandits(old_server, 200), expected);
+    EXPECT_TRUE(old_server->packs.empty()) << "a server that accepts no packs gets each segment alone";
 }
 
 }  // namespace

@@ -193,7 +193,7 @@ TEST(Reports, AnEndlessEpisodeIsThinnedBySpans) {
 TEST(Reports, TimesAreCountedInPowersOfTwo) {
     DecisionTimes times;
     for (const std::uint64_t microseconds : {0, 1, 3, 4, 1000, 1'000'000'000}) {
-        times.add(1000 * microseconds);
+        times.add(0, 1000 * microseconds);
     }
     const std::vector<std::uint64_t> counts = times.counts();
     EXPECT_EQ(std::vector<std::uint64_t>(counts.begin(), counts.begin() + 4), (std::vector<std::uint64_t>(4, 1)));

@@ -5,8 +5,11 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
+#include <stdexcept>
 #include <thread>
+#include <vector>
 
 #include "client/fake_server.hpp"
 
@@ -96,9 +99,60 @@ TEST(Threads, AForkedProcessIsRefusedAndItsParentContinues) {
     EXPECT_TRUE(episode.act(std::array<float, 2>{1, 2}));
 }
 
-TEST(Threads, BackgroundThreadsAreNamedAndTakeNoSignals) {
+TEST(Threads, EveryCallOfAForkedProcessIsRefused) {
     const auto server = std::make_shared<FakeServer>();
-    const Agent agent = connect_to(server);
+    Agent agent = connect_to(server);
+    Episode episode = agent.episode();
+    ASSERT_TRUE(episode.act(std::array<float, 2>{1, 2}));
+    const pid_t child = ::fork();
+    if (child == 0) {
+        int refused = 0;
+        const std::vector<std::function<void()>> calls{[&] { static_cast<void>(agent.episode()); },
+                                                       [&] { static_cast<void>(agent.health()); },
+                                                       [&] { static_cast<void>(agent.flush(1.0)); },
+                                                       [&] { agent.set_level(ClientLevel::Decide); },
+                                                       [&] { episode.reward(1.0); },
+                                                       [&] { episode.end(); }};
+        for (const auto& call : calls) {
+            try {
+                call();
+            } catch (const std::logic_error&) {
+                ++refused;
+            }
+        }
+        agent.close();
+        const bool silent = episode.ended() && episode.decision() == -1 && !agent.has_policy();
+        ::_exit(silent ? refused : 99);
+    }
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(WEXITSTATUS(status), 6);
+    EXPECT_EQ(agent.health().decisions, 1U);
+}
+
+TEST(Threads, WhatWasMovedFromIsHarmless) {
+    const auto server = std::make_shared<FakeServer>();
+    Agent agent = connect_to(server);
+    Episode from = agent.episode();
+    Episode episode = std::move(from);
+    // NOLINTBEGIN(bugprone-use-after-move): that is what is tested.
+    EXPECT_EQ(from.act(std::array<float, 2>{1, 2}).problem(), Problem::EpisodeEnded);
+    EXPECT_THROW(from.reward(1.0), std::logic_error);
+    EXPECT_NO_THROW(from.end());
+    EXPECT_TRUE(from.ended());
+    EXPECT_EQ(from.decision(), -1);
+    EXPECT_TRUE(episode.act(std::array<float, 2>{1, 2}));
+    Agent other = std::move(agent);
+    EXPECT_THROW(static_cast<void>(agent.episode()), std::logic_error);
+    EXPECT_THROW(static_cast<void>(agent.health()), std::logic_error);
+    EXPECT_FALSE(agent.has_policy());
+    EXPECT_NO_THROW(agent.close());
+    // NOLINTEND(bugprone-use-after-move)
+    EXPECT_EQ(other.health().decisions, 1U);
+}
+
+/// The background threads that have named themselves; each must block SIGTERM.
+int named_threads() {
     int found = 0;
     for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
         std::ifstream name_file(task.path() / "comm");
@@ -113,7 +167,14 @@ TEST(Threads, BackgroundThreadsAreNamedAndTakeNoSignals) {
         const std::string mask = status.substr(status.find("SigBlk:") + 8, 16);
         EXPECT_NE(std::stoull(mask, nullptr, 16) & 0x4000U, 0U) << name;
     }
-    EXPECT_EQ(found, 4);
+    return found;
+}
+
+TEST(Threads, BackgroundThreadsAreNamedAndTakeNoSignals) {
+    const auto server = std::make_shared<FakeServer>();
+    const Agent agent = connect_to(server);
+    // A thread gets its name once it runs.
+    EXPECT_TRUE(eventually([] { return named_threads() == 4; }));
 }
 
 }  // namespace

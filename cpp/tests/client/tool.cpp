@@ -10,6 +10,7 @@
 #include <iostream>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
@@ -21,7 +22,7 @@
 #include "rl4sys/log.hpp"
 #include "rl4sys/rl4sys_agent.hpp"
 #include "wire/policies.hpp"
-#include "wire/segments.hpp"
+#include "wire/segment_packs.hpp"
 
 namespace {
 
@@ -67,42 +68,72 @@ int fill_outbox(const Arguments& arguments) {
 int list_outbox(const Arguments& arguments) {
     const rl4sys::records::DiskOutbox outbox(arguments.at(0), std::stoull(arguments.at(1)));
     for (const auto& parcel : outbox.unsettled()) {
-        std::cout << parcel.key.epoch << " " << parcel.key.sequence << " " << hex_of(*parcel.payload) << "\n";
+        std::cout << parcel.key.epoch << " " << parcel.key.sequence << " " << hex_of(*parcel.payload);
+        std::cout << (parcel.segments == 1 ? "" : " " + std::to_string(parcel.segments)) << "\n";
     }
     return 0;
 }
 
+/// The values of a segment, kept for as long as their view is used.
+struct GivenSegment {
+    explicit GivenSegment(const json& input) : agent(input["agent"]) {
+        kept.reserve(64);
+        view.agent = agent;
+        view.lane = input["lane"];
+        view.episode = input["episode"];
+        view.start = input["start"];
+        view.policy_version = input["policy_version"];
+        view.ending = static_cast<rl4sys::Ending>(input["ending"].get<int>());
+        view.steps = input["steps"];
+        for (const json& values : input["observation"]) {
+            view.observation.push_back(column(values));
+        }
+        view.action = column(input["action"]);
+        view.reward = column(input["reward"]);
+        for (const json& values : input["extras"]) {
+            view.extras.push_back(column(values));
+        }
+        for (const json& values : input["carry"]) {
+            view.carry.push_back(column(values));
+        }
+    }
+    GivenSegment(const GivenSegment&) = delete;
+    GivenSegment& operator=(const GivenSegment&) = delete;
+
+    std::string_view column(const json& hex) {
+        kept.push_back(bytes_of(hex));
+        return kept.back();
+    }
+
+    std::string agent;
+    std::vector<std::string> kept;
+    rl4sys::wire::SegmentView view;
+};
+
 /// Standard input: a policy's spec and a segment's values; prints the encoded segment.
 int encode_segment(const Arguments&) {
     const json input = json::parse(standard_input());
-    std::vector<std::string> kept;
-    kept.reserve(64);
-    const auto column = [&](const json& hex) {
-        kept.push_back(bytes_of(hex));
-        return std::string_view(kept.back());
-    };
-    rl4sys::wire::SegmentView segment;
-    const std::string agent = input["agent"];
-    segment.agent = agent;
-    segment.lane = input["lane"];
-    segment.episode = input["episode"];
-    segment.start = input["start"];
-    segment.policy_version = input["policy_version"];
-    segment.ending = static_cast<rl4sys::Ending>(input["ending"].get<int>());
-    segment.steps = input["steps"];
-    for (const json& values : input["observation"]) {
-        segment.observation.push_back(column(values));
-    }
-    segment.action = column(input["action"]);
-    segment.reward = column(input["reward"]);
-    for (const json& values : input["extras"]) {
-        segment.extras.push_back(column(values));
-    }
-    for (const json& values : input["carry"]) {
-        segment.carry.push_back(column(values));
-    }
+    const GivenSegment segment(input);
     const rl4sys::PolicySpec spec = rl4sys::policy_from_json(input["spec"].get<std::string>());
-    std::cout << hex_of(rl4sys::wire::encode_segment(rl4sys::wire::format_of(spec), segment)) << "\n";
+    std::cout << hex_of(rl4sys::wire::encode_segment(rl4sys::wire::format_of(spec), segment.view)) << "\n";
+    return 0;
+}
+
+/// Standard input: a list of such segments; prints them as one pack, and then each of the pack alone.
+int encode_pack(const Arguments&) {
+    const json input = json::parse(standard_input());
+    std::vector<std::unique_ptr<GivenSegment>> given;
+    std::vector<rl4sys::wire::SegmentView> views;
+    for (const json& each : input) {
+        given.push_back(std::make_unique<GivenSegment>(each));
+        views.push_back(given.back()->view);
+    }
+    const rl4sys::PolicySpec spec = rl4sys::policy_from_json(input[0]["spec"].get<std::string>());
+    const std::string pack = rl4sys::wire::encode_pack(rl4sys::wire::format_of(spec), views);
+    std::cout << hex_of(pack) << "\n";
+    for (const std::string& alone : rl4sys::wire::split_pack(pack, static_cast<std::uint32_t>(views.size()))) {
+        std::cout << hex_of(alone) << "\n";
+    }
     return 0;
 }
 
@@ -321,10 +352,10 @@ int run_original(const Arguments& arguments) {
 
 int main(int count, char** words) {
     const std::map<std::string, std::function<int(const Arguments&)>> commands{
-        {"fill-outbox", fill_outbox},     {"list-outbox", list_outbox},       {"encode-segment", encode_segment},
-        {"decode-policy", decode_policy}, {"show-settings", show_settings},   {"run", run_agent},
-        {"run-original", run_original},   {"run-controlled", run_controlled}, {"run-asked", run_asked},
-        {"run-forked", run_forked},
+        {"fill-outbox", fill_outbox}, {"list-outbox", list_outbox},     {"encode-segment", encode_segment},
+        {"encode-pack", encode_pack}, {"decode-policy", decode_policy}, {"show-settings", show_settings},
+        {"run", run_agent},           {"run-original", run_original},   {"run-controlled", run_controlled},
+        {"run-asked", run_asked},     {"run-forked", run_forked},
     };
     const Arguments arguments(words + 1, words + count);
     const auto command = commands.find(arguments.empty() ? "" : arguments[0]);

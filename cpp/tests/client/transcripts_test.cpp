@@ -77,8 +77,12 @@ class Replay {
 public:
     explicit Replay(const json& transcript)
         : limits_(limits_of(transcript["limits"])),
-          session_{"s", "learner", transcript["session"]["max_message_bytes"],
-                   transcript["session"]["max_push_segments"]} {
+          session_{"s",
+                   "learner",
+                   transcript["session"]["max_message_bytes"],
+                   transcript["session"]["max_push_segments"],
+                   false,
+                   transcript["session"].value("max_pack_segments", std::size_t{0})} {
         const json& pace = transcript["pace"];
         pace_.interval = pace["interval"];
         pace_.eager_bytes = pace["eager_bytes"];
@@ -103,6 +107,7 @@ public:
         }
         return {{"backlog", outbox_->backlog()},
                 {"backlog_bytes", outbox_->backlog_bytes()},
+                {"backlog_segments", outbox_->backlog_segments()},
                 {"in_flight", outbox_->in_flight()},
                 {"acknowledged", delivery_->acknowledged()},
                 {"drops", drops}};
@@ -154,9 +159,10 @@ private:
 
     json offer(const json& event) {
         const std::string hash(hash_bytes, static_cast<char>(event["schema"].get<int>()));
-        const records::Offer offer = outbox_->offer(hash + bytes_of(event["body"]));
+        const std::uint32_t count = event.value("segments", 1U);
+        const records::Offer offer = outbox_->offer(hash + bytes_of(event["body"]), count);
         if (offer.outcome != OfferOutcome::Full) {
-            delivery_->offered(event["now"], event["episode_ended"]);
+            delivery_->offered(event["now"], event["episode_ended"].get<bool>() ? count : 0);
         }
         const char* verdict = offer.outcome == OfferOutcome::Accepted  ? "accepted"
                               : offer.outcome == OfferOutcome::Dropped ? "dropped"
@@ -174,6 +180,9 @@ private:
         json segments = json::array();
         for (const wire::PushedSegment& pushed : request->segments) {
             segments.push_back({pushed.sequence, records::crc32(pushed.segment)});
+            if (pushed.count > 0) {
+                segments.back().push_back(pushed.count);
+            }
         }
         return {{"epoch", request->epoch},
                 {"schema", static_cast<int>(static_cast<unsigned char>(request->schema_hash[0]))},
@@ -186,7 +195,8 @@ private:
             reply.acknowledged.push_back({range[0], range[1]});
         }
         for (const json& refusal : event["refused"]) {
-            reply.refused.push_back({refusal[0], reason_of(refusal[1]), "no"});
+            reply.refused.push_back(
+                {refusal[0], reason_of(refusal[1]), "no", refusal.size() > 2 ? refusal[2].get<std::uint32_t>() : 0U});
         }
         reply.retry_after_ms = event["retry_after_ms"];
         return reply;

@@ -2,6 +2,7 @@
 
 #include "counted_allocations.hpp"
 #include "golden.hpp"
+#include "policy/programs.hpp"
 #include "rl4sys/policy.hpp"
 
 namespace rl4sys {
@@ -31,6 +32,18 @@ TEST_P(NoAllocationIn, PerDecision) {
         testing::count_allocations(false);
         EXPECT_EQ(testing::counted_allocations(), 0U) << name;
     }
+}
+
+TEST(NoAllocation, InBatchesOfAsManyRowsAsBefore) {
+    const PolicySpec spec = dense_policy(8, {64, 64}, 4);
+    Policy policy(spec, wavy_weights(spec));
+    const std::vector<float> x(20 * 8, 0.5F), noise(20 * policy.noise_size(), 0.5F);
+    const void* observation[] = {x.data()};
+    policy.decide_rows(20, observation, noise.data());
+    testing::count_allocations(true);
+    for (std::size_t rows = 1; rows <= 20; ++rows) policy.decide_rows(rows, observation, noise.data());
+    testing::count_allocations(false);
+    EXPECT_EQ(testing::counted_allocations(), 0U);
 }
 
 TEST(NoAllocation, TheCounterCountsAllocations) {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "golden.hpp"
+#include "policy/kernel_sets.hpp"
 #include "policy/plan.hpp"
 
 namespace rl4sys {
@@ -87,20 +88,21 @@ class EveryEpisode : public ::testing::TestWithParam<std::string> {};
 class EveryHead : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(EveryOp, ComputesWhatTorchComputes) {
-    expect_agreement(cases("ops").at(GetParam()), detail::baseline_kernels());
-    expect_agreement(cases("ops").at(GetParam()), detail::best_kernels());
+    for (const detail::Kernels* kernels : detail::available_kernels()) {
+        expect_agreement(cases("ops").at(GetParam()), *kernels);
+    }
 }
 
 TEST_P(EveryHead, DecidesWhatTorchDecides) {
     const Case& golden = cases("heads").at(GetParam());
     ASSERT_EQ(golden.arrays.at("action").rows(), GetParam().find("candidates") != std::string::npos ? 400U : 10000U);
-    expect_agreement(golden, detail::baseline_kernels());
-    expect_agreement(golden, detail::best_kernels());
+    for (const detail::Kernels* kernels : detail::available_kernels()) expect_agreement(golden, *kernels);
 }
 
 TEST_P(EveryEpisode, DecidesAndRemembersWhatTorchDoes) {
-    expect_agreement(cases("episodes").at(GetParam()), detail::baseline_kernels(), true);
-    expect_agreement(cases("episodes").at(GetParam()), detail::best_kernels(), true);
+    for (const detail::Kernels* kernels : detail::available_kernels()) {
+        expect_agreement(cases("episodes").at(GetParam()), *kernels, true);
+    }
 }
 
 std::string as_it_is(const ::testing::TestParamInfo<std::string>& parameter) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "policy/kernel_sets.hpp"
 #include "policy/plan.hpp"
 #include "programs.hpp"
 
@@ -181,7 +182,7 @@ TEST(Kernels, ActivationsAreWithinAFewUnitsOfTheLibrary) {
     std::vector<float> x, y;
     for (float value = 1e-8F; value < 100.0F; value *= 1.01F) x.insert(x.end(), {value, -value});
     y.resize(x.size());
-    for (const detail::Kernels* kernels : {&detail::baseline_kernels(), &detail::best_kernels()}) {
+    for (const detail::Kernels* kernels : detail::available_kernels()) {
         for (const Function& function : functions) {
             (kernels->*function.kernel)(x.data(), y.data(), x.size());
             for (std::size_t i = 0; i < x.size(); ++i) {
@@ -195,7 +196,7 @@ TEST(Kernels, ActivationsAreWithinAFewUnitsOfTheLibrary) {
 }
 
 TEST(Kernels, ActivationsAreExactInTheTails) {
-    for (const detail::Kernels* kernels : {&detail::baseline_kernels(), &detail::best_kernels()}) {
+    for (const detail::Kernels* kernels : detail::available_kernels()) {
         for (std::size_t outputs = 1; outputs < 70; ++outputs) {
             const std::size_t inputs = outputs % 19;
             std::vector<float> x(inputs), weight(inputs * outputs), bias(outputs), found(outputs + 1, 7.0F);

@@ -112,6 +112,28 @@ TEST(Malformed, GiantSizesAreRefusedBeforeAnythingIsAllocated) {
     });
 }
 
+TEST(Malformed, WindowsPartsAndShapesMustFit) {
+    const auto over = [](const std::string& kind, Settings settings) {
+        return [kind, settings](PolicySpec& s) {
+            s.program.inputs.push_back({"sequence", ElementType::Float32, {2, 5}});
+            s.program.ops.push_back({kind, {"result"}, {"sequence"}, {}, settings});
+        };
+    };
+    const auto whole = [](std::int64_t value) { return Setting(value); };
+    const Settings pool{{"kernel", whole(2)}, {"stride", whole(2)}, {"padding", whole(1)}};
+    EXPECT_EQ(refusal(over("max_pool1d", pool)), "");
+    expect_refusal("2 more axes", over("max_pool2d", pool));
+    expect_refusal("do not fit",
+                   over("average_pool1d", {{"kernel", whole(6)}, {"stride", whole(1)}, {"padding", whole(0)}}));
+    expect_refusal("half of its kernel",
+                   over("max_pool1d", {{"kernel", whole(2)}, {"stride", whole(1)}, {"padding", whole(2)}}));
+    expect_refusal("of axis 1", over("slice", {{"axis", whole(1)}, {"start", whole(4)}, {"stop", whole(6)}}));
+    expect_refusal("of axis 2", over("slice", {{"axis", whole(2)}, {"start", whole(0)}, {"stop", whole(1)}}));
+    expect_refusal("'lengths'", over("reshape", {}));
+    expect_refusal("as many values", over("reshape", {{"lengths", std::vector<std::int64_t>{3, 3}}}));
+    expect_refusal("length -1", over("reshape", {{"lengths", std::vector<std::int64_t>{-1, 10}}}));
+}
+
 TEST(Malformed, SettingsMustBePresentAndFinite) {
     const auto with = [](Settings settings) {
         return [settings](PolicySpec& s) {

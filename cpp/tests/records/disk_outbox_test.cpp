@@ -1,6 +1,8 @@
 #include "records/disk_outbox.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -36,6 +38,54 @@ TEST(DiskOutbox, UnsettledParcelsAreRecoveredWithTheirKeys) {
     EXPECT_EQ(again.unsettled()[1].key, (ParcelKey{1, 3}));
     again.offer("five");
     EXPECT_EQ(again.unsettled()[2].key, (ParcelKey{2, 0}));
+}
+
+TEST(DiskOutbox, AForkedChildDoesNotKeepTheLock) {
+    const TemporaryDirectory directory;
+    int ready[2];
+    int end[2];
+    ASSERT_EQ(::pipe(ready), 0);
+    ASSERT_EQ(::pipe(end), 0);
+    auto outbox = std::make_unique<DiskOutbox>(directory.path(), 1);
+    char byte = 0;
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::close(end[1]);
+        const bool said = ::write(ready[1], "!", 1) == 1;
+        // Lives on until the parent has opened the outbox again.
+        ::_exit(said && ::read(end[0], &byte, 1) == 0 ? 0 : 1);
+    }
+    EXPECT_EQ(::read(ready[0], &byte, 1), 1);
+    outbox.reset();
+    EXPECT_NO_THROW(DiskOutbox(directory.path(), 2));
+    ::close(end[1]);
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+    for (const int descriptor : {ready[0], ready[1], end[0]}) {
+        ::close(descriptor);
+    }
+}
+
+TEST(DiskOutbox, PacksAreRecoveredWithTheirNumbers) {
+    const TemporaryDirectory directory;
+    {
+        DiskOutbox outbox(directory.path(), 1);
+        outbox.offer("pack", 10);
+        outbox.offer("alone");
+        outbox.offer("other", 5);
+        outbox.take(1000);
+        EXPECT_EQ(outbox.backlog_segments(), 16U);
+        EXPECT_TRUE(outbox.settle_pack({1, 0}, {{3, "not_finite"}, {99, "not_finite"}}));
+        EXPECT_EQ(outbox.drops().at("not_finite"), 1U);
+        EXPECT_TRUE(outbox.acknowledge({1, 10}));
+    }
+    DiskOutbox again(directory.path(), 2);
+    ASSERT_EQ(payloads(again), std::vector<std::string>{"other"});
+    EXPECT_EQ(again.unsettled()[0].key, (ParcelKey{1, 11}));
+    EXPECT_EQ(again.unsettled()[0].segments, 5U);
+    EXPECT_TRUE(again.refuse({1, 11}, "too_large"));
+    EXPECT_EQ(again.drops().at("too_large"), 5U);
 }
 
 TEST(DiskOutbox, EvictedParcelsStayGone) {

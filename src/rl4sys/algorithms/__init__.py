@@ -4,6 +4,7 @@ from rl4sys.algorithms.bc import BC, BCConfig
 from rl4sys.algorithms.ddpg import DDPG, DDPGConfig
 from rl4sys.algorithms.dqn import DQN, DQNConfig
 from rl4sys.algorithms.dreamer import Dreamer, DreamerConfig
+from rl4sys.algorithms.droq import DroQ, DroQConfig
 from rl4sys.algorithms.iql import IQL, IQLConfig
 from rl4sys.algorithms.pets import PETS, PETSConfig
 from rl4sys.algorithms.planet import PlaNet, PlaNetConfig
@@ -62,6 +63,8 @@ __all__ = [
     "DiscreteSAC",
     "Dreamer",
     "DreamerConfig",
+    "DroQ",
+    "DroQConfig",
     "IQLConfig",
     "PETSConfig",
     "PPOConfig",

@@ -159,7 +159,7 @@ class SAC:
             noise = state.normal(*batch.reward.shape, self.size)
             mean, log_std = batch.next_outputs(self.actor)
             next_action, next_log_prob = tanh_gaussian(mean, log_std, noise)
-            next_q = batch.next_target_outputs(self.critics, next_action)
+            next_q = batch.next_target_outputs(self.critics, next_action, *self.beside_action(len(next_action)))
             if config.target_subset is not None:
                 next_q = next_q[state.permutation(config.ensemble)[: config.target_subset]]
             target = self.soft_target(batch, next_q, alpha * next_log_prob)
@@ -184,16 +184,22 @@ class SAC:
 
     def critic_loss(self, batch: TensorBatch, target: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """E[½ (Q(s, a) − y)²], summed over critics (eq. 5)."""
-        q, target = batch.rows(batch.outputs(self.critics, batch.action)), batch.rows(target)
+        beside = self.beside_action(len(batch.action))
+        q, target = batch.rows(batch.outputs(self.critics, batch.action, *beside)), batch.rows(target)
         return squared_error(q, target, batch.weight), q, q.detach() - target
 
     def actor_loss(self, batch: TensorBatch, noise: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """E[α log π(a | s) − Q(s, a)] with reparameterised actions a (eq. 7)."""
         mean, log_std = batch.outputs(self.actor)
         action, log_prob = tanh_gaussian(mean, log_std, noise)
-        q, log_prob = batch.rows(batch.outputs(self.critics, action)), batch.rows(log_prob)
+        beside = self.beside_action(len(action))
+        q, log_prob = batch.rows(batch.outputs(self.critics, action, *beside)), batch.rows(log_prob)
         value = self.actor_value(q)
         return (self.alpha() * log_prob - value).mean(), log_prob
+
+    def beside_action(self, rows: int) -> tuple[torch.Tensor, ...]:
+        """What the critics read beside an observation and an action: nothing."""
+        return ()
 
     def actor_value(self, q: torch.Tensor) -> torch.Tensor:
         """What the actor maximises, from the values of all critics."""

@@ -44,7 +44,9 @@ COMMANDS = {
     "token": "token.token",
     "replay-update": "replay_update.replay_update",
     "check-env": "check_env.check_env",
+    "ui": "ui.ui",
     "doctor": "doctor.doctor",
+    "docs": "docs.docs",
 }
 """The module of each command in this package, and the function or group in it."""
 _SETTINGS = {

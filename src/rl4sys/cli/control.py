@@ -44,7 +44,7 @@ def control(
       rl4sys control shared~lander follow
     """
     from rl4sys.cli.output import print_json, show
-    from rl4sys.cli.status_tables import message_values
+    from rl4sys.operations.status_tables import message_values
     from rl4sys.wire.generated import operations_pb2, training_pb2
 
     modes = {

@@ -1,4 +1,4 @@
-"""The installed packages and devices, found with the standard library alone, so that it works without any extra."""
+"""The installed packages and devices, found without any extra, so that it always works."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import Any
 
 from rl4sys import __version__
 from rl4sys.cores import usable_cores
+from rl4sys.policy import kernel_set, native_problem
 
 _PARTS = (
     ("numpy", "numpy", "the client core", "pip install rl4sys"),
     ("grpc", "grpcio", "connecting to a training server", "pip install rl4sys"),
     ("zstandard", "zstandard", "model patches", "pip install rl4sys"),
+    ("rl4sys_native", "rl4sys-native", "faster decisions (optional)", "pip install 'rl4sys[native]'"),
     ("torch", "torch", "training", "pip install 'rl4sys[train]'"),
     ("gymnasium", "gymnasium", "environments", "pip install 'rl4sys[train]'"),
     ("pydantic", "pydantic", "configs", "pip install 'rl4sys[train]'"),
@@ -28,6 +30,7 @@ _PARTS = (
     ("onnx", "onnx", "exporting policies (optional)", "pip install 'rl4sys[onnx]'"),
     ("onnxruntime", "onnxruntime", "checking and timing exports (optional)", "pip install 'rl4sys[onnx]'"),
     ("optuna", "optuna", "tuning (optional)", "pip install 'rl4sys[tune]'"),
+    ("starlette", "starlette", "pages in a browser (optional)", "pip install 'rl4sys[ui]'"),
     ("envpool", "envpool", "fast vector environments (optional)", "pip install 'rl4sys[envpool]'"),
     ("wandb", "wandb", "Weights & Biases (optional)", "pip install 'rl4sys[wandb]'"),
     ("mlflow", "mlflow-skinny", "MLflow (optional)", "pip install 'rl4sys[mlflow]'"),
@@ -48,6 +51,8 @@ def inventory() -> dict[str, Any]:
         "cores": len(usable_cores()),
         "gpus": gpus,
         "device": "cuda" if gpus else "cpu",
+        "runtime": kernel_set(),
+        "runtime_problem": native_problem(),
         "parts": parts,
     }
 
@@ -80,8 +85,10 @@ def lines(found: dict[str, Any]) -> list[str]:
 
 
 def machine(found: dict[str, Any]) -> list[str]:
-    """Python, cores and devices in two lines."""
+    """Python, cores, devices and what runs policies, in three lines."""
+    reason = f" ({found['runtime_problem'].rstrip('.')})" if found["runtime_problem"] else ""
     return [
         f"python {found['python']} on {found['platform']}, {found['cores']} core(s)",
         f"devices: {', '.join(found['gpus']) or 'no CUDA GPU'}; `device: auto` chooses {found['device']}",
+        f"policies run with {found['runtime']}{reason}",
     ]

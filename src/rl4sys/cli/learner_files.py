@@ -243,7 +243,7 @@ def _send(
 
 def _report(reply: operations_pb2.ManageReply, *, json: bool) -> None:
     from rl4sys.cli.output import print_json, show
-    from rl4sys.cli.status_tables import message_values
+    from rl4sys.operations.status_tables import message_values
 
     if json:
         print_json(message_values(reply))

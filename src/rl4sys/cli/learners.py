@@ -48,7 +48,7 @@ def list_learners(server: ServerConnection, json: Json = False, debug: Debug = F
       rl4sys learners list --server train.example.com:50051 --tls-ca ca.pem --token-file operator.token --json
     """
     from rl4sys.cli.output import print_json, print_table
-    from rl4sys.cli.status_tables import message_values
+    from rl4sys.operations.status_tables import message_values
 
     found = [message_values(each) for each in server.status().learners]
     if json:
@@ -71,7 +71,7 @@ def show(server: ServerConnection, learner: Learner, json: Json = False, debug: 
     """
     from rl4sys.cli.output import print_json
     from rl4sys.cli.output import show as put
-    from rl4sys.cli.status_tables import message_values
+    from rl4sys.operations.status_tables import message_values
 
     status = server.status(learner)
     found = message_values(status.learners[0])
@@ -328,7 +328,7 @@ def audit(
     from datetime import datetime
 
     from rl4sys.cli.output import print_json, print_table
-    from rl4sys.cli.status_tables import message_values
+    from rl4sys.operations.status_tables import message_values
     from rl4sys.wire.generated import operations_pb2
 
     server.require_one(learner)
@@ -364,7 +364,7 @@ def _request(server: ServerConnection, learner: str, reason: str) -> operations_
 def _manage(server: ServerConnection, request: operations_pb2.ManageRequest, *, json: bool) -> None:
     from rl4sys.cli.output import print_json
     from rl4sys.cli.output import show as put
-    from rl4sys.cli.status_tables import message_values
+    from rl4sys.operations.status_tables import message_values
 
     reply = server.operations.manage(request, _TIMEOUT)
     if json:

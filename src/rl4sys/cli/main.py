@@ -11,7 +11,7 @@ from typing import NoReturn
 from rl4sys.cli.exit_codes import ERROR, NO, SomeFailed
 from rl4sys.run_files import ERROR as RUN_ERROR
 
-OPERATIONS = ("status", "token", "learners", "control")
+OPERATIONS = ("status", "token", "learners", "control", "docs")
 """Commands for operators, which need the extra `ops` only."""
 
 

@@ -1,4 +1,4 @@
-"""`rl4sys profile`: measure what the client costs the system that it is in."""
+"""`rl4sys profile`: measure what the client costs the system that it is in, of a program or of a connected client."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rl4sys.cli.options import Debug, Json
+from rl4sys.cli.server_connection import ServerConnection, with_server
 
 if TYPE_CHECKING:
     from rl4sys.laboratory.client_profile import ProfileReport, Recording
@@ -24,31 +25,46 @@ _GRACE = 10.0
 """Seconds that the program has to end after SIGTERM."""
 
 
+@with_server
 def profile(
-    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...", help="The program to measure.")],
-    seconds: Annotated[float, typer.Option(min=1, help="Seconds of measuring, all levels together.")] = 60.0,
+    server: ServerConnection,
+    words: Annotated[
+        list[str],
+        typer.Argument(metavar="CLIENT_ID | -- COMMAND...", help="A connected client, or a program to start."),
+    ],
+    seconds: Annotated[float, typer.Option(min=1, max=3600, help="Seconds of measuring, all levels together.")] = 60.0,
     out: Annotated[Path, typer.Option(help="The directory for profile.png and profile.json.")] = Path("profile"),
     seed: Annotated[int, typer.Option(min=0, help="Seed of the order and the lengths of blocks.")] = 0,
+    learner: Annotated[str, typer.Option(metavar="LEARNER", help="The learner of CLIENT_ID, if it uses several.")] = "",
     json: Json = False,
     debug: Debug = False,
 ) -> None:
     """Measure what the client costs the system that it is in.
 
-    Starts a program that calls rl4sys.connect, and alternates four levels of its client in random blocks of 0.5 to 2
-    seconds, in the same process: `off` (the fallback decides), `decide` (the policy does), `record` (and decisions are
-    recorded), `full` (and experience is sent, versions are received). Then it ends the program, prints what each level
-    costs, and draws a page. The training server must be running, and the program needs a fallback.
+    Alternates four levels of a client in random blocks of 0.5 to 2 seconds, in the same process: `off` (the fallback
+    decides), `decide` (the policy does), `record` (and decisions are recorded), `full` (and experience is sent,
+    versions are received). Then it prints what each level costs, and draws a page. The program needs a fallback.
+
+    With a CLIENT_ID it orders this of a client that is connected to the server now, in Python or C++; afterwards the
+    client works as before. Meanwhile the fallback decides a quarter of the time, and three quarters of the experience
+    are not sent. With -- COMMAND it starts a Python program that calls rl4sys.connect, measures it, and ends it.
 
     [bold]Examples[/]
+
+      rl4sys profile node-17 --server trainer:50051 --seconds 120
 
       rl4sys profile -- python scheduler.py
 
       rl4sys profile --seconds 120 --out costs --json -- python balancer.py --port 8080
     """
     from rl4sys.cli.output import print_json, report, show
+    from rl4sys.cli.profiled_client import measure_client
     from rl4sys.laboratory.client_profile import plot_profile, report_on
 
-    recording = _run(command, seconds, seed, is_quiet=json)
+    if _is_client(words):
+        recording = measure_client(server, words[0], learner, seconds, seed)
+    else:
+        recording = _run(words, seconds, seed, is_quiet=json)
     found = report_on(recording)
     out.mkdir(parents=True, exist_ok=True)
     values = found.json_values()
@@ -61,6 +77,11 @@ def profile(
         show(f"wrote {picture} and {out / 'profile.json'}")
     if found.advice is not None:
         report(found.advice)
+
+
+def _is_client(words: list[str]) -> bool:
+    """Whether one word names a client: a program follows `--`, has arguments or is a path."""
+    return len(words) == 1 and "--" not in sys.argv and os.sep not in words[0]
 
 
 def _run(command: list[str], seconds: float, seed: int, *, is_quiet: bool) -> Recording:

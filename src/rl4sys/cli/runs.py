@@ -167,50 +167,27 @@ def show(run: OneRun, runs: Runs = Path("runs"), json: Json = False, debug: Debu
 
       rl4sys show runs/ppo-CartPole-v1-seed0-20260101-120000 --json
     """
-    from rl4sys.cli.output import print_json, print_table
+    from rl4sys.cli.output import print_json, print_table, report
     from rl4sys.cli.output import show as say
     from rl4sys.laboratory.run_index.index import record_at
-    from rl4sys.run_files import MANIFEST, final_metrics, read_config, read_json, size_of
+    from rl4sys.laboratory.run_index.run_description import describe_run
 
     root, record = record_at(Path(run))
-    directory = root / record.id
-    manifest = read_json(directory / MANIFEST) if record.config else {}
-    metrics = final_metrics(directory)
-    notes = _notes(directory)
-    size = size_of(directory)
+    values = describe_run(root, record, lambda text: report(f"note: {text}"))
     if json:
-        settings = read_config(directory) if record.config else None
-        values = record.json_values(root) | {
-            "bytes": size,
-            "lineage": {name: manifest.get(name) for name in ("parent", "changes", "inexact")},
-            "notes": [{"time": written, "text": text} for written, text in notes],
-        }
-        print_json({**values, "metrics": metrics, "settings": settings})
+        print_json(values)
         return
-    for name, value in _description(record, record.json_values(root), manifest, size):
+    for name, value in _description(record, values):
         say(f"{name:<12} {value}")
-    for written, text in notes:
-        say(f"{'note':<12} {written}  {text}")
+    for note in values["notes"]:
+        say(f"{'note':<12} {note['time']}  {note['text']}")
+    metrics = values["metrics"]
     if metrics:
         say("")
         print_table(("metric", "last value"), [[name, f"{value:.6g}"] for name, value in sorted(metrics.items())])
 
 
-def _notes(directory: Path) -> list[tuple[str, str]]:
-    from rl4sys.cli.output import report
-    from rl4sys.laboratory.run_index.labels import LabelsDamaged, read_labels
-
-    try:
-        return [(note.time, note.text) for note in read_labels(directory).notes]
-    except LabelsDamaged as error:
-        # The rest of the run can still be shown.
-        report(f"note: {error}")
-        return []
-
-
-def _description(
-    record: RunRecord, values: dict[str, Any], manifest: Mapping[str, Any], size: int
-) -> list[tuple[str, str]]:
+def _description(record: RunRecord, values: Mapping[str, Any]) -> list[tuple[str, str]]:
     from rl4sys.laboratory.formatting import format_number, format_size
 
     lines = [
@@ -226,17 +203,16 @@ def _description(
         ("started", values["created"] + (f" on {record.host}" if record.host else "")),
         ("revision", record.git and record.git + (", with uncommitted changes" if record.dirty else "")),
         ("config", record.config[:16]),
-        ("began with", _parent(manifest)),
-        *(("not exact", text) for text in manifest.get("inexact", ())),
-        ("size", format_size(size)),
+        ("began with", _parent(values["lineage"]["parent"])),
+        *(("not exact", text) for text in values["lineage"]["inexact"] or ()),
+        ("size", format_size(values["bytes"])),
         ("tags", " ".join(record.tags)),
     ]
     return [(name, str(value)) for name, value in lines if value not in (None, "")]
 
 
-def _parent(manifest: Mapping[str, Any]) -> str | None:
+def _parent(parent: Mapping[str, Any] | None) -> str | None:
     """Where the first weights come from: the source, and what was taken over from it."""
-    parent = manifest.get("parent")
     if parent is None:
         return None
     parts = ", ".join(parent["parts"]) or "all"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from rl4sys.cli.server_processes import ServerProcesses, connect_to_all
+from rl4sys.operations.server_processes import ServerProcesses, connect_to_all
 
 if TYPE_CHECKING:
     from rl4sys.client.grpc_transport import GrpcTransport
@@ -66,6 +66,12 @@ class ServerConnection:
             raise ServerRefused(
                 "Each process of this server has its own audit log. Name a learner, or give the port of one process."
             )
+
+    def operations_of_client(self, client: str) -> OperationsCalls:
+        """The commands of the process that knows a client."""
+        from rl4sys.client.operations_calls import OperationsCalls
+
+        return OperationsCalls(self._processes.of_client(client, _TIMEOUT))
 
     def status(self, learner: str = "") -> status_pb2.StatusReply:
         """The status of the server, or of one learner."""

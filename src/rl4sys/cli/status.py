@@ -14,7 +14,7 @@ import typer
 
 from rl4sys.cli.exit_codes import NO
 from rl4sys.cli.options import Debug
-from rl4sys.cli.server_processes import ServerProcesses, connect_to_all
+from rl4sys.operations.server_processes import ServerProcesses, connect_to_all
 
 _SECONDS = 2.0
 _TIMEOUT = 5.0
@@ -120,7 +120,7 @@ class _Show:
                 put(self._ask_again())
 
     def _ask(self) -> dict[str, Any]:
-        from rl4sys.cli.status_tables import message_values, with_findings
+        from rl4sys.operations.status_tables import message_values, with_findings
         from rl4sys.wire.generated import status_pb2
 
         reply = self._transport.status(status_pb2.StatusRequest(), timeout=_TIMEOUT)
@@ -176,7 +176,7 @@ def _print_json(status: dict[str, Any], *, is_one_line: bool) -> None:
 
 def _print_findings(status: dict[str, Any] | str) -> None:
     from rl4sys.cli.output import show
-    from rl4sys.cli.status_tables import problem_lines
+    from rl4sys.operations.status_tables import problem_lines
 
     for line in [status] if isinstance(status, str) else problem_lines(status):
         show(line)
@@ -184,7 +184,7 @@ def _print_findings(status: dict[str, Any] | str) -> None:
 
 def _print_lines(status: dict[str, Any] | str) -> None:
     from rl4sys.cli.output import console, print_table, show
-    from rl4sys.cli.status_tables import clients, learners, summary
+    from rl4sys.operations.status_tables import clients, learners, summary
 
     if isinstance(status, str):
         show(status)
@@ -201,7 +201,7 @@ def _render(status: dict[str, Any] | str) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    from rl4sys.cli.status_tables import clients, learners, summary
+    from rl4sys.operations.status_tables import clients, learners, summary
 
     if isinstance(status, str):
         return Text(status)

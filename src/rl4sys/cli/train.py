@@ -60,7 +60,10 @@ def train(
     ] = False,
     data: Annotated[
         str | None,
-        typer.Option(help="Learn from recorded episodes instead of acting: an .npz file, or a Minari dataset."),
+        typer.Option(
+            help="Learn from recorded episodes instead of acting: an .npz file, a Minari dataset, or the directory of "
+            "a server's learner."
+        ),
     ] = None,
     seed: Annotated[str | None, typer.Option(help="One seed, or several: 1,2,3. Each seed is a run.")] = None,
     jobs: Jobs = None,

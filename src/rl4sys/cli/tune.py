@@ -32,7 +32,7 @@ from rl4sys.cli.where import (
 if TYPE_CHECKING:
     from rl4sys.experiments import ExperimentConfig
     from rl4sys.laboratory.studies.config import TuneConfig
-    from rl4sys.laboratory.studies.results import TuneSummary
+    from rl4sys.laboratory.studies.study_summary import TuneSummary
     from rl4sys.laboratory.trials.trial import TrialOptions
 
 _SHOWN = 10
@@ -64,6 +64,9 @@ def tune(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show the search space and an example config.")
     ] = False,
+    dashboard: Annotated[
+        bool, typer.Option("--dashboard", help="Only serve Optuna's dashboard of the study, for a browser.")
+    ] = False,
     json: Annotated[
         bool, typer.Option("--json", help="Print the summary (with --dry-run, the search space) as JSON.")
     ] = False,
@@ -84,12 +87,15 @@ def tune(
       rl4sys tune sac.yaml --base my_experiment.yaml
 
       rl4sys tune dqn.yaml training.total_timesteps=20000     [dim]shorter trials[/]
+
+      rl4sys tune ppo.yaml --dashboard     [dim]look at the study, also while it runs[/]
     """
     if importlib.util.find_spec("optuna") is None:
         raise TunerUnavailable("Tuning needs the package 'optuna'. Install it with: pip install 'rl4sys[tune]'")
     from rl4sys.experiments import check_combination
     from rl4sys.experiments.preflight import fit_to_machine
     from rl4sys.laboratory.studies.config import TuneConfig
+    from rl4sys.laboratory.studies.study import require_comparable_plugins
     from rl4sys.laboratory.trials.config import load_many_trials, parse_changes
     from rl4sys.laboratory.trials.trial import TrialOptions
 
@@ -101,6 +107,11 @@ def tune(
     )
     directory = shared_directory(where) or (config.directory if runs is None else str(runs))
     config = config.model_copy(update={"where": where, "directory": directory})
+    if dashboard:
+        from rl4sys.cli.study_dashboard import open_dashboard
+
+        open_dashboard(config.place)
+        return
     example = config.example()
     require_use_of_address(where, example.training.collection)
     if where.on == "local":
@@ -113,6 +124,7 @@ def tune(
     if submit_if_asked(where, detach=detach):
         return
     require_place(where, example.training.collection)
+    require_comparable_plugins(config)
     _run(config, TrialOptions(allow_fallback, debug, storage_url(where)), as_json=json)
 
 

@@ -170,14 +170,19 @@ def require_place(where: WhereSection, collection: str) -> None:
         open_storage(url).require_writable()
     elif (directory := shared_directory(where)) is not None:
         try:
-            Path(directory).mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=directory):
-                pass
+            _require_writable(Path(directory))
         except OSError as error:
             raise ConfigError(
                 f"--storage {directory} cannot be written to: {error.strerror}. Give a directory that all machines "
                 "see and that you may write to, or a URL such as s3://bucket/runs"
             ) from error
+
+
+def _require_writable(directory: Path) -> None:
+    """Write a file, in the directory or in what exists of the path to it, and remove it again."""
+    existing = next(place for place in (directory, *directory.absolute().parents) if place.exists())
+    with tempfile.TemporaryFile(dir=existing):
+        pass
 
 
 def shared_directory(where: WhereSection) -> str | None:

@@ -7,6 +7,16 @@ from typing import NamedTuple
 from rl4sys.client.snapshot import Snapshot
 from rl4sys.experience import DecidedBy
 
+OFF_REASONS = {
+    "control": "an operator ordered it off",
+    "kill_file": "the kill file exists",
+    "lease": "the server was silent for longer than the lease",
+    "no_policy": "none has arrived yet",
+    "no_answer": "the server did not answer in time",
+    "level": "the client is at the level `off`",
+}
+"""Why the policy does not decide, for people."""
+
 
 class ActingPlan(NamedTuple):
     """How decisions are taken. Any change is another object, so that a decision compares one reference."""

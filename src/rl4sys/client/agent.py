@@ -15,9 +15,11 @@ from typing import Any, Self
 from rl4sys.client import exit_hook
 from rl4sys.client.agent_parts import (
     bad_input_choice,
+    client_kernels,
     decider_for,
     fitting_policy,
     local_interface,
+    native_acting,
     outbox_for,
     server_interface,
 )
@@ -42,6 +44,7 @@ from rl4sys.client.health import Health
 from rl4sys.client.health_reporter import HealthReporter
 from rl4sys.client.lane import Lane
 from rl4sys.client.lane_allocator import LaneAllocator
+from rl4sys.client.ordered_profile import OrderedProfile
 from rl4sys.client.policy_cache import PolicyCache
 from rl4sys.client.retries import Backoff, is_unreachable
 from rl4sys.client.segment_buffer import SegmentBufferPool
@@ -123,7 +126,8 @@ class Agent:
             else Governor(settings.mode, control.load(), control.save, asks=asks)
         )
         self._governor.cached = None if self._cache is None else fitting_policy(self._cache.load(), settings)
-        request = join_request(settings, f"rl4sys-python/{__version__}", start.epoch)
+        kernels, times = client_kernels(settings), DecisionTimes()
+        request = join_request(settings, f"rl4sys-python/{__version__} ({kernels})", start.epoch)
         shared_session = SharedSession(
             transport, settings, request, lambda: self._governor.known, self._governor.joined
         )
@@ -156,12 +160,12 @@ class Agent:
         )
         self._shared = SharedState(
             governor=self._governor,
-            policies=ThreadPolicies(),
+            policies=ThreadPolicies(kernels),
             server_policy=server_policy,
             status=self._status,
             pool=SegmentBufferPool(),
             thinning=Thinning(fleet_phase(settings.client_id) if settings.policy_id else None),
-            times=DecisionTimes(),
+            times=times,
             post=self._queue.post,
             release=self._release,
             longest=settings.max_segment_length,
@@ -170,6 +174,7 @@ class Agent:
             fallback=decider_for(settings, fallback),
             on_bad_input=bad_input_choice(settings, fallback),
             forks=forks(),
+            native=native_acting(kernels, self._governor, times),
         )
         self.episode_type: type[Episode] = Episode
         """The class of later episodes."""
@@ -186,6 +191,7 @@ class Agent:
             timeout=min(settings.call_seconds, math.inf if settings.lease is None else settings.lease / 3),
             lease=settings.lease,
             report=lambda: client_report(self.health(), start.clock() - self._started_at),
+            profile=OrderedProfile(self, lambda: self._reporter.wake()),
             renew=self._watcher.renew,
         )
         work = {"encoder": encoder.run, "courier": self._courier.run, "watcher": self._watcher.run}
@@ -238,6 +244,7 @@ class Agent:
 
     def health(self) -> Health:
         """The present state of this agent."""
+        self._require_ours()
         status, outbox, snapshot = self._status, self._outbox, self._governor.snapshot
         drops = status.with_prefix("drops")
         for reason, count in dict(outbox.drops).items():
@@ -251,7 +258,7 @@ class Agent:
             fallback_decisions=status.count("fallback_decisions"),
             incumbent_decisions=status.count("incumbent_decisions"),
             open_episodes=self._lanes.open,
-            backlog=self._queue.waiting + outbox.backlog,
+            backlog=self._queue.waiting + outbox.backlog_segments,
             backlog_bytes=outbox.backlog_bytes,
             acknowledged=self._courier.delivery.acknowledged,
             mode=self.settings.mode,
@@ -274,14 +281,21 @@ class Agent:
             defaulted_inputs=status.count("defaulted_inputs"),
             thinned_episodes=status.count("thinned_episodes"),
             unrecorded_decisions=status.count("unrecorded_decisions"),
+            runtime=self._shared.policies.kernels,
             last_error=status.last_error,
             stopped=None if status.stopped is None else str(status.stopped),
         )
 
     def flush(self, timeout: float = 10.0) -> bool:
         """Send all sealed segments and wait until the server acknowledged them; false after `timeout` seconds."""
+        self._require_ours()
         deadline = self._clock() + timeout
         return self._queue.drained(timeout) and self._courier.flush(deadline)
+
+    def _require_ours(self) -> None:
+        """Raise in a forked child, where a lock may be held by a thread that does not exist."""
+        if not self.is_ours:
+            raise fork_error()
 
     def wait_for_policy(self, timeout: float, *, until_unreachable: bool = False) -> BaseException | None:
         """Wait for a policy; returns the error that prevents one, if there is one.
@@ -309,6 +323,16 @@ class Agent:
         if level == ClientLevel.OFF and self._shared.fallback is None:
             raise ValueError("The level 'off' needs a fallback, which decides then. Pass `fallback=` to connect.")
         self._governor.level = ClientLevel(level)
+
+    @property
+    def is_profiled(self) -> bool:
+        """Whether a profile of this agent is being made."""
+        return self._shared.times.is_profiled
+
+    @property
+    def status(self) -> AgentStatus:
+        """Counters and problems, which the background threads note."""
+        return self._status
 
     @property
     def traffic(self) -> Traffic:

@@ -10,14 +10,18 @@ from rl4sys.client.agent_status import AgentStatus
 from rl4sys.client.bad_input import BadInputChoice
 from rl4sys.client.client_settings import ClientSettings
 from rl4sys.client.decision_place import DecisionPlace
+from rl4sys.client.decision_times import DecisionTimes
 from rl4sys.client.delivery import AnyOutbox
 from rl4sys.client.fallback import Fallback, FallbackDecider
+from rl4sys.client.governor import Governor
+from rl4sys.client.native_acting import NativeActing
 from rl4sys.client.policy_cache import MakeInterface
 from rl4sys.client.policy_interface import PolicyInterface
 from rl4sys.client.section import SettingsError
 from rl4sys.client.server_policy import MakeServerInterface
 from rl4sys.client.shared_session import unwanted
 from rl4sys.client.snapshot import Snapshot
+from rl4sys.policy import NUMPY, NativeUnavailable, kernel_set
 from rl4sys.records import DiskOutbox, Outbox, OutboxLimits
 
 _log = logging.getLogger(__name__)
@@ -32,6 +36,19 @@ def outbox_for(settings: ClientSettings, epoch: int) -> AnyOutbox:
         return DiskOutbox(settings.outbox, epoch, limits)
     except OSError as error:
         raise SettingsError(f"outbox: {settings.outbox} cannot be used: {error.strerror or error}.") from error
+
+
+def client_kernels(settings: ClientSettings) -> str:
+    """The kernel set that the settings ask for."""
+    try:
+        return kernel_set(settings.runtime)
+    except NativeUnavailable as error:
+        raise SettingsError(f"runtime: {error}") from error
+
+
+def native_acting(kernels: str, governor: Governor, times: DecisionTimes) -> NativeActing | None:
+    """What decides in the common case; None with numpy."""
+    return None if kernels == NUMPY else NativeActing(kernels.removeprefix("native-"), governor, times)
 
 
 def local_interface(settings: ClientSettings, status: AgentStatus) -> MakeInterface:

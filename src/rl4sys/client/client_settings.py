@@ -12,7 +12,7 @@ from rl4sys.client.bad_input import BadInputChoice
 from rl4sys.client.decision_place import DecisionPlace
 from rl4sys.client.reward_window import DEFAULT_REWARD_WINDOW, RewardWindow
 from rl4sys.experience import ArraySpec
-from rl4sys.policy import ActionSpec, ActionStructure
+from rl4sys.policy import ActionSpec, ActionStructure, RuntimeChoice
 from rl4sys.records import Overflow
 
 DEFAULT_SERVER = "127.0.0.1:50051"
@@ -96,6 +96,8 @@ class ClientSettings:
     fallback decides when it does not answer in time)."""
     decide_timeout: float = 0.1
     """Most seconds that `act` waits for the server with `decide: server`. More tolerates a slower server."""
+    runtime: RuntimeChoice = RuntimeChoice.AUTO
+    """What runs the policy: `auto` (the native runtime if it is installed), `numpy` or `native`."""
     seed: int | None = None
     """Seed of the exploration noise and of the learner. Absent: another noise at every start."""
 

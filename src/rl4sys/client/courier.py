@@ -57,12 +57,15 @@ class Courier:
         """For its counters, which may be slightly out of date."""
         return self._delivery
 
-    def offer(self, payload: bytes, *, episode_ended: bool) -> None:
-        """Put a payload into the outbox; with `overflow: block`, wait while it is full."""
+    def offer(self, payload: bytes, *, ended: int, count: int = 1) -> None:
+        """Put a payload of so many segments into the outbox; with `overflow: block`, wait while it is full.
+
+        `ended`: how many episodes ended with them.
+        """
         with self._changed:
             while True:
                 try:
-                    offer = self._delivery.outbox.offer(payload)
+                    offer = self._delivery.outbox.offer(payload, count)
                 except LogBroken as error:
                     # The payload is counted as a drop by the outbox; what is in memory is still delivered.
                     self._status.last_error = str(error)
@@ -70,10 +73,10 @@ class Courier:
                 if offer.outcome is not OfferOutcome.FULL:
                     break
                 if self._stopping:
-                    self._status.add("drops:unsent_at_close")
+                    self._status.add("drops:unsent_at_close", count)
                     return
                 self._changed.wait()
-            self._delivery.offered(self._clock(), episode_ended=episode_ended)
+            self._delivery.offered(self._clock(), ended=ended)
             self._changed.notify_all()
 
     def run(self) -> None:
@@ -123,7 +126,7 @@ class Courier:
             if isinstance(outbox, DiskOutbox):
                 outbox.close()
                 return 0
-            return outbox.backlog
+            return outbox.backlog_segments
 
     def _deliver(self) -> None:
         """Make one call."""

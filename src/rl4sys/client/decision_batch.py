@@ -21,7 +21,7 @@ from rl4sys.client.server_decision_batch import ServerDecisionBatch
 from rl4sys.client.shared_state import SharedState
 from rl4sys.client.snapshot import Snapshot
 from rl4sys.experience import Array, Arrays, DecidedBy
-from rl4sys.policy import Decision, NoAllowedAction, NumpyPolicy
+from rl4sys.policy import Decision, NoAllowedAction, RunningPolicy
 
 _by_lane = attrgetter("lane.stream.lane")
 
@@ -135,7 +135,7 @@ class DecisionBatch:
                 problems[index] = error
         return buffers, problems
 
-    def _forbidden(self, policy: NumpyPolicy, mask: str, buffers: dict[int, SegmentBuffer]) -> Problems:
+    def _forbidden(self, policy: RunningPolicy, mask: str, buffers: dict[int, SegmentBuffer]) -> Problems:
         """Take rows whose mask allows nothing out of the buffers."""
         problems: Problems = {}
         for index, buffer in list(buffers.items()):

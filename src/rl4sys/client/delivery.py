@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
 
 from rl4sys.client.retries import Backoff, asked_pause
 from rl4sys.records import Offer, Parcel
-from rl4sys.wire import RefusalReason, covered
+from rl4sys.wire import ContractViolation, RefusalReason, covered, split_pack
 from rl4sys.wire.calls import CallFailed, Code
 from rl4sys.wire.generated import training_pb2
 
@@ -28,6 +28,10 @@ class AnyOutbox(Protocol):
         """Parcels not yet settled."""
 
     @property
+    def backlog_segments(self) -> int:
+        """The segments in them."""
+
+    @property
     def backlog_bytes(self) -> int:
         """Their size against the capacity."""
 
@@ -37,10 +41,10 @@ class AnyOutbox(Protocol):
 
     @property
     def drops(self) -> Mapping[str, int]:
-        """Payloads that will never be sent, by reason."""
+        """Segments that will never be sent, by reason."""
 
-    def offer(self, payload: bytes) -> Offer:
-        """Add a payload."""
+    def offer(self, payload: bytes, count: int = 1) -> Offer:
+        """Add a payload of so many segments."""
 
     def take(self, limit_bytes: int) -> list[Parcel]:
         """The next parcels to send."""
@@ -50,6 +54,9 @@ class AnyOutbox(Protocol):
 
     def refuse(self, epoch: int, sequence: int, reason: str) -> Parcel | None:
         """Note that the server refuses this one permanently."""
+
+    def settle_pack(self, epoch: int, sequence: int, refused: Mapping[int, str]) -> Parcel | None:
+        """Note that the server has a pack but for these numbers, which it refuses permanently."""
 
     def disconnected(self) -> None:
         """Treat everything in flight as unsent."""
@@ -77,6 +84,24 @@ class DeliverySession:
     max_push_segments: int
     accepts_zstd: bool = False
     """Whether segments may be sent as zstd frames."""
+    max_pack_segments: int = 0
+    """Segments that may be sent as one pack; larger packs are split."""
+
+
+class _Entry(NamedTuple):
+    """What a request has of a parcel: the whole of it, or one segment of a pack that is split."""
+
+    parcel: Parcel
+    sequences: range
+    body: bytes
+
+
+@dataclass(slots=True)
+class _Settling:
+    """What is known of the segments of a pack."""
+
+    stored: set[int] = field(default_factory=set)
+    refused: dict[int, str] = field(default_factory=dict)
 
 
 class Delivery:
@@ -94,18 +119,20 @@ class Delivery:
         self._flushing = False
         self._pace = pace
         self._backoff = Backoff(rng)
-        self._groups: list[list[Parcel]] = []
+        self._groups: list[list[_Entry]] = []
+        self._settling: dict[tuple[int, int], _Settling] = {}
+        """Packs in flight of which a part is settled, by their keys."""
         self._not_before = 0.0
         self._asked_until = 0.0
         """The end of the pause that the server asked for; `_not_before` may be later, after a failed call."""
         self._waiting_since: float | None = None if outbox.backlog == 0 else 0.0
         self._ended = 0
 
-    def offered(self, now: float, *, episode_ended: bool) -> None:
-        """Note that the outbox has a new parcel."""
+    def offered(self, now: float, *, ended: int) -> None:
+        """Note that the outbox has a new parcel, with which so many episodes ended."""
         if self._waiting_since is None:
             self._waiting_since = now
-        self._ended += episode_ended
+        self._ended += ended
 
     def wait(self, now: float) -> float | None:
         """Seconds until there is something to do: 0 for now, None until something is offered."""
@@ -138,29 +165,36 @@ class Delivery:
                 return None
             self._groups = self._grouped(parcels, session)
         group = self._groups[0]
+        first = group[0].parcel
         return training_pb2.PushRequest(
             session=session.id,
-            epoch=group[0].epoch,
-            schema_hash=group[0].payload[:HASH_BYTES],
+            epoch=first.epoch,
+            schema_hash=first.payload[:HASH_BYTES],
             segments=[
-                training_pb2.PushedSegment(sequence=parcel.sequence, segment=parcel.payload[HASH_BYTES:])
-                for parcel in group
+                training_pb2.PushedSegment(
+                    sequence=entry.sequences.start,
+                    segment=entry.body,
+                    count=len(entry.sequences) if len(entry.sequences) > 1 else 0,
+                )
+                for entry in group
             ],
         )
 
     def answered(self, reply: training_pb2.PushReply, now: float) -> None:
         """Settle the parcels that the reply mentions; the others will be sent again."""
         group = self._groups.pop(0)
-        epoch, sequences = group[0].epoch, [parcel.sequence for parcel in group]
-        for sequence in covered(reply.acknowledged, sequences):
-            self.acknowledged += len(self.outbox.acknowledge(epoch, range(sequence, sequence + 1)))
+        alone = {entry.parcel.sequence: entry.parcel for entry in group if entry.parcel.segments == 1}
+        for sequence in covered(reply.acknowledged, alone):
+            self.acknowledged += len(self.outbox.acknowledge(alone[sequence].epoch, range(sequence, sequence + 1)))
         for refusal in reply.refused:
-            if refusal.sequence in sequences and self.outbox.refuse(epoch, refusal.sequence, _reason(refusal.reason)):
+            parcel = alone.get(refusal.sequence)
+            if parcel is not None and self.outbox.refuse(*parcel.key, _reason(refusal.reason)):
                 self.refusals.append(refusal.message)
+        self._settle_packs([entry for entry in group if entry.parcel.segments > 1], reply)
         self._backoff.succeeded()
         self._not_before = self._asked_until = now + asked_pause(reply.retry_after_ms)
         if not self._groups and self.outbox.in_flight:
-            self.outbox.disconnected()
+            self._disconnected()
             # A server that leaves parcels out without asking for a pause must not be called in a tight loop.
             if reply.retry_after_ms == 0:
                 self._not_before = now + self._backoff.failed()
@@ -171,10 +205,10 @@ class Delivery:
         """Send the parcels of the failed call again later, unless the server can never accept them."""
         group = self._groups[0] if self._groups else []
         self._groups = []
-        self.outbox.disconnected()
+        self._disconnected()
         if error.code is Code.INVALID_ARGUMENT:
-            for parcel in group:
-                self.outbox.refuse(*parcel.key, "invalid_argument")
+            for entry in group:
+                self.outbox.refuse(*entry.parcel.key, "invalid_argument")
             self.refusals.append(str(error))
         self._waiting_since = now
         asked = max(least_pause, asked_pause(error.failure.retry_after_ms))
@@ -188,22 +222,75 @@ class Delivery:
             or (pace.episodes is not None and self._ended >= pace.episodes)
         )
 
-    def _grouped(self, parcels: Sequence[Parcel], session: DeliverySession) -> list[list[Parcel]]:
-        groups: list[list[Parcel]] = []
+    def _disconnected(self) -> None:
+        self.outbox.disconnected()
+        self._settling = {}
+
+    def _settle_packs(self, entries: Sequence[_Entry], reply: training_pb2.PushReply) -> None:
+        """Settle the packs of which every segment is stored or refused by now."""
+        for entry in entries:
+            parcel, known = entry.parcel, self._settling.setdefault(entry.parcel.key, _Settling())
+            for part in reply.acknowledged:
+                known.stored.update(_common(entry.sequences, part.first, part.last))
+            for refusal in reply.refused:
+                last = refusal.sequence + max(1, refusal.count) - 1
+                if common := _common(entry.sequences, refusal.sequence, last):
+                    known.refused |= dict.fromkeys(common, _reason(refusal.reason))
+                    self.refusals.append(refusal.message)
+            if len(known.stored | known.refused.keys()) == parcel.segments:
+                del self._settling[parcel.key]
+                refused = {number: why for number, why in known.refused.items() if number not in known.stored}
+                if self.outbox.settle_pack(*parcel.key, refused) is not None:
+                    self.acknowledged += len(known.stored)
+
+    def _grouped(self, parcels: Sequence[Parcel], session: DeliverySession) -> list[list[_Entry]]:
+        groups: list[list[_Entry]] = []
         free = 0
         largest = session.max_message_bytes - _MESSAGE_SLACK
         for parcel in parcels:
-            size = len(parcel.payload) + _PER_SEGMENT
-            if size > largest:
-                self.outbox.refuse(*parcel.key, "too_large")
-                continue
-            last = groups[-1] if groups else []
-            if not last or _kind(last[0]) != _kind(parcel) or size > free or len(last) >= session.max_push_segments:
-                last, free = [], largest
-                groups.append(last)
-            last.append(parcel)
-            free -= size
+            for entry in self._entries(parcel, session, largest):
+                size = _size(entry.body)
+                last = groups[-1] if groups else []
+                is_another = not last or _kind(last[0].parcel) != _kind(parcel)
+                if is_another or size > free or len(last) >= session.max_push_segments:
+                    last, free = [], largest
+                    groups.append(last)
+                last.append(entry)
+                free -= size
         return groups
+
+    def _entries(self, parcel: Parcel, session: DeliverySession, largest: int) -> Iterable[_Entry]:
+        """How to send a parcel; nothing if it can never be sent."""
+        body = parcel.payload[HASH_BYTES:]
+        fits = _size(body) <= largest
+        if fits and (parcel.segments == 1 or parcel.segments <= session.max_pack_segments):
+            return [_Entry(parcel, parcel.sequences, body)]
+        if parcel.segments == 1:
+            self.outbox.refuse(*parcel.key, "too_large")
+            return []
+        try:
+            alone = split_pack(body, parcel.segments)
+        except ContractViolation as error:
+            self.outbox.refuse(*parcel.key, "malformed")
+            self.refusals.append(str(error))
+            return []
+        if max(map(_size, alone)) > largest:
+            self.outbox.refuse(*parcel.key, "too_large")
+            return []
+        return [
+            _Entry(parcel, range(number, number + 1), body)
+            for number, body in zip(parcel.sequences, alone, strict=True)
+        ]
+
+
+def _size(body: bytes) -> int:
+    """Bytes that a segment counts as in a request."""
+    return len(body) + HASH_BYTES + _PER_SEGMENT
+
+
+def _common(sequences: range, first: int, last: int) -> range:
+    """Those of some numbers that are also in a range from outside, both ends included, which is never expanded."""
+    return range(max(sequences.start, first), min(sequences.stop, last + 1))
 
 
 def _kind(parcel: Parcel) -> tuple[int, bytes]:

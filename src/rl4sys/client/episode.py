@@ -6,18 +6,20 @@ import threading
 from collections.abc import Callable
 from time import perf_counter_ns
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
-from rl4sys.client.acting_plan import ActingPlan
+from rl4sys.client.acting_plan import OFF_REASONS, ActingPlan
 from rl4sys.client.bad_input import BAD_INPUT, BadInputChoice
 from rl4sys.client.decision_times import SAMPLED
 from rl4sys.client.episode_record import EpisodeRecord, Sealed
 from rl4sys.client.fallback import PolicyOff
 from rl4sys.client.forks import fork_error, forks
 from rl4sys.client.lane import Lane
+from rl4sys.client.native_acting import NativeActing
 from rl4sys.client.observation_reader import not_finite
+from rl4sys.client.record_lock import RecordLock
 from rl4sys.client.segment_buffer import RecordedStep, SegmentBuffer
 from rl4sys.client.server_policy import AskedRow, NoAnswer, ServerDecision
 from rl4sys.client.shared_state import SharedState
@@ -25,14 +27,6 @@ from rl4sys.client.snapshot import Snapshot
 from rl4sys.experience import Array, DecidedBy, Ending
 
 _LARGEST_REWARD = float(np.finfo(np.float32).max)
-_OFF = {
-    "control": "an operator ordered it off",
-    "kill_file": "the kill file exists",
-    "lease": "the server was silent for longer than the lease",
-    "no_policy": "none has arrived yet",
-    "no_answer": "the server did not answer in time",
-    "level": "the client is at the level `off`",
-}
 
 
 class EpisodeEnded(ValueError):
@@ -46,15 +40,17 @@ class Episode:
     reference.
     """
 
-    __slots__ = ("_last_action", "ended", "lane", "lock", "record", "shared")
+    __slots__ = ("_last_action", "ended", "lane", "lock", "path", "record", "shared")
 
     def __init__(self, shared: SharedState, lane: Lane) -> None:
         self.shared = shared
         self.lane = lane
         """Where its segments are recorded."""
-        self.lock = threading.Lock()
-        """Held for every change of the record."""
         self.record = EpisodeRecord(shared, lane)
+        self.lock = threading.Lock() if shared.native is None else RecordLock(self.record)
+        """Held for every change of the record."""
+        self.path: Any = None
+        """Decides in the common case, if the native runtime does; None until it is opened."""
         self._last_action: Any = None
         """The last action that was not recorded."""
         self.ended = False
@@ -79,7 +75,8 @@ class Episode:
     @property
     def decision(self) -> int:
         """The id of the latest decision, for late rewards; -1 before the first."""
-        return self.record.decisions - 1
+        path = self.path
+        return self.record.decisions - 1 if path is None else self.record.decisions - 1 + int(path.taken)
 
     def act(self, observation: Any, mask: Any = None, now: float | None = None) -> Any:
         """Choose the action for an observation: an int for one choice, else an array.
@@ -87,6 +84,10 @@ class Episode:
         `now`: seconds of a clock that never goes back, for every decision of an episode or for none; a learner with a
         `horizon` discounts by the time between decisions.
         """
+        if (path := self.path) is not None:
+            action = path.act(observation, mask, now)
+            if action is not NotImplemented:
+                return action
         shared = self.shared
         if shared.forks != forks():
             raise fork_error()
@@ -103,6 +104,8 @@ class Episode:
                     action = self._decide(buffer)
                     if now is not None:
                         record.decided_at(now)
+                    if shared.native is not None:
+                        self._open_path(shared.native)
                     return action
                 except BAD_INPUT as error:
                     problem = error
@@ -147,11 +150,20 @@ class Episode:
                 finally:
                     record.seal_due(before, sealed)
                     record.slow_at = record.next_slow()
+                    if shared.native is not None:
+                        self._open_path(shared.native)
         finally:
             # Complete segments are posted even if this observation is refused. Outside the lock: with
             # `overflow: block` posting may wait, and rewards must not.
             for segment, origin in sealed:
                 shared.post(segment, origin)
+
+    def _open_path(self, native: NativeActing) -> None:
+        """Let the native path take the next decisions, if they are common ones."""
+        path = native.open(self.path, self.record, self.lane, self.lock)
+        if path is not self.path:
+            self.path = self.lane.path = path
+            cast(RecordLock, self.lock).path = path
 
     def _act_by(self, plan: ActingPlan, observation: Any, mask: Any, problem: Exception | None) -> Any:
         if plan.decided_by is DecidedBy.FALLBACK or plan.snapshot is None:
@@ -166,7 +178,7 @@ class Episode:
         if isinstance(problem, NoAnswer):
             self.shared.status.add("unanswered_decisions")
             return self._act_by_fallback(self.shared.governor.without_answer(plan), observation, mask)
-        return self._act_despite(problem, plan.snapshot, observation)
+        return self._act_despite(problem, plan.snapshot, observation, mask)
 
     def _decide(self, buffer: SegmentBuffer) -> Any:
         """Let the policy choose an action for the present row of the buffer, and record it there."""
@@ -207,11 +219,11 @@ class Episode:
         shared, snapshot = self.shared, plan.snapshot
         if shared.fallback is None:
             raise PolicyOff(
-                f"The policy does not decide, because {_OFF[plan.off]}, and there is no fallback. Pass "
+                f"The policy does not decide, because {OFF_REASONS[plan.off]}, and there is no fallback. Pass "
                 f"`fallback=` to connect."
             )
         interface = None if snapshot is None else snapshot.interface
-        action, row = shared.fallback.decide(observation, interface)
+        action, row = shared.fallback.decide(observation, mask, interface)
         shared.status.add("fallback_decisions")
         if snapshot is not None and row is not None and (plan.records or plan.observes):
             try:
@@ -264,7 +276,7 @@ class Episode:
         if buffer.snapshot.interface.actions.agree(decision.action[0], row):
             status.add("agreed_decisions")
 
-    def _act_despite(self, problem: Exception, snapshot: Snapshot, observation: Any) -> Any:
+    def _act_despite(self, problem: Exception, snapshot: Snapshot, observation: Any, mask: Any) -> Any:
         """Decide although the observation or the decision of the policy cannot be used."""
         shared = self.shared
         shared.status.bad_input(problem)
@@ -272,7 +284,7 @@ class Episode:
         if choice is BadInputChoice.HOLD:
             action = self.previous_action()
         if action is None and choice is not BadInputChoice.RAISE and shared.fallback is not None:
-            action, _ = shared.fallback.decide(observation, snapshot.interface)
+            action, _ = shared.fallback.decide(observation, mask, snapshot.interface)
             shared.status.add("fallback_decisions")
         if action is None:
             raise problem
@@ -290,6 +302,8 @@ class Episode:
 
         `final`: no more rewards come for it. A segment of such decisions is sent at once.
         """
+        if (path := self.path) is not None and not final and path.reward(value, decision):
+            return
         number = float(value)
         if not abs(number) <= _LARGEST_REWARD:
             raise ValueError(f"Got the reward {number}; expected a finite number. Leave it out if it is not known.")
@@ -338,6 +352,7 @@ class Episode:
                 return
             self.record.finish(final_observation, mask, ending, now)
             self.ended = True
+            self.path = self.lane.path = None
             sealed = self.record.take_all()
         for segment, origin in sealed:
             self.shared.post(segment, origin)

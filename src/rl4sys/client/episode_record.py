@@ -201,16 +201,26 @@ class EpisodeRecord:
 
     def next_slow(self) -> int:
         """The next decision that has more to do than the common case."""
+        return min(self.next_change(), self.decisions - self.decisions % SAMPLED + SAMPLED)
+
+    def next_change(self) -> int:
+        """The next decision before which the present segment grows or is cut, or another one may be due."""
         buffer = self.buffer
         window = self._shared.reward_window
         if buffer is None or window.cuts:
             # By time, a segment may be complete at any decision.
             return 0
-        slow_at = min(buffer.start + buffer.rows, self.decisions - self.decisions % SAMPLED + SAMPLED)
         if not self._held:
-            return slow_at
+            return buffer.start + buffer.rows
         # By time, a segment may be due at any decision.
-        return min(slow_at, self._held[0].end + window.decisions) if window.seconds is None else 0
+        return min(buffer.start + buffer.rows, self._held[0].end + window.decisions) if window.seconds is None else 0
+
+    def take_over(self, decisions: int) -> None:
+        """Count decisions that the native path has taken and written to the present segment."""
+        if self.buffer is not None:
+            self.buffer.count += decisions
+        self.decisions += decisions
+        self._lane.decisions += decisions
 
     def finish(self, final_observation: Any, mask: Any, ending: Ending, now: float | None) -> None:
         if now is not None:

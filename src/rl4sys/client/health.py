@@ -71,6 +71,8 @@ class Health:
     """Episodes, or spans of long ones, that were not recorded because the learner cannot use all of them in time."""
     unrecorded_decisions: int
     """Actions that were not recorded."""
+    runtime: str
+    """What runs the policy: `numpy`, or the native runtime with its kernel set, such as `native-avx2`."""
     last_error: str | None
     stopped: str | None
     """Why nothing is sent or received at present: the server refuses this client, or a thread died; None otherwise."""

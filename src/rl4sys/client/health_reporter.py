@@ -9,6 +9,7 @@ from collections.abc import Callable
 from rl4sys.client.agent_status import AgentStatus
 from rl4sys.client.control_order import ControlOrder
 from rl4sys.client.governor import Governor
+from rl4sys.client.ordered_profile import OrderedProfile
 from rl4sys.client.retries import Remedy, remedy
 from rl4sys.client.shared_session import OpenSession, SharedSession, share_of
 from rl4sys.wire import ContractViolation
@@ -38,9 +39,10 @@ class HealthReporter:
         timeout: float,
         lease: float | None,
         report: Callable[[], status_pb2.ClientReport],
+        profile: OrderedProfile,
         renew: Callable[[], None],
     ) -> None:
-        """`report` makes the report; `renew` joins again."""
+        """`report` makes the report; `profile` carries out orders to measure this client; `renew` joins again."""
         self._shared_session = shared_session
         self._transport = transport
         self._governor = governor
@@ -50,15 +52,22 @@ class HealthReporter:
         self._timeout = timeout
         self._lease = lease
         self._report = report
+        self._profile = profile
         self._renew = renew
         self._renewed_at = clock()
         self._is_unknown = False
         """Whether the server does not know this call."""
         self._stopping = threading.Event()
+        self._awake = threading.Event()
+        """Set when there is something to report or to end."""
 
     def run(self) -> None:
         """Report until `stop` is called."""
-        while not self._stopping.wait(self._pause()):
+        while not self._stopping.is_set():
+            self._awake.wait(self._pause())
+            self._awake.clear()
+            if self._stopping.is_set():
+                return
             opened = self._shared_session.opened
             if self._governor.lineage_problem is not None and self._clock() - self._renewed_at >= _RENEW_SECONDS:
                 self._renewed_at = self._clock()
@@ -69,6 +78,12 @@ class HealthReporter:
     def stop(self) -> None:
         """End `run` soon."""
         self._stopping.set()
+        self._profile.stop()
+        self._awake.set()
+
+    def wake(self) -> None:
+        """Report soon."""
+        self._awake.set()
 
     def call(self, opened: OpenSession) -> None:
         """Report once, or ask for a sign of life if the server takes no reports."""
@@ -92,8 +107,12 @@ class HealthReporter:
         return min(pauses, default=_NO_SESSION_SECONDS if opened is None else _IDLE_SECONDS)
 
     def _send(self, opened: OpenSession) -> None:
-        request = training_pb2.ReportRequest(session=opened.session.id, epoch=self._epoch, report=self._report())
+        profile = self._profile.progress()
+        request = training_pb2.ReportRequest(
+            session=opened.session.id, epoch=self._epoch, report=self._report(), profile=profile
+        )
         reply = self._transport.report(request, self._timeout)
+        self._profile.answered(profile, reply.profile if reply.HasField("profile") else None)
         self._status.succeeded(_NAME)
         self._governor.ask_share(share_of(reply.record_share))
         self._status.warn(reply.warning)

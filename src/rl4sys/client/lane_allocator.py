@@ -27,7 +27,7 @@ class LaneAllocator:
     @property
     def decisions(self) -> int:
         """Decisions taken in all lanes together."""
-        return sum(lane.decisions for lane in self._lanes)
+        return sum(lane.all_decisions for lane in self._lanes)
 
     @property
     def open(self) -> int:

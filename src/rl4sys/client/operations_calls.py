@@ -28,6 +28,12 @@ class OperationsCalls:
         reply: operations_pb2.ManageReply = self._transport.call(method, request, timeout)
         return reply
 
+    def profile(self, request: operations_pb2.ProfileRequest, timeout: float) -> operations_pb2.ProfileReply:
+        """Let a client measure what it costs, and read what it has measured."""
+        method = self._transport.unary(f"{_SERVICE}Profile", operations_pb2.ProfileReply)
+        reply: operations_pb2.ProfileReply = self._transport.call(method, request, timeout)
+        return reply
+
     def audit(self, request: operations_pb2.AuditRequest, timeout: float) -> operations_pb2.AuditReply:
         """The newest entries of the audit log."""
         method = self._transport.unary(f"{_SERVICE}Audit", operations_pb2.AuditReply)

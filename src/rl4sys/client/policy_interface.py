@@ -58,6 +58,8 @@ class PolicyInterface:
         self.action = action
         self.reader = ObservationReader(form.schema.observation, defaults or {}, on_default)
         self.actions = action_adapter(action, structure)
+        self.is_plain = structure is None
+        """Whether actions are numbers or arrays, without named or nested parts."""
         self.noise_size = 0 if policies is None else noise_size(policies.acting)
 
     @classmethod

@@ -1,7 +1,8 @@
 """Measures what the client costs the system it is in: alternates its levels in random blocks, in the same process.
 
-`rl4sys profile` starts a program with the environment variable RL4SYS_PROFILE, a directory with the file `order.json`;
-the client then writes what it measures to a file in that directory, one JSON object per line.
+`rl4sys profile -- COMMAND` starts a program with the environment variable RL4SYS_PROFILE, a directory with the file
+`order.json`; the client then writes what it measures to a file in that directory, one JSON object per line. An operator
+can also order it through the server (`ordered_profile.py`).
 """
 
 from __future__ import annotations
@@ -16,14 +17,17 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rl4sys.client.agent import Agent
+from rl4sys.client.acting_plan import OFF_REASONS
 from rl4sys.client.bare_products import bare_products
 from rl4sys.client.client_level import ClientLevel
 from rl4sys.client.episode import Episode
 from rl4sys.client.process_usage import ProcessUsage
 from rl4sys.client.timed_episode import TimedEpisode
+
+if TYPE_CHECKING:
+    from rl4sys.client.agent import Agent
 
 ORDER = "order.json"
 TIME_BUCKETS = 32
@@ -34,6 +38,7 @@ _SETTLING = 0.15
 """Seconds after a change of level that are not measured: what was recorded before is still sent."""
 _LONGEST_WAIT = 30.0
 """Seconds to wait for the first policy and the first decision."""
+_STOPPED = "it was ended early"
 _started: dict[int, Profiler] = {}
 """The profiler of this process, by its pid: a forked child has none."""
 
@@ -63,24 +68,26 @@ def start_profile(agent: Agent, directory: Path) -> None:
     pid = os.getpid()
     if pid not in _started:
         order = ProfileOrder(**json.loads((directory / ORDER).read_text()))
-        profiler = _started[pid] = Profiler(order, directory / f"{pid}.jsonl")
+        profiler = _started[pid] = Profiler(order, _writer(directory / f"{pid}.jsonl"))
         threading.Thread(target=profiler.run, name="rl4sys-profiler", daemon=True).start()
     _started[pid].add(agent)
 
 
 class Profiler:
-    """Measures the agents of one process and writes lines to a file."""
+    """Measures the agents of one process, and passes on records of four kinds: start, block, floor and end."""
 
     def __init__(
         self,
         order: ProfileOrder,
-        file: Path,
-        wait: Callable[[float], None] = time.sleep,
+        write: Callable[[dict[str, Any]], None],
+        wait: Callable[[float], object] | None = None,
         longest_wait: float = _LONGEST_WAIT,
     ) -> None:
+        """`write` takes each record as soon as it is complete."""
         self._order = order
-        self._file = file
-        self._wait = wait
+        self._write = write
+        self._stopping = threading.Event()
+        self._wait = wait or self._stopping.wait
         self._longest_wait = longest_wait
         self._agents: list[Agent] = []
 
@@ -89,20 +96,22 @@ class Profiler:
         _time_decisions(agent, TimedEpisode)
         self._agents.append(agent)
 
+    def stop(self) -> None:
+        """End soon."""
+        self._stopping.set()
+
     def run(self) -> None:
-        """Measure every block, and end with a line that says so or what prevents it."""
+        """Measure every block, and end with a record that says so or what prevents it."""
         try:
-            problem = self._problem()
-            if problem is None:
-                self._measure()
-            self._write({"kind": "end", "problem": problem})
-        except Exception as error:  # the program goes its own way, and the file says what went wrong
-            self._write({"kind": "end", "problem": f"measuring failed with {type(error).__name__}: {error}"})
+            problem = self._problem() or self._measure()
+        except Exception as error:  # the program goes its own way, and the record says what went wrong
+            problem = f"measuring failed with {type(error).__name__}: {error}"
         finally:
             self._set(ClientLevel.FULL)
             for agent in self._agents:
                 _time_decisions(agent, Episode)
                 agent.shared.times.each = []
+        self._write({"kind": "end", "problem": problem})
 
     def _problem(self) -> str | None:
         """Why nothing can be measured, once the system decides; None if it can."""
@@ -114,19 +123,36 @@ class Profiler:
                 return (
                     f"it took no decision within {self._longest_wait:.0f} s: let it call act, also when it is measured"
                 )
+            if self._stopping.is_set():
+                return _STOPPED
             self._wait(0.05)
         if any(agent.shared.fallback is None for agent in self._agents):
             return "it has no fallback, which decides at the level 'off': pass `fallback=` to rl4sys.connect"
+        return self._interruption()
+
+    def _interruption(self) -> str | None:
+        """Why the policy does not decide at levels at which it should; None if it does."""
+        if self._stopping.is_set():
+            return _STOPPED
+        for agent in self._agents:
+            off = agent.shared.governor.plan.off
+            if off not in ("", "level"):
+                return f"its policy does not decide, because {OFF_REASONS[off]}"
         return None
 
-    def _measure(self) -> None:
+    def _measure(self) -> str | None:
+        """Measure all blocks; why it ended early, if it did."""
         policy = next(agent for agent in self._agents if agent.has_policy)
         self._write({"kind": "start", "pid": os.getpid(), "clients": [a.settings.client_id for a in self._agents]})
         for number, blocks in enumerate(self._order.rounds()):
             for level, seconds in blocks:
-                self._write({"kind": "block", "round": number, "level": level} | self._block(level, seconds))
+                block = self._block(level, seconds)
+                if (problem := self._interruption()) is not None:
+                    return problem
+                self._write({"kind": "block", "round": number, "level": level} | block)
         self._set(ClientLevel.FULL)
         self._write({"kind": "floor", "nanoseconds": bare_products(policy.shared.governor.plan.snapshot)})
+        return None
 
     def _block(self, level: ClientLevel, seconds: float) -> dict[str, Any]:
         """Measure one level for some seconds."""
@@ -179,9 +205,15 @@ class Profiler:
         for agent in self._agents:
             agent.level = level
 
-    def _write(self, line: dict[str, Any]) -> None:
-        with self._file.open("a") as file:
-            file.write(json.dumps(line) + "\n")
+
+def _writer(file: Path) -> Callable[[dict[str, Any]], None]:
+    """Appends each record to a file, as a line of JSON."""
+
+    def write(record: dict[str, Any]) -> None:
+        with file.open("a") as lines:
+            lines.write(json.dumps(record) + "\n")
+
+    return write
 
 
 def _time_decisions(agent: Agent, kind: type[Episode]) -> None:

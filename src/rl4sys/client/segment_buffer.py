@@ -40,7 +40,7 @@ class SegmentBuffer:
     __slots__ = (
         *("acting", "snapshot", "decided_by", "recorded", "ending", "closed_at", "length", "rows", "start", "count"),
         *("observation", "reward", "carry", "write", "finish", "_action", "_elapsed", "_extras", "is_timed"),
-        *("began_at", "_settled"),
+        *("began_at", "_settled", "native_columns"),
     )
 
     def __init__(self, snapshot: Snapshot, length: int) -> None:
@@ -77,6 +77,8 @@ class SegmentBuffer:
         """As long as the other columns if its steps have times."""
         self._action = np.zeros((1, *schema.action.shape), schema.action.dtype)
         self._extras = tuple((s.name, np.zeros((1, *s.shape), s.dtype)) for s in schema.extras)
+        self.native_columns: Any = None
+        """The same columns as the native path sees them; None until it needs them."""
 
     def begin(self, plan: ActingPlan, start: int, carry: Arrays, *, recorded: bool) -> SegmentBuffer:
         """Clear the buffer for a new segment of the same schema."""
@@ -110,8 +112,14 @@ class SegmentBuffer:
         self.observation = {name: _longer(column, rows + 1) for name, column in self.observation.items()}
         self.reward, self._action = _longer(self.reward, rows), _longer(self._action, rows)
         self._extras = tuple((name, _longer(column, rows)) for name, column in self._extras)
+        self.native_columns = None
         if self.is_timed:
             self._elapsed = _longer(self._elapsed, rows)
+
+    @property
+    def decision_columns(self) -> tuple[Array, Array | None]:
+        """Actions and, if the policy notes them, log-probabilities."""
+        return self._action, self._extras[0][1] if self._extras else None
 
     def settle(self, index: int) -> None:
         """Note that the step with this index within the episode gets no more rewards."""

@@ -26,7 +26,7 @@ class SegmentQueue:
         self._status = status
         self._queue: deque[tuple[Segment, Snapshot]] = deque()
         self._bytes = 0
-        self._busy = False
+        self._busy = 0
         self._closed = False
         self._changed = threading.Condition()
 
@@ -55,24 +55,24 @@ class SegmentQueue:
             if len(self._queue) == 1 or self._is_urgent():
                 self._changed.notify_all()
 
-    def take(self) -> tuple[Segment, Snapshot] | None:
-        """Wait for the next segment; None once the queue is closed and empty."""
+    def take(self, most: int) -> list[tuple[Segment, Snapshot]]:
+        """Wait for the next segments, up to so many; none once the queue is closed and empty."""
         with self._changed:
-            self._busy = False
+            self._busy = 0
             if not self._queue:
                 self._changed.notify_all()
             while not self._queue:
                 if self._closed:
-                    return None
+                    return []
                 self._changed.wait()
                 if self._queue and self._linger:
                     self._changed.wait_for(self._is_urgent, self._linger)
-            self._busy = True
-            segment, snapshot = self._queue.popleft()
-            self._bytes -= cost(segment)
+            self._busy = min(most, len(self._queue))
+            taken = [self._queue.popleft() for _ in range(self._busy)]
+            self._bytes -= sum(cost(segment) for segment, _ in taken)
             if self._overflow is Overflow.BLOCK:
                 self._changed.notify_all()
-            return segment, snapshot
+            return taken
 
     def drained(self, timeout: float) -> bool:
         """Wait until every segment is encoded; false if that takes longer than `timeout` seconds."""

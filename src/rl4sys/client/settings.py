@@ -21,6 +21,7 @@ from rl4sys.client.spaces import (
     described_spaces,
 )
 from rl4sys.client.tokens import read_token
+from rl4sys.policy import RuntimeChoice
 from rl4sys.records import Overflow
 
 
@@ -88,6 +89,7 @@ def parse_settings(values: Mapping[str, Any], directory: Path = Path()) -> Clien
         mode=ActingMode(section.choice("mode", list(ActingMode), ActingMode.EXPLORE)),
         decide=DecisionPlace(section.choice("decide", list(DecisionPlace), DecisionPlace.LOCAL)),
         decide_timeout=section.number("decide_timeout", 0.1, 0.001) or 0.1,
+        runtime=RuntimeChoice(section.choice("runtime", list(RuntimeChoice), RuntimeChoice.AUTO)),
         seed=section.whole("seed"),
     )
     section.finish(("tls",))

@@ -113,6 +113,7 @@ class OpenSession:
             min(MESSAGE_BYTES, max(MIN_MESSAGE_BYTES, reply.limits.max_message_bytes)),
             _most_segments(reply.limits),
             reply.accepts_zstd,
+            reply.limits.max_pack_segments,
         )
         self._explore = None if asks else decode_policy(reply.explore)
         self.form = SegmentFormat.from_message(reply.schema)

@@ -11,6 +11,7 @@ from rl4sys.client.decision_times import DecisionTimes
 from rl4sys.client.fallback import FallbackDecider
 from rl4sys.client.governor import Governor
 from rl4sys.client.lane import Lane
+from rl4sys.client.native_acting import NativeActing
 from rl4sys.client.reward_window import RewardWindow
 from rl4sys.client.segment_buffer import SegmentBufferPool
 from rl4sys.client.server_policy import ServerPolicy
@@ -41,3 +42,5 @@ class SharedState:
     fallback: FallbackDecider | None
     on_bad_input: BadInputChoice
     forks: int
+    native: NativeActing | None
+    """Decides in the common case; None with the numpy runtime."""

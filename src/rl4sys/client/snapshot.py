@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass
 
 from rl4sys.client.policy_interface import PolicyInterface
-from rl4sys.policy import NumpyPolicy
+from rl4sys.policy import NUMPY, RunningPolicy, run_policy
 from rl4sys.weights import Flat
 from rl4sys.wire import SegmentFormat
 
@@ -33,18 +33,20 @@ class Snapshot:
 
 
 class ThreadPolicies:
-    """One `NumpyPolicy` per acting thread, since a policy serves one thread at a time."""
+    """One policy per acting thread, since a policy serves one thread at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, kernels: str = NUMPY) -> None:
+        self.kernels = kernels
+        """The kernel set that they run with."""
         self._local = _Held()
 
-    def at(self, snapshot: Snapshot) -> NumpyPolicy:
+    def at(self, snapshot: Snapshot) -> RunningPolicy:
         """The policy of this thread, with the weights of the snapshot."""
         held = self._local
         if held.snapshot is snapshot and held.policy is not None:
             return held.policy
         if held.policy is None or held.snapshot is None or held.snapshot.interface is not snapshot.interface:
-            held.policy = NumpyPolicy(snapshot.interface.policies.acting, snapshot.weights)
+            held.policy = run_policy(snapshot.interface.policies.acting, snapshot.weights, self.kernels)
         else:
             held.policy.load(snapshot.weights)
         held.snapshot = snapshot
@@ -53,4 +55,4 @@ class ThreadPolicies:
 
 class _Held(threading.local):
     snapshot: Snapshot | None = None
-    policy: NumpyPolicy | None = None
+    policy: RunningPolicy | None = None

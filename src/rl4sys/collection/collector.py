@@ -1,4 +1,4 @@
-"""Acts in environments with the numpy runtime and records what happens."""
+"""Acts in environments and records what happens."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from rl4sys.collection.rollout import Rollout
 from rl4sys.environments import EpisodeSummary, Incumbent, Step
 from rl4sys.experience import Array, Arrays, StreamKey
-from rl4sys.policy import Decision, KeyedNoise, NumpyPolicy, PolicySpec
+from rl4sys.policy import NUMPY, Decision, KeyedNoise, PolicySpec, run_policy
 from rl4sys.state import State, require
 
 
@@ -48,9 +48,11 @@ class Environments(Protocol):
 class Collector:
     """Fills rollouts. Chance comes from keyed noise, so its state is one counter."""
 
-    def __init__(self, environments: Environments, spec: PolicySpec, client: str, seed: int) -> None:
+    def __init__(
+        self, environments: Environments, spec: PolicySpec, client: str, seed: int, kernels: str = NUMPY
+    ) -> None:
         self._environments = environments
-        self._policy = NumpyPolicy(spec)
+        self._policy = run_policy(spec, kernels=kernels)
         lanes = environments.count
         streams = [StreamKey(client, "agent", lane) for lane in range(lanes)]
         self._noise = KeyedNoise(seed, streams, self._policy.noise_size)

@@ -28,8 +28,9 @@ def load_episodes(data: str) -> list[RecordedEpisode]:
     path = Path(data)
     if path.suffix != ".npz" or not path.is_file():
         raise UnusableData(
-            f"training.data: there is no dataset '{data}'; expected an .npz file of recorded episodes, or a Minari "
-            f"dataset: its file main_data.hdf5, its directory, or the id of one that is downloaded."
+            f"training.data: there is no dataset '{data}'; expected an .npz file of recorded episodes, a Minari "
+            f"dataset (its file main_data.hdf5, its directory, or the id of one that is downloaded), or the directory "
+            f"of a server's learner."
         )
     return read_episodes(path)
 

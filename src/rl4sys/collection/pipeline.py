@@ -17,7 +17,7 @@ import numpy as np
 from rl4sys.collection.shared_memory import SharedLayout, anonymous_memory
 from rl4sys.collection.source import CLIENT, Collected
 from rl4sys.environments import ENVIRONMENTS, EnvironmentConfig, EpisodeSummary, Grade
-from rl4sys.policy import PolicySpec
+from rl4sys.policy import NUMPY, PolicySpec
 from rl4sys.seeding import Seeds
 from rl4sys.state import State, from_text, require, to_text
 from rl4sys.weights import Version
@@ -42,6 +42,8 @@ class PipelineSetup:
     """What the paths of plug-ins are relative to."""
     client: str = CLIENT
     """Names the streams of its lanes."""
+    kernels: str = NUMPY
+    """The kernel set that runs the policy."""
 
     def message(self) -> dict[str, Any]:
         """The first line that the worker reads."""
@@ -55,6 +57,7 @@ class PipelineSetup:
             "plugins": list(self.plugins),
             "directory": str(self.directory),
             "client": self.client,
+            "kernels": self.kernels,
         }
 
 

@@ -35,7 +35,7 @@ class RemoteCollector:
         spec = PolicySpec.from_json(values["policy"])
         environment = ENVIRONMENTS.parse(values["environment"])
         lanes = environment.lanes(Seeds(values["seed"]), environment.num_envs, Grade[values["grade"]])
-        self._collector = Collector(lanes, spec, values["client"], values["noise_seed"])
+        self._collector = Collector(lanes, spec, values["client"], values["noise_seed"], values["kernels"])
         self._rollout = Rollout.allocate(Rollout.specs(spec, environment.num_envs, values["steps"]))
 
     def collect(self, version: int, weights: bytes) -> tuple[bytes, bytes]:

@@ -9,7 +9,7 @@ from rl4sys.collection.collector import Collector, Environments
 from rl4sys.collection.rollout import Rollout
 from rl4sys.environments import EpisodeSummary, Incumbent
 from rl4sys.experience import DecidedBy, Segment
-from rl4sys.policy import PolicySpec
+from rl4sys.policy import NUMPY, PolicySpec
 from rl4sys.state import State, require
 from rl4sys.weights import Version
 
@@ -46,10 +46,11 @@ class SteppedSource:
         demonstration: Demonstration | None = None,
         *,
         timed: bool = False,
+        kernels: str = NUMPY,
     ) -> None:
         self._client, self._demonstration = client, demonstration
         self._demonstrated = 0
-        self._collector = Collector(environments, spec, client, seed)
+        self._collector = Collector(environments, spec, client, seed, kernels)
         self._rollout = Rollout.allocate(Rollout.specs(spec, environments.count, steps, timed=timed))
 
     def collect(self, newest: Version) -> Collected:

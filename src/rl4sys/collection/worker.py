@@ -50,7 +50,7 @@ class _Worker:
         spec = PolicySpec.from_json(setup["policy"])
         environment = ENVIRONMENTS.parse(setup["environment"])
         lanes = environment.lanes(Seeds(setup["seed"]), environment.num_envs, Grade[setup["grade"]])
-        self._collector = Collector(lanes, spec, setup["client"], setup["noise_seed"])
+        self._collector = Collector(lanes, spec, setup["client"], setup["noise_seed"], setup["kernels"])
         layout = SharedLayout(spec, environment.num_envs, setup["steps"])
         self._weights, self._rollouts = layout.map(memory)
 

@@ -121,7 +121,7 @@ def _is_of_override(detail: ErrorDetails, overrides: Sequence[Place]) -> bool:
 def _line(detail: ErrorDetails, keys: Sequence[str], *, of_override: bool) -> str:
     place = ".".join(map(str, detail["loc"]))
     sentence = describe([detail])
-    if keys and sentence.startswith(_UNKNOWN_KEY) and (meant := _meant(detail, keys)) is not None:
+    if keys and sentence.startswith(_UNKNOWN_KEY) and (meant := _meant(detail, keys)) not in (None, place):
         sentence = f"{_UNKNOWN_KEY}; did you mean '{meant}'?"
     elif of_override and "." in place and sentence.startswith(_UNKNOWN_KEY):
         # An override is typed as a whole, so the suggestion has the whole key, too.

@@ -1,27 +1,60 @@
-"""Copies of modules that a config names as `module:Name`, so that a run can be used where these modules are not."""
+"""Copies of modules and packages that a config names, so that a run can be used where these are not."""
 
 from __future__ import annotations
 
 import importlib.util
+import logging
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rl4sys.atomic_files import write_durably
 from rl4sys.run_files import PLUGINS
 
 _MODULES = "modules"
 _NAMED = re.compile(r"([A-Za-z_][\w.]*):[A-Za-z_][\w.-]*")
+_MOST_BYTES = 16 << 20
+"""Of one package; a larger one holds more than code."""
+_log = logging.getLogger(__name__)
+
+
+class _Own(NamedTuple):
+    """A module of the user's own that is a file, or a package that is a directory."""
+
+    place: Path
+
+    def files(self) -> Iterator[tuple[Path, Path]]:
+        """Its files, and where they belong below a directory of modules; caches and hidden files are left out."""
+        if self.place.is_file():
+            yield self.place, Path(self.place.name)
+            return
+        for file in sorted(self.place.rglob("*")):
+            relative = file.relative_to(self.place.parent)
+            is_left_out = any(part.startswith(".") or part == "__pycache__" for part in relative.parts)
+            if file.is_file() and not is_left_out:
+                yield file, relative
 
 
 def write_module_copies(directory: Path, values: Mapping[str, Any]) -> None:
-    """Copy the files of all modules that the values of a config name; installed packages are left out."""
-    for file in sorted({file for text in _texts(values) for file in _files_of(text)}):
-        place = directory / PLUGINS / _MODULES
-        place.mkdir(parents=True, exist_ok=True)
-        write_durably(place / file.name, file.read_bytes())
+    """Copy the modules and packages that a config names, as `module:Name` or as plug-ins, but not installed ones."""
+    named = {found[1] for text in _texts(values) if (found := _NAMED.fullmatch(text)) is not None}
+    named |= {text for text in _texts(values.get("plugins", ())) if not text.endswith(".py")}
+    for own in sorted({own for name in named if (own := _found(name.partition(".")[0])) is not None}):
+        files = list(own.files())
+        size = sum(file.stat().st_size for file, _ in files)
+        if size > _MOST_BYTES:
+            _log.warning(
+                "%s has %d MB and is not copied into the run (at most %d MB are): where the run is used, it must be "
+                "importable. Keep data outside of the package.",
+                *(own.place, size >> 20, _MOST_BYTES >> 20),
+            )
+            continue
+        for file, relative in files:
+            copy = directory / PLUGINS / _MODULES / relative
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            write_durably(copy, file.read_bytes())
 
 
 def use_module_copies(directory: Path) -> None:
@@ -42,18 +75,21 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(part)
 
 
-def _files_of(text: str) -> Iterator[Path]:
-    """The file of the module that a text names, if it is a single file of the user's own."""
-    named = _NAMED.fullmatch(text)
-    if named is None or "." in named[1]:
-        return
+def _found(name: str) -> _Own | None:
+    """The module or package of this name, if it is the user's own: neither installed nor compiled."""
     try:
-        found = importlib.util.find_spec(named[1])
+        found = importlib.util.find_spec(name)
     except (ImportError, ValueError):
-        return
-    if found is None or not found.has_location or found.submodule_search_locations is not None:
-        return
-    file = Path(str(found.origin)).resolve()
-    installed = (Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve())
-    if file.suffix == ".py" and not any(place in file.parents for place in installed):
-        yield file
+        return None
+    if found is None:
+        return None
+    if found.submodule_search_locations is not None:
+        places = list(found.submodule_search_locations)
+        # A package that lies in several places has no directory to copy.
+        place = Path(places[0]).resolve() if len(places) == 1 else None
+    else:
+        place = Path(str(found.origin)).resolve() if found.has_location else None
+    if place is None or not (place.is_dir() or place.suffix == ".py"):
+        return None
+    installed = (Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve(), Path(__file__).resolve().parents[1])
+    return None if any(root == place or root in place.parents for root in installed) else _Own(place)

@@ -30,10 +30,11 @@ from rl4sys.networks import (
     TensorMap,
     TrainedScalar,
     UnsuitableNetwork,
+    initialize_modules,
     stacked_parameters,
     uniform_fan_in,
 )
-from rl4sys.policy import Program, Tensor, layout_of
+from rl4sys.policy import TORCH_MODULE, Program, Tensor, layout_of
 from rl4sys.state import State, generator_state, require, restore_generator
 
 Scheduled = TypeVar("Scheduled", float, torch.Tensor, torch.Tensor | float)
@@ -145,6 +146,7 @@ class TrainState:
         if initialize is None:
             generator = self.problem.torch_generator("init" if not self.optimizers else name)
             initialize = lambda parameters: uniform_fan_in(parameters, generator)  # noqa: E731
+        initialize = self._with_modules(initialize, programs, name)
         if members is None:
             parameters = Parameters((tensor for program in programs for tensor in program.tensors), self.problem.device)
             initialize(parameters)
@@ -157,6 +159,18 @@ class TrainState:
         # Where streams are cut depends on the data, so a loss over them is not compiled.
         is_compiled = self.problem.compile and not any(program.carry for program in programs)
         return self._add(name, Optimizer(parameters, self._chosen(settings), self.splitter, compiled=is_compiled))
+
+    def _with_modules(self, initialize: Initializer, programs: Sequence[Program], name: str) -> Initializer:
+        """With the initial weights of modules that are no programs, which draw them themselves."""
+        if not any(op.kind == TORCH_MODULE for program in programs for op in program.ops):
+            return initialize
+        generator = self.problem.torch_generator(f"modules of {name}")
+
+        def initialize_all(parameters: Parameters) -> None:
+            initialize(parameters)
+            initialize_modules(programs, parameters, generator)
+
+        return initialize_all
 
     def _chosen(self, settings: OptimizerSettings) -> OptimizerSettings:
         """With the optimizer that the user chose, if any."""

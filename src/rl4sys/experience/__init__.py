@@ -3,6 +3,7 @@
 from rl4sys.experience.batches import Sequences, Transitions
 from rl4sys.experience.schema import ArraySpec, SchemaMismatch, SegmentSchema
 from rl4sys.experience.segment import Array, Arrays, DecidedBy, Ending, Segment, StreamKey
+from rl4sys.experience.segment_pack import SegmentPack
 
 __all__ = [
     "Array",
@@ -12,6 +13,7 @@ __all__ = [
     "Ending",
     "SchemaMismatch",
     "Segment",
+    "SegmentPack",
     "SegmentSchema",
     "Sequences",
     "StreamKey",

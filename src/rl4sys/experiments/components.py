@@ -20,7 +20,6 @@ from rl4sys.collection import (
     PipelineSetup,
     PooledSource,
     SteppedSource,
-    load_episodes,
     share_of,
 )
 from rl4sys.config import ConfigError, located
@@ -39,6 +38,7 @@ from rl4sys.environments import (
 from rl4sys.experience import Array, Arrays, ArraySpec
 from rl4sys.experiments.config import ExperimentConfig
 from rl4sys.experiments.ranks.shared_lanes import GatheredShares, SharesInTurn
+from rl4sys.experiments.server_log import recorded_episodes
 from rl4sys.learning import (
     EnvironmentGoals,
     Evaluation,
@@ -47,6 +47,7 @@ from rl4sys.learning import (
     evaluate,
 )
 from rl4sys.learning.evaluation import EvaluationLanes
+from rl4sys.policy import NUMPY
 from rl4sys.replay import AvailableSpace, BufferContext, UnsuitableBuffer, require_space
 from rl4sys.seeding import Seeds
 from rl4sys.state import State
@@ -83,6 +84,8 @@ class Components:
     grade: Grade
     group: RankGroup | None = None
     """The ranks that share the run; without them, this process takes the parts of all ranks in turn."""
+    kernels: str = NUMPY
+    """The kernel set that runs policies in collection and evaluations."""
 
     @property
     def seeds(self) -> Seeds:
@@ -92,7 +95,13 @@ class Components:
     def setup(self, threads: int) -> dict[str, Any]:
         """What other ranks need to build the same components."""
         config = self.config.model_dump(mode="json")
-        return {"config": config, "device": self.device.type, "grade": self.grade.name, "threads": threads}
+        return {
+            "config": config,
+            "device": self.device.type,
+            "grade": self.grade.name,
+            "threads": threads,
+            "kernels": self.kernels,
+        }
 
     def describe_ranks(self) -> dict[str, Any]:
         """How many ranks there are, what connects them, and where they are."""
@@ -172,7 +181,9 @@ class Components:
         steps = -(-config.algorithm.steps_between_updates(config.buffer.size) // lanes)
         seed, noise_seed = self.seeds.integer("environments"), self.seeds.integer("decisions")
         plugins = [str(located(plugin)) for plugin in config.plugins]
-        setup = PipelineSetup(config.environment, explore, steps, seed, noise_seed, self.grade, plugins, Path.cwd())
+        setup = PipelineSetup(
+            config.environment, explore, steps, seed, noise_seed, self.grade, plugins, Path.cwd(), kernels=self.kernels
+        )
         if ranks == 1:
             return self._lanes_source(setup)
         if self.group is not None:
@@ -184,7 +195,7 @@ class Components:
     def _recorded(self, learner: Learner, data: str) -> Source:
         """Recorded episodes in place of collection."""
         explore, seed = learner.algorithm.policies.explore, self.seeds.integer("environments")
-        source, room = DatasetSource(load_episodes(data), explore, seed), self.config.buffer.size
+        source, room = DatasetSource(recorded_episodes(data), explore, seed), self.config.buffer.size
         if source.steps > room:
             _log.warning(
                 "training.data has %d steps, and the buffer holds the last %d of them; set buffer.size=%d to learn "
@@ -211,7 +222,11 @@ class Components:
                 f"algorithm.horizon: {environment.name} gives no times. Let its reset and step put seconds into "
                 f"info['now'], or use algorithm.gamma."
             )
-        return SteppedSource(lanes, setup.policy, setup.steps, setup.noise_seed, setup.client, shown, timed=timed)
+        return SteppedSource(
+            *(lanes, setup.policy, setup.steps, setup.noise_seed, setup.client, shown),
+            timed=timed,
+            kernels=self.kernels,
+        )
 
     def _require_demonstrable(self) -> None:
         """Refuse imitation without an incumbent, and the reverse, and what needs collection in this process."""
@@ -256,7 +271,8 @@ class Components:
         """Fresh episodes of the newest exploit policy, in the given environments or in new ones."""
         used = environments or self.evaluation_environments()
         try:
-            return evaluate(learner.algorithm.policies.exploit, learner.store.newest.blob, used.lanes, episodes, seeds)
+            exploit, weights = learner.algorithm.policies.exploit, learner.store.newest.blob
+            return evaluate(exploit, weights, used.lanes, episodes, seeds, kernels=self.kernels)
         finally:
             if environments is None:
                 used.close()

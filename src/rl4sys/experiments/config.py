@@ -17,6 +17,7 @@ from rl4sys.config import (
     Layers,
     LoadedConfig,
     Overrides,
+    Registry,
     flat,
     load_plugins,
     migrate,
@@ -25,6 +26,7 @@ from rl4sys.config import (
     parse,
     use_copies,
 )
+from rl4sys.config.component_settings import without_settings_of_other_types
 from rl4sys.config.module_copies import use_module_copies
 from rl4sys.config.plugin_copies import copies_in
 from rl4sys.environments import ENVIRONMENTS, EnvironmentConfig
@@ -34,6 +36,7 @@ from rl4sys.experiments.loggers.section import LoggingSection
 from rl4sys.experiments.monitoring.config import AlertConfig, StabilitySection
 from rl4sys.experiments.where import WhereSection
 from rl4sys.networks import NETWORKS, NetworksConfig
+from rl4sys.policy import RuntimeChoice
 from rl4sys.replay import BUFFERS, GOAL_REWARDS, BufferConfig, TrajectoryConfig
 
 _LATER_SETTINGS: tuple[tuple[str, Any], ...] = (
@@ -49,6 +52,15 @@ _LATER_SETTINGS: tuple[tuple[str, Any], ...] = (
 
 _LATER_OF_ENVIRONMENTS = ("incumbent", "wrappers", "frame_stack", "evaluation")
 """The same for environments; unused, they are empty or 1."""
+
+
+_COMPONENTS: Mapping[tuple[str, ...], Registry[Any]] = {
+    ("algorithm",): ALGORITHMS,
+    ("buffer",): BUFFERS,
+    ("network", "actor"): NETWORKS,
+    ("network", "critic"): NETWORKS,
+}
+"""What a config chooses by name, and may choose differently than the config that it extends."""
 
 
 class ExperimentSection(Config):
@@ -85,8 +97,9 @@ class TrainingSection(Config):
     log_frequency: int = Field(2_000, ge=1)
     """Steps between two lines of metrics."""
     data: str | None = None
-    """Learn from these recorded episodes instead of acting: an `.npz` file of ours, or a Minari dataset (its file, its
-    directory, or its id). The environment only evaluates, and `total_timesteps` counts steps that are read."""
+    """Learn from these recorded episodes instead of acting: an `.npz` file of ours, a Minari dataset (its file, its
+    directory, or its id), or the directory of a server's learner. The environment only evaluates, and
+    `total_timesteps` counts steps that are read."""
     video_frequency: int = Field(0, ge=0)
     """Steps between two videos in the run's `videos/`, and one at the end; 0 makes none. Needs the extra
     `rl4sys[video]`. What cannot be recorded is skipped with a warning."""
@@ -99,6 +112,9 @@ class TrainingSection(Config):
     collection: Literal["local", "ray"] = "local"
     """Where the collectors of a `pipelined` run are: processes on this machine, or actors on the nodes of a Ray cluster
     (`where.address`), which collect the same to the bit."""
+    runtime: RuntimeChoice = RuntimeChoice.NUMPY
+    """What runs the policy in collection and evaluations: `numpy`, `native` (from `rl4sys[native]`; faster for small
+    networks and few lanes) or `auto`. The bits of a run depend on it, so it is resumed with what it began with."""
     ranks: int = Field(1, ge=1)
     """Processes that learn together, each with its share of `environment.num_envs` and of every batch. For networks
     that take long, such as those for images. `rl4sys train` starts them; the number changes the bits."""
@@ -144,7 +160,8 @@ class ExperimentConfig(Config):
         # Files of earlier versions do not have `ranks`.
         ranks = ["ranks"] if self.training.ranks == 1 else []
         data = ["data"] if self.training.data is None else []
-        watching = {"training": {"video_frequency", "video_length", "collection", *ranks, *data}}
+        runtime = ["runtime"] if self.training.runtime is RuntimeChoice.NUMPY else []
+        watching = {"training": {"video_frequency", "video_length", "collection", *ranks, *data, *runtime}}
         # Nor do they have settings that are not used here.
         unused: dict[str, Any] = {
             "algorithm": {name for name, default in _LATER_SETTINGS if getattr(self.algorithm, name, 0) == default},
@@ -217,7 +234,7 @@ def _typed(loaded: LoadedConfig, source: str | Path | None = None) -> Experiment
         use_module_copies(path.parent)
     load_plugins(plugins, relative_to=Path.cwd())
     load_entry_points()
-    values = {**loaded.values, "plugins": plugins}
+    values = {**without_settings_of_other_types(loaded, _COMPONENTS), "plugins": plugins}
     return parse(ExperimentConfig, values, source, loaded.overrides, lambda: _known_keys(values))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from rl4sys import __version__
-from rl4sys.config import plugin_hashes
+from rl4sys.config import flat, plugin_hashes
 from rl4sys.environments import Grade
 from rl4sys.experiments.config import ExperimentConfig
 
@@ -25,6 +25,7 @@ def new_manifest(
     grade: Grade,
     requested_buffer_size: int,
     ranks: Mapping[str, Any],
+    kernels: str,
 ) -> dict[str, Any]:
     """The manifest of a run that starts here and now."""
     return {
@@ -32,14 +33,36 @@ def new_manifest(
         "device": config.experiment.device,
         "threads": threads,
         "ranks": dict(ranks),
+        "kernels": kernels,
         "grade": grade.name,
         "grade_means": grade.value,
         "inexact": [],
         "plugins": plugin_hashes(config.plugins),
         "buffer_size": {"asked": requested_buffer_size, "used": config.buffer.size},
         "config": config.digest(),
+        "given": given_settings(config),
         **fingerprint_of_machine(),
     }
+
+
+def given_settings(config: ExperimentConfig) -> list[str] | None:
+    """The dotted keys that files or overrides gave, and not the defaults.
+
+    None if that is not known: a trial gets its config whole from another process, with every default written out.
+    """
+    whole = config.model_dump(mode="json")
+    given = config.model_dump(mode="json", exclude_unset=True)
+    if not set(_places(whole)) - set(_places(given)):
+        return None
+    # Commands write these two sections whole.
+    for name, section in (("where", type(config.where)()), ("logging", type(config.logging)())):
+        defaults = _places(section.model_dump(mode="json"))
+        given[name] = {".".join(place): value for place, value in flat(whole[name]) if value != defaults.get(place)}
+    return [".".join(place) for place, value in flat(given) if value != {}]
+
+
+def _places(values: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
+    return dict(flat(values))
 
 
 def changes_since(manifest: Mapping[str, Any], config: ExperimentConfig) -> list[str]:

@@ -21,7 +21,7 @@ from rl4sys.experiments.components import Components
 from rl4sys.experiments.config import ExperimentConfig
 from rl4sys.experiments.ranks import RanksMisconfigured
 from rl4sys.learning import choose_device
-from rl4sys.policy import PolicySpec
+from rl4sys.policy import PolicySpec, cannot_travel
 from rl4sys.replay import (
     BUFFERS,
     AvailableSpace,
@@ -110,6 +110,7 @@ def check_combination(
     _check_collectors(config)
     _check_ranks(config)
     _warn_of_flattened_pictures(explore)
+    _check_local_module(config, explore)
     if isinstance(pace, Ratio) and pace.warmup >= config.training.total_timesteps:
         _log.warning(
             "Learning starts after %d steps, and the run has %d: nothing will be learned. Lower "
@@ -127,6 +128,22 @@ def _warn_of_flattened_pictures(explore: PolicySpec) -> None:
             "network.actor.type=cnn and network.critic.type=cnn.",
             *(pictures[0].name, pictures[0].shape, f"{int(np.prod(pictures[0].shape)):,}"),
         )
+
+
+def _check_local_module(config: ExperimentConfig, explore: PolicySpec) -> None:
+    """Say that a policy will not travel, and why; other processes that collect do not have torch."""
+    if (reason := cannot_travel(explore)) is None:
+        return
+    if config.training.pipelined or config.training.ranks > 1:
+        raise ConfigError(
+            f"training.{'pipelined' if config.training.pipelined else 'ranks'}: the policy acts in one process, "
+            f"because {reason}. Leave the setting out, or use operations that travel (docs/own_algorithm.md)."
+        )
+    _log.warning(
+        "This policy trains and acts here, but it cannot be exported or served, because %s. docs/own_algorithm.md "
+        "lists the operations that travel.",
+        reason,
+    )
 
 
 def _check_collectors(config: ExperimentConfig) -> None:

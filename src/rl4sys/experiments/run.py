@@ -7,40 +7,32 @@ import logging
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import torch
 
 from rl4sys.algorithms import Algorithm
-from rl4sys.checkpoints import Checkpoints, NoCheckpoint
+from rl4sys.checkpoints import NoCheckpoint
 from rl4sys.config import Overrides
 from rl4sys.environments import Grade
-from rl4sys.experiments.callbacks import Callback, Callbacks
+from rl4sys.experiments.callbacks import Callback
 from rl4sys.experiments.changed_settings import ChangedSettings, changed_settings
 from rl4sys.experiments.components import Components
 from rl4sys.experiments.config import ExperimentConfig
 from rl4sys.experiments.crash_report import write_crash_report
 from rl4sys.experiments.debugging import DebugMode
-from rl4sys.experiments.episode_log import EpisodeLog
-from rl4sys.experiments.hash_log import HashLog
-from rl4sys.experiments.loggers.composite import Loggers, open_loggers
 from rl4sys.experiments.manifest import changes_since
-from rl4sys.experiments.metrics import Logger, MetricRecord, MetricsFile, metrics_table
-from rl4sys.experiments.monitoring.monitor import Monitor
+from rl4sys.experiments.metrics import Logger, metrics_table
 from rl4sys.experiments.policies.acting_policy import ActingPolicy
 from rl4sys.experiments.preflight import fit_to_machine
-from rl4sys.experiments.ranks.leader import GroupLeader, Leader, NoFollowers
 from rl4sys.experiments.result import Result
-from rl4sys.experiments.run_directory import NotSaved, RunDirectory
-from rl4sys.experiments.run_plan import plan_run
-from rl4sys.experiments.run_state import RunState
-from rl4sys.experiments.run_statistics import RunStatistics, evaluation_metrics
-from rl4sys.experiments.saved_policies import BEST, LATEST, remove_later_policies, save_policy
-from rl4sys.experiments.simulation.simulation import TrainingVideos
+from rl4sys.experiments.run_directory import NotSaved, RunDirectory, directory_for_runs
+from rl4sys.experiments.run_parts import open_run
+from rl4sys.experiments.run_plan import RUNTIME_KEY, kernels_for, plan_run, recorded_kernels
+from rl4sys.experiments.saved_policies import remove_later_policies
 from rl4sys.experiments.starting_point import LoadedStart, StartingPoint
-from rl4sys.experiments.threads import act_with_one_thread
-from rl4sys.heap import keep_freed_memory
+from rl4sys.experiments.training_loop import TrainingLoop
 from rl4sys.learning import Diverged, Evaluation
 from rl4sys.replay import ReplayCost
 from rl4sys.seeding import Seeds
@@ -74,46 +66,9 @@ class Run:
         self._within: str | None = None
         """What an error interrupted, if it came within a turn."""
         self._after_save: list[Callable[[], None]] = []
-        self._began = (clock(), 0)
-        self._statistics = RunStatistics()
-        self._callbacks = Callbacks([callback.build() for callback in self.config.callbacks])
-        self._videos = TrainingVideos(directory.videos, components)
-        self._checkpoints = Checkpoints(directory.checkpoints, self.config.training.keep_checkpoints)
-        self._leader: Leader = NoFollowers() if components.group is None else GroupLeader(components.group)
-        with ExitStack() as resources:
-            resources.enter_context(directory.hold())
-            self._checkpoints.tidy()
-            # Before anything is learned: the number of threads changes the bits.
-            torch.set_num_threads(self.threads)
-            act_with_one_thread()
-            keep_freed_memory()
-            self._leader.begin(components.setup(self.threads))
-            self.learner = components.learner(directory.scratch, algorithm)
-            self.learner.on_roll_back = self._leader.roll_back
-            self._evaluation_environments = components.evaluation_environments()
-            resources.callback(self._evaluation_environments.close)
-            self._metrics = MetricsFile(directory.metrics)
-            resources.callback(self._metrics.close)
-            self._hash_log = HashLog(directory.hash_log, self.learner)
-            resources.callback(self._hash_log.close)
-            self._episode_log = EpisodeLog(directory.episodes)
-            resources.callback(self._episode_log.close)
-            self.source = components.source(self.learner)
-            resources.callback(self.source.close)
-            self._monitor = Monitor(self.config, directory.path, self._checkpoints, self.learner)
-            resources.callback(self._monitor.close)
-            self._state = RunState(
-                self._checkpoints,
-                self.learner,
-                self.source,
-                self._statistics,
-                self._metrics,
-                self._hash_log,
-                self._monitor,
-                self._leader,
-                self._episode_log,
-            )
-            self._resources = resources.pop_all()
+        self._parts = open_run(directory, components, self.threads, algorithm)
+        self.learner, self.source = self._parts.learner, self._parts.source
+        self._state = self._parts.state
 
     @classmethod
     def create(
@@ -134,15 +89,16 @@ class Run:
         loaded = None if start is None else start.load()
         plan = plan_run(config, group, allow_fallback=allow_fallback)
         manifest = plan.manifest | dict(origin or {})
-        directory = RunDirectory.create(plan.config, manifest, datetime.datetime.now().astimezone())
-        try:
-            run = cls(directory, plan.components, manifest, plan.algorithm)
-            if loaded is not None:
-                run._start_from(loaded)
-            return run
-        except BaseException:
-            shutil.rmtree(directory.path, ignore_errors=True)
-            raise
+        with directory_for_runs(Path(plan.config.experiment.directory)):
+            directory = RunDirectory.create(plan.config, manifest, datetime.datetime.now().astimezone())
+            try:
+                run = cls(directory, plan.components, manifest, plan.algorithm)
+                if loaded is not None:
+                    run._start_from(loaded)
+                return run
+            except BaseException:
+                shutil.rmtree(directory.path, ignore_errors=True)
+                raise
 
     @classmethod
     def resume(
@@ -164,7 +120,9 @@ class Run:
         if changed.changes:
             manifest["config"] = config.digest()
         device, grade = torch.device(config.experiment.device), Grade[manifest["grade"]]
-        run = cls(directory, Components(config, device, grade, group), manifest)
+        if RUNTIME_KEY in changed.changes:
+            manifest["kernels"] = kernels_for(config)
+        run = cls(directory, Components(config, device, grade, group, recorded_kernels(manifest)), manifest)
         try:
             run.restore(step)
             if changed.changes:
@@ -217,12 +175,12 @@ class Run:
     @property
     def stopped(self) -> str | None:
         """Why an alert has stopped the run, if one has."""
-        return self._monitor.stopped
+        return self._parts.monitor.stopped
 
     @property
     def solved(self) -> str | None:
         """Why an alert or a callback has ended the run as a success, if one has."""
-        return self._monitor.solved or self._callbacks.reason
+        return self._parts.monitor.solved or self._parts.callbacks.reason
 
     @property
     def finished(self) -> bool:
@@ -236,71 +194,47 @@ class Run:
         callbacks: Sequence[Callback] = (),
     ) -> Result:
         """Train until the end, or until `stop` returns true; either way, save and close the run."""
-        training = self.config.training
-        self._callbacks.add(callbacks)
-        opened = open_loggers(self.config, self.directory.path, self.steps)
-        outlets = Loggers([self._metrics, self._hash_log, self._episode_log, *loggers, *opened])
-        self._began = (self._clock(), self.steps)
+        self._parts.callbacks.add(callbacks)
+        loop = TrainingLoop(self, self._parts, loggers, self._clock)
         try:
             if self._saved_at is None:
                 self.save(is_scheduled=True)
             while not self.finished and self.stopped is None and self.solved is None and not stop():
-                before = self.steps
-                self.step()
-                improved = False
-                records = []
-                if _crossed(before, self.steps, training.log_frequency) or self.finished:
-                    records.append(self._record())
-                    outlets.log(records[-1])
-                if _crossed(before, self.steps, training.eval_frequency) or self.finished:
-                    for evaluation in self._evaluate():
-                        records.append(evaluation)
-                        outlets.log(evaluation)
-                        improved = self._keep_best()
-                if training.video_frequency and (
-                    self.finished or _crossed(before, self.steps, training.video_frequency)
-                ):
-                    self._videos.record(self.learner)
-                # Before the checkpoint, which has to know what was decided; then what was best may be gone.
-                if self._monitor.note(records):
-                    improved = False
-                if improved or _crossed(before, self.steps, training.checkpoint_frequency):
-                    self.save(best=improved, is_scheduled=True)
+                loop.turn()
             if self._saved_at != self.steps:
                 self.save()
-            self.result = self._conclude()
-            self._leader.end()
+            self.result = loop.conclude()
+            self._parts.leader.end()
             return self.result
         except Exception as error:
             self._keep_after(error)
             raise
         finally:
-            self._end_callbacks()
-            outlets.close()
+            loop.close()
             self.close()
 
     def debug(self) -> None:
         """Look closely at every update from now on; what is learned stays the same."""
         frequency = self.config.training.log_frequency
-        debugging = DebugMode(self.directory.path, self.learner, self._monitor.failures, frequency)
-        self._resources.callback(debugging.close)
+        debugging = DebugMode(self.directory.path, self.learner, self._parts.monitor.failures, frequency)
+        self._parts.resources.callback(debugging.close)
 
     def step(self) -> None:
         """One turn: collect, learn, take note of the episodes that ended."""
         self._within = "collection"
         collected = self.source.collect(self.learner.store.newest)
-        self._callbacks.on_step(self, collected)
+        self._parts.callbacks.on_step(self, collected)
         self._within = "learning"
         learned: Mapping[str, float] = {}
         try:
             learned = self.learner.learn(collected.segments)
         except Diverged as error:
-            self._monitor.recover(error)
-        self._statistics.note_turn(collected.episodes, learned)
-        self._hash_log.note_turn(collected.segments)
-        self._episode_log.note(collected.episodes, self.steps)
+            self._parts.monitor.recover(error)
+        self._parts.statistics.note_turn(collected.episodes, learned)
+        self._parts.hash_log.note_turn(collected.segments)
+        self._parts.episode_log.note(collected.episodes, self.steps)
         self._within = None
-        self._callbacks.on_update(self, learned)
+        self._parts.callbacks.on_update(self, learned)
 
     def evaluate(self, episodes: int = 20, seed: int = 0) -> Evaluation:
         """Fresh episodes with the newest exploit policy, in new environments; also after training."""
@@ -315,7 +249,7 @@ class Run:
 
     def latest_metrics(self) -> dict[str, float]:
         """The newest losses and the means over recent episodes, as the next record would have them."""
-        return self._statistics.metrics(self.learner)
+        return self._parts.statistics.metrics(self.learner)
 
     def policy(self) -> ActingPolicy:
         """The newest exploit policy, to act in a loop of one's own: `action = policy.act(observation)`."""
@@ -341,7 +275,7 @@ class Run:
             restored = self._state.restore(step)
         except NoCheckpoint:
             # Not even a run that began with other weights can start over: only its first checkpoint has them.
-            if self._checkpoints.steps() or "parent" in self._manifest:
+            if self._parts.checkpoints.steps() or "parent" in self._manifest:
                 raise
             _log.warning("%s has no checkpoint yet: starting from the beginning.", self.directory.path)
             self._state.start_over()
@@ -361,40 +295,7 @@ class Run:
 
     def close(self) -> None:
         """Close environments and files and release the directory. What was not saved is lost."""
-        self._resources.close()
-
-    def _timing(self) -> dict[str, float]:
-        began, steps = self._began
-        elapsed = self._clock() - began
-        return {"seconds": elapsed, "steps_per_second": (self.steps - steps) / max(elapsed, 1e-9)}
-
-    def _record(self) -> MetricRecord:
-        return MetricRecord(
-            self.steps, self._statistics.metrics(self.learner) | self._monitor.metrics(), self._timing()
-        )
-
-    def _evaluate(self) -> list[MetricRecord]:
-        """Evaluate, and take note of it; the last evaluation may fail, since nothing depends on it."""
-        seeds = Seeds(self.components.seeds.integer("evaluation", self.steps))
-        episodes = self.config.training.num_eval_episodes
-        try:
-            outcome = self.components.evaluate(self.learner, episodes, seeds, self._evaluation_environments)
-        except Exception as error:
-            if not self.finished:
-                raise
-            write_crash_report(self.directory.path, self.steps, error)
-            _log.warning("The run is finished, but its last evaluation failed: %r, %s", error, error.__notes__[-1])
-            return []
-        self._statistics.note_evaluation(outcome, self.steps)
-        self._callbacks.on_evaluation(self, outcome)
-        return [MetricRecord(self.steps, evaluation_metrics(outcome), self._timing())]
-
-    def _end_callbacks(self) -> None:
-        """Let callbacks finish; one that fails now does not cost the run its result."""
-        try:
-            self._callbacks.on_end(self)
-        except Exception as error:
-            _log.warning("A callback failed at the end of the run: %r", error)
+        self._parts.resources.close()
 
     def _keep_after(self, error: Exception) -> None:
         """Keep the traceback of an error, and the state before it unless an update was interrupted."""
@@ -407,18 +308,11 @@ class Run:
         except Exception as second:  # the first error is what matters
             _log.warning("Not everything could be kept of the run: %s", second)
 
-    def _keep_best(self) -> bool:
-        """Keep the policy if it is the best so far, and say whether it is."""
-        if self._statistics.best_step != self.steps:
-            return False
-        save_policy(self.directory, self.learner, self.config.environment, BEST)
-        return True
-
     def _start_from(self, loaded: LoadedStart) -> None:
         """Take over weights, and save them at once: nothing else of the run has them."""
         try:
             self._manifest["parent"] = loaded.begin(self.learner)
-            self._leader.copy_learner(self.learner.state())
+            self._parts.leader.copy_learner(self.learner.state())
             self.directory.write_manifest(self._manifest)
             self.save(is_scheduled=True)
         except BaseException:
@@ -432,28 +326,8 @@ class Run:
         if not self.finished:
             self.directory.result.unlink(missing_ok=True)
 
-    def _conclude(self) -> Result:
-        result = Result(
-            steps=self.steps,
-            finished=self.finished or self.solved is not None,
-            evaluation=self._statistics.evaluation,
-            best=self._statistics.best,
-            seconds=self._timing()["seconds"],
-            fingerprint=self.fingerprint(),
-            solved=None if self.finished else self.solved,
-        )
-        save_policy(self.directory, self.learner, self.config.environment, LATEST)
-        with self.directory.writing(self.steps):
-            result.write(self.directory.result)
-        return result
-
     def _note_inexact(self, reasons: Sequence[str]) -> None:
         if reasons:
             self._manifest["inexact"] += [f"step {self.steps}: {reason}" for reason in reasons]
             self.directory.write_manifest(self._manifest)
             _log.warning("Continuing, not exact: %s", "; ".join(reasons))
-
-
-def _crossed(before: int, after: int, frequency: int) -> bool:
-    """Whether a multiple of the frequency lies in (before, after]."""
-    return frequency > 0 and after // frequency > before // frequency

@@ -8,7 +8,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,21 @@ class RunDamaged(ValueError):
 
 class NotSaved(RuntimeError):
     """The run could not be written: the disk is full or failed."""
+
+
+@contextmanager
+def directory_for_runs(path: Path) -> Iterator[None]:
+    """A directory to make a run in; if that fails, the directory and its parents are removed if they were made here."""
+    missing = [place for place in (path, *path.parents) if not place.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        for place in missing:
+            # Another command may have made a run there meanwhile.
+            with suppress(OSError):
+                place.rmdir()
+        raise
 
 
 @dataclass(frozen=True, slots=True)

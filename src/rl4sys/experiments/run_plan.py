@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from rl4sys.experiments.config import ExperimentConfig
 from rl4sys.experiments.manifest import new_manifest
 from rl4sys.experiments.preflight import check_combination, fit_to_machine
 from rl4sys.experiments.threads import threads_for
+from rl4sys.policy import NUMPY, NativeUnavailable, kernel_set, require_kernel_set
 from rl4sys.seeding import Seeds
 
 if TYPE_CHECKING:
@@ -48,6 +50,31 @@ def _require_equal_spaces(config: ExperimentConfig) -> None:
         )
 
 
+RUNTIME_KEY = "training.runtime"
+
+
+def recorded_kernels(manifest: Mapping[str, Any]) -> str:
+    """The kernel set that a run began with, and has to be resumed with; `ConfigError` if this machine lacks it."""
+    # Runs of earlier versions had no other.
+    kernels = str(manifest.get("kernels", NUMPY))
+    try:
+        require_kernel_set(kernels)
+    except NativeUnavailable as error:
+        raise ConfigError(
+            f"The run began with the kernel set '{kernels}', and only that continues it exactly. {error} Or resume it "
+            f"with {RUNTIME_KEY}=numpy; the run then notes that it is not exact."
+        ) from error
+    return kernels
+
+
+def kernels_for(config: ExperimentConfig) -> str:
+    """The kernel set of `training.runtime` on this machine."""
+    try:
+        return kernel_set(config.training.runtime)
+    except NativeUnavailable as error:
+        raise ConfigError(f"{RUNTIME_KEY}: {error}") from error
+
+
 def plan_run(config: ExperimentConfig, group: RankGroup | None, *, allow_fallback: bool) -> RunPlan:
     """Fit a config to the machine, build its algorithm, and find the exactness of its environment."""
     config = fit_to_machine(config, allow_fallback=allow_fallback)
@@ -56,12 +83,13 @@ def plan_run(config: ExperimentConfig, group: RankGroup | None, *, allow_fallbac
     asked, config = config, check_combination(config, algorithm)
     _require_equal_spaces(config)
     grade = config.environment.grade(Seeds(Seeds(config.experiment.seed).integer("probe")))
-    components = Components(config, device, grade, group)
+    components = Components(config, device, grade, group, kernels_for(config))
     manifest = new_manifest(
         config,
         threads=threads_for(config, algorithm.policies.exploit, group.place.local_ranks if group is not None else 1),
         grade=grade,
         requested_buffer_size=asked.buffer.size,
         ranks=components.describe_ranks(),
+        kernels=components.kernels,
     )
     return RunPlan(config, components, algorithm, manifest)

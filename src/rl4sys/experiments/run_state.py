@@ -17,9 +17,10 @@ from rl4sys.experiments.ranks.leader import Leader
 from rl4sys.experiments.result import fingerprint
 from rl4sys.experiments.run_statistics import RunStatistics
 from rl4sys.learning import Learner
+from rl4sys.policy import NUMPY
 from rl4sys.state import State, require
 
-_BESIDE = ("trail", "watch", "process_random", "episodes")
+_BESIDE = ("trail", "watch", "process_random", "episodes", "kernels")
 _log = logging.getLogger(__name__)
 
 
@@ -44,6 +45,8 @@ class RunState:
     monitor: Monitor
     leader: Leader
     episodes: EpisodeLog
+    kernels: str
+    """The kernel set that runs the policy."""
 
     def save(self, step: int, *, best: bool, is_scheduled: bool, was_collecting: bool) -> None:
         """Write a checkpoint of everything; one that interrupted collection is without its environments."""
@@ -53,6 +56,7 @@ class RunState:
             "trail": self.hash_log.state(),
             "process_random": self.leader.process_random(),
             "episodes": self.episodes.state(),
+            "kernels": self.kernels,
         }
         state = {**self._parts(), **beside, "watch": self.monitor.state(is_scheduled=is_scheduled)}
         if was_collecting:
@@ -65,8 +69,9 @@ class RunState:
         loaded = self.checkpoints.load(step)
         for reason in loaded.skipped:
             _log.warning("Skipped a damaged checkpoint (%s); using the one of step %d.", reason, loaded.step)
-        # Checkpoints of older versions have no hash log, no monitor and no log of episodes.
-        state: Mapping[str, Any] = {"trail": None, "watch": None, "episodes": None, **loaded.state}
+        # Checkpoints of older versions have no hash log, no monitor and no log of episodes, and are numpy's.
+        older = {"trail": None, "watch": None, "episodes": None, "kernels": NUMPY}
+        state: Mapping[str, Any] = {**older, **loaded.state}
         require(state, "learner", "source", "tracking", "metrics_offset", *_BESIDE)
         self._restore_learner(state["learner"], loaded)
         self.metrics.cut(state["metrics_offset"])
@@ -82,7 +87,10 @@ class RunState:
         self.leader.restore_process_random(state["process_random"])
         if not state["source"]:
             return Restored(loaded.step, ["an error interrupted the episodes, which begin again"])
-        return Restored(loaded.step, self.source.restore(state["source"]))
+        return Restored(loaded.step, [*self.source.restore(state["source"]), *self._other_kernels(state["kernels"])])
+
+    def _other_kernels(self, before: str) -> list[str]:
+        return [] if before == self.kernels else [f"the kernel set was {before}, now {self.kernels}"]
 
     def start_over(self) -> None:
         """Forget what was written before the first checkpoint."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from rl4sys.environments import EpisodeSummary, Step
 from rl4sys.experience import Array, Arrays, StreamKey
-from rl4sys.policy import KeyedNoise, NumpyPolicy, PolicySpec
+from rl4sys.policy import NUMPY, KeyedNoise, PolicySpec, RunningPolicy, run_policy
 from rl4sys.seeding import Seeds
 
 _MAX_LANES = 16
@@ -67,6 +67,7 @@ def evaluate(
     make_lanes: Callable[[Seeds, int], EvaluationLanes],
     episodes: int,
     seeds: Seeds,
+    kernels: str = NUMPY,
 ) -> Evaluation:
     """Run the policy for a number of episodes: one per lane, so that short episodes are not overrepresented."""
     summaries: list[EpisodeSummary] = []
@@ -74,7 +75,8 @@ def evaluate(
     while len(summaries) < episodes:
         lanes = make_lanes(Seeds(seeds.integer("evaluation", batch)), min(_MAX_LANES, episodes - len(summaries)))
         try:
-            summaries += _first_episodes(NumpyPolicy(spec, weights), lanes, seeds.integer("decisions", batch))
+            policy = run_policy(spec, weights, kernels)
+            summaries += _first_episodes(policy, lanes, seeds.integer("decisions", batch))
         finally:
             lanes.close()
         batch += 1
@@ -82,7 +84,7 @@ def evaluate(
     return Evaluation(tuple(s.return_ for s in summaries), tuple(s.length for s in summaries), info)
 
 
-def _first_episodes(policy: NumpyPolicy, lanes: EvaluationLanes, seed: int) -> list[EpisodeSummary]:
+def _first_episodes(policy: RunningPolicy, lanes: EvaluationLanes, seed: int) -> list[EpisodeSummary]:
     streams = [StreamKey("evaluation", "agent", lane) for lane in range(lanes.count)]
     noise = KeyedNoise(seed, streams, policy.noise_size)
     observation, carry = lanes.reset(), policy.initial_carry(lanes.count)

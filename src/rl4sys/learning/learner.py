@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
 from rl4sys.engine import Algorithm, Imitator, Progress, UpdateResult, result_of, run_update
-from rl4sys.experience import Array, DecidedBy, Segment
+from rl4sys.experience import Array, DecidedBy, Segment, SegmentPack
 from rl4sys.learning.incumbent_decisions import IncumbentDecisions
 from rl4sys.learning.normalizers import ObservationStatistics, RewardScale
 from rl4sys.learning.reward_centering import RewardCentering
@@ -56,6 +56,14 @@ class Buffer(Protocol):
 
     def restore(self, state: State) -> None:
         """Continue exactly where `state` was taken."""
+
+
+@runtime_checkable
+class PackBuffer(Protocol):
+    """A buffer that takes in many segments at once."""
+
+    def absorb(self, pack: SegmentPack, age: int) -> int:
+        """Take in the first segments of a pack as `add` would, as many as make nothing due; returns how many."""
 
 
 class Learner:
@@ -151,6 +159,21 @@ class Learner:
             self.store.publish(weights)
             metrics = {**metrics, "age": float(oldest)}
         return metrics
+
+    def absorb(self, pack: SegmentPack) -> int:
+        """Take in the first segments of a pack as `learn` would one by one, as many as make nothing due.
+
+        Returns how many. Where each segment has to be looked at, it takes in none: pass them to `learn`.
+        """
+        statistics = (self._observations, self._rewards, self._centering, self._time)
+        is_plain = pack.decided_by is not DecidedBy.INCUMBENT and all(each is None for each in statistics)
+        if not is_plain or not isinstance(self.buffer, PackBuffer):
+            return 0
+        taken = self.buffer.absorb(pack, self.store.latest - pack.policy_version)
+        if taken:
+            self.steps += int(pack.ends[taken - 1])
+            self._advance()
+        return taken
 
     def _due(self) -> Iterator[tuple[Any, Updating]]:
         """The batches to learn from now, and how: the incumbent is imitated before anything else."""

@@ -25,6 +25,7 @@ from rl4sys.networks.ensemble import EnsembleProgram, stacked_parameters
 from rl4sys.networks.fused import LOG_STD_HIGH, LOG_STD_LOW, squared_error, tanh_gaussian
 from rl4sys.networks.imitation_likelihood import imitation_log_prob, lowest_log_std, smoothed_log_prob
 from rl4sys.networks.initialize import Initializer, orthogonal, truncated_normal, uniform_fan_in
+from rl4sys.networks.local_module import initialize_modules
 from rl4sys.networks.mixed import MixedConfig
 from rl4sys.networks.network import Network, TrainedScalar
 from rl4sys.networks.noise_stream import NoiseStream
@@ -83,6 +84,7 @@ __all__ = [
     "from_spec",
     "gaussian",
     "imitation_log_prob",
+    "initialize_modules",
     "is_out_of_memory",
     "lowest_log_std",
     "masked",

@@ -23,10 +23,10 @@ def orthogonal(parameters: Parameters, gains: Mapping[str, float], generator: to
     with torch.no_grad():
         for name, view in parameters.views.items():
             layer, _, part = name.rpartition(".")
-            if part.endswith("weight"):
-                gain = gains.get(layer, math.sqrt(2.0) if part == "weight" else 1.0)
+            if _is_drawn(part):
+                gain = gains.get(layer, math.sqrt(2.0) if part in ("weight", "kernel") else 1.0)
                 # The blocks of a grouped layer are matrices of their own.
-                for block in view if view.ndim == 3 else (view,):
+                for block in view if view.ndim == 3 and part != "kernel" else (view,):
                     block.copy_(nn.init.orthogonal_(torch.empty(block.shape), gain, generator=generator))
             elif part in ("gain", "scale"):
                 view.fill_(1.0)
@@ -38,11 +38,12 @@ def uniform_fan_in(parameters: Parameters, generator: torch.Generator) -> None:
     with torch.no_grad():
         for name, view in parameters.views.items():
             layer, _, part = name.rpartition(".")
-            weight = parameters.views.get(f"{layer}.{part.removesuffix('bias').removesuffix('weight')}weight")
+            weight = f"{layer}.{part.removesuffix('bias').removesuffix('weight')}weight"
+            drawn = weight if weight in parameters.views else f"{layer}.kernel"
             if part in ("gain", "scale"):
                 view.fill_(1.0)
-            elif part.endswith(("weight", "bias")) and weight is not None:
-                bound = 1.0 / math.sqrt(_fan_in(weight))
+            elif (_is_drawn(part) or part.endswith("bias")) and drawn in parameters.views:
+                bound = 1.0 / math.sqrt(_fan_in(drawn, parameters.views[drawn]))
                 view.copy_(torch.empty(view.shape).uniform_(-bound, bound, generator=generator))
         _remember(parameters)
 
@@ -64,9 +65,9 @@ def truncated_normal(parameters: Parameters, gains: Mapping[str, float], generat
     with torch.no_grad():
         for name, view in parameters.views.items():
             layer, _, part = name.rpartition(".")
-            if part.endswith("weight"):
+            if _is_drawn(part):
                 # Cutting the tails lowers the deviation to 0.88 of what it was.
-                deviation = gains.get(layer, 1.0) / math.sqrt(_fan_in(view)) / 0.8796
+                deviation = gains.get(layer, 1.0) / math.sqrt(_fan_in(name, view)) / 0.8796
                 values = torch.empty(view.shape)
                 if deviation:
                     nn.init.trunc_normal_(values, 0.0, deviation, -2 * deviation, 2 * deviation, generator=generator)
@@ -75,6 +76,11 @@ def truncated_normal(parameters: Parameters, gains: Mapping[str, float], generat
                 view.fill_(1.0)
 
 
-def _fan_in(weight: torch.Tensor) -> int:
-    """Inputs of one unit: matrices are [in, out], grouped ones [groups, in, out], kernels [out, in, height, width]."""
-    return weight[0].numel() if weight.ndim == 4 else weight.shape[-2]
+def _is_drawn(part: str) -> bool:
+    """Whether the part of a layer is a matrix or the kernel of a convolution."""
+    return part.endswith("weight") or part == "kernel"
+
+
+def _fan_in(name: str, weight: torch.Tensor) -> int:
+    """Inputs of one unit: matrices are [in, out], grouped ones [groups, in, out], kernels [out, in, …]."""
+    return weight[0].numel() if weight.ndim == 4 or name.endswith(".kernel") else weight.shape[-2]

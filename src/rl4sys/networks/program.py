@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -11,8 +12,11 @@ from torch import nn
 from rl4sys.networks.attention import attention
 from rl4sys.networks.candidate_functions import ACTIVATIONS, candidate_linear, candidate_pool
 from rl4sys.networks.group_functions import gate, grouped_linear, latent, softmax, symlog
+from rl4sys.networks.local_module import torch_module
 from rl4sys.networks.parameters import Parameters
+from rl4sys.networks.window_functions import conv1d, pool, reshape, slice_part
 from rl4sys.policy import Op, PolicySpec, Program, UnknownOp
+from rl4sys.policy.local_ops import TORCH_MODULE
 from rl4sys.policy.policy_spec import number
 
 TensorMap = Mapping[str, torch.Tensor]
@@ -150,5 +154,13 @@ FUNCTIONS: dict[str, Function] = {
     "attention": attention,
     "candidate_linear": candidate_linear,
     "candidate_pool": candidate_pool,
+    "conv1d": conv1d,
+    "max_pool1d": partial(pool, F.max_pool1d),
+    "max_pool2d": partial(pool, F.max_pool2d),
+    "average_pool1d": partial(pool, F.avg_pool1d),
+    "average_pool2d": partial(pool, F.avg_pool2d),
+    "slice": slice_part,
+    "reshape": reshape,
+    TORCH_MODULE: torch_module,
 }
-"""The op set in torch, by the names that numpy and C++ know."""
+"""The op set in torch, by the names that numpy and C++ know, and modules of the user's own, which only torch knows."""

@@ -14,9 +14,20 @@ from rl4sys.policy.action_structure import ActionStructure, ActionTree
 from rl4sys.policy.candidate_heads import NoAllowedAction
 from rl4sys.policy.candidates import CANDIDATES, COUNT, candidate_arrays, real_rows
 from rl4sys.policy.heads import noise_size
+from rl4sys.policy.local_ops import LOCAL_COMPILERS, TORCH_MODULE, cannot_travel
+from rl4sys.policy.native_extension import NativeUnavailable, native_extension, native_problem
+from rl4sys.policy.native_policy import NativePolicy, row_policy
 from rl4sys.policy.noise import KeyedNoise, StreamNoise, noise_of
 from rl4sys.policy.numpy_policy import Decision, NumpyPolicy, UnknownOp, layout_of
 from rl4sys.policy.ops import COMPILERS
+from rl4sys.policy.policy_runtime import (
+    NUMPY,
+    RunningPolicy,
+    RuntimeChoice,
+    kernel_set,
+    require_kernel_set,
+    run_policy,
+)
 from rl4sys.policy.policy_spec import (
     CLIENT_HEADS,
     HEAD_KINDS,
@@ -37,7 +48,10 @@ __all__ = [
     "COMPILERS",
     "COUNT",
     "HEAD_KINDS",
+    "LOCAL_COMPILERS",
     "MASK",
+    "NUMPY",
+    "TORCH_MODULE",
     "ActionSpec",
     "ActionStructure",
     "ActionTree",
@@ -50,6 +64,8 @@ __all__ = [
     "Memory",
     "MixedAction",
     "MultiDiscreteAction",
+    "NativePolicy",
+    "NativeUnavailable",
     "NoAllowedAction",
     "NumpyPolicy",
     "Op",
@@ -58,6 +74,8 @@ __all__ = [
     "PortablePolicy",
     "Program",
     "ProgramBuilder",
+    "RunningPolicy",
+    "RuntimeChoice",
     "StreamNoise",
     "Tensor",
     "UnknownOp",
@@ -65,9 +83,16 @@ __all__ = [
     "action_encoder",
     "action_vectors",
     "candidate_arrays",
+    "cannot_travel",
+    "kernel_set",
     "layout_of",
+    "native_extension",
+    "native_problem",
     "noise_of",
     "noise_size",
     "output_size",
     "real_rows",
+    "require_kernel_set",
+    "row_policy",
+    "run_policy",
 ]

@@ -59,3 +59,11 @@ def op_count(op: Op, name: str, size: int) -> int:
             f"Setting '{name}' of op '{op.kind}' is {count}; expected a whole number that divides a vector of {size}."
         )
     return int(count)
+
+
+def op_whole(op: Op, name: str, least: int) -> int:
+    """A setting that must be a whole number of at least this."""
+    value = number(op.settings, name, f"op '{op.kind}'")
+    if value != int(value) or not least <= value <= 65536:
+        raise ValueError(f"Setting '{name}' of op '{op.kind}' is {value}; expected a whole number from {least}.")
+    return int(value)

@@ -95,6 +95,11 @@ class StreamNoise:
         self._first = self._ahead = self._drawn = 0
         self._block: Array = _NOTHING
 
+    @property
+    def key(self) -> int:
+        """Both words of the stream's key as one number."""
+        return self._key
+
     def resize(self, size: int) -> None:
         """Give `size` numbers per step from now on."""
         if size != self._size:

@@ -13,7 +13,7 @@ from rl4sys.policy.action_spec import BoxAction
 from rl4sys.policy.chance import after_chance, chance_registers, compile_chance
 from rl4sys.policy.compiled_op import Thunk, buffer
 from rl4sys.policy.heads import categorical_by_row, compile_head, head_outputs, noise_size
-from rl4sys.policy.ops import COMPILERS
+from rl4sys.policy.local_ops import cannot_travel, compiler_of, unknown_ops
 from rl4sys.policy.policy_spec import PolicySpec, Program
 from rl4sys.policy.row_ops import compile_for_rows
 from rl4sys.policy.vector_heads import Decide
@@ -52,9 +52,12 @@ class NumpyPolicy:
 
     def __init__(self, spec: PolicySpec, weights: Array | None = None) -> None:
         programs = (spec.program,) if spec.model is None else (spec.program, spec.model)
-        unknown = sorted({op.kind for program in programs for op in program.ops} - COMPILERS.keys())
+        unknown = unknown_ops(programs)
         if unknown:
-            raise UnknownOp(f"This runtime lacks the ops {unknown}; upgrade rl4sys, or decide on the server.")
+            if (reason := cannot_travel(spec)) is not None:
+                raise UnknownOp(f"This policy acts only in processes that train: {reason}")
+            kinds = [op.kind for op in unknown]
+            raise UnknownOp(f"This runtime lacks the ops {kinds}; upgrade rl4sys, or decide on the server.")
         self.spec = spec
         self.noise_size = noise_size(spec)
         layout = layout_of(spec.program)
@@ -149,7 +152,7 @@ class _Plan:
             arrays = [registers[name] for name in op.inputs]
             weights = [tensors[name] for name in op.tensors]
             if single is None:
-                compiled = COMPILERS[op.kind](op, arrays, weights)
+                compiled = compiler_of(op.kind)(op, arrays, weights)
             else:
                 compiled = compile_for_rows(op, arrays, weights, [single[name] for name in op.inputs])
             registers |= zip(op.outputs, compiled.outputs, strict=True)

@@ -15,6 +15,8 @@ from rl4sys.policy.candidate_ops import candidate_linear, candidate_pool
 from rl4sys.policy.compiled_op import Compiled, Compiler, Product, buffer, op_number, sigmoid
 from rl4sys.policy.group_ops import gate, grouped_linear, latent, softmax
 from rl4sys.policy.policy_spec import Op
+from rl4sys.policy.shape_ops import reshape, slice_part
+from rl4sys.policy.window_ops import average_pool, conv1d, max_pool
 
 
 def _linear(op: Op, inputs: list[Array], tensors: list[Array]) -> Compiled:
@@ -246,5 +248,12 @@ COMPILERS: dict[str, Compiler] = {
     "attention": attention,
     "candidate_linear": candidate_linear,
     "candidate_pool": candidate_pool,
+    "conv1d": conv1d,
+    "max_pool1d": max_pool(1),
+    "max_pool2d": max_pool(2),
+    "average_pool1d": average_pool(1),
+    "average_pool2d": average_pool(2),
+    "slice": slice_part,
+    "reshape": reshape,
 }
 """Every op that this runtime knows, by name. A client lists these when it joins."""

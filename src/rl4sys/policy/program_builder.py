@@ -201,6 +201,36 @@ class ProgramBuilder:
         rows, columns = ((length + 2 * padding - kernel) // stride + 1 for length in (height, width))
         return self.op("conv2d", (register,), (filters, rows, columns), tensors, stride=stride, padding=padding)
 
+    def conv1d(self, register: str, filters: int, kernel: int, name: str, *, stride: int = 1, padding: int = 0) -> str:
+        """A convolution over a sequence [channels, length] with a bias for each filter."""
+        channels, length = self.shape(register)
+        # Not "weight": one of three axes holds the blocks of a grouped layer, which are initialised one by one.
+        tensors = self.tensor(f"{name}.kernel", filters, channels, kernel), self.tensor(f"{name}.bias", filters)
+        shape = (filters, *_positions((length,), kernel, stride, padding))
+        return self.op("conv1d", (register,), shape, tensors, stride=stride, padding=padding)
+
+    def max_pool(self, register: str, kernel: int, *, stride: int, padding: int = 0) -> str:
+        """The highest number of every window of a sequence [channels, length] or an image [channels, height, width]."""
+        return self._pool("max_pool", register, kernel, stride, padding)
+
+    def average_pool(self, register: str, kernel: int, *, stride: int, padding: int = 0) -> str:
+        """The mean of every window of a sequence or an image; padding counts as zeros."""
+        return self._pool("average_pool", register, kernel, stride, padding)
+
+    def slice(self, register: str, start: int, stop: int, axis: int = 0) -> str:
+        """The part from `start` to before `stop` of one axis."""
+        shape = self.shape(register)
+        if not (0 <= axis < len(shape) and 0 <= start < stop <= shape[axis]):
+            raise ValueError(f"The part {start} to {stop} of axis {axis} does not exist in shape {shape}.")
+        part = (*shape[:axis], stop - start, *shape[axis + 1 :])
+        return self.op("slice", (register,), part, axis=axis, start=start, stop=stop)
+
+    def reshape(self, register: str, shape: Sequence[int]) -> str:
+        """The same numbers with other axes, last index fastest."""
+        if math.prod(shape) != math.prod(self.shape(register)):
+            raise ValueError(f"Shape {self.shape(register)} cannot become {tuple(shape)}: the numbers differ in count.")
+        return self.op("reshape", (register,), tuple(shape), lengths=list(shape))
+
     def channels_first(self, register: str) -> str:
         """An image [height, width, channels] as [channels, height, width]."""
         height, width, channels = self.shape(register)
@@ -265,6 +295,16 @@ class ProgramBuilder:
             raise ValueError(f"The memories {forgotten} take no value. Name one for each with `remember`.")
         return program
 
+    def _pool(self, kind: str, register: str, kernel: int, stride: int, padding: int) -> str:
+        channels, *lengths = self.shape(register)
+        if not 1 <= len(lengths) <= 2 or 2 * padding > kernel:
+            raise ValueError(
+                f"Pooling takes [channels, length] or [channels, height, width], with padding of at most half the "
+                f"window; got shape {self.shape(register)}, a window of {kernel} and padding {padding}."
+            )
+        shape = (channels, *_positions(lengths, kernel, stride, padding))
+        return self.op(f"{kind}{len(lengths)}d", (register,), shape, kernel=kernel, stride=stride, padding=padding)
+
     def _part(self, register: str, groups: int) -> int:
         """The length of one of so many equal parts of a vector."""
         (width,) = self.shape(register)
@@ -284,3 +324,10 @@ class ProgramBuilder:
             raise ValueError(f"Register '{register}' exists already; give this layer another name.")
         self._shapes[register] = shape
         return register
+
+
+def _positions(lengths: Sequence[int], kernel: int, stride: int, padding: int) -> tuple[int, ...]:
+    """How many windows fit along each axis."""
+    if kernel > min(lengths) + 2 * padding:
+        raise ValueError(f"A window of {kernel} does not fit into {tuple(lengths)} with padding {padding}.")
+    return tuple((length + 2 * padding - kernel) // stride + 1 for length in lengths)

@@ -13,8 +13,10 @@ import numpy as np
 from rl4sys.experience import Array
 from rl4sys.policy import group_ops
 from rl4sys.policy.compiled_op import Compiled
-from rl4sys.policy.ops import COMPILERS, conv2d, gru, lstm, with_bias
+from rl4sys.policy.local_ops import compiler_of
+from rl4sys.policy.ops import conv2d, gru, lstm, with_bias
 from rl4sys.policy.policy_spec import Op
+from rl4sys.policy.window_ops import conv1d
 
 
 def compile_for_rows(op: Op, inputs: list[Array], tensors: list[Array], single: list[Array]) -> Compiled:
@@ -30,7 +32,9 @@ def compile_for_rows(op: Op, inputs: list[Array], tensors: list[Array], single: 
             return group_ops.grouped_linear(op, inputs, tensors, group_ops.each_row)
         case "conv2d":
             return conv2d(op, inputs, tensors, partial(_each_image, len(inputs[0])))
-    return COMPILERS[op.kind](op, inputs, tensors)
+        case "conv1d":
+            return conv1d(op, inputs, tensors, partial(_each_image, len(inputs[0])))
+    return compiler_of(op.kind)(op, inputs, tensors)
 
 
 def each_row(x: Array, weight: Array) -> Array:

@@ -19,6 +19,30 @@ class SequenceSet:
     def __contains__(self, sequence: int) -> bool:
         return bisect_right(self.bounds, sequence) % 2 == 1
 
+    def among(self, sequences: range) -> int:
+        """How many of these numbers are in the set."""
+        place = bisect_right(self.bounds, sequences.start)
+        if place == len(self.bounds):
+            # By far the most frequent case: all of them are new.
+            return 0
+        found = 0
+        for at in range(place - place % 2, len(self.bounds), 2):
+            begin, end = self.bounds[at], self.bounds[at + 1]
+            if begin >= sequences.stop:
+                break
+            found += max(0, min(end, sequences.stop) - max(begin, sequences.start))
+        return found
+
+    def add_all(self, sequences: range) -> int:
+        """Add consecutive numbers; returns how many of them are new."""
+        if not self.bounds:
+            self.bounds[:] = [sequences.start, sequences.stop]
+            return len(sequences)
+        if sequences.start == self.bounds[-1]:
+            self.bounds[-1] = sequences.stop
+            return len(sequences)
+        return sum(map(self.add, sequences))
+
     def add(self, sequence: int) -> bool:
         """Add a number; False if it was there already."""
         bounds = self.bounds
@@ -48,11 +72,16 @@ class Deduplication:
 
     def add(self, client: str, epoch: int, sequence: int) -> bool:
         """Add a segment; False if it was there already and must not be learned from again."""
-        sequences = self._seen.get((client, epoch))
-        if sequences is None:
-            sequences = self._seen[client, epoch] = SequenceSet()
-            self._epochs[client] += 1
-        return sequences.add(sequence)
+        return self._of(client, epoch).add(sequence)
+
+    def add_all(self, client: str, epoch: int, sequences: range) -> int:
+        """Add consecutive segments; returns how many of them were not there."""
+        return self._of(client, epoch).add_all(sequences)
+
+    def among(self, client: str, epoch: int, sequences: range) -> int:
+        """How many of these segments were there already."""
+        seen = self._seen.get((client, epoch))
+        return 0 if seen is None else seen.among(sequences)
 
     def __contains__(self, key: tuple[str, int, int]) -> bool:
         client, epoch, sequence = key
@@ -66,6 +95,13 @@ class Deduplication:
     def epochs(self, client: str) -> int:
         """How many epochs of a client are remembered."""
         return self._epochs[client]
+
+    def _of(self, client: str, epoch: int) -> SequenceSet:
+        sequences = self._seen.get((client, epoch))
+        if sequences is None:
+            sequences = self._seen[client, epoch] = SequenceSet()
+            self._epochs[client] += 1
+        return sequences
 
     def state(self) -> dict[str, Any]:
         """Plain values for `restore`, to be saved together with the log position they belong to."""

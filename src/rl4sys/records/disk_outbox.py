@@ -18,7 +18,8 @@ from rl4sys.records.record_log import RecordLog
 
 _PARCEL = struct.Struct("<BQQ")
 _SETTLED = struct.Struct("<BQQQ")
-_IS_PARCEL, _IS_SETTLED = 1, 2
+_PACK = struct.Struct("<BQQI")
+_IS_PARCEL, _IS_SETTLED, _IS_PACK = 1, 2, 3
 
 
 def fresh_epoch() -> int:
@@ -65,6 +66,11 @@ class DiskOutbox:
         return self._outbox.backlog
 
     @property
+    def backlog_segments(self) -> int:
+        """The segments in them."""
+        return self._outbox.backlog_segments
+
+    @property
     def backlog_bytes(self) -> int:
         """Their cost in bytes; at most the capacity, unless an earlier start left more: see `Outbox.backlog_bytes`."""
         return self._outbox.backlog_bytes
@@ -76,7 +82,7 @@ class DiskOutbox:
 
     @property
     def drops(self) -> Mapping[str, int]:
-        """Payloads that will never be sent, by reason, since this start."""
+        """Segments that will never be sent, by reason, since this start."""
         return self._outbox.drops
 
     @property
@@ -93,9 +99,9 @@ class DiskOutbox:
         """Every parcel not yet settled, oldest first."""
         return self._outbox.unsettled()
 
-    def offer(self, payload: bytes) -> Offer:
+    def offer(self, payload: bytes, count: int = 1) -> Offer:
         """Add a payload; accepted means written. A full disk drops it (`disk_full`); a broken one also raises."""
-        offer = self._outbox.offer(payload)
+        offer = self._outbox.offer(payload, count)
         if offer.parcel is None:
             return offer
         failpoint("before parcel")
@@ -134,6 +140,13 @@ class DiskOutbox:
         self._tidy()
         return parcel
 
+    def settle_pack(self, epoch: int, sequence: int, refused: Mapping[int, str]) -> Parcel | None:
+        """The server has stored a pack but for these numbers, which it will never store: count them by reason."""
+        parcel = self._outbox.settle_pack(epoch, sequence, refused)
+        self._note_settled([parcel] if parcel is not None else [])
+        self._tidy()
+        return parcel
+
     def disconnected(self) -> None:
         """Parcels in flight may be lost: send them again, first and in order."""
         self._outbox.disconnected()
@@ -151,7 +164,7 @@ class DiskOutbox:
                 if end > begin:
                     self._notes.append(_SETTLED.pack(_IS_SETTLED, epoch, begin, end))
                 epoch, begin = parcel.key
-            end = parcel.sequence + 1
+            end = parcel.sequences.stop
         if end > begin:
             self._notes.append(_SETTLED.pack(_IS_SETTLED, epoch, begin, end))
 
@@ -189,7 +202,9 @@ class DiskOutbox:
 
 
 def _encode(parcel: Parcel) -> bytes:
-    return _PARCEL.pack(_IS_PARCEL, *parcel.key) + parcel.payload
+    if parcel.segments == 1:
+        return _PARCEL.pack(_IS_PARCEL, *parcel.key) + parcel.payload
+    return _PACK.pack(_IS_PACK, *parcel.key, parcel.segments) + parcel.payload
 
 
 def _fold(log: RecordLog) -> tuple[list[Parcel], dict[tuple[int, int], int]]:
@@ -208,13 +223,11 @@ def _fold(log: RecordLog) -> tuple[list[Parcel], dict[tuple[int, int], int]]:
 
 def _apply(record: Record, parcels: dict[tuple[int, int], Parcel], places: dict[tuple[int, int], int]) -> None:
     kind, payload = record.payload[:1], record.payload
-    if kind == bytes([_IS_PARCEL]) and len(payload) >= _PARCEL.size:
-        _, epoch, sequence = _PARCEL.unpack_from(payload)
-        key = (epoch, sequence)
+    if parcel := _decoded(kind, payload):
         # Rewritten: the parcel keeps its order, and its place is now that of the newer record.
-        places.pop(key, None)
-        places[key] = record.number
-        parcels.setdefault(key, Parcel(epoch, sequence, payload[_PARCEL.size :]))
+        places.pop(parcel.key, None)
+        places[parcel.key] = record.number
+        parcels.setdefault(parcel.key, parcel)
     elif kind == bytes([_IS_SETTLED]) and len(payload) == _SETTLED.size:
         _, epoch, begin, end = _SETTLED.unpack(payload)
         for sequence in range(begin, end):
@@ -225,3 +238,14 @@ def _apply(record: Record, parcels: dict[tuple[int, int], Parcel], places: dict[
             f"Record {record.number} of the outbox is neither a parcel nor a settlement. It was written by a newer "
             f"version, or this is not an outbox: use that version, or choose another directory."
         )
+
+
+def _decoded(kind: bytes, payload: bytes) -> Parcel | None:
+    """The parcel in a record; None if it is something else."""
+    if kind == bytes([_IS_PARCEL]) and len(payload) >= _PARCEL.size:
+        _, epoch, sequence = _PARCEL.unpack_from(payload)
+        return Parcel(epoch, sequence, payload[_PARCEL.size :])
+    if kind == bytes([_IS_PACK]) and len(payload) >= _PACK.size:
+        _, epoch, sequence, count = _PACK.unpack_from(payload)
+        return Parcel(epoch, sequence, payload[_PACK.size :], count)
+    return None

@@ -140,7 +140,7 @@ class DiskFiles:
             raise LogInUse(
                 f"{path.parent} is open for writing elsewhere. Close that writer, or choose another directory."
             )
-        return lock
+        return lock.private()
 
 
 class LinkedDiskFile(DiskFile):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
 from types import MappingProxyType
@@ -36,16 +36,26 @@ class OutboxLimits:
 
 
 class Parcel(NamedTuple):
-    """A payload with its permanent identity: (epoch, sequence) within its client."""
+    """A payload with its permanent identity: (epoch, sequence) within its client.
+
+    A pack of segments has their sequence numbers, of which `sequence` is the first, and is settled as a whole.
+    """
 
     epoch: int
     sequence: int
     payload: bytes
+    segments: int = 1
+    """How many segments it holds."""
 
     @property
     def key(self) -> tuple[int, int]:
         """What an acknowledgement refers to."""
         return self.epoch, self.sequence
+
+    @property
+    def sequences(self) -> range:
+        """The numbers of its segments."""
+        return range(self.sequence, self.sequence + self.segments)
 
     @property
     def cost(self) -> int:
@@ -87,6 +97,7 @@ class Outbox:
             raise ValueError(f"Epoch {epoch} has parcels from an earlier start; draw a fresh one at every start.")
         self._in_flight: dict[tuple[int, int], Parcel] = {}
         self._bytes = sum(parcel.cost for parcel in self._waiting.values())
+        self._segments = sum(parcel.segments for parcel in self._waiting.values())
         self._in_flight_bytes = 0
         self._next_sequence = 0
         self._drops: Counter[str] = Counter()
@@ -95,6 +106,11 @@ class Outbox:
     def backlog(self) -> int:
         """Parcels not yet settled, in flight or not."""
         return len(self._waiting) + len(self._in_flight)
+
+    @property
+    def backlog_segments(self) -> int:
+        """The segments in them."""
+        return self._segments
 
     @property
     def backlog_bytes(self) -> int:
@@ -111,18 +127,18 @@ class Outbox:
 
     @property
     def drops(self) -> Mapping[str, int]:
-        """Payloads that will never be sent, by reason, since this outbox was made."""
+        """Segments that will never be sent, by reason, since this outbox was made."""
         return MappingProxyType(self._drops)
 
     def unsettled(self) -> list[Parcel]:
         """Every parcel not yet settled, oldest first."""
         return [*self._in_flight.values(), *self._waiting.values()]
 
-    def offer(self, payload: bytes) -> Offer:
-        """Add a payload if it fits, or if others can be dropped for it."""
-        parcel = Parcel(self.epoch, self._next_sequence, payload)
+    def offer(self, payload: bytes, count: int = 1) -> Offer:
+        """Add a payload of so many segments if it fits, or if others can be dropped for it."""
+        parcel = Parcel(self.epoch, self._next_sequence, payload, count)
         if parcel.cost > self.limits.capacity_bytes:
-            return self._drop_new("too_large")
+            return self._drop_new("too_large", count)
         evicted: tuple[Parcel, ...] = ()
         if self._bytes + parcel.cost > self.limits.capacity_bytes:
             if self.limits.overflow is Overflow.BLOCK:
@@ -132,11 +148,12 @@ class Outbox:
                 self.limits.overflow is Overflow.DROP_NEWEST
                 or self._in_flight_bytes + parcel.cost > self.limits.capacity_bytes
             ):
-                return self._drop_new("overflow_newest")
+                return self._drop_new("overflow_newest", count)
             evicted = self._evict(parcel.cost)
-        self._next_sequence += 1
+        self._next_sequence += count
         self._waiting[parcel.key] = parcel
         self._bytes += parcel.cost
+        self._segments += count
         return Offer(OfferOutcome.ACCEPTED, parcel, evicted)
 
     def take(self, limit_bytes: int) -> list[Parcel]:
@@ -155,18 +172,38 @@ class Outbox:
         return taken
 
     def acknowledge(self, epoch: int, sequences: range) -> list[Parcel]:
-        """The server has stored these permanently; returns those that were still here. Repeats are harmless."""
-        if len(sequences) > self.backlog:
-            keys = [parcel.key for parcel in self.unsettled() if parcel.epoch == epoch and parcel.sequence in sequences]
-        else:
-            keys = [(epoch, sequence) for sequence in sequences]
-        return [parcel for key in keys if (parcel := self._settle(key)) is not None]
+        """The server has stored these permanently; returns those that were still here. Repeats are harmless.
+
+        A pack is settled once all its segments are among them.
+        """
+        found = self.unsettled() if len(sequences) > self.backlog else map(self._held, self._keys(epoch, sequences))
+        settled = [
+            parcel
+            for parcel in found
+            if parcel is not None
+            and parcel.epoch == epoch
+            and sequences.start <= parcel.sequence
+            and parcel.sequences.stop <= sequences.stop
+        ]
+        for parcel in settled:
+            self._settle(parcel.key)
+        return settled
 
     def refuse(self, epoch: int, sequence: int, reason: str) -> Parcel | None:
-        """The server, or this client's disk, will never store this one: drop it, counted under the reason."""
+        """The server, or this client's disk, will never store this one: drop it, counted under the reason.
+
+        A pack is named by its first number, and dropped as a whole.
+        """
         parcel = self._settle((epoch, sequence))
         if parcel is not None:
-            self._drops[reason] += 1
+            self._drops[reason] += parcel.segments
+        return parcel
+
+    def settle_pack(self, epoch: int, sequence: int, refused: Mapping[int, str]) -> Parcel | None:
+        """The server has stored a pack but for these numbers, which it will never store: count them by reason."""
+        parcel = self._settle((epoch, sequence))
+        if parcel is not None:
+            self._drops.update(reason for number, reason in refused.items() if number in parcel.sequences)
         return parcel
 
     def disconnected(self) -> None:
@@ -174,6 +211,12 @@ class Outbox:
         self._waiting = self._in_flight | self._waiting
         self._in_flight = {}
         self._in_flight_bytes = 0
+
+    def _held(self, key: tuple[int, int]) -> Parcel | None:
+        return self._in_flight.get(key) or self._waiting.get(key)
+
+    def _keys(self, epoch: int, sequences: range) -> Iterator[tuple[int, int]]:
+        return ((epoch, sequence) for sequence in sequences)
 
     def _settle(self, key: tuple[int, int]) -> Parcel | None:
         parcel = self._in_flight.pop(key, None)
@@ -183,6 +226,7 @@ class Outbox:
             parcel = self._waiting.pop(key, None)
         if parcel is not None:
             self._bytes -= parcel.cost
+            self._segments -= parcel.segments
         return parcel
 
     def _evict(self, cost: int) -> tuple[Parcel, ...]:
@@ -190,10 +234,11 @@ class Outbox:
         while self._waiting and self._bytes + cost > self.limits.capacity_bytes:
             oldest = self._waiting.pop(next(iter(self._waiting)))
             self._bytes -= oldest.cost
+            self._segments -= oldest.segments
             evicted.append(oldest)
-        self._drops["overflow_oldest"] += len(evicted)
+        self._drops["overflow_oldest"] += sum(parcel.segments for parcel in evicted)
         return tuple(evicted)
 
-    def _drop_new(self, reason: str) -> Offer:
-        self._drops[reason] += 1
+    def _drop_new(self, reason: str, count: int) -> Offer:
+        self._drops[reason] += count
         return Offer(OfferOutcome.DROPPED)

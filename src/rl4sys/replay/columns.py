@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from rl4sys.experience import Array, Arrays, Ending, Segment, StreamKey, Transitions
+from rl4sys.experience import Array, Arrays, Ending, Segment, SegmentPack, StreamKey, Transitions
 from rl4sys.replay.following import OPEN, Final, Following
 from rl4sys.replay.frame_column import FrameColumn, Stacks
 from rl4sys.replay.open_episodes import OpenEpisodes
@@ -75,6 +75,26 @@ class Columns:
             # The stream continues elsewhere: what followed its newest step is final now.
             self._following.close(interrupted, since=start)
         return previous >= 0
+
+    def can_append_pack(self, pack: SegmentPack) -> bool:
+        """Whether `append_pack` does the same as appending the segments one by one."""
+        is_apart = pack.has_whole_episodes and not len(self._open.ids)
+        return is_apart and not self._stacks and len(pack.reward) <= self.capacity
+
+    def append_pack(self, pack: SegmentPack) -> None:
+        """Copy whole episodes in at once, over the oldest steps if no slot is free."""
+        self._require_complete()
+        start = self.total
+        self._make_room(len(pack.reward))
+        self.total += len(pack.reward)
+        acted, final = pack.acted_rows, pack.final_rows
+        rows = {"action": pack.action, "reward": pack.reward, "discount": pack.discount}
+        rows |= {EXTRAS + name: array for name, array in pack.extras.items()}
+        rows |= {OBSERVATION + name: array[acted] for name, array in pack.observation.items()}
+        self._write(start, rows)
+        self._following.link_new(np.arange(start, self.total))
+        last = start + pack.ends - 1
+        self._following.keep(Final(last, last, {name: array[final] for name, array in pack.observation.items()}))
 
     def batch(self, ids: Array, weight: Array) -> Transitions:
         """Copies of the transitions with these ids."""

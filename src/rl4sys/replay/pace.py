@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
+from rl4sys.experience import Array
+
 
 @dataclass(frozen=True, slots=True)
 class OnceFresh:
@@ -55,6 +59,14 @@ class UpdateCredit:
     def earn(self, steps: int, total: int) -> None:
         """Count new steps; `total` is the number of all steps ever added, including these."""
         self._parts += self._per_step * max(0, min(steps, total - self._warmup))
+
+    def affords(self, steps: Array, total: int) -> int:
+        """How many of consecutive segments with these steps [N] make no update due; `total` is that before them."""
+        if self._parts >= self._per_update:
+            return 0
+        added = np.cumsum(steps)
+        earned = self._per_step * np.clip(total + added - self._warmup, 0, added)
+        return int(np.searchsorted(earned, self._per_update - self._parts))
 
     def spend(self) -> bool:
         """Take one update if one is due; returns whether it was."""

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from rl4sys.experience import Array, Segment, Sequences, Transitions
+from rl4sys.experience import Array, Segment, SegmentPack, Sequences, Transitions
 from rl4sys.replay.columns import Columns
 from rl4sys.replay.frame_column import Stacks
 from rl4sys.replay.pace import Ratio, UpdateCredit
@@ -116,6 +116,18 @@ class UniformBuffer(ReplayBuffer[Transitions]):
         stacks: Stacks | None = None,
     ) -> None:
         super().__init__(Columns(capacity, n_step, storage, stacks), pace, rng)
+
+    def absorb(self, pack: SegmentPack, age: int = 0) -> int:
+        """Add the first segments of a pack of whole episodes, as many as make no update due; returns how many."""
+        if type(self) is not UniformBuffer or not self._columns.can_append_pack(pack):
+            # What extends this buffer sees every segment.
+            return 0
+        count = self._credit.affords(pack.steps, self.total)
+        if count:
+            taken = pack.part(0, count)
+            self._columns.append_pack(taken)
+            self._credit.earn(len(taken.reward), self.total)
+        return count
 
     def _draw(self) -> Transitions:
         ids = self._rng.integers(self.first, self.total, self._batch_size)

@@ -43,12 +43,14 @@ class ServiceLimits(Config):
     """Steps of one segment."""
     max_push_segments: int = Field(1_024, ge=1)
     """Segments of one push."""
+    max_pack_segments: int = Field(1_024, ge=0)
+    """Short segments that a client may send as one pack, which counts as one segment of a push; 0 for none."""
     max_outstanding_segments: int = Field(4_096, ge=1)
     """Segments that a client may have sent without an answer."""
     inbox_bytes: int = Field(256 << 20, ge=1)
     """Bytes in the log of one learner that it has not yet learned from."""
     inbox_segments: int = Field(200_000, ge=1)
-    """The same in segments."""
+    """The same in segments, of which a pack counts as one."""
     client_bytes: int = Field(128 << 20, ge=1)
     """The same for one client: less than `inbox_bytes`, so that no client fills a shared learner alone."""
     disk_reserve_bytes: int = Field(256 << 20, ge=0)

@@ -9,6 +9,7 @@ from rl4sys.wire.patches import decode_patch, encode_patch
 from rl4sys.wire.policies import decode_action, decode_policy, encode_action, encode_policy
 from rl4sys.wire.policy_check import require_decides
 from rl4sys.wire.segment_format import SegmentFormat, choices_of
+from rl4sys.wire.segment_packs import decode_checked_pack, decode_pack, encode_pack, packed_steps, split_pack
 from rl4sys.wire.segments import decode_checked_segment, decode_segment, encode_segment
 from rl4sys.wire.sequence_ranges import covered, to_ranges
 
@@ -28,20 +29,25 @@ __all__ = [
     "choices_of",
     "covered",
     "decode_action",
+    "decode_checked_pack",
     "decode_checked_segment",
     "decode_decision",
+    "decode_pack",
     "decode_patch",
     "decode_policy",
     "decode_question",
     "decode_segment",
     "encode_action",
     "encode_decision",
+    "encode_pack",
     "encode_patch",
     "encode_policy",
     "encode_question",
     "encode_segment",
+    "packed_steps",
     "parse",
     "require_decides",
     "require_name",
+    "split_pack",
     "to_ranges",
 ]

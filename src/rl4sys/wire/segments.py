@@ -25,13 +25,13 @@ _ENDING_NUMBERS = {
     Ending.TRUNCATED: experience_pb2.ENDING_TRUNCATED,
 }
 _ENDINGS = {number: ending for ending, number in _ENDING_NUMBERS.items()}
-_DECIDER_NUMBERS = {
+DECIDER_NUMBERS = {
     DecidedBy.POLICY: experience_pb2.DECIDED_BY_UNSPECIFIED,
     DecidedBy.FALLBACK: experience_pb2.DECIDED_BY_FALLBACK,
     DecidedBy.INCUMBENT: experience_pb2.DECIDED_BY_INCUMBENT,
 }
-_DECIDERS = {number: decider for decider, number in _DECIDER_NUMBERS.items()}
-_ELAPSED = Column("elapsed", ArraySpec("elapsed", "float32", ()))
+DECIDERS = {number: decider for decider, number in DECIDER_NUMBERS.items()}
+ELAPSED = Column("elapsed", ArraySpec("elapsed", "float32", ()))
 _Decode: TypeAlias = Callable[[Column, bytes, int], Array]
 
 
@@ -58,8 +58,8 @@ def encode_segment(form: SegmentFormat, segment: Segment) -> bytes:
             ending=_ENDING_NUMBERS[segment.ending],
             steps=steps,
             columns=columns,
-            decided_by=_DECIDER_NUMBERS[segment.decided_by],
-            elapsed=b"" if segment.elapsed is None else _ELAPSED.encode(segment.elapsed, steps),
+            decided_by=DECIDER_NUMBERS[segment.decided_by],
+            elapsed=b"" if segment.elapsed is None else ELAPSED.encode(segment.elapsed, steps),
         ).SerializeToString()
     except Unusable as error:
         raise _refused(error.reason, segment.stream.client, "recorded a segment", _advised(error)) from error
@@ -109,7 +109,7 @@ def _checked(form: SegmentFormat, data: bytes, max_steps: int) -> experience_pb2
         raise Unusable(RefusalReason.MALFORMED, f"a number in its header is larger than {LARGEST}")
     if message.ending not in _ENDINGS:
         raise Unusable(RefusalReason.MALFORMED, f"this version does not know ending {message.ending}")
-    if message.decided_by not in _DECIDERS:
+    if message.decided_by not in DECIDERS:
         raise Unusable(RefusalReason.MALFORMED, f"this version does not know decided_by {message.decided_by}")
     require_label("The agent", message.agent)
     return message
@@ -139,8 +139,8 @@ def _segment(form: SegmentFormat, message: experience_pb2.Segment, client: str, 
             column.spec.name: decode(column, part, 1).reshape(column.spec.shape)
             for column, part in zip(form.carry, columns[carry:], strict=True)
         },
-        _DECIDERS[message.decided_by],
-        decode(_ELAPSED, message.elapsed, steps) if message.elapsed else None,
+        DECIDERS[message.decided_by],
+        decode(ELAPSED, message.elapsed, steps) if message.elapsed else None,
     )
 
 

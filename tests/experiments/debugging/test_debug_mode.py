@@ -139,7 +139,7 @@ def test_a_run_out_of_memory_splits_batches_and_saves_that(
         assert algorithm.train_state.splitter.parts == 2
         assert "batches of 16 rows are split into 2 parts" in caplog.text
         run.save()
-        watch = run._monitor
+        watch = run._parts.monitor
         assert isinstance(watch, Monitor)
         assert watch.metrics() == {"train/batch_parts": 2.0}
     with Run.resume(run.directory) as resumed:

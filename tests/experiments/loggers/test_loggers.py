@@ -35,8 +35,8 @@ def test_a_failing_logger_is_left_out_and_training_continues(tmp_path: Path, cap
 
 def test_a_metrics_file_without_room_does_not_stop_training(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     run = Run.create(small(PPO, tmp_path))
-    run._metrics._file.close()
-    run._metrics._file = Path("/dev/full").open("ab", buffering=0)  # noqa: SIM115  # the run closes it
+    run._parts.metrics._file.close()
+    run._parts.metrics._file = Path("/dev/full").open("ab", buffering=0)  # noqa: SIM115  # the run closes it
     assert run.train().finished
     assert caplog.text.count("MetricsFile failed and is left out from now on: [Errno 28] No space left") == 1
 

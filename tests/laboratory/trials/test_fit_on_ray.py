@@ -25,7 +25,6 @@ from rl4sys.laboratory.trials.trial_host import describe_machine
 def test_a_node_that_differs_is_refused(monkeypatch: pytest.MonkeyPatch, other: dict[str, Any], answer: str) -> None:
     node = {"Alive": True, "Resources": {"CPU": 4.0}}
     there = json.loads(describe_machine()) | {"host": "far", **other}
-    monkeypatch.setattr("ray.nodes", lambda: [node])
     monkeypatch.setattr(fit_on_ray, "_describe_all", lambda nodes: [there])
     with pytest.raises(ClusterUnfit, match=answer):
-        fit_on_ray.require_fit(WhereSection(on="ray", address="head:6379"), cpus=1)
+        fit_on_ray.require_fit(WhereSection(on="ray", address="head:6379"), [node])

@@ -224,7 +224,7 @@ def test_a_checkpoint_without_hashes_can_be_resumed(tmp_path: Path) -> None:
     run = Run.create(small(PPO, tmp_path))
     run.train(stop=lambda: run.steps >= 128)
     resumed = Run.resume(run.directory)
-    resumed._hash_log.restore(None)
+    resumed._parts.hash_log.restore(None)
     resumed.train()
     assert list(read_hash_log(run.directory.hash_log)) == []
     assert load_experiment(run.directory.config)

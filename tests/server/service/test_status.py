@@ -17,11 +17,11 @@ from typer.testing import CliRunner
 from rl4sys.cli import output
 from rl4sys.cli import status as command
 from rl4sys.cli.commands import build
-from rl4sys.cli.status_tables import clients, learners, message_values, summary
+from rl4sys.operations.status_tables import clients, learners, message_values, summary
 from rl4sys.server import GrpcServer, InProcessTransport, ServerOptions
 from rl4sys.server.access.caller import Caller
 from rl4sys.wire.calls import CallFailed, Code
-from rl4sys.wire.generated import status_pb2
+from rl4sys.wire.generated import status_pb2, training_pb2
 
 Serve = Callable[..., InProcessTransport]
 
@@ -57,6 +57,24 @@ def test_a_client_that_has_not_called_since_the_start_is_listed_as_not_connected
     returned = status(transport)
     assert (returned.server.connected_clients, returned.clients[0].connected) == (1, True)
     assert returned.learners[0].clients == 1
+
+
+def test_a_client_whose_last_stream_ended_is_disconnected_until_it_opens_another(serve: Serve) -> None:
+    transport = serve()
+    client = ScriptedClient(transport, join_request("node"))
+    request = training_pb2.WatchRequest(session=client.joined.session)
+
+    def disconnected() -> bool:
+        return status(transport).clients[0].HasField("disconnected_seconds")
+
+    assert not disconnected()
+    first, second = transport.watch(request), transport.watch(request)
+    first.cancel()
+    assert not disconnected()
+    second.cancel()
+    assert disconnected()
+    transport.watch(request)
+    assert not disconnected()
 
 
 def test_the_age_of_a_checkpoint_is_reported_even_after_a_restart(serve: Serve) -> None:

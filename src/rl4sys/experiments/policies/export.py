@@ -14,7 +14,7 @@ from rl4sys.experiments.policies.model_parity import model_parity
 from rl4sys.experiments.policies.onnx_policy import OnnxPolicy, onnx_model
 from rl4sys.experiments.policies.parity import BOUND, NumpyOutputs, Parity, parity
 from rl4sys.experiments.policies.trained_policy import TrainedPolicy
-from rl4sys.policy import PolicySpec, PortablePolicy
+from rl4sys.policy import PolicySpec, PortablePolicy, cannot_travel
 from rl4sys.policy.portable_policy import SUFFIX
 
 Format: TypeAlias = Literal["rl4sys", "onnx"]
@@ -50,6 +50,11 @@ def export_policy(trained: TrainedPolicy, kind: Format, output: Path, bound: flo
 
     A file of ours carries both policies, an ONNX model the one that `spec_for_onnx` chooses.
     """
+    if (reason := cannot_travel(trained.policy.explore)) is not None:
+        raise ConfigError(
+            f"{trained.name} cannot be exported: {reason}. Train it with operations that travel; "
+            f"docs/own_algorithm.md lists them."
+        )
     weights, against = _trained_weights(trained)
     output.parent.mkdir(parents=True, exist_ok=True)
     if kind == "onnx":

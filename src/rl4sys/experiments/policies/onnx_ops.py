@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeAlias
 
 from rl4sys.experiments.policies.onnx_candidate_ops import candidate_linear, candidate_pool, gelu, silu
 from rl4sys.experiments.policies.onnx_graph import Graph
 from rl4sys.experiments.policies.onnx_group_ops import attention, gate, grouped_linear, latent, softmax, symlog
+from rl4sys.experiments.policies.onnx_window_ops import average_pool, conv1d, max_pool, reshape, slice_part
 from rl4sys.policy import Op
 from rl4sys.policy.policy_spec import number
 
 Emitter: TypeAlias = Callable[[Graph, Op, list[str], list[str]], tuple[str, ...]]
 """Adds an op whose inputs and tensors have these names; the names of its outputs."""
+_SAME_NUMBERS = ("flatten", "reshape")
+"""Ops whose results have the type of what they read."""
 
 
 def emit(graph: Graph, op: Op, inputs: list[str], tensors: list[str]) -> tuple[str, ...]:
-    """Add one op. Only `embed` and `flatten` read anything but float32; the others are given it."""
-    keeps = op.kind in ("embed", "flatten")
+    """Add one op. Only `embed`, `flatten` and `reshape` read anything but float32; the others are given it."""
+    keeps = op.kind in ("embed", *_SAME_NUMBERS)
     outputs = EMITTERS[op.kind](graph, op, inputs if keeps else [graph.to_float(name) for name in inputs], tensors)
-    if op.kind == "flatten" and not graph.is_float(inputs[0]):
+    if op.kind in _SAME_NUMBERS and not graph.is_float(inputs[0]):
         graph.note_dtype(outputs[0], "other")
     return outputs
 
@@ -124,5 +128,12 @@ EMITTERS: dict[str, Emitter] = {
     "attention": attention,
     "candidate_linear": candidate_linear,
     "candidate_pool": candidate_pool,
+    "conv1d": conv1d,
+    "max_pool1d": partial(max_pool, 1),
+    "max_pool2d": partial(max_pool, 2),
+    "average_pool1d": partial(average_pool, 1),
+    "average_pool2d": partial(average_pool, 2),
+    "slice": slice_part,
+    "reshape": reshape,
 }
 """Every op of the runtime, by name."""

@@ -42,7 +42,9 @@ class Follower:
         act_with_one_thread()
         keep_freed_memory()
         config = load_experiment(setup["config"])
-        components = Components(config, device_of(setup["device"], group), Grade[setup["grade"]], group)
+        components = Components(
+            config, device_of(setup["device"], group), Grade[setup["grade"]], group, setup["kernels"]
+        )
         self._learner = components.learner(scratch)
         source = components.source(self._learner)
         assert isinstance(source, GatheredShares)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -15,7 +15,7 @@ from rl4sys.laboratory.comparison.statistics import Estimate, Scores, estimate_i
 from rl4sys.laboratory.run_index.records import RunRecord
 from rl4sys.run_files import RETURN, final_metrics
 
-_SHORT = {"return": RETURN, "reward": RETURN}
+SHORT_NAMES = {"return": RETURN, "reward": RETURN}
 
 
 MANY = 5
@@ -100,12 +100,20 @@ class Comparison:
         }
 
 
-def compare(chosen: Sequence[tuple[Path, RunRecord]], metrics: Sequence[str], seed: int = 0) -> Comparison:
-    """Compare runs by metrics such as `return`, `loss` or `train/entropy`; the same seed gives the same intervals."""
+def compare(
+    chosen: Sequence[tuple[Path, RunRecord]],
+    metrics: Sequence[str],
+    seed: int = 0,
+    last_values: Callable[[Path], Mapping[str, float]] = final_metrics,
+) -> Comparison:
+    """Compare runs by metrics such as `return`, `loss` or `train/entropy`; the same seed gives the same intervals.
+
+    `last_values` has the last value of every metric of a run that may be meant.
+    """
     groups, remarks = group(chosen)
     if not groups:
         raise NothingToCompare("\n".join(["None of these runs can be read:", *(f"  {remark}" for remark in remarks)]))
-    finals = {member.directory: final_metrics(member.directory) for each in groups for member in each.members}
+    finals = {member.directory: last_values(member.directory) for each in groups for member in each.members}
     names = resolve_metrics(metrics, [name for final in finals.values() for name in final])
     values: dict[tuple[str, str], Scores] = {}
     for name in names:
@@ -136,7 +144,7 @@ def resolve_metrics(wanted: Sequence[str], names: Sequence[str]) -> tuple[str, .
     """The full names of metrics: `return` is that of evaluations, `loss` stands for every loss."""
     found: dict[str, None] = {}
     for text in wanted:
-        full = _SHORT.get(text, text)
+        full = SHORT_NAMES.get(text, text)
         matching = [full] if full in names else [name for name in names if _matches(name, text)]
         if not matching:
             known = ", ".join(sorted(set(names))) or "none yet"

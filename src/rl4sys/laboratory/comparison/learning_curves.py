@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -69,18 +69,36 @@ def curve(member: Member, metric: str) -> Scores:
     return np.array(pairs, np.float64).reshape(-1, 2)
 
 
-def _line(panel: Axes, each: Group, metric: str, colour: str) -> None:
-    curves = [points for points in (curve(member, metric) for member in each.members) if len(points)]
-    if not curves:
-        return
+class CurveBand(NamedTuple):
+    """The interquartile mean of some curves with its pointwise 95 % interval."""
+
+    steps: Scores
+    middle: Scores
+    low: Scores
+    high: Scores
+    single: Scores
+    """Each curve at the same steps [runs, points]."""
+
+
+def curve_band(curves: Sequence[Scores]) -> CurveBand | None:
+    """The band of curves, each as rows of step and value; None if none of them has a point."""
+    present = [points for points in curves if len(points)]
+    if not present:
+        return None
     # Only over the steps that all runs have.
-    first, last = max(points[0, 0] for points in curves), min(points[-1, 0] for points in curves)
+    first, last = max(points[0, 0] for points in present), min(points[-1, 0] for points in present)
     steps = np.linspace(first, max(first, last), _POINTS)
-    values = np.stack([np.interp(steps, points[:, 0], points[:, 1]) for points in curves])
-    middle, low, high = iqm_band(values, np.random.default_rng(0))
-    panel.plot(steps, middle, color=colour, linewidth=2)
-    if len(curves) > 1:
-        panel.fill_between(steps, low, high, color=colour, alpha=0.2, linewidth=0)
+    values = np.stack([np.interp(steps, points[:, 0], points[:, 1]) for points in present])
+    return CurveBand(steps, *iqm_band(values, np.random.default_rng(0)), values)
+
+
+def _line(panel: Axes, each: Group, metric: str, colour: str) -> None:
+    band = curve_band([curve(member, metric) for member in each.members])
+    if band is None:
+        return
+    panel.plot(band.steps, band.middle, color=colour, linewidth=2)
+    if len(band.single) > 1:
+        panel.fill_between(band.steps, band.low, band.high, color=colour, alpha=0.2, linewidth=0)
 
 
 def _key(each: Group, colour: str) -> Line2D:

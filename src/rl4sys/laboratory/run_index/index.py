@@ -58,11 +58,12 @@ def record_at(run: Path) -> tuple[Path, RunRecord]:
 
 
 class Query(NamedTuple):
-    """Which records to select, in which order, and how many at most; −1 is no limit."""
+    """Which records to select, in which order, how many at most (−1 is no limit), and how many of them to skip."""
 
     filter: RunFilter = RunFilter("true")
     order: str = "created DESC, id"
     limit: int = -1
+    offset: int = 0
 
 
 ALL = Query()
@@ -114,6 +115,11 @@ class Index:
         sql = f"SELECT count(*) FROM runs WHERE {query.filter.sql}"
         return int(self._database.execute(sql, query.filter.values).fetchone()[0])
 
+    def revision(self) -> tuple[int, int]:
+        """Numbers that differ after any change of a record, by another process or by this one."""
+        (elsewhere,) = self._database.execute("PRAGMA data_version").fetchone()
+        return elsewhere, self._database.total_changes
+
     def sync(self, report: Callable[[str], None] = lambda text: None) -> int:
         """Bring the index up to date with the directories; returns how many records changed."""
         known = dict(self._database.execute("SELECT id, stamp FROM runs").fetchall())
@@ -137,8 +143,8 @@ class Index:
             raise IndexDamaged(f"{self.path}: {outcome}")
 
     def _rows(self, query: Query, columns: str) -> Iterator[tuple[Any, ...]]:
-        sql = f"SELECT {columns} FROM runs WHERE {query.filter.sql} ORDER BY {query.order} LIMIT ?"
-        return iter(self._database.execute(sql, [*query.filter.values, query.limit]))
+        sql = f"SELECT {columns} FROM runs WHERE {query.filter.sql} ORDER BY {query.order} LIMIT ? OFFSET ?"
+        return iter(self._database.execute(sql, [*query.filter.values, query.limit, query.offset]))
 
     def _read_again(self, ids: Sequence[str]) -> int:
         those = RunFilter(f"id IN ({', '.join('?' for _ in ids)})", tuple(ids))

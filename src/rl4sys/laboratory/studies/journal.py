@@ -22,10 +22,10 @@ from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 from rl4sys.config import ConfigError
 from rl4sys.file_lock import FileLock
 from rl4sys.laboratory.studies.config import TuneConfig
+from rl4sys.laboratory.studies.study_summary import JOURNAL, STUDY
 from rl4sys.laboratory.trials.ranges import Choice, IntUniform, LogIntUniform, LogUniform, Range, Uniform
 from rl4sys.seeding import Seeds
 
-JOURNAL = "journal.log"
 _IDENTITY = "settings"
 
 
@@ -36,7 +36,7 @@ def open_study(config: TuneConfig, place: Path) -> optuna.Study:
     journal = str(place / JOURNAL)
     study = optuna.create_study(
         storage=JournalStorage(JournalFileBackend(journal, lock_obj=_Lock(journal))),
-        study_name="study",
+        study_name=STUDY,
         direction="maximize",
         pruner=_pruner(config),
         load_if_exists=True,

@@ -2,103 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import warnings
-from dataclasses import asdict, dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
 
 import optuna
 from optuna.trial import TrialState
 
-from rl4sys.atomic_files import replace_file
 from rl4sys.experiments import NothingToPlot
 from rl4sys.laboratory.studies.config import TuneConfig
-from rl4sys.laboratory.studies.journal import values_of
-from rl4sys.laboratory.studies.study import BEST, best_of
-from rl4sys.laboratory.studies.study_record import CAUSE
+from rl4sys.laboratory.studies.study_summary import FEWEST, TuneSummary, importances, summary_of
 from rl4sys.laboratory.trials.names import short_names
-
-_FEWEST = 4
-"""Trials with a score that are needed to estimate importances."""
-_STATES = {"COMPLETE": "finished", "PRUNED": "given up", "FAIL": "failed", "RUNNING": "interrupted"}
-
-
-@dataclass(frozen=True, slots=True)
-class TunedTrial:
-    """One trial of a study."""
-
-    number: int
-    status: str
-    """`finished`, `given up`, `failed`, `interrupted` or `waiting`."""
-    score: float | None
-    """Its score; of a pruned trial, its last evaluation."""
-    steps: int
-    """The step of the last evaluation."""
-    values: dict[str, Any]
-    cause: str | None
-    """Why it failed, if it did."""
-
-
-@dataclass(frozen=True, slots=True)
-class TuneSummary:
-    """The state of a study: its trials, the best one, and the importance of each setting."""
-
-    name: str
-    best: TunedTrial | None
-    best_config: str | None
-    """The file with the best config."""
-    importances: dict[str, float]
-    trials: tuple[TunedTrial, ...]
-
-    def write(self, path: Path) -> None:
-        """Write the summary as JSON."""
-        replace_file(path, json.dumps(asdict(self), indent=1).encode())
-
-    @property
-    def unfinished(self) -> int:
-        """Trials that can be resumed or started."""
-        return sum(trial.status in ("interrupted", "waiting") for trial in self.trials)
 
 
 def summarize_study(config: TuneConfig, study: optuna.Study) -> TuneSummary:
     """Summarize a study."""
-    ranges = config.ranges()
-    trials = tuple(
-        TunedTrial(
-            number=trial.number,
-            status=_STATES.get(trial.state.name, "waiting"),
-            score=trial.value if trial.value is not None else _last(trial),
-            steps=trial.last_step or 0,
-            values=values_of(trial.params, ranges),
-            cause=trial.user_attrs.get(CAUSE),
-        )
-        for trial in study.get_trials(deepcopy=False)
-    )
-    best = best_of(study)
-    return TuneSummary(
-        name=config.name or "",
-        best=None if best is None else trials[best.number],
-        best_config=None if best is None else str(config.place / BEST),
-        importances=importances(study),
-        trials=trials,
-    )
-
-
-def _last(trial: optuna.trial.FrozenTrial) -> float | None:
-    return None if trial.last_step is None else trial.intermediate_values[trial.last_step]
-
-
-def importances(study: optuna.Study) -> dict[str, float]:
-    """The importance of each setting for the score, the largest first; they add up to 1."""
-    complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-    if len(complete) < _FEWEST or len({trial.value for trial in complete}) < 2:
-        return {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        evaluator = optuna.importance.PedAnovaImportanceEvaluator()
-    return optuna.importance.get_param_importances(study, evaluator=evaluator)
+    return summary_of(study, config.name or "", config.place)
 
 
 def plot_history(study: optuna.Study, title: str, output: Path) -> Path:
@@ -140,7 +58,7 @@ def plot_importances(study: optuna.Study, title: str, output: Path) -> Path:
 
     found = importances(study)
     if not found:
-        raise NothingToPlot(f"Importances need {_FEWEST} finished trials with different returns.")
+        raise NothingToPlot(f"Importances need {FEWEST} finished trials with different returns.")
     names = short_names(list(found))
     figure = Figure(figsize=(8, 1.4 + 0.4 * len(found)), layout="constrained")
     axes = figure.subplots()

@@ -13,20 +13,22 @@ from optuna.trial import FrozenTrial, TrialState
 
 from rl4sys.atomic_files import replace_file
 from rl4sys.config import ConfigError
-from rl4sys.experiments import ExperimentConfig
+from rl4sys.config.plugin_copies import plugin_texts
+from rl4sys.experiments import ExperimentConfig, RunDirectory
 from rl4sys.laboratory.studies.config import TuneConfig
 from rl4sys.laboratory.studies.journal import attach, frozen, open_study, suggest, values_of
-from rl4sys.laboratory.studies.study_record import CAUSE, StudyRecord
+from rl4sys.laboratory.studies.study_record import StudyRecord
+from rl4sys.laboratory.studies.study_summary import BEST, CAUSE, TRIALS, best_of
 from rl4sys.laboratory.studies.trial import study_launch
 from rl4sys.laboratory.trials import driver
 from rl4sys.laboratory.trials.config import placed
 from rl4sys.laboratory.trials.launcher import Launcher, Outcome, TrialLaunch
 from rl4sys.laboratory.trials.names import label
+from rl4sys.laboratory.trials.plugin_check import changed_plugins
 from rl4sys.laboratory.trials.trial import Trial, TrialOptions, locked
 from rl4sys.laboratory.trials.view import TrialView
 from rl4sys.run_files import MANIFEST, PRUNED, read_result
 
-BEST = "best.yaml"
 _FAILURES_TO_END = 3
 """A study ends when so many trials failed and none did anything else: more would fail for the same reason."""
 
@@ -45,6 +47,8 @@ def run_study(
     """Continue a study until it has all its trials. `view` is called with the number of trials that have ended."""
     with locked(config.place, stop, timeout=0):
         study = open_study(config, config.place)
+        if study.user_attrs.get(TRIALS) != config.trials:
+            study.set_user_attr(TRIALS, config.trials)
         states = [trial.state for trial in study.get_trials(deepcopy=False)]
         launches = _Launches(config, study, options, failed_before=states.count(TrialState.FAIL))
         best = _BestConfig(config, study)
@@ -73,6 +77,17 @@ def run_study(
                 f"command again; the output of the trials is in {config.place}/trial-*/output.txt."
             )
         return study
+
+
+def require_comparable_plugins(config: TuneConfig) -> None:
+    """Refuse to continue a study with other plug-ins than its trials had, finished ones too: scores are compared."""
+    texts = plugin_texts(config.example().plugins)
+    for manifest in sorted(config.place.glob(f"trial-*/*/*/{MANIFEST}")) if texts else ():
+        for path in changed_plugins(RunDirectory(manifest.parent), texts):
+            raise ConfigError(
+                f"The plug-in {path} has changed since {manifest.parents[2].name} of {config.place} began, and scores "
+                f"of different code cannot be compared. Restore it, or search again under another --name"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,12 +178,6 @@ def mark_pruned(trial: Path) -> None:
     for manifest in trial.glob(f"*/*/{MANIFEST}"):
         if not read_result(manifest.parent).get("finished"):
             replace_file(manifest.with_name(PRUNED), b"Others did better; rl4sys tune has pruned this run.\n")
-
-
-def best_of(study: optuna.Study) -> FrozenTrial | None:
-    """The trial with the highest score, if any has one."""
-    complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-    return max(complete, key=lambda trial: trial.value or 0.0, default=None)
 
 
 def _key(number: int) -> str:

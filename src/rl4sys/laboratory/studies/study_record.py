@@ -10,10 +10,8 @@ import optuna
 from optuna.trial import TrialState
 
 from rl4sys.laboratory.studies.journal import attach, frozen
+from rl4sys.laboratory.studies.study_summary import CAUSE
 from rl4sys.laboratory.trials.launcher import Outcome
-
-CAUSE = "cause"
-"""The attribute of an Optuna trial with the reason for its failure."""
 
 
 class StudyRecord:

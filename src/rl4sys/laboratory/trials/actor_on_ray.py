@@ -26,6 +26,8 @@ class TrialActor:
         """The reply that is being waited for; None once the process has ended."""
         self.machine: str | None = None
         """Where it runs, once it has started."""
+        self.is_alive = True
+        """Whether the actor answers, as far as is known."""
 
     def take(self) -> list[TrialEvent]:
         """The events of a reply that has arrived; the next one is asked for unless the process has ended."""
@@ -35,6 +37,7 @@ class TrialActor:
             # An error on the node, and not the loss of it: it would come again.
             return self._ended(Ended(self._key, Outcome.FAILED, str(error.cause)))
         except RayError as error:
+            self.is_alive = False
             cause = f"its node was lost ({type(error).__name__})"
             return self._ended(Ended(self._key, Outcome.FAILED, cause, was_killed=True))
         found: list[TrialEvent] = []

@@ -24,11 +24,16 @@ _NODE_SECONDS = 60.0
 """Seconds that a node has to say what it is."""
 
 
-def require_fit(where: WhereSection, cpus: int, ranks: int = 1) -> list[dict[str, Any]]:
-    """The nodes of the cluster, if they can do what is asked: runs of so many ranks, each with so many cores."""
+def nodes_with_room(where: WhereSection, cpus: int, ranks: int = 1) -> list[dict[str, Any]]:
+    """The nodes of the cluster, if they have room for runs of so many ranks, each with so many cores."""
     nodes: list[dict[str, Any]] = [node for node in ray.nodes() if node["Alive"]]
     if not where.autoscaling:
         _require_room([node["Resources"] for node in nodes], where, cpus, ranks)
+    return nodes
+
+
+def require_fit(where: WhereSection, nodes: list[dict[str, Any]]) -> None:
+    """Ask all nodes whether runs would be the same there, and whether they see the storage."""
     machines = _describe_all(nodes)
     here = json.loads(describe_machine())
     for machine in machines:
@@ -39,7 +44,6 @@ def require_fit(where: WhereSection, cpus: int, ranks: int = 1) -> list[dict[str
                     "Install the same version there."
                 )
     _require_storage(where, nodes, {machine["host"] for machine in machines})
-    return nodes
 
 
 def require_room_here(where: WhereSection, cpus: int, ranks: int) -> None:

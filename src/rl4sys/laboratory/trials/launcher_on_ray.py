@@ -11,7 +11,7 @@ from rl4sys.collection.cluster_on_ray import join_cluster
 from rl4sys.experiments.where import WhereSection
 from rl4sys.laboratory.trials.actor_on_ray import TrialActor, end_processes
 from rl4sys.laboratory.trials.distant_launch import DistantLaunch
-from rl4sys.laboratory.trials.fit_on_ray import require_fit, require_room_here, slots
+from rl4sys.laboratory.trials.fit_on_ray import nodes_with_room, require_fit, require_room_here, slots
 from rl4sys.laboratory.trials.launcher import Ended, Outcome, Reported, TrialEvent, TrialLaunch
 from rl4sys.laboratory.trials.rank_actors_on_ray import RankActors
 from rl4sys.laboratory.trials.trial_host import TrialHost
@@ -31,6 +31,11 @@ class _OneActor:
     @property
     def pending(self) -> Sequence[Any]:
         return [self._actor.pending]
+
+    @property
+    def surviving_host(self) -> Any:
+        """The actor, if only the process of the trial was lost."""
+        return self.host if self._actor.is_alive else None
 
     def take(self, reference: Any) -> list[TrialEvent]:
         return self._actor.take()
@@ -60,19 +65,22 @@ class RayLauncher:
         if where.address is None:
             require_room_here(where, self._cpus, ranks)
         join_cluster(where.address)
-        try:
-            nodes = require_fit(where, self._cpus, ranks)
-        except BaseException:
-            ray.shutdown()
-            raise
-        fitting = sum(slots(node, self._cpus, where.gpus) for node in nodes) // ranks
-        self._jobs = where.jobs or (count if where.autoscaling else max(1, min(count, fitting)))
-        self._nodes = len(nodes)
         self._running: dict[str, _OneActor | RankActors] = {}
-        self._idle: list[Any] = []
         self._asked_to_stop = False
         options = {"num_cpus": self._cpus, "num_gpus": where.gpus, "max_restarts": 0, "max_concurrency": 2}
         self._host = ray.remote(**options)(TrialHost)
+        try:
+            nodes = nodes_with_room(where, self._cpus, ranks)
+            fitting = sum(slots(node, self._cpus, where.gpus) for node in nodes) // ranks
+            self._jobs = where.jobs or (count if where.autoscaling else max(1, min(count, fitting)))
+            # Actors start while the nodes are asked what they are.
+            early = 0 if ranks > 1 or where.autoscaling else min(self._jobs, count, fitting)
+            self._idle: list[Any] = [self._host.remote() for _ in range(early)]
+            require_fit(where, nodes)
+        except BaseException:
+            ray.shutdown()
+            raise
+        self._nodes = len(nodes)
 
     @property
     def has_free_slot(self) -> bool:
@@ -100,7 +108,9 @@ class RayLauncher:
         """What the trials reported, and which of them ended or were lost."""
         self._release_idle()
         waiting = {reference: running for running in self._running.values() for reference in running.pending}
-        ready, _ = ray.wait(list(waiting), num_returns=len(waiting), timeout=seconds)
+        # The first reply is not kept waiting for the others.
+        ray.wait(list(waiting), timeout=seconds)
+        ready, _ = ray.wait(list(waiting), num_returns=len(waiting), timeout=0)
         found: list[TrialEvent] = []
         for reference in ready:
             running = waiting[reference]
@@ -128,12 +138,13 @@ class RayLauncher:
         self._release_idle()
         ray.shutdown()
 
-    def _start(self, distant: DistantLaunch) -> None:
+    def _start(self, distant: DistantLaunch, host: Any = None) -> None:
+        """Start a trial: on an actor that is there, or on a new one."""
         running: _OneActor | RankActors
         if distant.launch.ranks > 1:
             running = RankActors(distant, self._cpus, self._where.gpus)
         else:
-            running = _OneActor(distant, self._idle.pop() if self._idle else self._host.remote())
+            running = _OneActor(distant, host or (self._idle.pop() if self._idle else self._host.remote()))
         self._running[distant.launch.key] = running
 
     def _handle(self, running: _OneActor | RankActors, events: Sequence[TrialEvent]) -> list[TrialEvent]:
@@ -158,8 +169,11 @@ class RayLauncher:
             times = f"{distant.losses + 1} times" if distant.losses else "once"
             return self._end(key, Outcome.FAILED, f"{how}{where}; that happened {times}, and --retries allows no more")
         distant.losses += 1
-        running.discard()
-        self._start(distant)
+        host = running.surviving_host if distant.losses == 1 else None
+        if host is None:
+            # Elsewhere, if there is room: where a process is killed again, memory may be short.
+            running.discard()
+        self._start(distant, host)
         return [Reported(key, {"warning": f"{how}{where}; it continues, attempt {distant.losses + 1}"})]
 
     def _end(self, key: str, outcome: Outcome, cause: str | None) -> list[TrialEvent]:

@@ -47,6 +47,10 @@ class RankActors:
             return [self._room]
         return [actor.pending for actor in self._actors.values() if actor.pending is not None]
 
+    @property
+    def surviving_host(self) -> None:
+        """None: ranks begin again together."""
+
     def take(self, reference: Any) -> list[TrialEvent]:
         """The events in a reply; the last one is an `Ended` if the trial has ended or was lost."""
         if reference == self._room:

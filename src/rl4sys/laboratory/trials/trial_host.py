@@ -31,6 +31,8 @@ class TrialHost:
 
     def start(self, order: str) -> str:
         """Start what an order says, once what was started before has ended; returns the name of this machine."""
+        # A process that was killed leaves its files.
+        self.end()
         values = json.loads(order)
         launch = values["launch"]
         self._asked_to_stop = False

@@ -12,7 +12,7 @@ from rl4sys.experiments.manifest import fingerprint_of_machine
 from rl4sys.laboratory.verification.differences import Difference
 
 _ENVIRONMENT_PACKAGES = ("gymnasium", "box2d", "mujoco", "dm_control")
-_ARITHMETIC = ("threads", "device", "cpu", "torch", "numpy")
+_ARITHMETIC = ("threads", "kernels", "device", "cpu", "torch", "numpy")
 
 
 def current_manifest(run: Run, config: str) -> dict[str, Any]:
@@ -22,6 +22,7 @@ def current_manifest(run: Run, config: str) -> dict[str, Any]:
         "seed": run.config.experiment.seed,
         "device": str(run.components.device),
         "threads": run.threads,
+        "kernels": run.components.kernels,
         "grade": run.components.grade.name,
         "config": config,
         "plugins": plugin_hashes(run.config.plugins),
@@ -32,7 +33,7 @@ def changes(was: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, str]:
     """What differs between two manifests: a sentence by name."""
     found = {
         name: f"{name} was {was[name]}, now {now[name]}"
-        for name in ("rl4sys", "python", "seed", "device", "threads", "cpu", "platform", "cores")
+        for name in ("rl4sys", "python", "seed", "device", "threads", "kernels", "cpu", "platform", "cores")
         if name in was and was[name] != now[name]
     }
     for name, version in was["packages"].items():

@@ -13,7 +13,7 @@ from rl4sys.server.access.caller import Caller
 from rl4sys.server.access.sessions import Session
 from rl4sys.server.call_errors import exhausted
 from rl4sys.server.options import Rates, ServiceLimits
-from rl4sys.wire import FailureReason
+from rl4sys.wire import FailureReason, packed_steps
 from rl4sys.wire.generated import experience_pb2, training_pb2
 
 _EPOCHS_RETRY_MS = 60_000
@@ -104,7 +104,7 @@ class Quotas:
                 yield (whose, name, "steps"), float(steps), rates.steps_per_second
 
     def _steps(self, request: training_pb2.PushRequest) -> int:
-        return sum(min(_claimed_steps(pushed.segment), self.limits.max_segment_steps) for pushed in request.segments)
+        return sum(min(_claimed_steps(pushed), self.limits.max_segment_steps) for pushed in request.segments)
 
     def _bucket(self, key: tuple[str, str, str], rate: float, now: float) -> Bucket:
         bucket = self._buckets.get(key)
@@ -124,9 +124,11 @@ def _rates(caller: Caller, limits: ServiceLimits) -> Rates:
     return general.model_copy(update=own.model_dump(exclude_none=True))
 
 
-def _claimed_steps(segment: bytes) -> int:
-    """The steps in the header of a segment; 0 if it cannot be parsed, which is refused later."""
+def _claimed_steps(pushed: training_pb2.PushedSegment) -> int:
+    """The steps in the header of a segment or a pack; 0 if it cannot be parsed, which is refused later."""
+    if pushed.count > 1:
+        return packed_steps(pushed.segment, pushed.count)
     try:
-        return int(experience_pb2.Segment.FromString(segment).steps)
+        return int(experience_pb2.Segment.FromString(pushed.segment).steps)
     except DecodeError:
         return 0

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from rl4sys.server.access.caller import Caller
+from rl4sys.server.access.client_profile import ClientProfile
 from rl4sys.server.access.client_programs import ClientPrograms
 from rl4sys.server.call_errors import precondition
 from rl4sys.server.learners.hosted_learner import HostedLearner
@@ -40,10 +41,27 @@ class ClientActivity:
     report: status_pb2.ClientReport | None = None
     """Its last report."""
     reported_at: float = 0.0
+    watching: int = 0
+    """Open Watch streams."""
+    disconnected_at: float | None = None
+    """When the last of them ended; None while there is one, and before the first."""
+    profile: ClientProfile | None = None
+    """The latest order to measure what it costs."""
     programs: ClientPrograms = field(init=False)
 
     def __post_init__(self) -> None:
         self.programs = ClientPrograms(self.client)
+
+    def begin_watching(self) -> None:
+        """Count a Watch stream that was opened."""
+        self.watching += 1
+        self.disconnected_at = None
+
+    def end_watching(self, now: float) -> None:
+        """Count a Watch stream that has ended."""
+        self.watching -= 1
+        if not self.watching:
+            self.disconnected_at = now
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,8 +142,7 @@ def _identities(check: LearnerCheck, end: int) -> StoredSegments:
     for record in _readable(check):
         entry = decode_record(record.payload)
         if not isinstance(entry, LearnerCommand):
-            length = len(entry.segment)
-            stored.note(record.number, entry.client, entry.epoch, entry.sequence, entry.steps, length)
+            stored.note(record.number, entry)
     stored.position = end
     return stored
 

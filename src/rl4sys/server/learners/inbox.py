@@ -71,6 +71,11 @@ class _Queued(NamedTuple):
     client: str
     length: int
     steps: int
+    segments: int
+
+
+def _queued(number: int, entry: StoredSegment) -> _Queued:
+    return _Queued(number, entry.client, len(entry.segment), entry.steps, entry.segments)
 
 
 class Inbox:
@@ -93,6 +98,7 @@ class Inbox:
         self._reopening = threading.Lock()
         self._pruning = threading.Lock()
         self._pending: dict[tuple[str, int, int], Future[range]] = {}
+        self._pending_records = 0
         self._queue: deque[_Queued] = deque()
         self._reserved: Counter[str] = Counter()
         """Bytes by client that are being written to the log, or in it and not folded."""
@@ -141,10 +147,10 @@ class Inbox:
             f"more. End the server, restore {self.directory} from a backup (rl4sys data restore), and start it again."
         )
 
-    def knows(self, client: str, epoch: int, sequence: int) -> bool:
-        """Whether a segment is in the log already, so that it need not be validated again."""
+    def known(self, client: str, epoch: int, sequences: range) -> int:
+        """How many of these segments are in the log already, so that they need not be validated again."""
         with self._lock:
-            return (client, epoch, sequence) in self.stored.deduplication
+            return self.stored.deduplication.among(client, epoch, sequences)
 
     def offer(self, entries: Sequence[StoredSegment]) -> Offered:
         """Append the segments that are new and fit. Raises `StorageFailed` if the log is broken: `repair` it first."""
@@ -157,21 +163,30 @@ class Inbox:
         fresh: list[StoredSegment] = []
         with self._lock:
             for entry in entries:
-                key = (entry.client, entry.epoch, entry.sequence)
-                if key in self.stored.deduplication:
-                    offered.repeated.append(entry.sequence)
-                elif (future := self._pending.get(key)) is not None:
-                    offered.repeated.append(entry.sequence)
-                    offered.waiting.append(future)
-                elif (full := self._overflow(entry, len(fresh))) is not None:
-                    offered.full = full
+                if not self._take_in(entry, fresh, offered):
                     break
-                else:
-                    self._reserve(entry.client, len(entry.segment))
-                    fresh.append(entry)
             if fresh:
                 self._append(fresh, offered)
         return offered
+
+    def _take_in(self, entry: StoredSegment, fresh: list[StoredSegment], offered: Offered) -> bool:
+        """Add an entry to the fresh ones unless it is known; false if it does not fit."""
+        client, epoch, numbers = entry.client, entry.epoch, entry.sequences
+        known = self.stored.deduplication.among(client, epoch, numbers)
+        waiting = [f for n in numbers if (f := self._pending.get((client, epoch, n))) is not None]
+        if known + len(waiting) == entry.segments:
+            offered.repeated += numbers
+            offered.waiting += dict.fromkeys(waiting)
+            return True
+        if known or waiting:
+            # A part of this pack was sent in another way: only the rest of it may be stored.
+            return all(self._take_in(alone, fresh, offered) for alone in entry.alone())
+        if (full := self._overflow(entry, len(fresh))) is not None:
+            offered.full = full
+            return False
+        self._reserve(client, len(entry.segment))
+        fresh.append(entry)
+        return True
 
     def append_command(self, command: LearnerCommand) -> Future[range]:
         """Append a command of an operator, whatever the limits; the future has its number once it is safe."""
@@ -259,7 +274,8 @@ class Inbox:
     def queued(self) -> tuple[int, int]:
         """How many segments are stored and not folded, and their bytes."""
         with self._lock:
-            return len(self._queue), sum(queued.length for queued in self._queue)
+            segments = sum(queued.segments for queued in self._queue)
+            return segments, sum(queued.length for queued in self._queue)
 
     def load(self) -> InboxLoad:
         """How much there is to learn; cheap enough for every push."""
@@ -296,8 +312,9 @@ class Inbox:
             offered.full = FailureReason.INBOX_FULL
             return
         for entry in fresh:
-            self._pending[entry.client, entry.epoch, entry.sequence] = future
-        offered.stored += [entry.sequence for entry in fresh]
+            self._pending |= {(entry.client, entry.epoch, number): future for number in entry.sequences}
+            offered.stored += entry.sequences
+        self._pending_records += len(fresh)
         offered.waiting.append(future)
         # Within the lock, so that calls come in the order of the records.
         future.add_done_callback(partial(self._settle, fresh))
@@ -306,7 +323,9 @@ class Inbox:
         failpoint("before acknowledgement")
         with self._lock:
             for entry in fresh:
-                del self._pending[entry.client, entry.epoch, entry.sequence]
+                for number in entry.sequences:
+                    del self._pending[entry.client, entry.epoch, number]
+            self._pending_records -= len(fresh)
             error = future.exception()
             self.is_full = isinstance(error, LogFull)
             if error is not None:
@@ -341,10 +360,10 @@ class Inbox:
 
     def _note(self, number: int, entry: StoredSegment) -> None:
         length = len(entry.segment)
-        self.stored.note(number, entry.client, entry.epoch, entry.sequence, entry.steps, length)
+        self.stored.note(number, entry)
         self._stored_steps += entry.steps
         if number >= self._folded:
-            self._queue.append(_Queued(number, entry.client, length, entry.steps))
+            self._queue.append(_queued(number, entry))
             self._waiting_steps += entry.steps
         else:
             self._reserve(entry.client, -length)
@@ -352,7 +371,7 @@ class Inbox:
     def _overflow(self, entry: StoredSegment, ahead: int) -> FailureReason | None:
         """Why an entry does not fit after `ahead` others of its push. One alone always fits, however large."""
         total, length = self._reserved.total(), len(entry.segment)
-        is_crowded = len(self._queue) + len(self._pending) + ahead >= self.limits.inbox_segments
+        is_crowded = len(self._queue) + self._pending_records + ahead >= self.limits.inbox_segments
         if total and (total + length > self.limits.inbox_bytes or is_crowded):
             return FailureReason.INBOX_FULL
         own = self._reserved[entry.client]
@@ -400,9 +419,8 @@ class Inbox:
                         if isinstance(entry, LearnerCommand):
                             stored.note_command(record.number)
                             continue
-                        length = len(entry.segment)
-                        stored.note(record.number, entry.client, entry.epoch, entry.sequence, entry.steps, length)
-                        queue.append(_Queued(record.number, entry.client, length, entry.steps))
+                        stored.note(record.number, entry)
+                        queue.append(_queued(record.number, entry))
             finally:
                 reader.close()
         except BaseException:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from rl4sys.server.learners.stored_segments import StoredSegment
 
 COMMAND_FORMAT = 2
-"""The first byte of a record that is a command; that of a segment is 1."""
+"""The first byte of a record that is a command; that of a segment is 1, that of a pack 3."""
 _HEADER = struct.Struct("<BI")
 
 

@@ -17,6 +17,7 @@ from rl4sys.records.frames import first_numbers
 from rl4sys.server.learners.learner_commands import LearnerCommand, decode_record
 from rl4sys.server.learners.learner_setup import LearnerSetup, is_learner
 from rl4sys.server.learners.lineage import Lineage
+from rl4sys.server.learners.stored_segments import StoredSegment
 from rl4sys.server.learners.version_archive import VersionArchive
 from rl4sys.wire import SegmentFormat, decode_checked_segment, encode_segment
 from rl4sys.wire.generated import operations_pb2
@@ -34,6 +35,8 @@ class RecordedLog(NamedTuple):
 
     directory: Path
     setup: LearnerSetup
+    policy: PolicySpec
+    """The policy that explores, in the newest version."""
     form: SegmentFormat
     lineage: str
 
@@ -52,13 +55,23 @@ class RecordedLog(NamedTuple):
                 f"{directory} has no archive of versions, so the format of its log is unknown. Serve it once with this "
                 f"version of RL4Sys."
             )
-        form = SegmentFormat.of(PolicySpec.from_json(archive.description.explore))
-        return cls(directory, LearnerSetup.read(directory), form, lineage)
+        policy = PolicySpec.from_json(archive.description.explore)
+        return cls(directory, LearnerSetup.read(directory), policy, SegmentFormat.of(policy), lineage)
 
     def segments(self, policy: PolicySpec) -> Iterator[operations_pb2.RecordedSegment]:
         """All that the log still has, in its order, in the format of a learner with this policy."""
         form = SegmentFormat.of(policy)
         self._require_same(form)
+        for entry, segment in self.stored():
+            yield operations_pb2.RecordedSegment(
+                origin=f"{entry.client} of {self.setup.learner[:_NAME_LETTERS]} {self.lineage}".rstrip(),
+                epoch=entry.epoch,
+                sequence=entry.sequence,
+                segment=encode_segment(form, _converted(segment, form, policy)),
+            )
+
+    def stored(self) -> Iterator[tuple[StoredSegment, Segment]]:
+        """All that the log still has, in its order: who sent it, and the segment as it was recorded."""
         log = self.directory / "log"
         reader = RecordReader(log, min(first_numbers(DiskFiles().names(log)), default=0))
         try:
@@ -67,13 +80,8 @@ class RecordedLog(NamedTuple):
                     stored = decode_record(record.payload)
                     if isinstance(stored, LearnerCommand):
                         continue
-                    segment = decode_checked_segment(self.form, stored.segment, client=stored.client)
-                    yield operations_pb2.RecordedSegment(
-                        origin=f"{stored.client} of {self.setup.learner[:_NAME_LETTERS]} {self.lineage}".rstrip(),
-                        epoch=stored.epoch,
-                        sequence=stored.sequence,
-                        segment=encode_segment(form, _converted(segment, form, policy)),
-                    )
+                    for entry in stored.alone():
+                        yield entry, decode_checked_segment(self.form, entry.segment, client=entry.client)
         finally:
             reader.close()
 

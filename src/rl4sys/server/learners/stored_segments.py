@@ -1,10 +1,11 @@
-"""Segments in a learner's log: one record each, and the set of all that were ever stored."""
+"""Segments in a learner's log: a record for each, or for a pack of them, and the set of all that were ever stored."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,44 +13,74 @@ from typing import Any, NamedTuple
 from rl4sys.atomic_files import replace_file
 from rl4sys.failpoints import failpoint
 from rl4sys.records import Deduplication, RecordsDamaged
+from rl4sys.wire import split_pack
+from rl4sys.wire.generated import experience_pb2
 
-_RECORD_FORMAT = 1
+_RECORD_FORMAT, PACK_FORMAT = 1, 3
+"""The first byte of a record; that of a command is 2."""
 _HEADER = struct.Struct("<BBQQI")
+_COUNT = struct.Struct("<I")
 _MAX_CLIENT_BYTES = 255
 _FILE = "stored.json"
 _FILE_FORMAT = 1
 
 
 class StoredSegment(NamedTuple):
-    """One record of the log: the permanent identity of a segment, and its bytes exactly as they were pushed."""
+    """One record of the log: the permanent identity of a segment, and its bytes exactly as they were pushed.
+
+    With `segments` above 1 it is a pack of so many segments: `sequence` is the first number, `steps` the sum.
+    """
 
     client: str
     epoch: int
     sequence: int
     steps: int
     segment: bytes
+    segments: int = 1
+
+    @property
+    def sequences(self) -> range:
+        """The numbers of its segments."""
+        return range(self.sequence, self.sequence + self.segments)
+
+    def alone(self) -> Iterator[StoredSegment]:
+        """Each of its segments as a record of its own."""
+        if self.segments == 1:
+            yield self
+            return
+        for sequence, segment in zip(self.sequences, split_pack(self.segment, self.segments), strict=True):
+            steps = experience_pb2.Segment.FromString(segment).steps
+            yield StoredSegment(self.client, self.epoch, sequence, steps, segment)
 
     def encode(self) -> bytes:
-        """The payload of the record: format, length of the client's name, epoch, sequence, steps; name; segment."""
+        """The payload of the record: format, length of the client's name, epoch, sequence, steps; name; segment.
+
+        That of a pack has its count before the name.
+        """
         client = self.client.encode()
         if len(client) > _MAX_CLIENT_BYTES:
             raise ValueError(
                 f"The client's name has {len(client)} bytes; a record holds at most {_MAX_CLIENT_BYTES}. Shorten it."
             )
-        header = _HEADER.pack(_RECORD_FORMAT, len(client), self.epoch, self.sequence, self.steps)
-        return b"".join((header, client, self.segment))
+        record_format = _RECORD_FORMAT if self.segments == 1 else PACK_FORMAT
+        header = _HEADER.pack(record_format, len(client), self.epoch, self.sequence, self.steps)
+        count = b"" if self.segments == 1 else _COUNT.pack(self.segments)
+        return b"".join((header, count, client, self.segment))
 
     @classmethod
     def decode(cls, payload: bytes) -> StoredSegment:
         """Read back what `encode` wrote. The log has already checked the bytes."""
         record_format, length, epoch, sequence, steps = _HEADER.unpack_from(payload)
-        if record_format != _RECORD_FORMAT:
+        if record_format not in (_RECORD_FORMAT, PACK_FORMAT):
             raise ValueError(
-                f"A record of the log has format {record_format}; this version reads {_RECORD_FORMAT}. "
-                f"Serve the data directory with the version that wrote it."
+                f"A record of the log has format {record_format}; this version reads {_RECORD_FORMAT} and "
+                f"{PACK_FORMAT}. Serve the data directory with the version that wrote it."
             )
-        begin = _HEADER.size + length
-        return cls(payload[_HEADER.size : begin].decode(), epoch, sequence, steps, payload[begin:])
+        count, name = 1, _HEADER.size
+        if record_format == PACK_FORMAT:
+            (count,), name = _COUNT.unpack_from(payload, name), name + _COUNT.size
+        begin = name + length
+        return cls(payload[name:begin].decode(), epoch, sequence, steps, payload[begin:], count)
 
 
 @dataclass(slots=True)
@@ -72,16 +103,16 @@ class StoredSegments:
     deduplication: Deduplication = field(default_factory=Deduplication)
     clients: dict[str, ClientCounts] = field(default_factory=dict)
 
-    def note(self, number: int, client: str, epoch: int, sequence: int, steps: int, length: int) -> None:
+    def note(self, number: int, entry: StoredSegment) -> None:
         """Add the record `number`, which must be the next one; earlier ones are ignored."""
         if number < self.position:
             return
         self.position = number + 1
-        if self.deduplication.add(client, epoch, sequence):
-            counts = self.clients.setdefault(client, ClientCounts())
-            counts.segments += 1
-            counts.steps += steps
-            counts.bytes += length
+        if added := self.deduplication.add_all(entry.client, entry.epoch, entry.sequences):
+            counts = self.clients.setdefault(entry.client, ClientCounts())
+            counts.segments += added
+            counts.steps += entry.steps
+            counts.bytes += len(entry.segment)
 
     def note_command(self, number: int) -> None:
         """Add the record `number`, which is no segment; earlier ones are ignored."""

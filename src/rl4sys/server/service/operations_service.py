@@ -21,6 +21,7 @@ from rl4sys.server.learners.hosted_learner import HostedLearner
 from rl4sys.server.learners.learners import Learners
 from rl4sys.server.learners.operator_orders import control_mode_name
 from rl4sys.server.service.audit_log import AuditLog, AuditRecord
+from rl4sys.server.service.client_profiles import ClientProfiles
 from rl4sys.server.service.learner_management import LearnerManagement
 from rl4sys.server.service.status import may_see
 from rl4sys.suggestions import did_you_mean
@@ -65,11 +66,13 @@ class OperationsService:
         self,
         learners: Learners,
         sessions: Sessions,
+        profiles: ClientProfiles,
         begin: Callable[[str], AbstractContextManager[None]],
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
         """`begin` counts a call by its method, and refuses it while the server shuts down."""
         self._learners, self._begin, self._wall_clock = learners, begin, wall_clock
+        self._profiles = profiles
         self._log = AuditLog(learners.data)
         self._management = LearnerManagement(learners, sessions)
         self._managing = threading.Lock()
@@ -154,6 +157,27 @@ class OperationsService:
         if learner is None:
             return operations_pb2.ManageReply(message=command.message)
         return operations_pb2.ManageReply(message=command.message, version=learner.version, lineage=learner.lineage.id)
+
+    def profile(self, request: operations_pb2.ProfileRequest, caller: Caller = ANYONE) -> operations_pb2.ProfileReply:
+        """Let a client measure what it costs, and read what it has measured."""
+        name = request.WhichOneof("command") or "none"
+        if name == "read":
+            # Not in the audit log: it is asked for every second, and changes nothing.
+            with self._begin("Profile"):
+                caller.require_role(Role.OPERATOR, "Profile")
+                return self._profiles.read(self._profiles.find(request, caller), request.read)
+        arguments = {"client": request.client[:128], "command": name, "seconds": request.begin.seconds}
+        command = _Command(caller, "profile", request.learner, "", request.operator_name, arguments)
+        with self._begin("Profile"), self._audited(command):
+            if name == "none":
+                raise invalid("The request has no command; order to begin, read or end a profile.")
+            client = self._profiles.find(request, caller)
+            command.learner = client.learner.name
+            if name == "begin":
+                command.message = f"The client '{client.client}' is ordered to measure what it costs."
+                return self._profiles.begin(client, request.begin)
+            command.message = f"The client '{client.client}' no longer has to measure what it costs."
+            return self._profiles.end(client, request.end)
 
     def audit(self, request: operations_pb2.AuditRequest, caller: Caller = ANYONE) -> operations_pb2.AuditReply:
         """The newest entries of the audit log that the caller may see."""

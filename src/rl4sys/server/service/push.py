@@ -7,6 +7,7 @@ from concurrent.futures import wait
 from contextlib import suppress
 from functools import partial
 
+from rl4sys.experience import Segment, SegmentPack
 from rl4sys.records import LogBroken, LogClosed, LogFull
 from rl4sys.server.access.sessions import Session
 from rl4sys.server.call_errors import exhausted, invalid, unavailable
@@ -15,7 +16,16 @@ from rl4sys.server.learners.reward_bounds import bounds_of
 from rl4sys.server.learners.stored_segments import StoredSegment
 from rl4sys.server.learners.time_requirement import require_no_horizon
 from rl4sys.server.options import ServiceLimits
-from rl4sys.wire import FailureReason, RefusalReason, SegmentRefused, decode_segment, to_ranges
+from rl4sys.wire import (
+    ContractViolation,
+    FailureReason,
+    RefusalReason,
+    SegmentRefused,
+    decode_pack,
+    decode_segment,
+    split_pack,
+    to_ranges,
+)
 from rl4sys.wire.calls import CallFailed, Code
 from rl4sys.wire.compression import decompress_push, uncompressed_bytes
 from rl4sys.wire.generated import training_pb2
@@ -51,9 +61,10 @@ class Push:
         self._session, self._limits = session, limits
         _require_contract(request, limits)
         session.activity.received_bytes += sum(len(pushed.segment) for pushed in request.segments)
-        accepted, self._known, self._refused = _examine(session, request, limits)
+        examined = _Examined(session, request)
+        self._known, self._refused = examined.known, examined.refused
         try:
-            self._offered = session.learner.inbox.offer(accepted)
+            self._offered = session.learner.inbox.offer(examined.accepted)
         except StorageFailed as error:
             raise _not_stored(error) from error
 
@@ -76,7 +87,7 @@ class Push:
         offered, activity, limits = self._offered, self._session.activity, self._limits
         acknowledged = [*self._known, *offered.repeated, *offered.stored]
         for refusal in self._refused:
-            activity.refused[RefusalReason(refusal.reason).name] += 1
+            activity.refused[RefusalReason(refusal.reason).name] += max(1, refusal.count)
         repeated = len(self._known) + len(offered.repeated)
         activity.repeated += repeated
         if offered.full is not None:
@@ -115,62 +126,115 @@ def _require_contract(request: training_pb2.PushRequest, limits: ServiceLimits) 
         raise invalid(f"A push has {count} segments; expected 1 to {limits.max_push_segments}.")
     if request.ByteSize() > limits.max_message_bytes:
         raise invalid(f"A push has {request.ByteSize()} bytes; at most {limits.max_message_bytes} are accepted.")
-    if max(request.epoch, *(pushed.sequence for pushed in request.segments)) > _LARGEST:
+    largest = max(pushed.count for pushed in request.segments)
+    if largest > max(1, limits.max_pack_segments):
+        raise invalid(f"A pack has {largest} segments; at most {limits.max_pack_segments} are accepted.")
+    if max(request.epoch, *(pushed.sequence + pushed.count for pushed in request.segments)) > _LARGEST:
         raise invalid(f"Epoch or sequence is larger than {_LARGEST}.")
 
 
-def _examine(
-    session: Session, request: training_pb2.PushRequest, limits: ServiceLimits
-) -> tuple[list[StoredSegment], list[int], list[training_pb2.Refusal]]:
-    """The segments to store, those already stored, and those refused permanently."""
-    inbox, client, epoch = session.learner.inbox, session.client, int(request.epoch)
-    is_known_schema = request.schema_hash == session.form.hash
-    accepted: dict[int, StoredSegment] = {}
-    known: list[int] = []
-    refused: list[training_pb2.Refusal] = []
-    for pushed in request.segments:
-        sequence = int(pushed.sequence)
-        if inbox.knows(client, epoch, sequence):
-            known.append(sequence)
-        elif sequence in accepted:
-            continue
-        elif not is_known_schema:
-            refused.append(
-                _refusal(sequence, RefusalReason.SCHEMA, "It was recorded under another schema. Join again.")
-            )
+class _Examined:
+    """The segments of a push: those to store, those already stored, and those refused permanently."""
+
+    def __init__(self, session: Session, request: training_pb2.PushRequest) -> None:
+        self.accepted: list[StoredSegment] = []
+        self.known: list[int] = []
+        self.refused: list[training_pb2.Refusal] = []
+        self._session, self._epoch = session, int(request.epoch)
+        self._is_known_schema = request.schema_hash == session.form.hash
+        self._taken: set[int] = set()
+        """The numbers of the accepted ones."""
+        for pushed in request.segments:
+            first, count = int(pushed.sequence), max(1, int(pushed.count))
+            self._examine(range(first, first + count), pushed.segment)
+
+    def _examine(self, numbers: range, data: bytes) -> None:
+        client, epoch = self._session.client, self._epoch
+        known = self._session.learner.inbox.known(client, epoch, numbers)
+        if known == len(numbers):
+            self.known += numbers
+        elif not self._is_known_schema:
+            self._refuse(numbers, RefusalReason.SCHEMA, "It was recorded under another schema. Join again.")
+        elif len(numbers) == 1:
+            if numbers.start in self._taken:
+                return
+            try:
+                self._accept(StoredSegment(client, epoch, numbers.start, self._steps(numbers.start, data), data))
+            except SegmentRefused as error:
+                self._refuse(numbers, error.reason, str(error))
+        elif known or not self._taken.isdisjoint(numbers):
+            self._examine_each(numbers, data)
         else:
             try:
-                steps = _validated(session, pushed, limits)
-            except SegmentRefused as error:
-                refused.append(_refusal(sequence, error.reason, str(error)))
+                steps = self._packed_steps(numbers, data)
+            except SegmentRefused:
+                # One of them cannot be learned from: the others can.
+                self._examine_each(numbers, data)
             else:
-                accepted[sequence] = StoredSegment(client, epoch, sequence, steps, pushed.segment)
-    return list(accepted.values()), known, refused
+                self._accept(StoredSegment(client, epoch, numbers.start, steps, data, len(numbers)))
 
+    def _examine_each(self, numbers: range, pack: bytes) -> None:
+        try:
+            alone = split_pack(pack, len(numbers))
+        except ContractViolation as error:
+            self._refuse(numbers, RefusalReason.MALFORMED, str(error))
+            return
+        for number, data in zip(numbers, alone, strict=True):
+            self._examine(range(number, number + 1), data)
 
-def _validated(session: Session, pushed: training_pb2.PushedSegment, limits: ServiceLimits) -> int:
-    """The number of steps of a segment that can be learned from."""
-    learner = session.learner
-    segment = decode_segment(
-        session.form,
-        pushed.segment,
-        client=session.client,
-        sequence=int(pushed.sequence),
-        max_steps=learner.setup.max_segment_steps,
-    )
-    newest = learner.known_version
-    if segment.policy_version > newest:
-        raise SegmentRefused(
-            RefusalReason.UNKNOWN_VERSION,
-            f"Segment {pushed.sequence} claims policy version {segment.policy_version}; the newest is {newest}.",
+    def _accept(self, entry: StoredSegment) -> None:
+        self.accepted.append(entry)
+        self._taken.update(entry.sequences)
+
+    def _refuse(self, numbers: range, reason: RefusalReason, message: str) -> None:
+        self.refused.append(
+            training_pb2.Refusal(
+                sequence=numbers.start,
+                reason=f"REFUSAL_REASON_{reason.name}",
+                message=message[:_LONGEST_REASON],
+                count=len(numbers) if len(numbers) > 1 else 0,
+            )
         )
-    settings = learner.commands.settings or learner.config
-    if segment.elapsed is None:
-        require_no_horizon(settings, int(pushed.sequence))
-    bounds = bounds_of(settings)
-    if bounds is not None:
-        bounds.require(segment.reward, int(pushed.sequence))
-    return segment.steps
+
+    def _steps(self, sequence: int, data: bytes) -> int:
+        """The number of steps of a segment that can be learned from."""
+        segment = decode_segment(
+            self._session.form,
+            data,
+            client=self._session.client,
+            sequence=sequence,
+            max_steps=self._session.learner.setup.max_segment_steps,
+        )
+        self._require_learnable(sequence, segment)
+        return segment.steps
+
+    def _packed_steps(self, numbers: range, data: bytes) -> int:
+        """The number of steps of a pack in which every segment can be learned from."""
+        pack = decode_pack(
+            self._session.form,
+            data,
+            client=self._session.client,
+            count=len(numbers),
+            max_steps=self._session.learner.setup.max_segment_steps,
+        )
+        self._require_learnable(numbers.start, pack)
+        return len(pack.reward)
+
+    def _require_learnable(self, sequence: int, segment: Segment | SegmentPack) -> None:
+        """Raise `SegmentRefused` if the learner cannot use what a sound segment or pack says."""
+        learner = self._session.learner
+        newest = learner.known_version
+        if segment.policy_version > newest:
+            raise SegmentRefused(
+                RefusalReason.UNKNOWN_VERSION,
+                f"Segment {sequence} claims policy version {segment.policy_version}; the newest is {newest}.",
+            )
+        settings = learner.commands.settings or learner.config
+        if segment.elapsed is None:
+            require_no_horizon(settings, sequence)
+        bounds = bounds_of(settings)
+        if bounds is not None:
+            bounds.require(segment.reward, sequence)
 
 
 def _wake(loop: asyncio.AbstractEventLoop, waiter: asyncio.Future[None], _: object) -> None:
@@ -189,10 +253,4 @@ def _not_stored(error: Exception) -> CallFailed:
         f"Nothing was stored: {error} Keep the segments and send them again.",
         FailureReason.STORAGE,
         _STORAGE_RETRY_MS,
-    )
-
-
-def _refusal(sequence: int, reason: RefusalReason, message: str) -> training_pb2.Refusal:
-    return training_pb2.Refusal(
-        sequence=sequence, reason=f"REFUSAL_REASON_{reason.name}", message=message[:_LONGEST_REASON]
     )

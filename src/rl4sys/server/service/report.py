@@ -21,7 +21,11 @@ def take_report(session: Session, request: training_pb2.ReportRequest, now: floa
     session.learner.note_lineage(
         session.client, report.lineage, int(report.version) if report.HasField("version") else None
     )
+    profile = activity.profile
+    if profile is not None and request.HasField("profile"):
+        profile.take(request.profile, int(request.epoch))
     return training_pb2.ReportReply(
+        profile=None if profile is None else profile.due(now),
         version=session.learner.version,
         control=session.learner.orders.message(),
         record_share=session.learner.record_share,

@@ -21,6 +21,7 @@ from rl4sys.server.reload import Reloaded, reloaded_options
 from rl4sys.server.server_warnings import ServerWarnings
 from rl4sys.server.service.act import PolicyRuntimes
 from rl4sys.server.service.alert_metrics import AlertMetrics
+from rl4sys.server.service.client_profiles import ClientProfiles
 from rl4sys.server.service.housekeeping import Housekeeping
 from rl4sys.server.service.join import (
     agreed_protocol,
@@ -76,7 +77,10 @@ class TrainingService:
         self._reporter = StatusReporter(
             self._learners, self._sessions, self.options.durability, clock, self.warnings, self._alerts
         )
-        self.operations = OperationsService(self._learners, self._sessions, self._unrestricted_call, wall_clock)
+        profiles = ClientProfiles(self._sessions, self._report_seconds, clock, wall_clock)
+        self.operations = OperationsService(
+            self._learners, self._sessions, profiles, self._unrestricted_call, wall_clock
+        )
         """The calls of operators."""
         self._expiry = LearnerExpiry(self._learners, self._sessions, self.operations.expire, clock, wall_clock)
         self._lock = threading.Lock()
@@ -185,7 +189,8 @@ class TrainingService:
                         FailureReason.QUOTA, "The limit of watching clients is reached. Pull instead.", 10_000
                     )
                 self._watchers[token] += 1
-            return VersionWatch(session, request, lambda: self._draining, lambda: self._watcher_left(token))
+                session.activity.begin_watching()
+            return VersionWatch(session, request, lambda: self._draining, lambda: self._watcher_left(token, session))
 
     def require_watching(self, request: training_pb2.WatchRequest, caller: Caller) -> None:
         """Raise unless the caller may still watch: tokens may be revoked or expire while streams are open."""
@@ -303,9 +308,10 @@ class TrainingService:
         with self._lock:
             return sum(count for (_, code), count in self.calls.items() if code != _OK)
 
-    def _watcher_left(self, token: str) -> None:
+    def _watcher_left(self, token: str, session: Session) -> None:
         with self._lock:
             self._watchers[token] -= 1
+            session.activity.end_watching(self._clock())
 
     def _limits_message(self) -> training_pb2.Limits:
         limits = self._limits
@@ -315,6 +321,7 @@ class TrainingService:
             max_push_segments=limits.max_push_segments,
             max_outstanding_segments=limits.max_outstanding_segments,
             max_act_rows=limits.max_act_rows,
+            max_pack_segments=limits.max_pack_segments,
         )
 
 

@@ -32,6 +32,7 @@ class OperationsServicer:
             {
                 "Control": unary(self._control),
                 "Manage": unary(self._manage),
+                "Profile": unary(self._profile),
                 "Audit": unary(self._audit),
                 "Export": stream(self._export),
                 "Install": grpc.stream_unary_rpc_method_handler(self._install),
@@ -45,6 +46,10 @@ class OperationsServicer:
     async def _manage(self, data: bytes, context: Context) -> operations_pb2.ManageReply:
         caller, request = self._received("Manage", operations_pb2.ManageRequest, data, context)
         return await run_in(self._threads, self._service.manage, request, caller)
+
+    async def _profile(self, data: bytes, context: Context) -> operations_pb2.ProfileReply:
+        caller, request = self._received("Profile", operations_pb2.ProfileRequest, data, context)
+        return await run_in(self._threads, self._service.profile, request, caller)
 
     async def _audit(self, data: bytes, context: Context) -> operations_pb2.AuditReply:
         caller, request = self._received("Audit", operations_pb2.AuditRequest, data, context)

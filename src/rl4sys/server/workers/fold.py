@@ -6,13 +6,13 @@ import json
 import logging
 import math
 import time
-from collections import Counter, OrderedDict, deque
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 from rl4sys.checkpoints import Checkpoints, NoCheckpoint, ReplayRows
 from rl4sys.engine.earlier_states import is_earlier
-from rl4sys.experience import DecidedBy, Ending, Segment, StreamKey
+from rl4sys.experience import DecidedBy, Segment, SegmentPack
 from rl4sys.failpoints import failpoint
 from rl4sys.learning import choose_device
 from rl4sys.records import Record
@@ -22,6 +22,7 @@ from rl4sys.server.learners.learner_commands import CommandKind, LearnerCommand,
 from rl4sys.server.learners.learner_setup import LearnerSetup, is_learner
 from rl4sys.server.workers.checkpoint_timer import CheckpointTimer
 from rl4sys.server.workers.curves import Curves
+from rl4sys.server.workers.episode_returns import EpisodeReturns
 from rl4sys.server.workers.events import Commanded, Event, LearnerProgress, Published, Ready, Saved
 from rl4sys.server.workers.folded_commands import (
     REFUSALS,
@@ -33,16 +34,14 @@ from rl4sys.server.workers.folded_commands import (
 )
 from rl4sys.server.workers.learner_config import build_learner, canonical, resolve
 from rl4sys.state import State, require
-from rl4sys.wire import SegmentFormat, decode_checked_segment
+from rl4sys.wire import SegmentFormat, decode_checked_pack, decode_checked_segment
 
 _log = logging.getLogger(__name__)
 
 _ADVICE = "An older one is tried, then the log from its beginning. To use this one, restore it from a backup."
 _CURVE_STEPS = 1_000
 """Steps between two points of a curve."""
-_RECENT_EPISODES = 100
-_MAX_OPEN_EPISODES = 10_000
-"""Unfinished episodes that are followed; a client that vanished never finishes its own."""
+_UNKNOWN_VERSION, _FROZEN = "unknown_version", "frozen"
 
 
 class Fold:
@@ -114,28 +113,60 @@ class Fold:
             self._obey(stored, record.number + 1)
             return
         # The serving process accepted it, and the log has checked its CRC.
-        segment = decode_checked_segment(self._form, stored.segment, client=stored.client)
         before = self.learner.steps
-        if segment.policy_version > self.learner.store.latest:
-            # The host accepts it while unfolded records may still produce versions.
-            self._unknown_version += segment.steps
-        elif self._is_frozen:
-            self._unused["frozen"] += segment.steps
-            self._note_episode(segment)
-        elif segment.elapsed is None and self._config.algorithm.horizon_seconds is not None:
-            # The serving process refuses such segments; these came before an operator set the horizon.
-            self._unused["no_time"] += segment.steps
-        elif segment.decided_by is DecidedBy.FALLBACK and self._replay() is None:
-            # Gradients of a policy need decisions of that policy.
-            self._unused["fallback"] += segment.steps
+        if stored.segments == 1:
+            self._take_segment(decode_checked_segment(self._form, stored.segment, client=stored.client))
         else:
-            self._learn(segment)
+            self._take_pack(
+                decode_checked_pack(self._form, stored.segment, client=stored.client, count=stored.segments)
+            )
         self.position = record.number + 1
         failpoint("after offset")
         if _crossed(before, self.learner.steps, _CURVE_STEPS):
             self._curves.log(self.learner.steps, self._curve_points())
         if _crossed(before, self.learner.steps, self._config.checkpoint_frequency):
             self._save_if_possible()
+
+    def _take_segment(self, segment: Segment) -> None:
+        if (reason := self._unused_because(segment)) is None:
+            self._learn(segment)
+            return
+        if reason == _UNKNOWN_VERSION:
+            self._unknown_version += segment.steps
+        else:
+            self._unused[reason] += segment.steps
+        if reason == _FROZEN:
+            self._note_episode(segment)
+
+    def _take_pack(self, pack: SegmentPack) -> None:
+        """Do what its segments would one by one, but take in at once those with which nothing is due."""
+        while len(pack):
+            taken = 0
+            if self._unused_because(pack) is None:
+                failpoint("before learn")
+                taken = self.learner.absorb(pack)
+                failpoint("after learn")
+            if taken and pack.decided_by is DecidedBy.POLICY:
+                self._episodes.note_pack(pack.part(0, taken))
+            if taken < len(pack):
+                self._take_segment(pack.segment(taken))
+                taken += 1
+            pack = pack.part(taken, len(pack))
+
+    def _unused_because(self, segment: Segment | SegmentPack) -> str | None:
+        """Why nothing is learned from a segment; None if something is."""
+        if segment.policy_version > self.learner.store.latest:
+            # The host accepts it while unfolded records may still produce versions.
+            return _UNKNOWN_VERSION
+        if self._is_frozen:
+            return _FROZEN
+        if segment.elapsed is None and self._config.algorithm.horizon_seconds is not None:
+            # The serving process refuses such segments; these came before an operator set the horizon.
+            return "no_time"
+        if segment.decided_by is DecidedBy.FALLBACK and self._replay() is None:
+            # Gradients of a policy need decisions of that policy.
+            return "fallback"
+        return None
 
     def progress(self) -> LearnerProgress:
         """The present progress."""
@@ -311,44 +342,6 @@ class Fold:
         if self._episodes.mean_return is not None:
             points["rollout/return"] = self._episodes.mean_return
         return points | {"episodes": float(self._episodes.count), "version": float(self.learner.store.latest)}
-
-
-class EpisodeReturns:
-    """Returns of the episodes in a log, added up from their segments: a count, and the last hundred returns."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._recent: deque[float] = deque(maxlen=_RECENT_EPISODES)
-        self._open: OrderedDict[StreamKey, tuple[int, float]] = OrderedDict()
-
-    @property
-    def mean_return(self) -> float | None:
-        """Mean of the last returns; None before the first episode ended."""
-        return sum(self._recent) / len(self._recent) if self._recent else None
-
-    def note(self, segment: Segment) -> None:
-        """Add one segment to the return of its episode."""
-        episode, so_far = self._open.pop(segment.stream, (segment.episode, 0.0))
-        return_ = (so_far if episode == segment.episode else 0.0) + float(segment.reward.sum(dtype="float64"))
-        if segment.ending is not Ending.CONTINUES:
-            self.count += 1
-            self._recent.append(return_)
-            return
-        self._open[segment.stream] = (segment.episode, return_)
-        if len(self._open) > _MAX_OPEN_EPISODES:
-            self._open.popitem(last=False)
-
-    def state(self) -> State:
-        """Counts, returns and open episodes."""
-        open_episodes = [[list(stream), episode, so_far] for stream, (episode, so_far) in self._open.items()]
-        return {"count": self.count, "recent": list(self._recent), "open": open_episodes}
-
-    def restore(self, state: State) -> None:
-        """Continue from `state`."""
-        require(state, "count", "recent", "open")
-        self.count = int(state["count"])
-        self._recent = deque(state["recent"], maxlen=_RECENT_EPISODES)
-        self._open = OrderedDict((StreamKey(*stream), (episode, so_far)) for stream, episode, so_far in state["open"])
 
 
 def _crossed(before: int, after: int, frequency: int) -> bool:

@@ -1,4 +1,4 @@
 """Written by `make proto` from `proto/rl4sys/v1`: do not edit."""
 
-SOURCES_SHA256 = "a287cd2c3424361aa76dfbac72965a6c6d2916f1b043d721069fdbb849ba13f9"
+SOURCES_SHA256 = "ec8296ce5a7001ed1d3f1fdc7e2fed4bfb3da756f39f9ebcf5d36f79bc57808b"
 """Of the proto files that this code was made from."""

@@ -27,13 +27,14 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16rl4sys/v1/arrays.proto\x12\trl4sys.v1\"V\n\tArraySpec\x12\x0c\n\x04name\x18\x01 \x01(\t\x12,\n\x0c\x65lement_type\x18\x02 \x01(\x0e\x32\x16.rl4sys.v1.ElementType\x12\r\n\x05shape\x18\x03 \x03(\r*\xd2\x02\n\x0b\x45lementType\x12\x1c\n\x18\x45LEMENT_TYPE_UNSPECIFIED\x10\x00\x12\x15\n\x11\x45LEMENT_TYPE_BOOL\x10\x01\x12\x16\n\x12\x45LEMENT_TYPE_UINT8\x10\x02\x12\x17\n\x13\x45LEMENT_TYPE_UINT16\x10\x03\x12\x17\n\x13\x45LEMENT_TYPE_UINT32\x10\x04\x12\x17\n\x13\x45LEMENT_TYPE_UINT64\x10\x05\x12\x15\n\x11\x45LEMENT_TYPE_INT8\x10\x06\x12\x16\n\x12\x45LEMENT_TYPE_INT16\x10\x07\x12\x16\n\x12\x45LEMENT_TYPE_INT32\x10\x08\x12\x16\n\x12\x45LEMENT_TYPE_INT64\x10\t\x12\x18\n\x14\x45LEMENT_TYPE_FLOAT16\x10\n\x12\x18\n\x14\x45LEMENT_TYPE_FLOAT32\x10\x0b\x12\x18\n\x14\x45LEMENT_TYPE_FLOAT64\x10\x0c\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16rl4sys/v1/arrays.proto\x12\trl4sys.v1\"V\n\tArraySpec\x12\x0c\n\x04name\x18\x01 \x01(\t\x12,\n\x0c\x65lement_type\x18\x02 \x01(\x0e\x32\x16.rl4sys.v1.ElementType\x12\r\n\x05shape\x18\x03 \x03(\r*\xd2\x02\n\x0b\x45lementType\x12\x1c\n\x18\x45LEMENT_TYPE_UNSPECIFIED\x10\x00\x12\x15\n\x11\x45LEMENT_TYPE_BOOL\x10\x01\x12\x16\n\x12\x45LEMENT_TYPE_UINT8\x10\x02\x12\x17\n\x13\x45LEMENT_TYPE_UINT16\x10\x03\x12\x17\n\x13\x45LEMENT_TYPE_UINT32\x10\x04\x12\x17\n\x13\x45LEMENT_TYPE_UINT64\x10\x05\x12\x15\n\x11\x45LEMENT_TYPE_INT8\x10\x06\x12\x16\n\x12\x45LEMENT_TYPE_INT16\x10\x07\x12\x16\n\x12\x45LEMENT_TYPE_INT32\x10\x08\x12\x16\n\x12\x45LEMENT_TYPE_INT64\x10\t\x12\x18\n\x14\x45LEMENT_TYPE_FLOAT16\x10\n\x12\x18\n\x14\x45LEMENT_TYPE_FLOAT32\x10\x0b\x12\x18\n\x14\x45LEMENT_TYPE_FLOAT64\x10\x0c\x42\x02H\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'rl4sys.wire.generated.arrays_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
-  DESCRIPTOR._loaded_options = None
+  _globals['DESCRIPTOR']._loaded_options = None
+  _globals['DESCRIPTOR']._serialized_options = b'H\003'
   _globals['_ELEMENTTYPE']._serialized_start=126
   _globals['_ELEMENTTYPE']._serialized_end=464
   _globals['_ARRAYSPEC']._serialized_start=37

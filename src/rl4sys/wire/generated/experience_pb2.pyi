@@ -68,3 +68,35 @@ class Segment(_message.Message):
     decided_by: DecidedBy
     elapsed: bytes
     def __init__(self, agent: _Optional[str] = ..., lane: _Optional[int] = ..., episode: _Optional[int] = ..., start: _Optional[int] = ..., policy_version: _Optional[int] = ..., ending: _Optional[_Union[Ending, str]] = ..., steps: _Optional[int] = ..., columns: _Optional[_Iterable[bytes]] = ..., decided_by: _Optional[_Union[DecidedBy, str]] = ..., elapsed: _Optional[bytes] = ...) -> None: ...
+
+class SegmentPack(_message.Message):
+    __slots__ = ("agent", "policy_version", "decided_by", "lane", "episode", "start", "ending", "steps", "observation", "action", "reward", "extras", "carry", "elapsed")
+    AGENT_FIELD_NUMBER: _ClassVar[int]
+    POLICY_VERSION_FIELD_NUMBER: _ClassVar[int]
+    DECIDED_BY_FIELD_NUMBER: _ClassVar[int]
+    LANE_FIELD_NUMBER: _ClassVar[int]
+    EPISODE_FIELD_NUMBER: _ClassVar[int]
+    START_FIELD_NUMBER: _ClassVar[int]
+    ENDING_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    OBSERVATION_FIELD_NUMBER: _ClassVar[int]
+    ACTION_FIELD_NUMBER: _ClassVar[int]
+    REWARD_FIELD_NUMBER: _ClassVar[int]
+    EXTRAS_FIELD_NUMBER: _ClassVar[int]
+    CARRY_FIELD_NUMBER: _ClassVar[int]
+    ELAPSED_FIELD_NUMBER: _ClassVar[int]
+    agent: str
+    policy_version: int
+    decided_by: DecidedBy
+    lane: bytes
+    episode: bytes
+    start: bytes
+    ending: bytes
+    steps: bytes
+    observation: _containers.RepeatedScalarFieldContainer[bytes]
+    action: bytes
+    reward: bytes
+    extras: _containers.RepeatedScalarFieldContainer[bytes]
+    carry: _containers.RepeatedScalarFieldContainer[bytes]
+    elapsed: bytes
+    def __init__(self, agent: _Optional[str] = ..., policy_version: _Optional[int] = ..., decided_by: _Optional[_Union[DecidedBy, str]] = ..., lane: _Optional[bytes] = ..., episode: _Optional[bytes] = ..., start: _Optional[bytes] = ..., ending: _Optional[bytes] = ..., steps: _Optional[bytes] = ..., observation: _Optional[_Iterable[bytes]] = ..., action: _Optional[bytes] = ..., reward: _Optional[bytes] = ..., extras: _Optional[_Iterable[bytes]] = ..., carry: _Optional[_Iterable[bytes]] = ..., elapsed: _Optional[bytes] = ...) -> None: ...

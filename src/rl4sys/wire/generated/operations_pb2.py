@@ -25,70 +25,80 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from rl4sys.wire.generated import profile_pb2 as rl4sys_dot_v1_dot_profile__pb2
 from rl4sys.wire.generated import training_pb2 as rl4sys_dot_v1_dot_training__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1arl4sys/v1/operations.proto\x12\trl4sys.v1\x1a\x18rl4sys/v1/training.proto\"n\n\x0e\x43ontrolRequest\x12\x0f\n\x07learner\x18\x01 \x01(\t\x12$\n\x04mode\x18\x02 \x01(\x0e\x32\x16.rl4sys.v1.ControlMode\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x15\n\roperator_name\x18\x04 \x01(\t\"M\n\x0c\x43ontrolReply\x12#\n\x07\x63ontrol\x18\x01 \x01(\x0b\x32\x12.rl4sys.v1.Control\x12\x18\n\x10watching_clients\x18\x02 \x01(\r\"\xbc\x03\n\rManageRequest\x12\x0f\n\x07learner\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x15\n\roperator_name\x18\x03 \x01(\t\x12!\n\x05pause\x18\x04 \x01(\x0b\x32\x10.rl4sys.v1.PauseH\x00\x12#\n\x06resume\x18\x05 \x01(\x0b\x32\x11.rl4sys.v1.ResumeH\x00\x12%\n\x07restart\x18\x06 \x01(\x0b\x32\x12.rl4sys.v1.RestartH\x00\x12!\n\x05reset\x18\x07 \x01(\x0b\x32\x10.rl4sys.v1.ResetH\x00\x12#\n\x06\x64\x65lete\x18\x08 \x01(\x0b\x32\x11.rl4sys.v1.DeleteH\x00\x12\x1f\n\x04\x66ork\x18\t \x01(\x0b\x32\x0f.rl4sys.v1.ForkH\x00\x12\x1d\n\x03set\x18\n \x01(\x0b\x32\x0e.rl4sys.v1.SetH\x00\x12#\n\x06\x66reeze\x18\x0b \x01(\x0b\x32\x11.rl4sys.v1.FreezeH\x00\x12\'\n\x08unfreeze\x18\x0c \x01(\x0b\x32\x13.rl4sys.v1.UnfreezeH\x00\x12#\n\x06\x61\x63\x63\x65pt\x18\r \x01(\x0b\x32\x11.rl4sys.v1.AcceptH\x00\x42\t\n\x07\x63ommand\"\x07\n\x05Pause\"\x08\n\x06Resume\"\t\n\x07Restart\"\x07\n\x05Reset\"\x17\n\x06\x44\x65lete\x12\r\n\x05purge\x18\x01 \x01(\x08\"\x83\x01\n\x04\x46ork\x12\x0c\n\x04name\x18\x01 \x01(\t\x12-\n\x07\x63hanges\x18\x02 \x03(\x0b\x32\x1c.rl4sys.v1.Fork.ChangesEntry\x12\x0e\n\x06refold\x18\x03 \x01(\x08\x1a.\n\x0c\x43hangesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"c\n\x03Set\x12,\n\x07\x63hanges\x18\x01 \x03(\x0b\x32\x1b.rl4sys.v1.Set.ChangesEntry\x1a.\n\x0c\x43hangesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x08\n\x06\x46reeze\"\n\n\x08Unfreeze\"\x08\n\x06\x41\x63\x63\x65pt\"@\n\x0bManageReply\x12\x0f\n\x07message\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x04\x12\x0f\n\x07lineage\x18\x03 \x01(\t\"7\n\rExportRequest\x12\x0f\n\x07learner\x18\x01 \x01(\t\x12\x15\n\roperator_name\x18\x02 \x01(\t\")\n\tFileChunk\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\x12\x0e\n\x06sha256\x18\x02 \x01(\x0c\"B\n\x12RecordedExperience\x12,\n\x08segments\x18\x01 \x03(\x0b\x32\x1a.rl4sys.v1.RecordedSegment\"S\n\x0fRecordedSegment\x12\x0e\n\x06origin\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\x12\x10\n\x08sequence\x18\x03 \x01(\x04\x12\x0f\n\x07segment\x18\x04 \x01(\x0c\"\x9e\x01\n\x0eInstallRequest\x12\x0f\n\x07learner\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x15\n\roperator_name\x18\x03 \x01(\t\x12&\n\x04kind\x18\x04 \x01(\x0e\x32\x18.rl4sys.v1.InstalledKind\x12\x0e\n\x06source\x18\x05 \x01(\t\x12\x0e\n\x06sha256\x18\x06 \x01(\x0c\x12\x0c\n\x04\x64\x61ta\x18\x07 \x01(\x0c\"-\n\x0c\x41uditRequest\x12\x0f\n\x07learner\x18\x01 \x01(\t\x12\x0c\n\x04most\x18\x02 \x01(\r\"4\n\nAuditReply\x12&\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x15.rl4sys.v1.AuditEntry\"\xc5\x01\n\nAuditEntry\x12\x0c\n\x04time\x18\x01 \x01(\x01\x12\x0b\n\x03who\x18\x02 \x01(\t\x12\x15\n\roperator_name\x18\x03 \x01(\t\x12\x0c\n\x04peer\x18\x04 \x01(\t\x12\x0c\n\x04role\x18\x05 \x01(\t\x12\x0f\n\x07learner\x18\x06 \x01(\t\x12\x0f\n\x07\x63ommand\x18\x07 \x01(\t\x12\x16\n\x0e\x61rguments_json\x18\x08 \x01(\t\x12\x0e\n\x06reason\x18\t \x01(\t\x12\x0e\n\x06result\x18\n \x01(\t\x12\x0f\n\x07message\x18\x0b \x01(\t*\x83\x01\n\rInstalledKind\x12\x1e\n\x1aINSTALLED_KIND_UNSPECIFIED\x10\x00\x12\x19\n\x15INSTALLED_KIND_POLICY\x10\x01\x12\x18\n\x14INSTALLED_KIND_STATE\x10\x02\x12\x1d\n\x19INSTALLED_KIND_EXPERIENCE\x10\x03\x32\xbc\x02\n\nOperations\x12=\n\x07\x43ontrol\x12\x19.rl4sys.v1.ControlRequest\x1a\x17.rl4sys.v1.ControlReply\x12:\n\x06Manage\x12\x18.rl4sys.v1.ManageRequest\x1a\x16.rl4sys.v1.ManageReply\x12:\n\x06\x45xport\x12\x18.rl4sys.v1.ExportRequest\x1a\x14.rl4sys.v1.FileChunk0\x01\x12>\n\x07Install\x12\x19.rl4sys.v1.InstallRequest\x1a\x16.rl4sys.v1.ManageReply(\x01\x12\x37\n\x05\x41udit\x12\x17.rl4sys.v1.AuditRequest\x1a\x15.rl4sys.v1.AuditReplyb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1arl4sys/v1/operations.proto\x12\trl4sys.v1\x1a\x17rl4sys/v1/profile.proto\x1a\x18rl4sys/v1/training.proto\"n\n\x0e\x43ontrolRequest\x12\x0f\n\x07learner\x18\x01 \x01(\t\x12$\n\x04mode\x18\x02 \x01(\x0e\x32\x16.rl4sys.v1.ControlMode\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x15\n\roperator_name\x18\x04 \x01(\t\"M\n\x0c\x43ontrolReply\x12#\n\x07\x63ontrol\x18\x01 \x01(\x0b\x32\x12.rl4sys.v1.Control\x12\x18\n\x10watching_clients\x18\x02 \x01(\r\"\xbc\x03\n\rManageRequest\x12\x0f\n\x07learner\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x15\n\roperator_name\x18\x03 \x01(\t\x12!\n\x05pause\x18\x04 \x01(\x0b\x32\x10.rl4sys.v1.PauseH\x00\x12#\n\x06resume\x18\x05 \x01(\x0b\x32\x11.rl4sys.v1.ResumeH\x00\x12%\n\x07restart\x18\x06 \x01(\x0b\x32\x12.rl4sys.v1.RestartH\x00\x12!\n\x05reset\x18\x07 \x01(\x0b\x32\x10.rl4sys.v1.ResetH\x00\x12#\n\x06\x64\x65lete\x18\x08 \x01(\x0b\x32\x11.rl4sys.v1.DeleteH\x00\x12\x1f\n\x04\x66ork\x18\t \x01(\x0b\x32\x0f.rl4sys.v1.ForkH\x00\x12\x1d\n\x03set\x18\n \x01(\x0b\x32\x0e.rl4sys.v1.SetH\x00\x12#\n\x06\x66reeze\x18\x0b \x01(\x0b\x32\x11.rl4sys.v1.FreezeH\x00\x12\'\n\x08unfreeze\x18\x0c \x01(\x0b\x32\x13.rl4sys.v1.UnfreezeH\x00\x12#\n\x06\x61\x63\x63\x65pt\x18\r \x01(\x0b\x32\x11.rl4sys.v1.AcceptH\x00\x42\t\n\x07\x63ommand\"\x07\n\x05Pause\"\x08\n\x06Resume\"\t\n\x07Restart\"\x07\n\x05Reset\"\x17\n\x06\x44\x65lete\x12\r\n\x05purge\x18\x01 \x01(\x08\"\x83\x01\n\x04\x46ork\x12\x0c\n\x04name\x18\x01 \x01(\t\x12-\n\x07\x63hanges\x18\x02 \x03(\x0b\x32\x1c.rl4sys.v1.Fork.ChangesEntry\x12\x0e\n\x06refold\x18\x03 \x01(\x08\x1a.\n\x0c\x43hangesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"c\n\x03Set\x12,\n\x07\x63hanges\x18\x01 \x03(\x0b\x32\x1b.rl4sys.v1.Set.ChangesEntry\x1a.\n\x0c\x43hangesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x08\n\x06\x46reeze\"\n\n\x08Unfreeze\"\x08\n\x06\x41\x63\x63\x65pt\"@\n\x0bManageReply\x12\x0f\n\x07message\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x04\x12\x0f\n\x07lineage\x18\x03 \x01(\t\"7\n\rExportRequest\x12\x0f\n\x07learner\x18\x01 \x01(\t\x12\x15\n\roperator_name\x18\x02 \x01(\t\")\n\tFileChunk\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\x12\x0e\n\x06sha256\x18\x02 \x01(\x0c\"B\n\x12RecordedExperience\x12,\n\x08segments\x18\x01 \x03(\x0b\x32\x1a.rl4sys.v1.RecordedSegment\"S\n\x0fRecordedSegment\x12\x0e\n\x06origin\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\x12\x10\n\x08sequence\x18\x03 \x01(\x04\x12\x0f\n\x07segment\x18\x04 \x01(\x0c\"\x9e\x01\n\x0eInstallRequest\x12\x0f\n\x07learner\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x15\n\roperator_name\x18\x03 \x01(\t\x12&\n\x04kind\x18\x04 \x01(\x0e\x32\x18.rl4sys.v1.InstalledKind\x12\x0e\n\x06source\x18\x05 \x01(\t\x12\x0e\n\x06sha256\x18\x06 \x01(\x0c\x12\x0c\n\x04\x64\x61ta\x18\x07 \x01(\x0c\"\xcb\x01\n\x0eProfileRequest\x12\x0e\n\x06\x63lient\x18\x01 \x01(\t\x12\x0f\n\x07learner\x18\x02 \x01(\t\x12\x15\n\roperator_name\x18\x03 \x01(\t\x12(\n\x05\x62\x65gin\x18\x04 \x01(\x0b\x32\x17.rl4sys.v1.ProfileOrderH\x00\x12&\n\x04read\x18\x05 \x01(\x0b\x32\x16.rl4sys.v1.ReadProfileH\x00\x12$\n\x03\x65nd\x18\x06 \x01(\x0b\x32\x15.rl4sys.v1.EndProfileH\x00\x42\t\n\x07\x63ommand\"4\n\x0bReadProfile\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12\x13\n\x0bhave_blocks\x18\x02 \x01(\r\"\x1e\n\nEndProfile\x12\x10\n\x08sequence\x18\x01 \x01(\x04\"y\n\x0cProfileReply\x12\x11\n\thas_begun\x18\x01 \x01(\x08\x12,\n\x08progress\x18\x02 \x01(\x0b\x32\x1a.rl4sys.v1.ProfileProgress\x12\x16\n\x0ereport_seconds\x18\x03 \x01(\x01\x12\x10\n\x08software\x18\x04 \x01(\t\"-\n\x0c\x41uditRequest\x12\x0f\n\x07learner\x18\x01 \x01(\t\x12\x0c\n\x04most\x18\x02 \x01(\r\"4\n\nAuditReply\x12&\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x15.rl4sys.v1.AuditEntry\"\xc5\x01\n\nAuditEntry\x12\x0c\n\x04time\x18\x01 \x01(\x01\x12\x0b\n\x03who\x18\x02 \x01(\t\x12\x15\n\roperator_name\x18\x03 \x01(\t\x12\x0c\n\x04peer\x18\x04 \x01(\t\x12\x0c\n\x04role\x18\x05 \x01(\t\x12\x0f\n\x07learner\x18\x06 \x01(\t\x12\x0f\n\x07\x63ommand\x18\x07 \x01(\t\x12\x16\n\x0e\x61rguments_json\x18\x08 \x01(\t\x12\x0e\n\x06reason\x18\t \x01(\t\x12\x0e\n\x06result\x18\n \x01(\t\x12\x0f\n\x07message\x18\x0b \x01(\t*\x83\x01\n\rInstalledKind\x12\x1e\n\x1aINSTALLED_KIND_UNSPECIFIED\x10\x00\x12\x19\n\x15INSTALLED_KIND_POLICY\x10\x01\x12\x18\n\x14INSTALLED_KIND_STATE\x10\x02\x12\x1d\n\x19INSTALLED_KIND_EXPERIENCE\x10\x03\x32\xfb\x02\n\nOperations\x12=\n\x07\x43ontrol\x12\x19.rl4sys.v1.ControlRequest\x1a\x17.rl4sys.v1.ControlReply\x12:\n\x06Manage\x12\x18.rl4sys.v1.ManageRequest\x1a\x16.rl4sys.v1.ManageReply\x12:\n\x06\x45xport\x12\x18.rl4sys.v1.ExportRequest\x1a\x14.rl4sys.v1.FileChunk0\x01\x12>\n\x07Install\x12\x19.rl4sys.v1.InstallRequest\x1a\x16.rl4sys.v1.ManageReply(\x01\x12=\n\x07Profile\x12\x19.rl4sys.v1.ProfileRequest\x1a\x17.rl4sys.v1.ProfileReply\x12\x37\n\x05\x41udit\x12\x17.rl4sys.v1.AuditRequest\x1a\x15.rl4sys.v1.AuditReplyB\x02H\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'rl4sys.wire.generated.operations_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
-  DESCRIPTOR._loaded_options = None
+  _globals['DESCRIPTOR']._loaded_options = None
+  _globals['DESCRIPTOR']._serialized_options = b'H\003'
   _globals['_FORK_CHANGESENTRY']._loaded_options = None
   _globals['_FORK_CHANGESENTRY']._serialized_options = b'8\001'
   _globals['_SET_CHANGESENTRY']._loaded_options = None
   _globals['_SET_CHANGESENTRY']._serialized_options = b'8\001'
-  _globals['_INSTALLEDKIND']._serialized_start=1818
-  _globals['_INSTALLEDKIND']._serialized_end=1949
-  _globals['_CONTROLREQUEST']._serialized_start=67
-  _globals['_CONTROLREQUEST']._serialized_end=177
-  _globals['_CONTROLREPLY']._serialized_start=179
-  _globals['_CONTROLREPLY']._serialized_end=256
-  _globals['_MANAGEREQUEST']._serialized_start=259
-  _globals['_MANAGEREQUEST']._serialized_end=703
-  _globals['_PAUSE']._serialized_start=705
-  _globals['_PAUSE']._serialized_end=712
-  _globals['_RESUME']._serialized_start=714
-  _globals['_RESUME']._serialized_end=722
-  _globals['_RESTART']._serialized_start=724
-  _globals['_RESTART']._serialized_end=733
-  _globals['_RESET']._serialized_start=735
-  _globals['_RESET']._serialized_end=742
-  _globals['_DELETE']._serialized_start=744
-  _globals['_DELETE']._serialized_end=767
-  _globals['_FORK']._serialized_start=770
-  _globals['_FORK']._serialized_end=901
-  _globals['_FORK_CHANGESENTRY']._serialized_start=855
-  _globals['_FORK_CHANGESENTRY']._serialized_end=901
-  _globals['_SET']._serialized_start=903
-  _globals['_SET']._serialized_end=1002
-  _globals['_SET_CHANGESENTRY']._serialized_start=855
-  _globals['_SET_CHANGESENTRY']._serialized_end=901
-  _globals['_FREEZE']._serialized_start=1004
-  _globals['_FREEZE']._serialized_end=1012
-  _globals['_UNFREEZE']._serialized_start=1014
-  _globals['_UNFREEZE']._serialized_end=1024
-  _globals['_ACCEPT']._serialized_start=1026
-  _globals['_ACCEPT']._serialized_end=1034
-  _globals['_MANAGEREPLY']._serialized_start=1036
-  _globals['_MANAGEREPLY']._serialized_end=1100
-  _globals['_EXPORTREQUEST']._serialized_start=1102
-  _globals['_EXPORTREQUEST']._serialized_end=1157
-  _globals['_FILECHUNK']._serialized_start=1159
-  _globals['_FILECHUNK']._serialized_end=1200
-  _globals['_RECORDEDEXPERIENCE']._serialized_start=1202
-  _globals['_RECORDEDEXPERIENCE']._serialized_end=1268
-  _globals['_RECORDEDSEGMENT']._serialized_start=1270
-  _globals['_RECORDEDSEGMENT']._serialized_end=1353
-  _globals['_INSTALLREQUEST']._serialized_start=1356
-  _globals['_INSTALLREQUEST']._serialized_end=1514
-  _globals['_AUDITREQUEST']._serialized_start=1516
-  _globals['_AUDITREQUEST']._serialized_end=1561
-  _globals['_AUDITREPLY']._serialized_start=1563
-  _globals['_AUDITREPLY']._serialized_end=1615
-  _globals['_AUDITENTRY']._serialized_start=1618
-  _globals['_AUDITENTRY']._serialized_end=1815
-  _globals['_OPERATIONS']._serialized_start=1952
-  _globals['_OPERATIONS']._serialized_end=2268
+  _globals['_INSTALLEDKIND']._serialized_start=2258
+  _globals['_INSTALLEDKIND']._serialized_end=2389
+  _globals['_CONTROLREQUEST']._serialized_start=92
+  _globals['_CONTROLREQUEST']._serialized_end=202
+  _globals['_CONTROLREPLY']._serialized_start=204
+  _globals['_CONTROLREPLY']._serialized_end=281
+  _globals['_MANAGEREQUEST']._serialized_start=284
+  _globals['_MANAGEREQUEST']._serialized_end=728
+  _globals['_PAUSE']._serialized_start=730
+  _globals['_PAUSE']._serialized_end=737
+  _globals['_RESUME']._serialized_start=739
+  _globals['_RESUME']._serialized_end=747
+  _globals['_RESTART']._serialized_start=749
+  _globals['_RESTART']._serialized_end=758
+  _globals['_RESET']._serialized_start=760
+  _globals['_RESET']._serialized_end=767
+  _globals['_DELETE']._serialized_start=769
+  _globals['_DELETE']._serialized_end=792
+  _globals['_FORK']._serialized_start=795
+  _globals['_FORK']._serialized_end=926
+  _globals['_FORK_CHANGESENTRY']._serialized_start=880
+  _globals['_FORK_CHANGESENTRY']._serialized_end=926
+  _globals['_SET']._serialized_start=928
+  _globals['_SET']._serialized_end=1027
+  _globals['_SET_CHANGESENTRY']._serialized_start=880
+  _globals['_SET_CHANGESENTRY']._serialized_end=926
+  _globals['_FREEZE']._serialized_start=1029
+  _globals['_FREEZE']._serialized_end=1037
+  _globals['_UNFREEZE']._serialized_start=1039
+  _globals['_UNFREEZE']._serialized_end=1049
+  _globals['_ACCEPT']._serialized_start=1051
+  _globals['_ACCEPT']._serialized_end=1059
+  _globals['_MANAGEREPLY']._serialized_start=1061
+  _globals['_MANAGEREPLY']._serialized_end=1125
+  _globals['_EXPORTREQUEST']._serialized_start=1127
+  _globals['_EXPORTREQUEST']._serialized_end=1182
+  _globals['_FILECHUNK']._serialized_start=1184
+  _globals['_FILECHUNK']._serialized_end=1225
+  _globals['_RECORDEDEXPERIENCE']._serialized_start=1227
+  _globals['_RECORDEDEXPERIENCE']._serialized_end=1293
+  _globals['_RECORDEDSEGMENT']._serialized_start=1295
+  _globals['_RECORDEDSEGMENT']._serialized_end=1378
+  _globals['_INSTALLREQUEST']._serialized_start=1381
+  _globals['_INSTALLREQUEST']._serialized_end=1539
+  _globals['_PROFILEREQUEST']._serialized_start=1542
+  _globals['_PROFILEREQUEST']._serialized_end=1745
+  _globals['_READPROFILE']._serialized_start=1747
+  _globals['_READPROFILE']._serialized_end=1799
+  _globals['_ENDPROFILE']._serialized_start=1801
+  _globals['_ENDPROFILE']._serialized_end=1831
+  _globals['_PROFILEREPLY']._serialized_start=1833
+  _globals['_PROFILEREPLY']._serialized_end=1954
+  _globals['_AUDITREQUEST']._serialized_start=1956
+  _globals['_AUDITREQUEST']._serialized_end=2001
+  _globals['_AUDITREPLY']._serialized_start=2003
+  _globals['_AUDITREPLY']._serialized_end=2055
+  _globals['_AUDITENTRY']._serialized_start=2058
+  _globals['_AUDITENTRY']._serialized_end=2255
+  _globals['_OPERATIONS']._serialized_start=2392
+  _globals['_OPERATIONS']._serialized_end=2771
 # @@protoc_insertion_point(module_scope)

@@ -1,6 +1,7 @@
 # ruff: noqa
 # fmt: off
 # mypy: ignore-errors
+from rl4sys.wire.generated import profile_pb2 as _profile_pb2
 from rl4sys.wire.generated import training_pb2 as _training_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
@@ -197,6 +198,48 @@ class InstallRequest(_message.Message):
     sha256: bytes
     data: bytes
     def __init__(self, learner: _Optional[str] = ..., reason: _Optional[str] = ..., operator_name: _Optional[str] = ..., kind: _Optional[_Union[InstalledKind, str]] = ..., source: _Optional[str] = ..., sha256: _Optional[bytes] = ..., data: _Optional[bytes] = ...) -> None: ...
+
+class ProfileRequest(_message.Message):
+    __slots__ = ("client", "learner", "operator_name", "begin", "read", "end")
+    CLIENT_FIELD_NUMBER: _ClassVar[int]
+    LEARNER_FIELD_NUMBER: _ClassVar[int]
+    OPERATOR_NAME_FIELD_NUMBER: _ClassVar[int]
+    BEGIN_FIELD_NUMBER: _ClassVar[int]
+    READ_FIELD_NUMBER: _ClassVar[int]
+    END_FIELD_NUMBER: _ClassVar[int]
+    client: str
+    learner: str
+    operator_name: str
+    begin: _profile_pb2.ProfileOrder
+    read: ReadProfile
+    end: EndProfile
+    def __init__(self, client: _Optional[str] = ..., learner: _Optional[str] = ..., operator_name: _Optional[str] = ..., begin: _Optional[_Union[_profile_pb2.ProfileOrder, _Mapping]] = ..., read: _Optional[_Union[ReadProfile, _Mapping]] = ..., end: _Optional[_Union[EndProfile, _Mapping]] = ...) -> None: ...
+
+class ReadProfile(_message.Message):
+    __slots__ = ("sequence", "have_blocks")
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    HAVE_BLOCKS_FIELD_NUMBER: _ClassVar[int]
+    sequence: int
+    have_blocks: int
+    def __init__(self, sequence: _Optional[int] = ..., have_blocks: _Optional[int] = ...) -> None: ...
+
+class EndProfile(_message.Message):
+    __slots__ = ("sequence",)
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    sequence: int
+    def __init__(self, sequence: _Optional[int] = ...) -> None: ...
+
+class ProfileReply(_message.Message):
+    __slots__ = ("has_begun", "progress", "report_seconds", "software")
+    HAS_BEGUN_FIELD_NUMBER: _ClassVar[int]
+    PROGRESS_FIELD_NUMBER: _ClassVar[int]
+    REPORT_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    SOFTWARE_FIELD_NUMBER: _ClassVar[int]
+    has_begun: bool
+    progress: _profile_pb2.ProfileProgress
+    report_seconds: float
+    software: str
+    def __init__(self, has_begun: bool = ..., progress: _Optional[_Union[_profile_pb2.ProfileProgress, _Mapping]] = ..., report_seconds: _Optional[float] = ..., software: _Optional[str] = ...) -> None: ...
 
 class AuditRequest(_message.Message):
     __slots__ = ("learner", "most")

@@ -66,6 +66,11 @@ class OperationsStub(object):
                 request_serializer=rl4sys_dot_v1_dot_operations__pb2.InstallRequest.SerializeToString,
                 response_deserializer=rl4sys_dot_v1_dot_operations__pb2.ManageReply.FromString,
                 _registered_method=True)
+        self.Profile = channel.unary_unary(
+                '/rl4sys.v1.Operations/Profile',
+                request_serializer=rl4sys_dot_v1_dot_operations__pb2.ProfileRequest.SerializeToString,
+                response_deserializer=rl4sys_dot_v1_dot_operations__pb2.ProfileReply.FromString,
+                _registered_method=True)
         self.Audit = channel.unary_unary(
                 '/rl4sys.v1.Operations/Audit',
                 request_serializer=rl4sys_dot_v1_dot_operations__pb2.AuditRequest.SerializeToString,
@@ -118,6 +123,16 @@ class OperationsServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Profile(self, request, context):
+        """Orders a connected client to measure what it costs, reads what it has measured, or ends it. The order reaches the
+        client with the reply to its next Report, and is lost when the server restarts.
+        NOT_FOUND             there is no such client, or no such order; the message says which.
+        FAILED_PRECONDITION   the client is not connected, does not report, or is being measured already.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Audit(self, request, context):
         """The newest entries of the audit log, the oldest of them first.
         PERMISSION_DENIED     the caller is not an operator.
@@ -148,6 +163,11 @@ def add_OperationsServicer_to_server(servicer, server):
                     servicer.Install,
                     request_deserializer=rl4sys_dot_v1_dot_operations__pb2.InstallRequest.FromString,
                     response_serializer=rl4sys_dot_v1_dot_operations__pb2.ManageReply.SerializeToString,
+            ),
+            'Profile': grpc.unary_unary_rpc_method_handler(
+                    servicer.Profile,
+                    request_deserializer=rl4sys_dot_v1_dot_operations__pb2.ProfileRequest.FromString,
+                    response_serializer=rl4sys_dot_v1_dot_operations__pb2.ProfileReply.SerializeToString,
             ),
             'Audit': grpc.unary_unary_rpc_method_handler(
                     servicer.Audit,
@@ -272,6 +292,33 @@ class Operations(object):
             '/rl4sys.v1.Operations/Install',
             rl4sys_dot_v1_dot_operations__pb2.InstallRequest.SerializeToString,
             rl4sys_dot_v1_dot_operations__pb2.ManageReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Profile(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/rl4sys.v1.Operations/Profile',
+            rl4sys_dot_v1_dot_operations__pb2.ProfileRequest.SerializeToString,
+            rl4sys_dot_v1_dot_operations__pb2.ProfileReply.FromString,
             options,
             channel_credentials,
             insecure,

@@ -138,7 +138,7 @@ class OtherLineage(_message.Message):
     def __init__(self, lineage: _Optional[str] = ..., version: _Optional[int] = ..., clients: _Optional[int] = ...) -> None: ...
 
 class LearnerStatus(_message.Message):
-    __slots__ = ("learner", "algorithm", "state", "problem", "restarts", "version", "clients", "queued_segments", "queued_bytes", "stored_segments", "stored_steps", "learned_steps", "unused_steps", "episodes", "updates", "segments_per_second", "mean_return", "cpu", "memory_bytes", "log_bytes", "checkpoint_age_seconds", "metrics", "stored_bytes", "cpu_seconds", "device", "lineage", "refolded_version", "frozen", "record_share", "weights", "other_lineages", "control", "control_reason", "obeying_clients", "notice")
+    __slots__ = ("learner", "algorithm", "state", "problem", "restarts", "version", "clients", "queued_segments", "queued_bytes", "stored_segments", "stored_steps", "learned_steps", "unused_steps", "episodes", "updates", "segments_per_second", "mean_return", "cpu", "memory_bytes", "log_bytes", "checkpoint_age_seconds", "metrics", "stored_bytes", "cpu_seconds", "device", "lineage", "refolded_version", "frozen", "record_share", "weights", "other_lineages", "control", "control_reason", "obeying_clients", "notice", "control_sequence")
     class UnusedStepsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -188,6 +188,7 @@ class LearnerStatus(_message.Message):
     CONTROL_REASON_FIELD_NUMBER: _ClassVar[int]
     OBEYING_CLIENTS_FIELD_NUMBER: _ClassVar[int]
     NOTICE_FIELD_NUMBER: _ClassVar[int]
+    CONTROL_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     learner: str
     algorithm: str
     state: LearnerState
@@ -223,7 +224,8 @@ class LearnerStatus(_message.Message):
     control_reason: str
     obeying_clients: int
     notice: str
-    def __init__(self, learner: _Optional[str] = ..., algorithm: _Optional[str] = ..., state: _Optional[_Union[LearnerState, str]] = ..., problem: _Optional[str] = ..., restarts: _Optional[int] = ..., version: _Optional[int] = ..., clients: _Optional[int] = ..., queued_segments: _Optional[int] = ..., queued_bytes: _Optional[int] = ..., stored_segments: _Optional[int] = ..., stored_steps: _Optional[int] = ..., learned_steps: _Optional[int] = ..., unused_steps: _Optional[_Mapping[str, int]] = ..., episodes: _Optional[int] = ..., updates: _Optional[int] = ..., segments_per_second: _Optional[float] = ..., mean_return: _Optional[float] = ..., cpu: _Optional[float] = ..., memory_bytes: _Optional[int] = ..., log_bytes: _Optional[int] = ..., checkpoint_age_seconds: _Optional[float] = ..., metrics: _Optional[_Mapping[str, float]] = ..., stored_bytes: _Optional[int] = ..., cpu_seconds: _Optional[float] = ..., device: _Optional[str] = ..., lineage: _Optional[str] = ..., refolded_version: _Optional[int] = ..., frozen: bool = ..., record_share: _Optional[float] = ..., weights: _Optional[int] = ..., other_lineages: _Optional[_Iterable[_Union[OtherLineage, _Mapping]]] = ..., control: _Optional[str] = ..., control_reason: _Optional[str] = ..., obeying_clients: _Optional[int] = ..., notice: _Optional[str] = ...) -> None: ...
+    control_sequence: int
+    def __init__(self, learner: _Optional[str] = ..., algorithm: _Optional[str] = ..., state: _Optional[_Union[LearnerState, str]] = ..., problem: _Optional[str] = ..., restarts: _Optional[int] = ..., version: _Optional[int] = ..., clients: _Optional[int] = ..., queued_segments: _Optional[int] = ..., queued_bytes: _Optional[int] = ..., stored_segments: _Optional[int] = ..., stored_steps: _Optional[int] = ..., learned_steps: _Optional[int] = ..., unused_steps: _Optional[_Mapping[str, int]] = ..., episodes: _Optional[int] = ..., updates: _Optional[int] = ..., segments_per_second: _Optional[float] = ..., mean_return: _Optional[float] = ..., cpu: _Optional[float] = ..., memory_bytes: _Optional[int] = ..., log_bytes: _Optional[int] = ..., checkpoint_age_seconds: _Optional[float] = ..., metrics: _Optional[_Mapping[str, float]] = ..., stored_bytes: _Optional[int] = ..., cpu_seconds: _Optional[float] = ..., device: _Optional[str] = ..., lineage: _Optional[str] = ..., refolded_version: _Optional[int] = ..., frozen: bool = ..., record_share: _Optional[float] = ..., weights: _Optional[int] = ..., other_lineages: _Optional[_Iterable[_Union[OtherLineage, _Mapping]]] = ..., control: _Optional[str] = ..., control_reason: _Optional[str] = ..., obeying_clients: _Optional[int] = ..., notice: _Optional[str] = ..., control_sequence: _Optional[int] = ...) -> None: ...
 
 class ClientReport(_message.Message):
     __slots__ = ("version", "lineage", "mode", "control_sequence", "off", "decisions", "fallback_decisions", "bad_inputs", "thinned_episodes", "open_episodes", "backlog_segments", "backlog_bytes", "drops", "late_rewards", "decision_time", "last_error", "uptime_seconds", "unanswered_decisions")
@@ -273,7 +275,7 @@ class ClientReport(_message.Message):
     def __init__(self, version: _Optional[int] = ..., lineage: _Optional[str] = ..., mode: _Optional[str] = ..., control_sequence: _Optional[int] = ..., off: _Optional[str] = ..., decisions: _Optional[int] = ..., fallback_decisions: _Optional[int] = ..., bad_inputs: _Optional[int] = ..., thinned_episodes: _Optional[int] = ..., open_episodes: _Optional[int] = ..., backlog_segments: _Optional[int] = ..., backlog_bytes: _Optional[int] = ..., drops: _Optional[_Mapping[str, int]] = ..., late_rewards: _Optional[int] = ..., decision_time: _Optional[_Iterable[int]] = ..., last_error: _Optional[str] = ..., uptime_seconds: _Optional[float] = ..., unanswered_decisions: _Optional[int] = ...) -> None: ...
 
 class ClientStatus(_message.Message):
-    __slots__ = ("client", "learner", "software", "peer", "silent_seconds", "version", "stored_segments", "stored_steps", "repeated_segments", "refused_segments", "delayed_pushes", "received_bytes", "segments_per_second", "stored_bytes", "connected", "report", "report_age_seconds", "warning", "server_decisions")
+    __slots__ = ("client", "learner", "software", "peer", "silent_seconds", "version", "stored_segments", "stored_steps", "repeated_segments", "refused_segments", "delayed_pushes", "received_bytes", "segments_per_second", "stored_bytes", "connected", "report", "report_age_seconds", "warning", "server_decisions", "disconnected_seconds")
     class RefusedSegmentsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -300,6 +302,7 @@ class ClientStatus(_message.Message):
     REPORT_AGE_SECONDS_FIELD_NUMBER: _ClassVar[int]
     WARNING_FIELD_NUMBER: _ClassVar[int]
     SERVER_DECISIONS_FIELD_NUMBER: _ClassVar[int]
+    DISCONNECTED_SECONDS_FIELD_NUMBER: _ClassVar[int]
     client: str
     learner: str
     software: str
@@ -319,4 +322,5 @@ class ClientStatus(_message.Message):
     report_age_seconds: float
     warning: str
     server_decisions: int
-    def __init__(self, client: _Optional[str] = ..., learner: _Optional[str] = ..., software: _Optional[str] = ..., peer: _Optional[str] = ..., silent_seconds: _Optional[float] = ..., version: _Optional[int] = ..., stored_segments: _Optional[int] = ..., stored_steps: _Optional[int] = ..., repeated_segments: _Optional[int] = ..., refused_segments: _Optional[_Mapping[str, int]] = ..., delayed_pushes: _Optional[int] = ..., received_bytes: _Optional[int] = ..., segments_per_second: _Optional[float] = ..., stored_bytes: _Optional[int] = ..., connected: bool = ..., report: _Optional[_Union[ClientReport, _Mapping]] = ..., report_age_seconds: _Optional[float] = ..., warning: _Optional[str] = ..., server_decisions: _Optional[int] = ...) -> None: ...
+    disconnected_seconds: float
+    def __init__(self, client: _Optional[str] = ..., learner: _Optional[str] = ..., software: _Optional[str] = ..., peer: _Optional[str] = ..., silent_seconds: _Optional[float] = ..., version: _Optional[int] = ..., stored_segments: _Optional[int] = ..., stored_steps: _Optional[int] = ..., repeated_segments: _Optional[int] = ..., refused_segments: _Optional[_Mapping[str, int]] = ..., delayed_pushes: _Optional[int] = ..., received_bytes: _Optional[int] = ..., segments_per_second: _Optional[float] = ..., stored_bytes: _Optional[int] = ..., connected: bool = ..., report: _Optional[_Union[ClientReport, _Mapping]] = ..., report_age_seconds: _Optional[float] = ..., warning: _Optional[str] = ..., server_decisions: _Optional[int] = ..., disconnected_seconds: _Optional[float] = ...) -> None: ...

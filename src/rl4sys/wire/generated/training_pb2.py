@@ -28,61 +28,63 @@ _sym_db = _symbol_database.Default()
 from rl4sys.wire.generated import arrays_pb2 as rl4sys_dot_v1_dot_arrays__pb2
 from rl4sys.wire.generated import experience_pb2 as rl4sys_dot_v1_dot_experience__pb2
 from rl4sys.wire.generated import policy_pb2 as rl4sys_dot_v1_dot_policy__pb2
+from rl4sys.wire.generated import profile_pb2 as rl4sys_dot_v1_dot_profile__pb2
 from rl4sys.wire.generated import status_pb2 as rl4sys_dot_v1_dot_status__pb2
 from rl4sys.wire.generated import weights_pb2 as rl4sys_dot_v1_dot_weights__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18rl4sys/v1/training.proto\x12\trl4sys.v1\x1a\x16rl4sys/v1/arrays.proto\x1a\x1arl4sys/v1/experience.proto\x1a\x16rl4sys/v1/policy.proto\x1a\x16rl4sys/v1/status.proto\x1a\x17rl4sys/v1/weights.proto\"K\n\x07\x46\x61ilure\x12(\n\x06reason\x18\x01 \x01(\x0e\x32\x18.rl4sys.v1.FailureReason\x12\x16\n\x0eretry_after_ms\x18\x02 \x01(\r\"\x83\x03\n\x0bJoinRequest\x12\x10\n\x08protocol\x18\x01 \x01(\r\x12\x0e\n\x06\x63lient\x18\x02 \x01(\t\x12\x11\n\tpolicy_id\x18\x03 \x01(\t\x12)\n\talgorithm\x18\x04 \x01(\x0b\x32\x14.rl4sys.v1.AlgorithmH\x00\x12\x14\n\nexperiment\x18\x05 \x01(\tH\x00\x12)\n\x0bobservation\x18\x06 \x03(\x0b\x32\x14.rl4sys.v1.ArraySpec\x12%\n\x06\x61\x63tion\x18\x07 \x01(\x0b\x32\x15.rl4sys.v1.ActionSpec\x12\x0b\n\x03ops\x18\x08 \x03(\t\x12\"\n\x05heads\x18\t \x03(\x0e\x32\x13.rl4sys.v1.HeadKind\x12\x10\n\x08software\x18\n \x01(\t\x12\r\n\x05\x65poch\x18\x0b \x01(\x04\x12\x0f\n\x07lineage\x18\x0c \x01(\t\x12\x11\n\x04have\x18\r \x01(\x04H\x01\x88\x01\x01\x12#\n\x04mode\x18\x0e \x01(\x0e\x32\x15.rl4sys.v1.ActingModeB\x08\n\x06methodB\x07\n\x05_have\"2\n\tAlgorithm\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x17\n\x0fparameters_json\x18\x02 \x01(\t\"\xa5\x04\n\tJoinReply\x12\x10\n\x08protocol\x18\x01 \x01(\r\x12\x0f\n\x07learner\x18\x02 \x01(\t\x12\x0f\n\x07session\x18\x03 \x01(\t\x12(\n\x06schema\x18\x04 \x01(\x0b\x32\x18.rl4sys.v1.SegmentSchema\x12\x13\n\x0bschema_hash\x18\x05 \x01(\x0c\x12&\n\x07\x65xplore\x18\x06 \x01(\x0b\x32\x15.rl4sys.v1.PolicySpec\x12\x0f\n\x07version\x18\x07 \x01(\x04\x12!\n\x06limits\x18\x08 \x01(\x0b\x32\x11.rl4sys.v1.Limits\x12\x0f\n\x07lineage\x18\t \x01(\t\x12\x19\n\x11replaced_lineages\x18\n \x03(\t\x12&\n\x07\x65xploit\x18\x0b \x01(\x0b\x32\x15.rl4sys.v1.PolicySpec\x12#\n\x07\x63ontrol\x18\x0c \x01(\x0b\x32\x12.rl4sys.v1.Control\x12\x16\n\x0ereport_seconds\x18\r \x01(\x01\x12\x14\n\x0crecord_share\x18\x0e \x01(\x01\x12\x18\n\x10\x61\x63\x63\x65pts_fallback\x18\x0f \x01(\x08\x12%\n\x06\x61\x63tion\x18\x10 \x01(\x0b\x32\x15.rl4sys.v1.ActionSpec\x12\x30\n\x0e\x65xploit_schema\x18\x11 \x01(\x0b\x32\x18.rl4sys.v1.SegmentSchema\x12\x14\n\x0c\x61\x63\x63\x65pts_zstd\x18\x12 \x01(\x08\x12\x19\n\x11\x61\x63\x63\x65pts_incumbent\x18\x14 \x01(\x08\"e\n\x07\x43ontrol\x12$\n\x04mode\x18\x01 \x01(\x0e\x32\x16.rl4sys.v1.ControlMode\x12\x10\n\x08sequence\x18\x02 \x01(\x04\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x12\n\nordered_by\x18\x04 \x01(\t\"\x91\x01\n\x06Limits\x12\x19\n\x11max_message_bytes\x18\x01 \x01(\r\x12\x19\n\x11max_segment_steps\x18\x02 \x01(\r\x12\x19\n\x11max_push_segments\x18\x03 \x01(\r\x12 \n\x18max_outstanding_segments\x18\x04 \x01(\r\x12\x14\n\x0cmax_act_rows\x18\x05 \x01(\r\"n\n\x0bPushRequest\x12\x0f\n\x07session\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\x12\x13\n\x0bschema_hash\x18\x03 \x01(\x0c\x12*\n\x08segments\x18\x04 \x03(\x0b\x32\x18.rl4sys.v1.PushedSegment\"N\n\rPushedSegment\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12\x0f\n\x07segment\x18\x02 \x01(\x0c\x12\x1a\n\x12uncompressed_bytes\x18\x03 \x01(\r\",\n\rSequenceRange\x12\r\n\x05\x66irst\x18\x01 \x01(\x04\x12\x0c\n\x04last\x18\x02 \x01(\x04\"V\n\x07Refusal\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12(\n\x06reason\x18\x02 \x01(\x0e\x32\x18.rl4sys.v1.RefusalReason\x12\x0f\n\x07message\x18\x03 \x01(\t\"\xba\x01\n\tPushReply\x12.\n\x0c\x61\x63knowledged\x18\x01 \x03(\x0b\x32\x18.rl4sys.v1.SequenceRange\x12#\n\x07refused\x18\x02 \x03(\x0b\x32\x12.rl4sys.v1.Refusal\x12\x19\n\x11repeated_segments\x18\x03 \x01(\r\x12\x16\n\x0eretry_after_ms\x18\x04 \x01(\r\x12\x0f\n\x07version\x18\x05 \x01(\x04\x12\x14\n\x0crecord_share\x18\x06 \x01(\x01\"V\n\x0bPullRequest\x12\x0f\n\x07session\x18\x01 \x01(\t\x12\x11\n\x04have\x18\x02 \x01(\x04H\x00\x88\x01\x01\x12\x11\n\x04want\x18\x03 \x01(\x04H\x01\x88\x01\x01\x42\x07\n\x05_haveB\x07\n\x05_want\"e\n\x0cWatchRequest\x12\x0f\n\x07session\x18\x01 \x01(\t\x12\x11\n\x04have\x18\x02 \x01(\x04H\x00\x88\x01\x01\x12\x17\n\x0fmax_patch_bytes\x18\x03 \x01(\r\x12\x0f\n\x07\x63ontrol\x18\x04 \x01(\x08\x42\x07\n\x05_have\"~\n\nNewVersion\x12\x0f\n\x07version\x18\x01 \x01(\x04\x12$\n\x05patch\x18\x02 \x01(\x0b\x32\x15.rl4sys.v1.PatchChunk\x12#\n\x07\x63ontrol\x18\x03 \x01(\x0b\x32\x12.rl4sys.v1.Control\x12\x14\n\x0crecord_share\x18\x04 \x01(\x01\"X\n\rReportRequest\x12\x0f\n\x07session\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\x12\'\n\x06report\x18\x03 \x01(\x0b\x32\x17.rl4sys.v1.ClientReport\"j\n\x0bReportReply\x12#\n\x07\x63ontrol\x18\x01 \x01(\x0b\x32\x12.rl4sys.v1.Control\x12\x14\n\x0crecord_share\x18\x02 \x01(\x01\x12\x0f\n\x07warning\x18\x03 \x01(\t\x12\x0f\n\x07version\x18\x04 \x01(\x04\"\xad\x01\n\nActRequest\x12\x0f\n\x07session\x18\x01 \x01(\t\x12\x13\n\x0bschema_hash\x18\x02 \x01(\x0c\x12\x0c\n\x04rows\x18\x03 \x01(\r\x12\r\n\x05\x61gent\x18\x04 \x01(\t\x12\x0c\n\x04lane\x18\x05 \x01(\x04\x12\x0c\n\x04step\x18\x06 \x01(\x04\x12\x13\n\x0bobservation\x18\x07 \x03(\x0c\x12\r\n\x05\x63\x61rry\x18\x08 \x03(\x0c\x12\r\n\x05lanes\x18\t \x03(\x04\x12\r\n\x05steps\x18\n \x03(\x04\"J\n\x08\x41\x63tReply\x12\x0f\n\x07version\x18\x01 \x01(\x04\x12\x0e\n\x06\x61\x63tion\x18\x02 \x01(\x0c\x12\x0e\n\x06\x65xtras\x18\x03 \x03(\x0c\x12\r\n\x05\x63\x61rry\x18\x04 \x03(\x0c*\xc5\x03\n\rFailureReason\x12\x1e\n\x1a\x46\x41ILURE_REASON_UNSPECIFIED\x10\x00\x12\"\n\x1e\x46\x41ILURE_REASON_UNKNOWN_SESSION\x10\x01\x12\x1b\n\x17\x46\x41ILURE_REASON_PROTOCOL\x10\x02\x12\x1e\n\x1a\x46\x41ILURE_REASON_MISSING_OPS\x10\x03\x12 \n\x1c\x46\x41ILURE_REASON_OTHER_LEARNER\x10\x04\x12!\n\x1d\x46\x41ILURE_REASON_LEARNER_FAILED\x10\x05\x12\x1d\n\x19\x46\x41ILURE_REASON_INBOX_FULL\x10\x06\x12\x18\n\x14\x46\x41ILURE_REASON_QUOTA\x10\x07\x12\x1a\n\x16\x46\x41ILURE_REASON_STORAGE\x10\x08\x12\x1b\n\x17\x46\x41ILURE_REASON_DRAINING\x10\t\x12\x1f\n\x1b\x46\x41ILURE_REASON_VERSION_GONE\x10\n\x12\x19\n\x15\x46\x41ILURE_REASON_SCHEMA\x10\x0b\x12&\n\"FAILURE_REASON_ALGORITHM_FORBIDDEN\x10\x0c\x12\x18\n\x14\x46\x41ILURE_REASON_LIMIT\x10\r*t\n\nActingMode\x12\x1b\n\x17\x41\x43TING_MODE_UNSPECIFIED\x10\x00\x12\x17\n\x13\x41\x43TING_MODE_EXPLORE\x10\x01\x12\x17\n\x13\x41\x43TING_MODE_EXPLOIT\x10\x02\x12\x17\n\x13\x41\x43TING_MODE_OBSERVE\x10\x03*s\n\x0b\x43ontrolMode\x12\x1c\n\x18\x43ONTROL_MODE_UNSPECIFIED\x10\x00\x12\x17\n\x13\x43ONTROL_MODE_FOLLOW\x10\x01\x12\x17\n\x13\x43ONTROL_MODE_FROZEN\x10\x02\x12\x14\n\x10\x43ONTROL_MODE_OFF\x10\x03*\x8c\x02\n\rRefusalReason\x12\x1e\n\x1aREFUSAL_REASON_UNSPECIFIED\x10\x00\x12\x19\n\x15REFUSAL_REASON_SCHEMA\x10\x01\x12\x1c\n\x18REFUSAL_REASON_MALFORMED\x10\x02\x12\x1c\n\x18REFUSAL_REASON_TOO_LARGE\x10\x03\x12\x1d\n\x19REFUSAL_REASON_NOT_FINITE\x10\x04\x12\x1f\n\x1bREFUSAL_REASON_OUT_OF_RANGE\x10\x05\x12\"\n\x1eREFUSAL_REASON_UNKNOWN_VERSION\x10\x06\x12 \n\x1cREFUSAL_REASON_REWARD_BOUNDS\x10\x07\x32\x95\x03\n\x08Training\x12\x34\n\x04Join\x12\x16.rl4sys.v1.JoinRequest\x1a\x14.rl4sys.v1.JoinReply\x12\x34\n\x04Push\x12\x16.rl4sys.v1.PushRequest\x1a\x14.rl4sys.v1.PushReply\x12\x37\n\x04Pull\x12\x16.rl4sys.v1.PullRequest\x1a\x15.rl4sys.v1.PatchChunk0\x01\x12\x39\n\x05Watch\x12\x17.rl4sys.v1.WatchRequest\x1a\x15.rl4sys.v1.NewVersion0\x01\x12\x31\n\x03\x41\x63t\x12\x15.rl4sys.v1.ActRequest\x1a\x13.rl4sys.v1.ActReply\x12:\n\x06Report\x12\x18.rl4sys.v1.ReportRequest\x1a\x16.rl4sys.v1.ReportReply\x12:\n\x06Status\x12\x18.rl4sys.v1.StatusRequest\x1a\x16.rl4sys.v1.StatusReplyb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18rl4sys/v1/training.proto\x12\trl4sys.v1\x1a\x16rl4sys/v1/arrays.proto\x1a\x1arl4sys/v1/experience.proto\x1a\x16rl4sys/v1/policy.proto\x1a\x17rl4sys/v1/profile.proto\x1a\x16rl4sys/v1/status.proto\x1a\x17rl4sys/v1/weights.proto\"K\n\x07\x46\x61ilure\x12(\n\x06reason\x18\x01 \x01(\x0e\x32\x18.rl4sys.v1.FailureReason\x12\x16\n\x0eretry_after_ms\x18\x02 \x01(\r\"\x83\x03\n\x0bJoinRequest\x12\x10\n\x08protocol\x18\x01 \x01(\r\x12\x0e\n\x06\x63lient\x18\x02 \x01(\t\x12\x11\n\tpolicy_id\x18\x03 \x01(\t\x12)\n\talgorithm\x18\x04 \x01(\x0b\x32\x14.rl4sys.v1.AlgorithmH\x00\x12\x14\n\nexperiment\x18\x05 \x01(\tH\x00\x12)\n\x0bobservation\x18\x06 \x03(\x0b\x32\x14.rl4sys.v1.ArraySpec\x12%\n\x06\x61\x63tion\x18\x07 \x01(\x0b\x32\x15.rl4sys.v1.ActionSpec\x12\x0b\n\x03ops\x18\x08 \x03(\t\x12\"\n\x05heads\x18\t \x03(\x0e\x32\x13.rl4sys.v1.HeadKind\x12\x10\n\x08software\x18\n \x01(\t\x12\r\n\x05\x65poch\x18\x0b \x01(\x04\x12\x0f\n\x07lineage\x18\x0c \x01(\t\x12\x11\n\x04have\x18\r \x01(\x04H\x01\x88\x01\x01\x12#\n\x04mode\x18\x0e \x01(\x0e\x32\x15.rl4sys.v1.ActingModeB\x08\n\x06methodB\x07\n\x05_have\"2\n\tAlgorithm\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x17\n\x0fparameters_json\x18\x02 \x01(\t\"\xa5\x04\n\tJoinReply\x12\x10\n\x08protocol\x18\x01 \x01(\r\x12\x0f\n\x07learner\x18\x02 \x01(\t\x12\x0f\n\x07session\x18\x03 \x01(\t\x12(\n\x06schema\x18\x04 \x01(\x0b\x32\x18.rl4sys.v1.SegmentSchema\x12\x13\n\x0bschema_hash\x18\x05 \x01(\x0c\x12&\n\x07\x65xplore\x18\x06 \x01(\x0b\x32\x15.rl4sys.v1.PolicySpec\x12\x0f\n\x07version\x18\x07 \x01(\x04\x12!\n\x06limits\x18\x08 \x01(\x0b\x32\x11.rl4sys.v1.Limits\x12\x0f\n\x07lineage\x18\t \x01(\t\x12\x19\n\x11replaced_lineages\x18\n \x03(\t\x12&\n\x07\x65xploit\x18\x0b \x01(\x0b\x32\x15.rl4sys.v1.PolicySpec\x12#\n\x07\x63ontrol\x18\x0c \x01(\x0b\x32\x12.rl4sys.v1.Control\x12\x16\n\x0ereport_seconds\x18\r \x01(\x01\x12\x14\n\x0crecord_share\x18\x0e \x01(\x01\x12\x18\n\x10\x61\x63\x63\x65pts_fallback\x18\x0f \x01(\x08\x12%\n\x06\x61\x63tion\x18\x10 \x01(\x0b\x32\x15.rl4sys.v1.ActionSpec\x12\x30\n\x0e\x65xploit_schema\x18\x11 \x01(\x0b\x32\x18.rl4sys.v1.SegmentSchema\x12\x14\n\x0c\x61\x63\x63\x65pts_zstd\x18\x12 \x01(\x08\x12\x19\n\x11\x61\x63\x63\x65pts_incumbent\x18\x14 \x01(\x08\"e\n\x07\x43ontrol\x12$\n\x04mode\x18\x01 \x01(\x0e\x32\x16.rl4sys.v1.ControlMode\x12\x10\n\x08sequence\x18\x02 \x01(\x04\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x12\n\nordered_by\x18\x04 \x01(\t\"\xac\x01\n\x06Limits\x12\x19\n\x11max_message_bytes\x18\x01 \x01(\r\x12\x19\n\x11max_segment_steps\x18\x02 \x01(\r\x12\x19\n\x11max_push_segments\x18\x03 \x01(\r\x12 \n\x18max_outstanding_segments\x18\x04 \x01(\r\x12\x14\n\x0cmax_act_rows\x18\x05 \x01(\r\x12\x19\n\x11max_pack_segments\x18\x06 \x01(\r\"n\n\x0bPushRequest\x12\x0f\n\x07session\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\x12\x13\n\x0bschema_hash\x18\x03 \x01(\x0c\x12*\n\x08segments\x18\x04 \x03(\x0b\x32\x18.rl4sys.v1.PushedSegment\"]\n\rPushedSegment\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12\x0f\n\x07segment\x18\x02 \x01(\x0c\x12\x1a\n\x12uncompressed_bytes\x18\x03 \x01(\r\x12\r\n\x05\x63ount\x18\x04 \x01(\r\",\n\rSequenceRange\x12\r\n\x05\x66irst\x18\x01 \x01(\x04\x12\x0c\n\x04last\x18\x02 \x01(\x04\"e\n\x07Refusal\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12(\n\x06reason\x18\x02 \x01(\x0e\x32\x18.rl4sys.v1.RefusalReason\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\r\n\x05\x63ount\x18\x04 \x01(\r\"\xba\x01\n\tPushReply\x12.\n\x0c\x61\x63knowledged\x18\x01 \x03(\x0b\x32\x18.rl4sys.v1.SequenceRange\x12#\n\x07refused\x18\x02 \x03(\x0b\x32\x12.rl4sys.v1.Refusal\x12\x19\n\x11repeated_segments\x18\x03 \x01(\r\x12\x16\n\x0eretry_after_ms\x18\x04 \x01(\r\x12\x0f\n\x07version\x18\x05 \x01(\x04\x12\x14\n\x0crecord_share\x18\x06 \x01(\x01\"V\n\x0bPullRequest\x12\x0f\n\x07session\x18\x01 \x01(\t\x12\x11\n\x04have\x18\x02 \x01(\x04H\x00\x88\x01\x01\x12\x11\n\x04want\x18\x03 \x01(\x04H\x01\x88\x01\x01\x42\x07\n\x05_haveB\x07\n\x05_want\"e\n\x0cWatchRequest\x12\x0f\n\x07session\x18\x01 \x01(\t\x12\x11\n\x04have\x18\x02 \x01(\x04H\x00\x88\x01\x01\x12\x17\n\x0fmax_patch_bytes\x18\x03 \x01(\r\x12\x0f\n\x07\x63ontrol\x18\x04 \x01(\x08\x42\x07\n\x05_have\"~\n\nNewVersion\x12\x0f\n\x07version\x18\x01 \x01(\x04\x12$\n\x05patch\x18\x02 \x01(\x0b\x32\x15.rl4sys.v1.PatchChunk\x12#\n\x07\x63ontrol\x18\x03 \x01(\x0b\x32\x12.rl4sys.v1.Control\x12\x14\n\x0crecord_share\x18\x04 \x01(\x01\"\x85\x01\n\rReportRequest\x12\x0f\n\x07session\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\x12\'\n\x06report\x18\x03 \x01(\x0b\x32\x17.rl4sys.v1.ClientReport\x12+\n\x07profile\x18\x04 \x01(\x0b\x32\x1a.rl4sys.v1.ProfileProgress\"\x94\x01\n\x0bReportReply\x12#\n\x07\x63ontrol\x18\x01 \x01(\x0b\x32\x12.rl4sys.v1.Control\x12\x14\n\x0crecord_share\x18\x02 \x01(\x01\x12\x0f\n\x07warning\x18\x03 \x01(\t\x12\x0f\n\x07version\x18\x04 \x01(\x04\x12(\n\x07profile\x18\x05 \x01(\x0b\x32\x17.rl4sys.v1.ProfileOrder\"\xad\x01\n\nActRequest\x12\x0f\n\x07session\x18\x01 \x01(\t\x12\x13\n\x0bschema_hash\x18\x02 \x01(\x0c\x12\x0c\n\x04rows\x18\x03 \x01(\r\x12\r\n\x05\x61gent\x18\x04 \x01(\t\x12\x0c\n\x04lane\x18\x05 \x01(\x04\x12\x0c\n\x04step\x18\x06 \x01(\x04\x12\x13\n\x0bobservation\x18\x07 \x03(\x0c\x12\r\n\x05\x63\x61rry\x18\x08 \x03(\x0c\x12\r\n\x05lanes\x18\t \x03(\x04\x12\r\n\x05steps\x18\n \x03(\x04\"J\n\x08\x41\x63tReply\x12\x0f\n\x07version\x18\x01 \x01(\x04\x12\x0e\n\x06\x61\x63tion\x18\x02 \x01(\x0c\x12\x0e\n\x06\x65xtras\x18\x03 \x03(\x0c\x12\r\n\x05\x63\x61rry\x18\x04 \x03(\x0c*\xc5\x03\n\rFailureReason\x12\x1e\n\x1a\x46\x41ILURE_REASON_UNSPECIFIED\x10\x00\x12\"\n\x1e\x46\x41ILURE_REASON_UNKNOWN_SESSION\x10\x01\x12\x1b\n\x17\x46\x41ILURE_REASON_PROTOCOL\x10\x02\x12\x1e\n\x1a\x46\x41ILURE_REASON_MISSING_OPS\x10\x03\x12 \n\x1c\x46\x41ILURE_REASON_OTHER_LEARNER\x10\x04\x12!\n\x1d\x46\x41ILURE_REASON_LEARNER_FAILED\x10\x05\x12\x1d\n\x19\x46\x41ILURE_REASON_INBOX_FULL\x10\x06\x12\x18\n\x14\x46\x41ILURE_REASON_QUOTA\x10\x07\x12\x1a\n\x16\x46\x41ILURE_REASON_STORAGE\x10\x08\x12\x1b\n\x17\x46\x41ILURE_REASON_DRAINING\x10\t\x12\x1f\n\x1b\x46\x41ILURE_REASON_VERSION_GONE\x10\n\x12\x19\n\x15\x46\x41ILURE_REASON_SCHEMA\x10\x0b\x12&\n\"FAILURE_REASON_ALGORITHM_FORBIDDEN\x10\x0c\x12\x18\n\x14\x46\x41ILURE_REASON_LIMIT\x10\r*t\n\nActingMode\x12\x1b\n\x17\x41\x43TING_MODE_UNSPECIFIED\x10\x00\x12\x17\n\x13\x41\x43TING_MODE_EXPLORE\x10\x01\x12\x17\n\x13\x41\x43TING_MODE_EXPLOIT\x10\x02\x12\x17\n\x13\x41\x43TING_MODE_OBSERVE\x10\x03*s\n\x0b\x43ontrolMode\x12\x1c\n\x18\x43ONTROL_MODE_UNSPECIFIED\x10\x00\x12\x17\n\x13\x43ONTROL_MODE_FOLLOW\x10\x01\x12\x17\n\x13\x43ONTROL_MODE_FROZEN\x10\x02\x12\x14\n\x10\x43ONTROL_MODE_OFF\x10\x03*\x8c\x02\n\rRefusalReason\x12\x1e\n\x1aREFUSAL_REASON_UNSPECIFIED\x10\x00\x12\x19\n\x15REFUSAL_REASON_SCHEMA\x10\x01\x12\x1c\n\x18REFUSAL_REASON_MALFORMED\x10\x02\x12\x1c\n\x18REFUSAL_REASON_TOO_LARGE\x10\x03\x12\x1d\n\x19REFUSAL_REASON_NOT_FINITE\x10\x04\x12\x1f\n\x1bREFUSAL_REASON_OUT_OF_RANGE\x10\x05\x12\"\n\x1eREFUSAL_REASON_UNKNOWN_VERSION\x10\x06\x12 \n\x1cREFUSAL_REASON_REWARD_BOUNDS\x10\x07\x32\x95\x03\n\x08Training\x12\x34\n\x04Join\x12\x16.rl4sys.v1.JoinRequest\x1a\x14.rl4sys.v1.JoinReply\x12\x34\n\x04Push\x12\x16.rl4sys.v1.PushRequest\x1a\x14.rl4sys.v1.PushReply\x12\x37\n\x04Pull\x12\x16.rl4sys.v1.PullRequest\x1a\x15.rl4sys.v1.PatchChunk0\x01\x12\x39\n\x05Watch\x12\x17.rl4sys.v1.WatchRequest\x1a\x15.rl4sys.v1.NewVersion0\x01\x12\x31\n\x03\x41\x63t\x12\x15.rl4sys.v1.ActRequest\x1a\x13.rl4sys.v1.ActReply\x12:\n\x06Report\x12\x18.rl4sys.v1.ReportRequest\x1a\x16.rl4sys.v1.ReportReply\x12:\n\x06Status\x12\x18.rl4sys.v1.StatusRequest\x1a\x16.rl4sys.v1.StatusReplyB\x02H\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'rl4sys.wire.generated.training_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
-  DESCRIPTOR._loaded_options = None
-  _globals['_FAILUREREASON']._serialized_start=2771
-  _globals['_FAILUREREASON']._serialized_end=3224
-  _globals['_ACTINGMODE']._serialized_start=3226
-  _globals['_ACTINGMODE']._serialized_end=3342
-  _globals['_CONTROLMODE']._serialized_start=3344
-  _globals['_CONTROLMODE']._serialized_end=3459
-  _globals['_REFUSALREASON']._serialized_start=3462
-  _globals['_REFUSALREASON']._serialized_end=3730
-  _globals['_FAILURE']._serialized_start=164
-  _globals['_FAILURE']._serialized_end=239
-  _globals['_JOINREQUEST']._serialized_start=242
-  _globals['_JOINREQUEST']._serialized_end=629
-  _globals['_ALGORITHM']._serialized_start=631
-  _globals['_ALGORITHM']._serialized_end=681
-  _globals['_JOINREPLY']._serialized_start=684
-  _globals['_JOINREPLY']._serialized_end=1233
-  _globals['_CONTROL']._serialized_start=1235
-  _globals['_CONTROL']._serialized_end=1336
-  _globals['_LIMITS']._serialized_start=1339
-  _globals['_LIMITS']._serialized_end=1484
-  _globals['_PUSHREQUEST']._serialized_start=1486
-  _globals['_PUSHREQUEST']._serialized_end=1596
-  _globals['_PUSHEDSEGMENT']._serialized_start=1598
-  _globals['_PUSHEDSEGMENT']._serialized_end=1676
-  _globals['_SEQUENCERANGE']._serialized_start=1678
-  _globals['_SEQUENCERANGE']._serialized_end=1722
-  _globals['_REFUSAL']._serialized_start=1724
-  _globals['_REFUSAL']._serialized_end=1810
-  _globals['_PUSHREPLY']._serialized_start=1813
-  _globals['_PUSHREPLY']._serialized_end=1999
-  _globals['_PULLREQUEST']._serialized_start=2001
-  _globals['_PULLREQUEST']._serialized_end=2087
-  _globals['_WATCHREQUEST']._serialized_start=2089
-  _globals['_WATCHREQUEST']._serialized_end=2190
-  _globals['_NEWVERSION']._serialized_start=2192
-  _globals['_NEWVERSION']._serialized_end=2318
-  _globals['_REPORTREQUEST']._serialized_start=2320
-  _globals['_REPORTREQUEST']._serialized_end=2408
-  _globals['_REPORTREPLY']._serialized_start=2410
-  _globals['_REPORTREPLY']._serialized_end=2516
-  _globals['_ACTREQUEST']._serialized_start=2519
-  _globals['_ACTREQUEST']._serialized_end=2692
-  _globals['_ACTREPLY']._serialized_start=2694
-  _globals['_ACTREPLY']._serialized_end=2768
-  _globals['_TRAINING']._serialized_start=3733
-  _globals['_TRAINING']._serialized_end=4138
+  _globals['DESCRIPTOR']._loaded_options = None
+  _globals['DESCRIPTOR']._serialized_options = b'H\003'
+  _globals['_FAILUREREASON']._serialized_start=2942
+  _globals['_FAILUREREASON']._serialized_end=3395
+  _globals['_ACTINGMODE']._serialized_start=3397
+  _globals['_ACTINGMODE']._serialized_end=3513
+  _globals['_CONTROLMODE']._serialized_start=3515
+  _globals['_CONTROLMODE']._serialized_end=3630
+  _globals['_REFUSALREASON']._serialized_start=3633
+  _globals['_REFUSALREASON']._serialized_end=3901
+  _globals['_FAILURE']._serialized_start=189
+  _globals['_FAILURE']._serialized_end=264
+  _globals['_JOINREQUEST']._serialized_start=267
+  _globals['_JOINREQUEST']._serialized_end=654
+  _globals['_ALGORITHM']._serialized_start=656
+  _globals['_ALGORITHM']._serialized_end=706
+  _globals['_JOINREPLY']._serialized_start=709
+  _globals['_JOINREPLY']._serialized_end=1258
+  _globals['_CONTROL']._serialized_start=1260
+  _globals['_CONTROL']._serialized_end=1361
+  _globals['_LIMITS']._serialized_start=1364
+  _globals['_LIMITS']._serialized_end=1536
+  _globals['_PUSHREQUEST']._serialized_start=1538
+  _globals['_PUSHREQUEST']._serialized_end=1648
+  _globals['_PUSHEDSEGMENT']._serialized_start=1650
+  _globals['_PUSHEDSEGMENT']._serialized_end=1743
+  _globals['_SEQUENCERANGE']._serialized_start=1745
+  _globals['_SEQUENCERANGE']._serialized_end=1789
+  _globals['_REFUSAL']._serialized_start=1791
+  _globals['_REFUSAL']._serialized_end=1892
+  _globals['_PUSHREPLY']._serialized_start=1895
+  _globals['_PUSHREPLY']._serialized_end=2081
+  _globals['_PULLREQUEST']._serialized_start=2083
+  _globals['_PULLREQUEST']._serialized_end=2169
+  _globals['_WATCHREQUEST']._serialized_start=2171
+  _globals['_WATCHREQUEST']._serialized_end=2272
+  _globals['_NEWVERSION']._serialized_start=2274
+  _globals['_NEWVERSION']._serialized_end=2400
+  _globals['_REPORTREQUEST']._serialized_start=2403
+  _globals['_REPORTREQUEST']._serialized_end=2536
+  _globals['_REPORTREPLY']._serialized_start=2539
+  _globals['_REPORTREPLY']._serialized_end=2687
+  _globals['_ACTREQUEST']._serialized_start=2690
+  _globals['_ACTREQUEST']._serialized_end=2863
+  _globals['_ACTREPLY']._serialized_start=2865
+  _globals['_ACTREPLY']._serialized_end=2939
+  _globals['_TRAINING']._serialized_start=3904
+  _globals['_TRAINING']._serialized_end=4309
 # @@protoc_insertion_point(module_scope)

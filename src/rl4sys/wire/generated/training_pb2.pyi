@@ -4,6 +4,7 @@
 from rl4sys.wire.generated import arrays_pb2 as _arrays_pb2
 from rl4sys.wire.generated import experience_pb2 as _experience_pb2
 from rl4sys.wire.generated import policy_pb2 as _policy_pb2
+from rl4sys.wire.generated import profile_pb2 as _profile_pb2
 from rl4sys.wire.generated import status_pb2 as _status_pb2
 from rl4sys.wire.generated import weights_pb2 as _weights_pb2
 from google.protobuf.internal import containers as _containers
@@ -190,18 +191,20 @@ class Control(_message.Message):
     def __init__(self, mode: _Optional[_Union[ControlMode, str]] = ..., sequence: _Optional[int] = ..., reason: _Optional[str] = ..., ordered_by: _Optional[str] = ...) -> None: ...
 
 class Limits(_message.Message):
-    __slots__ = ("max_message_bytes", "max_segment_steps", "max_push_segments", "max_outstanding_segments", "max_act_rows")
+    __slots__ = ("max_message_bytes", "max_segment_steps", "max_push_segments", "max_outstanding_segments", "max_act_rows", "max_pack_segments")
     MAX_MESSAGE_BYTES_FIELD_NUMBER: _ClassVar[int]
     MAX_SEGMENT_STEPS_FIELD_NUMBER: _ClassVar[int]
     MAX_PUSH_SEGMENTS_FIELD_NUMBER: _ClassVar[int]
     MAX_OUTSTANDING_SEGMENTS_FIELD_NUMBER: _ClassVar[int]
     MAX_ACT_ROWS_FIELD_NUMBER: _ClassVar[int]
+    MAX_PACK_SEGMENTS_FIELD_NUMBER: _ClassVar[int]
     max_message_bytes: int
     max_segment_steps: int
     max_push_segments: int
     max_outstanding_segments: int
     max_act_rows: int
-    def __init__(self, max_message_bytes: _Optional[int] = ..., max_segment_steps: _Optional[int] = ..., max_push_segments: _Optional[int] = ..., max_outstanding_segments: _Optional[int] = ..., max_act_rows: _Optional[int] = ...) -> None: ...
+    max_pack_segments: int
+    def __init__(self, max_message_bytes: _Optional[int] = ..., max_segment_steps: _Optional[int] = ..., max_push_segments: _Optional[int] = ..., max_outstanding_segments: _Optional[int] = ..., max_act_rows: _Optional[int] = ..., max_pack_segments: _Optional[int] = ...) -> None: ...
 
 class PushRequest(_message.Message):
     __slots__ = ("session", "epoch", "schema_hash", "segments")
@@ -216,14 +219,16 @@ class PushRequest(_message.Message):
     def __init__(self, session: _Optional[str] = ..., epoch: _Optional[int] = ..., schema_hash: _Optional[bytes] = ..., segments: _Optional[_Iterable[_Union[PushedSegment, _Mapping]]] = ...) -> None: ...
 
 class PushedSegment(_message.Message):
-    __slots__ = ("sequence", "segment", "uncompressed_bytes")
+    __slots__ = ("sequence", "segment", "uncompressed_bytes", "count")
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     SEGMENT_FIELD_NUMBER: _ClassVar[int]
     UNCOMPRESSED_BYTES_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
     sequence: int
     segment: bytes
     uncompressed_bytes: int
-    def __init__(self, sequence: _Optional[int] = ..., segment: _Optional[bytes] = ..., uncompressed_bytes: _Optional[int] = ...) -> None: ...
+    count: int
+    def __init__(self, sequence: _Optional[int] = ..., segment: _Optional[bytes] = ..., uncompressed_bytes: _Optional[int] = ..., count: _Optional[int] = ...) -> None: ...
 
 class SequenceRange(_message.Message):
     __slots__ = ("first", "last")
@@ -234,14 +239,16 @@ class SequenceRange(_message.Message):
     def __init__(self, first: _Optional[int] = ..., last: _Optional[int] = ...) -> None: ...
 
 class Refusal(_message.Message):
-    __slots__ = ("sequence", "reason", "message")
+    __slots__ = ("sequence", "reason", "message", "count")
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
     sequence: int
     reason: RefusalReason
     message: str
-    def __init__(self, sequence: _Optional[int] = ..., reason: _Optional[_Union[RefusalReason, str]] = ..., message: _Optional[str] = ...) -> None: ...
+    count: int
+    def __init__(self, sequence: _Optional[int] = ..., reason: _Optional[_Union[RefusalReason, str]] = ..., message: _Optional[str] = ..., count: _Optional[int] = ...) -> None: ...
 
 class PushReply(_message.Message):
     __slots__ = ("acknowledged", "refused", "repeated_segments", "retry_after_ms", "version", "record_share")
@@ -294,26 +301,30 @@ class NewVersion(_message.Message):
     def __init__(self, version: _Optional[int] = ..., patch: _Optional[_Union[_weights_pb2.PatchChunk, _Mapping]] = ..., control: _Optional[_Union[Control, _Mapping]] = ..., record_share: _Optional[float] = ...) -> None: ...
 
 class ReportRequest(_message.Message):
-    __slots__ = ("session", "epoch", "report")
+    __slots__ = ("session", "epoch", "report", "profile")
     SESSION_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     REPORT_FIELD_NUMBER: _ClassVar[int]
+    PROFILE_FIELD_NUMBER: _ClassVar[int]
     session: str
     epoch: int
     report: _status_pb2.ClientReport
-    def __init__(self, session: _Optional[str] = ..., epoch: _Optional[int] = ..., report: _Optional[_Union[_status_pb2.ClientReport, _Mapping]] = ...) -> None: ...
+    profile: _profile_pb2.ProfileProgress
+    def __init__(self, session: _Optional[str] = ..., epoch: _Optional[int] = ..., report: _Optional[_Union[_status_pb2.ClientReport, _Mapping]] = ..., profile: _Optional[_Union[_profile_pb2.ProfileProgress, _Mapping]] = ...) -> None: ...
 
 class ReportReply(_message.Message):
-    __slots__ = ("control", "record_share", "warning", "version")
+    __slots__ = ("control", "record_share", "warning", "version", "profile")
     CONTROL_FIELD_NUMBER: _ClassVar[int]
     RECORD_SHARE_FIELD_NUMBER: _ClassVar[int]
     WARNING_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
+    PROFILE_FIELD_NUMBER: _ClassVar[int]
     control: Control
     record_share: float
     warning: str
     version: int
-    def __init__(self, control: _Optional[_Union[Control, _Mapping]] = ..., record_share: _Optional[float] = ..., warning: _Optional[str] = ..., version: _Optional[int] = ...) -> None: ...
+    profile: _profile_pb2.ProfileOrder
+    def __init__(self, control: _Optional[_Union[Control, _Mapping]] = ..., record_share: _Optional[float] = ..., warning: _Optional[str] = ..., version: _Optional[int] = ..., profile: _Optional[_Union[_profile_pb2.ProfileOrder, _Mapping]] = ...) -> None: ...
 
 class ActRequest(_message.Message):
     __slots__ = ("session", "schema_hash", "rows", "agent", "lane", "step", "observation", "carry", "lanes", "steps")

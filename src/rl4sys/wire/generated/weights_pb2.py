@@ -27,13 +27,14 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17rl4sys/v1/weights.proto\x12\trl4sys.v1\"\x9a\x01\n\x0bPatchHeader\x12\x11\n\x04\x62\x61se\x18\x01 \x01(\x04H\x00\x88\x01\x01\x12\x0e\n\x06target\x18\x02 \x01(\x04\x12*\n\x08\x65ncoding\x18\x03 \x01(\x0e\x32\x18.rl4sys.v1.PatchEncoding\x12\x0c\n\x04size\x18\x04 \x01(\x04\x12\x0e\n\x06sha256\x18\x05 \x01(\x0c\x12\x15\n\rpayload_bytes\x18\x06 \x01(\x04\x42\x07\n\x05_base\"E\n\nPatchChunk\x12&\n\x06header\x18\x01 \x01(\x0b\x32\x16.rl4sys.v1.PatchHeader\x12\x0f\n\x07payload\x18\x02 \x01(\x0c*\x95\x01\n\rPatchEncoding\x12\x1e\n\x1aPATCH_ENCODING_UNSPECIFIED\x10\x00\x12\x16\n\x12PATCH_ENCODING_RAW\x10\x01\x12\x19\n\x15PATCH_ENCODING_PLANES\x10\x02\x12\x16\n\x12PATCH_ENCODING_XOR\x10\x03\"\x04\x08\x04\x10\x04*\x13PATCH_ENCODING_INT8b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17rl4sys/v1/weights.proto\x12\trl4sys.v1\"\x9a\x01\n\x0bPatchHeader\x12\x11\n\x04\x62\x61se\x18\x01 \x01(\x04H\x00\x88\x01\x01\x12\x0e\n\x06target\x18\x02 \x01(\x04\x12*\n\x08\x65ncoding\x18\x03 \x01(\x0e\x32\x18.rl4sys.v1.PatchEncoding\x12\x0c\n\x04size\x18\x04 \x01(\x04\x12\x0e\n\x06sha256\x18\x05 \x01(\x0c\x12\x15\n\rpayload_bytes\x18\x06 \x01(\x04\x42\x07\n\x05_base\"E\n\nPatchChunk\x12&\n\x06header\x18\x01 \x01(\x0b\x32\x16.rl4sys.v1.PatchHeader\x12\x0f\n\x07payload\x18\x02 \x01(\x0c*\x95\x01\n\rPatchEncoding\x12\x1e\n\x1aPATCH_ENCODING_UNSPECIFIED\x10\x00\x12\x16\n\x12PATCH_ENCODING_RAW\x10\x01\x12\x19\n\x15PATCH_ENCODING_PLANES\x10\x02\x12\x16\n\x12PATCH_ENCODING_XOR\x10\x03\"\x04\x08\x04\x10\x04*\x13PATCH_ENCODING_INT8B\x02H\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'rl4sys.wire.generated.weights_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
-  DESCRIPTOR._loaded_options = None
+  _globals['DESCRIPTOR']._loaded_options = None
+  _globals['DESCRIPTOR']._serialized_options = b'H\003'
   _globals['_PATCHENCODING']._serialized_start=267
   _globals['_PATCHENCODING']._serialized_end=416
   _globals['_PATCHHEADER']._serialized_start=39

@@ -1,0 +1,23 @@
+# A program can be built with the flags of pkg-config.
+set(ENV{PKG_CONFIG_PATH} "${PREFIX}/${LIBRARIES}/pkgconfig")
+execute_process(COMMAND "${PKG_CONFIG}" --cflags --libs rl4sys-policy
+  OUTPUT_VARIABLE flags OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed)
+if(failed OR flags MATCHES "grpc")
+  message(FATAL_ERROR "pkg-config rl4sys-policy gives '${flags}'.")
+endif()
+separate_arguments(flags)
+execute_process(COMMAND "${COMPILER}" -std=c++17 "${CMAKE_CURRENT_LIST_DIR}/policy/main.cpp" -o "${PROGRAM}" ${flags}
+  RESULT_VARIABLE failed)
+if(failed)
+  message(FATAL_ERROR "The program cannot be built with ${flags}.")
+endif()
+execute_process(COMMAND "${PROGRAM}" "${POLICY}" RESULT_VARIABLE failed)
+if(failed)
+  message(FATAL_ERROR "${PROGRAM} failed.")
+endif()
+if(CLIENT)
+  execute_process(COMMAND "${PKG_CONFIG}" --libs rl4sys OUTPUT_VARIABLE flags RESULT_VARIABLE failed)
+  if(failed OR NOT flags MATCHES "-lrl4sys .*-lrl4sys_policy")
+    message(FATAL_ERROR "pkg-config rl4sys gives '${flags}'.")
+  endif()
+endif()

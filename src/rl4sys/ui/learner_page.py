@@ -1,0 +1,181 @@
+"""The page of one learner: its versions and who runs them, its log, its clients, and commands to it."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from rl4sys.operations.status_findings import has_left
+from rl4sys.ui.fleet import Fleet, UnknownServer, operator_transport
+from rl4sys.ui.fleet_page import ENTRY
+from rl4sys.ui.fleet_rows import client_rows, client_state, learner_link, learner_row
+from rl4sys.ui.layout import PageLayout
+from rl4sys.ui.live_updates import Event, LiveStreams
+from rl4sys.ui.operator_commands import (
+    LONGEST_REASON,
+    CommandOutcome,
+    audit_entries,
+    carry_out,
+    checked_command,
+    offered,
+)
+from rl4sys.ui.security import form_fields, form_token
+from rl4sys.ui.server_access import ServerAccess
+from rl4sys.ui.watched_server import WatchedServer
+from rl4sys.wire.calls import CallFailed
+
+_PATH, _COMMAND = f"{ENTRY.path}/learner", f"{ENTRY.path}/command"
+_MOST_OUTCOMES = 100
+_MOST_NAMES = 12
+"""Names of clients in a cell."""
+
+
+class LearnerPages:
+    """Pages of learners. What their commands did is kept until the process ends."""
+
+    def __init__(self, layout: PageLayout, fleet: Fleet, streams: LiveStreams, access: ServerAccess) -> None:
+        self._layout, self._fleet, self._streams, self._access = layout, fleet, streams, access
+        self._outcomes: dict[tuple[str, str], CommandOutcome] = {}
+
+    def routes(self) -> list[Route]:
+        """The page, its updates, and commands."""
+        return [
+            Route(_PATH, self._page),
+            Route(f"{_PATH}/live", self._live),
+            Route(_COMMAND, self._command, methods=["POST"]),
+        ]
+
+    async def _page(self, request: Request) -> Response:
+        await self._fleet.first_answer()
+        server, name = self._wanted(request)
+        found = self._values(server, name)
+        audit = await run_in_threadpool(self._audit, server.address, name)
+        return self._layout.page(
+            "learner.html",
+            ENTRY.path,
+            **found,
+            audit=audit,
+            commands=offered(found["learner"]) if audit is not None else [],
+            outcome=self._outcomes.get((server.address, name)),
+            action=_COMMAND,
+            form_token=form_token(request, _COMMAND),
+            longest_reason=LONGEST_REASON,
+        )
+
+    async def _live(self, request: Request) -> Response:
+        server, name = self._wanted(request)
+        return self._streams.respond(self._events(server, name))
+
+    async def _events(self, server: WatchedServer, name: str) -> AsyncGenerator[Event]:
+        async for _ in self._fleet.revisions():
+            if server.view.learner(name) is not None:
+                body = self._layout.text("learner_body.html", **self._values(server, name))
+                yield Event("update", {"body": body, "samples": {server.address: server.history.newest()}})
+
+    async def _command(self, request: Request) -> Response:
+        fields = form_fields(request)
+        server, name = self._fleet.server(fields.get("server")), fields.get("learner", "")
+        command = checked_command(fields)
+        reason = fields["reason"]
+        try:
+            message = await run_in_threadpool(self._send, server.address, name, command, reason)
+            outcome = CommandOutcome(time.time(), command.title, reason, message, True)
+        except CallFailed as error:
+            outcome = CommandOutcome(time.time(), command.title, reason, f"{error} ({error.code})", False)
+        self._outcomes[server.address, name] = outcome
+        if len(self._outcomes) > _MOST_OUTCOMES:
+            self._outcomes.pop(next(iter(self._outcomes)))
+        await run_in_threadpool(server.ask)
+        return RedirectResponse(learner_link(server.address, name), 303)
+
+    def _send(self, address: str, name: str, command: Any, reason: str) -> str:
+        transport = operator_transport(self._access, address, name)
+        if transport is None:
+            raise UnknownServer("This page may not give commands: start `rl4sys ui` with --operator-token-file.")
+        try:
+            return carry_out(transport, name, command, reason)
+        finally:
+            transport.close()
+
+    def _audit(self, address: str, name: str) -> list[Mapping[str, Any]] | str | None:
+        """The audit log; None without the right to see it."""
+        transport = operator_transport(self._access, address, name)
+        if transport is None:
+            return None
+        try:
+            return audit_entries(transport, name)
+        finally:
+            transport.close()
+
+    def _wanted(self, request: Request) -> tuple[WatchedServer, str]:
+        server, name = self._fleet.server(request.query_params.get("server")), request.query_params.get("name", "")
+        if server.view.learner(name) is None:
+            raise UnknownServer(
+                server.view.sentence if server.view.status is None else f"{server.address} has no learner '{name}'."
+            )
+        return server, name
+
+    def _values(self, server: WatchedServer, name: str) -> dict[str, Any]:
+        view = server.view
+        learner = view.learner(name)
+        if learner is None:
+            raise UnknownServer(f"{server.address} has no learner '{name}'.")
+        clients = view.clients_of(name)
+        names = {f"learner {name}", *(f"client {each['client']}" for each in clients)}
+        return {
+            "address": server.address,
+            "name": name,
+            "learner": learner,
+            "row": learner_row(server, learner),
+            "versions": versions(learner, clients),
+            "clients": client_rows(view, clients),
+            "obedience": obedience(learner, clients),
+            "findings": [each for each in (*view.problems, *view.notes) if each.about in names],
+            "problem": view.problem,
+            "since": server.history.since,
+        }
+
+
+def versions(learner: Mapping[str, Any], clients: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Each version that a connected client acts with, the newest first, and who they are."""
+    by_version: dict[int, list[str]] = defaultdict(list)
+    for client in clients:
+        version = client.get("report", {}).get("version", client.get("version"))
+        if version is not None and client["connected"] and not has_left(client):
+            by_version[version].append(client["client"])
+    by_version.setdefault(learner["version"], [])
+    return [
+        {
+            "version": version,
+            "is_newest": version == learner["version"],
+            "count": len(names),
+            "names": sorted(names)[:_MOST_NAMES],
+            "more": max(0, len(names) - _MOST_NAMES),
+        }
+        for version, names in sorted(by_version.items(), reverse=True)
+    ]
+
+
+def obedience(learner: Mapping[str, Any], clients: list[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Which clients have obeyed the order in force; empty if there is none."""
+    sequence = learner["control_sequence"]
+    if not sequence:
+        return []
+    found = []
+    for client in clients:
+        is_there = client["connected"] and not has_left(client)
+        if "report" not in client:
+            answer = "has not reported"
+        elif client["report"]["control_sequence"] >= sequence:
+            answer = "has obeyed"
+        else:
+            answer = "not yet" if is_there else "gets it when it connects"
+        found.append({"client": client["client"], "state": client_state(client), "answer": answer})
+    return sorted(found, key=lambda each: (each["answer"] == "has obeyed", each["client"]))

@@ -1,0 +1,83 @@
+"""The documentation site builds without a network, holds every page, and has no dead link."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from rl4sys.cli.commands import COMMANDS
+
+from .built_site import SitePage
+from .documents import PAGES, ROOT
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built from the pages in a temporary directory."""
+    directory = tmp_path_factory.mktemp("site")
+    command = [sys.executable, ROOT / "docs" / "site" / "build.py", "--into", directory]
+    built = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    assert built.returncode == 0, built.stdout + built.stderr
+    return directory / "site"
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[Path, SitePage]:
+    """The built pages by their paths, without those that Doxygen writes and checks by itself."""
+    found = (path for path in sorted(site.rglob("*.html")) if "cpp_api" not in path.parts and path.name != "404.html")
+    return {path: SitePage(path) for path in found}
+
+
+def test_every_link_leads_to_a_page_and_an_anchor_that_exist(pages: dict[Path, SitePage]) -> None:
+    dead = []
+    for page in pages.values():
+        for link in page.links:
+            parts = urlsplit(link)
+            if parts.scheme or link.startswith("#__"):
+                continue
+            target = (page.path.parent / unquote(parts.path)).resolve() if parts.path else page.path
+            anchor = unquote(parts.fragment)
+            if not target.exists() or (anchor and target in pages and anchor not in pages[target].ids):
+                dead.append(f"{page.path.name}: {link}")
+    assert dead == []
+
+
+def test_a_browser_loads_nothing_from_another_host(pages: dict[Path, SitePage]) -> None:
+    loaded = {name for page in pages.values() for name in page.loaded}
+    assert any(name.endswith(".js") for name in loaded)
+    assert [name for name in loaded if urlsplit(name).netloc or urlsplit(name).scheme not in ("", "data")] == []
+
+
+def test_styles_load_nothing_from_another_host(site: Path) -> None:
+    styles = "".join(path.read_text("utf-8") for path in site.rglob("*.css"))
+    assert styles
+    assert re.findall(r"(?:@import|url\()\s*['\"]?(?:https?:)?//[^)]*", styles) == []
+
+
+def test_words_of_a_page_can_be_found(site: Path) -> None:
+    index = (site / "search.json").read_text("utf-8")
+    assert "rl4sys" in index
+
+
+def test_the_reference_is_written_from_the_code(site: Path) -> None:
+    commands = (site / "command_line.html").read_text("utf-8")
+    assert [name for name in COMMANDS if f'id="rl4sys-{name}' not in commands] == []
+    assert "--algorithm" in commands
+    assert "PushRequest" in (site / "protocol.html").read_text("utf-8")
+    assert 'id="rl4sys.client.Agent.act_many"' in (site / "python" / "client.html").read_text("utf-8")
+
+
+def test_every_page_of_the_project_is_in_the_navigation(site: Path) -> None:
+    navigation = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:")[2]
+    staged = site.with_name("pages")
+    names = {page.relative_to(staged).as_posix() for page in staged.rglob("*.md")}
+    hidden = {name for name in names if not name.startswith("decisions/") and f" {name}\n" not in navigation}
+    assert hidden == set(), "add these to nav in mkdocs.yml"
+    assert len(names) > len([page for page in PAGES if "docs" in page.parts])

@@ -1,0 +1,98 @@
+"""The pages of servers and learners, as a browser gets them."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from starlette.testclient import TestClient
+from tests.ui.fake_servers import AWAY, CLIENT, LEARNER, FakeSource, fake_fleet, reply
+
+from rl4sys.operations.status_tables import message_values, with_findings
+from rl4sys.ui.app import build_app
+from rl4sys.ui.browser_sessions import BrowserSessions
+from rl4sys.ui.page_address import PageAddress
+from rl4sys.ui.security import Security
+from rl4sys.ui.settings import UiSettings
+
+_PORT = 8265
+
+
+@contextmanager
+def pages(*sources: FakeSource, seconds: float = 0.02) -> Iterator[TestClient]:
+    sessions, names = BrowserSessions(), tuple(f"server-{n}:1" for n, _ in enumerate(sources, 1))
+    fleet = fake_fleet(*sources, seconds=seconds)
+    app = Security(build_app(UiSettings(servers=names), fleet), sessions, PageAddress(), _PORT)
+    with TestClient(app, base_url=f"http://127.0.0.1:{_PORT}") as client:
+        client.get(f"/?token={sessions.link_token}")
+        yield client
+
+
+def test_the_first_line_says_that_all_is_well() -> None:
+    with pages(FakeSource()) as client:
+        assert "All is well: 1 server, 1 learner, 2 connected clients" in client.get("/fleet").text
+
+
+def test_the_first_line_counts_problems_and_names_them_with_a_command() -> None:
+    failed = LEARNER | {"state": "LEARNER_STATE_FAILED", "problem": "NaN in the loss"}
+    with pages(FakeSource(reply(learners=[failed]))) as client:
+        shown = client.get("/fleet").text
+    assert "1 problem with 1 server, 1 learner, 2 connected clients" in shown
+    assert "FAILED: NaN in the loss" in shown
+    assert 'data-copy="rl4sys learners restart shared~cache"' in shown
+
+
+def test_a_server_that_is_away_is_named_and_the_others_are_shown() -> None:
+    away = FakeSource()
+    away.error = AWAY
+    with pages(FakeSource(), away) as client:
+        shown = client.get("/fleet").text
+        assert client.get("/fleet.json?server=server-2:1").status_code == 404
+    assert "server server-2:1</strong> does not answer" in shown
+    assert "shared~cache" in shown
+
+
+def test_json_is_that_of_the_command_and_csv_has_every_client() -> None:
+    clients = [CLIENT | {"client": f"node-{n}"} for n in range(300)]
+    source = FakeSource(reply(clients=clients))
+    with pages(source) as client:
+        assert client.get("/fleet.json?server=server-1:1").json() == with_findings(message_values(source.reply))
+        assert client.get("/fleet.json").json()[0]["address"] == "server-1:1"
+        rows = list(csv.DictReader(io.StringIO(client.get("/fleet/clients.csv").text)))
+        assert "100 more clients are not listed here" in client.get("/fleet").text
+    assert len(rows) == 300
+    assert rows[0]["report.drops.outbox_full"] == "3"
+
+
+def test_the_page_of_a_learner_shows_who_runs_which_version_and_who_has_obeyed() -> None:
+    ordered = LEARNER | {"control": "off", "control_reason": "smoke", "control_sequence": 9}
+    report = CLIENT["report"] | {"control_sequence": 9, "off": "control"}  # type: ignore[operator]
+    clients = [CLIENT | {"report": report}, CLIENT | {"client": "late"}, CLIENT | {"client": "new", "report": None}]
+    with pages(FakeSource(reply(learners=[ordered], clients=clients))) as client:
+        shown = " ".join(client.get("/fleet/learner?server=server-1:1&name=shared~cache").text.split())
+    assert "late, new, node-1" in shown or "late, node-1" in shown
+    assert 'node-1</th> <td class="good">has obeyed' in shown
+    assert 'late</th> <td class="warn">not yet' in shown
+    assert 'new</th> <td class="warn">has not reported' in shown
+
+
+def test_a_learner_or_server_that_is_not_there_is_one_sentence() -> None:
+    with pages(FakeSource()) as client:
+        for address, sentence in {
+            "/fleet/learner?name=unknown": "has no learner",
+            "/fleet/learner?server=elsewhere:1&name=shared~cache": "is not shown here",
+            "/fleet/history.json?server=elsewhere:1": "is not shown here",
+        }.items():
+            answer = client.get(address)
+            assert answer.status_code == 404
+            assert sentence in answer.text
+
+
+def test_a_server_is_asked_once_for_all_pages() -> None:
+    source = FakeSource()
+    with pages(source, seconds=1_000.0) as client:
+        for _ in range(5):
+            client.get("/fleet")
+    assert source.asked == 1
