@@ -127,7 +127,9 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     live = commands.add_parser("live", help="real processes: learn, then compare rules by switchback")
     live.add_argument("--seconds", type=float, default=300.0, help="of learning before the comparison (default 300)")
-    live.add_argument("--blocks", type=int, default=20, help="of ten seconds for each rule (default 20)")
+    live.add_argument(
+        "--blocks", type=int, default=20, help="of 10 s, with --chaos of 30 s, for each rule (default 20)"
+    )
     live.add_argument("--rules", nargs="*", choices=RULES, default=[], help=f"rivals besides {BASELINE}")
     live.add_argument("--kill-server", action="store_true", help="kill -9 the training server in mid-comparison")
     live.set_defaults(command=_live)

@@ -18,13 +18,13 @@ import rl4sys
 from rl4sys.client import Agent
 from rl4sys.environments.balancing.backend_view import FEATURES
 from rl4sys.environments.balancing.balancing_guard import BalancingGuard
-from rl4sys.environments.balancing.requests import CLASSES, SPEEDS
+from rl4sys.environments.balancing.requests import CLASSES, SPEEDS, Disturbance
 from rl4sys.environments.balancing.rules import BASELINE, RULES
 
 from .choosers import LearnedChooser, RuleChooser, fewest_in_flight
 from .processes import backend_arguments, read_latencies, serving_port, started
 from .proxy import Proxy
-from .switchback import BLOCK, Block, RuleReport, compare, plan
+from .switchback import Block, RuleReport, block_seconds, compare, comparison_start, plan
 
 LEARNED = "learned"
 LEARNING = "while learning"
@@ -79,7 +79,7 @@ def run_live(settings: LiveSettings, show: Callable[[Proxy, str, Agent, Balancin
             arguments = backend_arguments(number, chaos=settings.chaos, began=epoch)
             ports.append(serving_port(stack.enter_context(started(*arguments, errors=errors)), errors))
         agent = stack.enter_context(rl4sys.connect(client_settings(server_port), fallback=fewest_in_flight))
-        return asyncio.run(_run(settings, ports, agent, time.monotonic() + 1.0, show, server.kill))
+        return asyncio.run(_run(settings, ports, agent, epoch, show, server.kill))
 
 
 def client_settings(port: int) -> dict[str, object]:
@@ -92,11 +92,13 @@ def client_settings(port: int) -> dict[str, object]:
             "gamma": 0.95,
             "lr": 1e-3,
             "entropy_coef": 0.003,
-            "epochs": 6,
+            # Smaller minibatches of this noisy reward leave a policy whose most probable choices are poor.
+            "epochs": 4,
+            "minibatch_size": 256,
             # About ten seconds of least connections, before anything is left to chance.
             "imitate": {"decisions": 3_000},
         },
-        "buffer": {"size": 1024},
+        "buffer": {"size": 2048},
         "network": {"actor": {"type": "candidates", "hidden_dims": [32, 32]}},
         "candidates": [len(SPEEDS), FEATURES],
         "observation": {"context": len(CLASSES)},
@@ -109,22 +111,25 @@ async def _run(
     settings: LiveSettings,
     ports: Sequence[int],
     agent: Agent,
-    began: float,
+    epoch: float,
     show: Callable[[Proxy, str, Agent, BalancingGuard], None],
     kill_server: Callable[[], None],
 ) -> LiveResult:
+    """`epoch`: when the periods of the disturbance began."""
     rng = random.Random(settings.seed)
+    disturbance = Disturbance() if settings.chaos else None
+    began, block = time.monotonic() + 1.0, block_seconds(disturbance)
+    compared_from = comparison_start(began + settings.seconds, epoch, disturbance)
     health = agent.health()
     guard = BalancingGuard(lambda: health.age)
     choosers = {name: RuleChooser(RULES[name](rng)) for name in {BASELINE, *settings.rules}}
     learned = LearnedChooser(agent, guard, RULES[BASELINE](rng), is_ready=lambda: bool(health.version))
-    blocks = plan(
-        [LEARNED, *sorted(choosers)], settings.blocks, began + settings.seconds, np.random.default_rng(settings.seed)
-    )
+    order = np.random.default_rng(settings.seed)
+    blocks = plan([LEARNED, *sorted(choosers)], settings.blocks, compared_from, order, block)
     proxy = Proxy(ports, learned)
     service = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
     port = service.sockets[0].getsockname()[1]
-    total = settings.seconds + BLOCK * len(blocks)
+    total = compared_from - began + block * len(blocks)
     generator = await asyncio.create_subprocess_exec(
         *_generator(port, settings, total, began), stdout=asyncio.subprocess.PIPE, cwd=Path(__file__).parents[2]
     )
@@ -135,7 +140,7 @@ async def _run(
             now = time.monotonic()
             name = next((block.rule for block in blocks if block.start <= now < block.end), LEARNED)
             proxy.chooser = learned if name == LEARNED else choosers[name]
-            if settings.kill_server and not is_killed and now > began + (settings.seconds + total) / 2:
+            if settings.kill_server and not is_killed and now > (compared_from + began + total) / 2:
                 kill_server()
                 is_killed = True
             show(proxy, name, agent, guard)
@@ -148,7 +153,7 @@ async def _run(
         service.close()
         proxy.close()
     at, latencies, failed = read_latencies(output.decode())
-    whole = [*_blocks_of(LEARNING, began, settings.seconds), *blocks]
+    whole = [*_blocks_before(compared_from, LEARNING, began, block), *blocks]
     reports = compare(whole, at, latencies, BASELINE, np.random.default_rng(settings.seed))
     version = agent.health().version
     return LiveResult(reports, failed, dict(guard.counts), version, at - began, latencies)
@@ -160,9 +165,10 @@ def _generator(port: int, settings: LiveSettings, seconds: float, began: float) 
     return [sys.executable, "-m", "examples.load_balancer.generator", *named]
 
 
-def _blocks_of(rule: str, start: float, seconds: float) -> list[Block]:
-    """The whole blocks of one rule in a span of time."""
-    return [Block(rule, start + BLOCK * n, start + BLOCK * (n + 1)) for n in range(int(seconds // BLOCK))]
+def _blocks_before(end: float, rule: str, start: float, seconds: float) -> list[Block]:
+    """The whole blocks of one rule in a span of time, the last of which ends with it."""
+    count = int((end - start) // seconds)
+    return [Block(rule, end - seconds * (n + 1), end - seconds * n) for n in reversed(range(count))]
 
 
 def _until_change(blocks: Sequence[Block], now: float) -> float:

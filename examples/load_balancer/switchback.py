@@ -9,8 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rl4sys.environments.balancing.requests import Disturbance
+
 BLOCK = 10.0
-"""Seconds."""
+"""Seconds, without a disturbance."""
 BURN_IN = 2.0
 """Seconds at the beginning of a block that still show the rule before it."""
 _RESAMPLES = 10_000
@@ -47,10 +49,28 @@ class RuleReport:
     p99_ratio: Interval
 
 
-def plan(rules: Sequence[str], blocks: int, start: float, rng: np.random.Generator) -> list[Block]:
-    """So many blocks of every rule: in each round all of them, in random order."""
+def plan(
+    rules: Sequence[str], blocks: int, start: float, rng: np.random.Generator, seconds: float = BLOCK
+) -> list[Block]:
+    """So many blocks of every rule, each of some seconds: in each round all of them, in random order."""
     order = [rules[index] for _ in range(blocks) for index in rng.permutation(len(rules))]
-    return [Block(rule, start + BLOCK * number, start + BLOCK * (number + 1)) for number, rule in enumerate(order)]
+    return [Block(rule, start + seconds * number, start + seconds * (number + 1)) for number, rule in enumerate(order)]
+
+
+def block_seconds(disturbance: Disturbance | None) -> float:
+    """The length of a block; with a disturbance a whole period of it, so that every block has the same share of it."""
+    return BLOCK if disturbance is None else disturbance.period
+
+
+def comparison_start(earliest: float, epoch: float, disturbance: Disturbance | None) -> float:
+    """When the first block begins; with a disturbance, as long before a slow part as there is time after it.
+
+    Queues that grew while a backend was slow are then answered within the block of the rule that let them grow.
+    """
+    if disturbance is None:
+        return earliest
+    calm = disturbance.period - disturbance.slow_for
+    return earliest + (epoch + calm / 2.0 - earliest) % disturbance.period
 
 
 def compare(

@@ -80,6 +80,17 @@ def test_evaluations_may_have_settings_of_their_own() -> None:
         config(evaluation={"max_episode_step": 5})
 
 
+def test_evaluations_keep_the_arguments_that_they_do_not_change() -> None:
+    environment = config(kwargs={"sutton_barto_reward": True}, evaluation={"kwargs": {"render_mode": None}})
+    assert environment.for_evaluation().kwargs == {"sutton_barto_reward": True, "render_mode": None}
+
+
+def test_another_environment_of_evaluations_has_arguments_of_its_own() -> None:
+    other = {"name": "Acrobot-v1", "kwargs": {"render_mode": None}}
+    environment = config(kwargs={"sutton_barto_reward": True}, evaluation=other)
+    assert environment.for_evaluation().kwargs == {"render_mode": None}
+
+
 @pytest.mark.slow
 def test_environments_step_in_processes_of_their_own_and_reset_right() -> None:
     made = lanes(config(backend="async", wrappers=["TimeAwareObservation"], max_episode_steps=3))

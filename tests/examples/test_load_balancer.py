@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from rl4sys.environments.balancing import RULES, Speed
+from rl4sys.environments.balancing.requests import Disturbance
 
 from .processes import EXAMPLES
 
@@ -34,6 +35,22 @@ def test_every_rule_gets_as_many_blocks_in_random_order(example: Any) -> None:
     assert [block.start for block in blocks] == [100.0 + example.switchback.BLOCK * number for number in range(40)]
     assert [block.rule for block in blocks].count("a") == 20
     assert [block.rule for block in blocks][::2] != ["a"] * 20
+
+
+def test_with_chaos_every_block_has_a_whole_slow_part_and_time_to_recover(example: Any) -> None:
+    chaos = Disturbance(slowdown=8.0, period=30.0, slow_for=10.0)
+    start = example.switchback.comparison_start(417.0, 100.0, chaos)
+    blocks = example.switchback.plan(["a", "b"], 3, start, np.random.default_rng(0), chaos.period)
+    assert example.switchback.block_seconds(chaos) == chaos.period
+    assert start == 440.0
+    for block in blocks:
+        slow = [second for second in range(30) if chaos.factor(block.start - 100.0 + second) > 1.0]
+        assert slow == list(range(10, 20))
+
+
+def test_without_chaos_a_comparison_begins_at_once_with_short_blocks(example: Any) -> None:
+    assert example.switchback.comparison_start(417.0, 100.0, None) == 417.0
+    assert example.switchback.block_seconds(None) == example.switchback.BLOCK
 
 
 def test_a_comparison_cuts_what_is_left_of_the_rule_before(example: Any) -> None:

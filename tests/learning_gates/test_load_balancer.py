@@ -32,12 +32,12 @@ LIVE = {
     # The settings of the live balancer.
     "algorithm.lr": 1e-3,
     "algorithm.anneal_lr": False,
-    "algorithm.epochs": 6,
-    "algorithm.minibatch_size": 64,
+    "algorithm.epochs": 4,
+    "algorithm.minibatch_size": 256,
     "algorithm.imitate": {"decisions": 3_000},
     "environment.incumbent": "incumbents:fewest_in_flight",
     "environment.num_envs": 1,
-    "buffer.size": 1_024,
+    "buffer.size": 2_048,
 }
 
 

@@ -110,8 +110,8 @@ class GymnasiumConfig(EnvironmentConfig):
     """Wrappers around all of the above, the first one innermost: names of `gymnasium.wrappers` or your own as
     `module:Class`, with arguments as in `{name: RescaleAction, kwargs: {min_action: -1, max_action: 1}}`."""
     evaluation: dict[str, Any] = {}
-    """Settings of this section that are different in evaluations, such as `{kwargs: {difficulty: hard}}`, or another
-    `name`. Observations and actions must stay the same."""
+    """Settings of this section that are different in evaluations, such as `{kwargs: {difficulty: hard}}`, which keeps
+    the other arguments, or another `name` with arguments of its own. Observations and actions must stay the same."""
     backend: Literal["lanes", "vector", "async", "envpool"] = "lanes"
     """`lanes` steps plain environments in a loop and resumes exactly; `vector` uses the environment's own vector
     implementation where Gymnasium has one; `async` steps each environment in a process of its own, which pays for slow
@@ -166,11 +166,14 @@ class GymnasiumConfig(EnvironmentConfig):
         return lambda: self._wrapped(self._made(kwargs))
 
     def for_evaluation(self) -> GymnasiumConfig:
-        """The same with the settings of `evaluation`."""
+        """The same with the settings of `evaluation`; arguments that it does not name stay as they are."""
         if not self.evaluation:
             return self
         same = self.model_dump(mode="json", exclude={"evaluation"})
-        return GymnasiumConfig.model_validate({**same, **self.evaluation})
+        changed = dict(self.evaluation)
+        if "name" not in changed and isinstance(changed.get("kwargs"), Mapping):
+            changed["kwargs"] = {**self.kwargs, **changed["kwargs"]}
+        return GymnasiumConfig.model_validate({**same, **changed})
 
     @property
     def acts_every_step(self) -> bool:

@@ -39,7 +39,7 @@ CONTEXT = (
 )
 _SOON = np.array([600.0, 3600.0, 21_600.0])
 _DAY = 86_400.0
-_LONG = 12.0
+LONG = 12.0
 """Logarithm of about two days of seconds: the scale of times."""
 
 
@@ -51,7 +51,7 @@ def observe(machine: Machine, jobs: Workload, offered: Array, *, may_wait: bool)
     waited = machine.now - jobs.submit[offered]
     lasts = np.maximum(requested, 10.0)
     until = ends[np.searchsorted(free, needed)] - machine.now
-    long = np.log(requested) / _LONG
+    long = np.log(requested) / LONG
     size = needed / machine.processors
     shorter = np.searchsorted(np.sort(jobs.requested[queued]), requested) / len(queued)
     rows = np.zeros((len(offered) + may_wait, len(ROW)), np.float32)
@@ -59,11 +59,11 @@ def observe(machine: Machine, jobs: Workload, offered: Array, *, may_wait: bool)
         long,
         size,
         np.log2(needed) / max(1.0, math.log2(machine.processors)),
-        np.log1p(waited) / _LONG,
+        np.log1p(waited) / LONG,
         np.log((waited + lasts) / lasts) / 6.0,
         needed <= machine.free,
         machine.free / machine.processors - size,
-        np.log1p(until) / _LONG,
+        np.log1p(until) / LONG,
         shorter,
         size * long,
     )
@@ -90,5 +90,5 @@ def _context(machine: Machine, jobs: Workload, queued: Array, ends: Array, free:
     next_end = float(ends[1] - machine.now) if len(ends) > 1 else 0.0
     soon = free[np.searchsorted(ends, machine.now + _SOON, side="right") - 1] / size
     fits = float(np.mean(needed <= machine.free)) if len(queued) else 0.0
-    head = (machine.free / size, math.log1p(len(queued)) / 6.0, fits, math.log1p(next_end) / _LONG)
+    head = (machine.free / size, math.log1p(len(queued)) / 6.0, fits, math.log1p(next_end) / LONG)
     return np.array([*head, *soon, math.log1p(work)], np.float32)
