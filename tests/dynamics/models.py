@@ -10,7 +10,7 @@ from rl4sys.experience import ArraySpec
 from rl4sys.networks import Parameters, truncated_normal
 from rl4sys.policy import Program, ProgramBuilder
 
-SMALL = RSSM(deter=16, hidden=6, groups=3, classes=4, blocks=2, embedding=5, actions=2)
+SMALL = RSSM(deter=16, hidden=6, groups=3, classes=4, blocks=2, embedding=5, actions=2, update_bias=-2.0)
 
 
 def acting_program(rssm: RSSM = SMALL) -> Program:

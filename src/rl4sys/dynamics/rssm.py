@@ -14,8 +14,6 @@ from rl4sys.networks import TensorMap
 from rl4sys.networks.normed_layer import normed
 from rl4sys.policy import ProgramBuilder, Tensor
 
-UPDATE_BIAS = -1.0
-"""Added to the update gate: at first the model remembers."""
 DETER, STOCH, PREVIOUS_ACTION = "rssm.deter", "rssm.stoch", "rssm.previous_action"
 """The memory of a policy that acts with the model."""
 
@@ -49,6 +47,8 @@ class RSSM:
     """Size of an encoded observation."""
     actions: int
     """Size of an action as networks see it."""
+    update_bias: float = -1.0
+    """Added to the update gate: at first the model remembers, the longer the lower it is."""
 
     @property
     def stoch(self) -> int:
@@ -123,7 +123,7 @@ class RSSM:
             views["rssm.posterior.out.bias"],
         )
         chance = uniform.transpose(0, 1)
-        scan = filter_scan(acted, seen, keep.transpose(0, 1), chance, self.classes, UPDATE_BIAS, weights)
+        scan = filter_scan(acted, seen, keep.transpose(0, 1), chance, self.classes, self.update_bias, weights)
         deter, stoch, chances = (part.transpose(0, 1) for part in scan)
         return State(deter, stoch), chances
 
@@ -142,7 +142,7 @@ class RSSM:
         gates = self._grouped(core, views["rssm.gates.weight"]) + views["rssm.gates.bias"]
         reset, candidate, update = gates.view(len(gates), self.blocks, 3, -1).unbind(-2)
         candidate = torch.tanh(torch.sigmoid(reset) * candidate)
-        share = torch.sigmoid(update + UPDATE_BIAS)
+        share = torch.sigmoid(update + self.update_bias)
         return torch.lerp(deter.view(len(deter), self.blocks, -1), candidate, share).flatten(-2)
 
     def _grouped(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
@@ -189,7 +189,7 @@ class RSSM:
         shape = (self.blocks, width, 3 * width)
         tensors = builder.tensor("rssm.gates.weight", *shape), builder.tensor("rssm.gates.bias", 3 * self.deter)
         gates = builder.op("grouped_linear", (core,), (3 * self.deter,), tensors)
-        settings = {"groups": self.blocks, "update_bias": UPDATE_BIAS}
+        settings = {"groups": self.blocks, "update_bias": self.update_bias}
         return builder.op("gate", (gates, deter), (self.deter,), (), **settings)
 
     def _write_latent(self, builder: ProgramBuilder, logits: str, *, draw: bool) -> str:

@@ -34,6 +34,7 @@ class ModelSize:
     lr: float
     """A learning rate that suits the size."""
     blocks: int = 8
+    update_bias: float = -1.0
 
 
 _DRAWS = 8
@@ -72,7 +73,16 @@ class WorldModel:
     def rssm(self) -> RSSM:
         """States from embeddings and actions."""
         size = self.size
-        return RSSM(size.deter, size.hidden, size.groups, size.classes, size.blocks, self.encoder.size, self.actions)
+        return RSSM(
+            deter=size.deter,
+            hidden=size.hidden,
+            groups=size.groups,
+            classes=size.classes,
+            blocks=size.blocks,
+            embedding=self.encoder.size,
+            actions=self.actions,
+            update_bias=size.update_bias,
+        )
 
     @property
     def decoder(self) -> Decoder:
