@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -203,7 +203,7 @@ def _description(record: RunRecord, values: Mapping[str, Any]) -> list[tuple[str
         ("started", values["created"] + (f" on {record.host}" if record.host else "")),
         ("revision", record.git and record.git + (", with uncommitted changes" if record.dirty else "")),
         ("config", record.config[:16]),
-        ("began with", _parent(values["lineage"]["parent"])),
+        *(("began with", text) for text in _parents(values["lineage"]["parent"])),
         *(("not exact", text) for text in values["lineage"]["inexact"] or ()),
         ("size", format_size(values["bytes"])),
         ("tags", " ".join(record.tags)),
@@ -211,10 +211,13 @@ def _description(record: RunRecord, values: Mapping[str, Any]) -> list[tuple[str
     return [(name, str(value)) for name, value in lines if value not in (None, "")]
 
 
-def _parent(parent: Mapping[str, Any] | None) -> str | None:
-    """Where the first weights come from: the source, and what was taken over from it."""
-    if parent is None:
-        return None
-    parts = ", ".join(parent["parts"]) or "all"
-    normalisers = " and its normalisers" if parent["normalisers"] else ""
-    return f"the weights ({parts}){normalisers} of {parent['source']} at step {parent['step']:,}"
+def _parents(parent: Mapping[str, Any] | None) -> Iterator[str]:
+    """Where the first weights come from: the source, and what was taken over; then where a copied run has them from."""
+    while parent is not None:
+        if parent.get("whole"):
+            yield f"a copy of {parent['source']} at step {parent['step']:,}"
+        else:
+            parts = ", ".join(parent["parts"]) or "all"
+            normalisers = " and its normalisers" if parent["normalisers"] else ""
+            yield f"the weights ({parts}){normalisers} of {parent['source']} at step {parent['step']:,}"
+        parent = parent.get("parent")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -75,6 +76,9 @@ def tune(
 ) -> None:
     """Search for good settings with Optuna: values near those of good trials are tried, and bad trials are pruned.
 
+    A study with a section `population` trains runs side by side instead, and replaces the worst by copies of the best
+    with changed settings: population-based training.
+
     Run it again to continue a study that was stopped or killed, or with more --trials to search longer. Results are in
     runs/NAME: best.yaml for `rl4sys train`, summary.json, plots, the journal and the trials.
 
@@ -88,10 +92,13 @@ def tune(
 
       rl4sys tune dqn.yaml training.total_timesteps=20000     [dim]shorter trials[/]
 
+      rl4sys tune tuning/ppo_population.yaml --jobs 2     [dim]adapt settings during training[/]
+
       rl4sys tune ppo.yaml --dashboard     [dim]look at the study, also while it runs[/]
     """
     if importlib.util.find_spec("optuna") is None:
         raise TunerUnavailable("Tuning needs the package 'optuna'. Install it with: pip install 'rl4sys[tune]'")
+    from rl4sys.config import ConfigError
     from rl4sys.experiments import check_combination
     from rl4sys.experiments.preflight import fit_to_machine
     from rl4sys.laboratory.studies.config import TuneConfig
@@ -100,6 +107,8 @@ def tune(
     from rl4sys.laboratory.trials.trial import TrialOptions
 
     config = load_many_trials(TuneConfig, file, "tuning", parse_changes(changes or ()), base, name)
+    if trials is not None and config.population is not None:
+        raise ConfigError("--trials has no effect with a population; set population.size in the study")
     if trials is not None:
         config = config.model_copy(update={"trials": trials})
     where = choose_place(
@@ -107,6 +116,13 @@ def tune(
     )
     directory = shared_directory(where) or (config.directory if runs is None else str(runs))
     config = config.model_copy(update={"where": where, "directory": directory})
+    if config.population is not None:
+        config.boundaries()
+        if where.on != "local" or where.storage is not None:
+            raise ConfigError(
+                "A population copies runs from one trial to another, so it trains on this machine, without --on, "
+                "--address and --storage; on a Ray cluster, use rl4sys.RunTrainable with PopulationBasedTraining"
+            )
     if dashboard:
         from rl4sys.cli.study_dashboard import open_dashboard
 
@@ -135,21 +151,24 @@ def _run(config: TuneConfig, options: TrialOptions, *, as_json: bool) -> None:
     from rl4sys.cli.local_training import stop_on_signal, try_plot
     from rl4sys.cli.output import errors, print_json, report
     from rl4sys.experiments import Screen
+    from rl4sys.laboratory.studies.population_study import run_population
     from rl4sys.laboratory.studies.results import plot_history, plot_importances, summarize_study
     from rl4sys.laboratory.studies.study import run_study
     from rl4sys.laboratory.trials.view import TrialView
 
     title, place = config.place.name, config.place
+    count, noun = (config.trials, "trials") if config.population is None else (_parts(config), "parts")
+    run = run_study if config.population is None else run_population
     with Screen(errors) as screen, stop_on_signal() as stop:
         if options.debug:
             launcher = debugged(config.where, stop)
         else:
-            launcher = launcher_for(config.where, config.trials, config.parallel_jobs)
-        report(f"study     {place}: {count_trials(config.trials)}, {launcher.describe()}")
-        study = run_study(
+            launcher = launcher_for(config.where, _at_once(config), config.parallel_jobs)
+        report(f"study     {place}: {_extent(config)}, {launcher.describe()}")
+        study = run(
             config,
             launcher,
-            lambda over: TrialView(screen, title, config.trials, over),
+            lambda over: TrialView(screen, title, count, over, noun),
             stop,
             options,
         )
@@ -162,11 +181,29 @@ def _run(config: TuneConfig, options: TrialOptions, *, as_json: bool) -> None:
     if as_json:
         print_json(asdict(summary))
     else:
-        _tabulate(summary, [plot for plot in plots if plot is not None])
+        _tabulate(summary, [plot for plot in plots if plot is not None], has_population=config.population is not None)
     over = len(summary.trials) - summary.unfinished
-    if over < config.trials:
+    if config.population is not None and summary.unfinished:
+        report(f"{summary.unfinished} of {_extent(config)} are not trained yet; run the same command to continue")
+        raise typer.Exit(INTERRUPTED)
+    if config.population is None and over < config.trials:
         report(f"{over} of {count_trials(config.trials)} have ended; run the same command to continue")
         raise typer.Exit(INTERRUPTED)
+
+
+def _at_once(config: TuneConfig) -> int:
+    return config.trials if config.population is None else config.population.size
+
+
+def _parts(config: TuneConfig) -> int:
+    """How often runs of a population are trained from one comparison to the next."""
+    return _at_once(config) * len(config.boundaries())
+
+
+def _extent(config: TuneConfig) -> str:
+    if config.population is None:
+        return count_trials(config.trials)
+    return f"a population of {config.population.size} runs, compared {len(config.boundaries()) - 1} times"
 
 
 def _show(config: TuneConfig, example: ExperimentConfig, *, as_json: bool) -> None:
@@ -177,17 +214,18 @@ def _show(config: TuneConfig, example: ExperimentConfig, *, as_json: bool) -> No
     values = example.model_dump(mode="json")
     if as_json:
         where = config.where.model_dump(mode="json")
-        print_json({"count": config.trials, "where": where, "space": config.space, "example": values})
+        print_json({"count": _at_once(config), "where": where, "space": config.space, "example": values})
     else:
         for part in ({"space": config.space}, values):
             typer.echo("---\n" + yaml.safe_dump(part, sort_keys=False, allow_unicode=True), nl=False)
-    report(f"{count_trials(config.trials)} {describe_place(config.where)}, such as this one; nothing was started.")
+    report(f"{_extent(config)} {describe_place(config.where)}, such as this one; nothing was started.")
 
 
-def _tabulate(summary: TuneSummary, plots: list[Path]) -> None:
+def _tabulate(summary: TuneSummary, plots: list[Path], *, has_population: bool) -> None:
     from rl4sys.cli.output import print_table, show
     from rl4sys.laboratory.formatting import format_return
     from rl4sys.laboratory.trials.names import label
+    from rl4sys.run_files import MANIFEST
 
     finished = [trial for trial in summary.trials if trial.status == "finished"]
     ranked = sorted(finished, key=lambda trial: -(trial.score or 0.0))[:_SHOWN]
@@ -198,7 +236,16 @@ def _tabulate(summary: TuneSummary, plots: list[Path]) -> None:
     for trial in summary.trials:
         if trial.status == "failed":
             show(f"  trial {trial.number} failed: {trial.cause}")
+    if summary.best is not None and summary.best.parent is not None:
+        show("how the settings of the best were adapted:")
+        line = summary.descent(summary.best)
+        for ancestor, child in itertools.zip_longest(line, line[1:]):
+            until = "to the end" if child is None else f"until step {child.from_step:,}"
+            show(f"  trial {ancestor.number}, {until}: {label(ancestor.values)}")
     for plot in plots:
         show(f"plot      {plot}")
+    if summary.best is not None and has_population:
+        (run,) = Path(summary.best_config or "").parent.glob(f"trial-{summary.best.number:04d}/*/*/{MANIFEST}")
+        show(f"evaluate the best with  rl4sys evaluate {run.parent}")
     if summary.best_config is not None:
         show(f"train the best with  rl4sys train {summary.best_config}")

@@ -58,6 +58,11 @@ class ChangedSettings:
         return list(self.changes.items())
 
 
+def is_fixed(key: str) -> bool:
+    """Whether a setting, given by its dotted key, cannot change within a run."""
+    return any(key == fixed or key.startswith(f"{fixed}.") for fixed in _FIXED)
+
+
 def changed_settings(directory: RunDirectory, overrides: Overrides) -> ChangedSettings:
     """The config of a run with overrides; those that would make another run are refused."""
     before = load_experiment(directory.config)
@@ -67,7 +72,7 @@ def changed_settings(directory: RunDirectory, overrides: Overrides) -> ChangedSe
     old, new = (_by_key(config) for config in (before, after))
     changes = {key: (old.get(key), new.get(key)) for key in {**old, **new} if old.get(key) != new.get(key)}
     for key in changes:
-        if any(key == fixed or key.startswith(f"{fixed}.") for fixed in _FIXED):
+        if is_fixed(key):
             raise ConfigError(
                 f"{key} cannot change within a run. Start another one with its weights: "
                 f"rl4sys train {directory.config} --from {directory.path} {key}={shown(changes[key][1])}"

@@ -116,6 +116,7 @@ def _trial_table(plan: TrialPlan) -> Table:
                 "score": trial.score,
                 "steps": trial.steps,
                 "run": trial.run,
+                "origin": trial.origin,
                 "cause": trial.cause,
                 **trial.values,
             }

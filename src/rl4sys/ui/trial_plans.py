@@ -37,6 +37,8 @@ class PlanTrial:
     cause: str | None
     run: str | None
     """The id of its run, or of the first of several."""
+    origin: str | None = None
+    """In a population: which trial it is a copy of, and at which step it was copied."""
 
     @property
     def label(self) -> str:
@@ -186,4 +188,5 @@ def _study_trial(values: Mapping[str, Any], record: RunRecord | None, *, is_driv
         values["values"],
         values["cause"],
         record.id if record else None,
+        None if values["parent"] is None else f"a copy of {values['parent']} at step {values['from_step']:,}",
     )

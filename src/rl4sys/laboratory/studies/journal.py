@@ -106,6 +106,14 @@ def values_of(params: Mapping[str, Any], ranges: Mapping[str, Range]) -> dict[st
     }
 
 
+def params_of(values: Mapping[str, Any], distributions: Mapping[str, BaseDistribution]) -> dict[str, Any]:
+    """Values as Optuna stores them: the inverse of `values_of`."""
+    return {
+        key: json.dumps(value) if isinstance(distributions[key], CategoricalDistribution) else value
+        for key, value in values.items()
+    }
+
+
 def _pruner(config: TuneConfig) -> optuna.pruners.BasePruner:
     section = config.pruner
     if section.name == "none":

@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import optuna
-import yaml
 from optuna.trial import FrozenTrial, TrialState
 
 from rl4sys.atomic_files import replace_file
 from rl4sys.config import ConfigError
 from rl4sys.config.plugin_copies import plugin_texts
 from rl4sys.experiments import ExperimentConfig, RunDirectory
+from rl4sys.laboratory.studies.best_config import BestConfig
 from rl4sys.laboratory.studies.config import TuneConfig
 from rl4sys.laboratory.studies.journal import attach, frozen, open_study, suggest, values_of
 from rl4sys.laboratory.studies.study_record import StudyRecord
-from rl4sys.laboratory.studies.study_summary import BEST, CAUSE, TRIALS, best_of
-from rl4sys.laboratory.studies.trial import study_launch
+from rl4sys.laboratory.studies.study_summary import CAUSE, TRIALS
+from rl4sys.laboratory.studies.trial import study_launch, trial_key, trial_number
 from rl4sys.laboratory.trials import driver
 from rl4sys.laboratory.trials.config import placed
 from rl4sys.laboratory.trials.launcher import Launcher, Outcome, TrialLaunch
@@ -51,22 +51,22 @@ def run_study(
             study.set_user_attr(TRIALS, config.trials)
         states = [trial.state for trial in study.get_trials(deepcopy=False)]
         launches = _Launches(config, study, options, failed_before=states.count(TrialState.FAIL))
-        best = _BestConfig(config, study)
+        best = BestConfig(config, study)
         ended = sum(state.is_finished() for state in states)
-        record = StudyRecord(study, len(config.seeds or (0,)), lambda number: launcher.stop(_key(number)))
+        record = StudyRecord(study, len(config.seeds or (0,)), lambda number: launcher.stop(trial_key(number)))
 
         def after_end(state: driver.TrialState) -> None:
-            record.end(_number(state.key), state.outcome or Outcome.STOPPED)
+            record.end(trial_number(state.key), state.outcome or Outcome.STOPPED)
             best.write()
-            if frozen(study, _number(state.key)).state is TrialState.PRUNED:
+            if frozen(study, trial_number(state.key)).state is TrialState.PRUNED:
                 mark_pruned(config.place / state.key)
 
         trials = driver.TrialDriver(
             view(ended),
-            describe=lambda state: _describe(state, frozen(study, _number(state.key))),
+            describe=lambda state: _describe(state, frozen(study, trial_number(state.key))),
             after_end=after_end,
-            after_start=lambda state: record.begin(_number(state.key)),
-            on_report=lambda state, values: record.note(_number(state.key), values),
+            after_start=lambda state: record.begin(trial_number(state.key)),
+            on_report=lambda state, values: record.note(trial_number(state.key), values),
         )
         trials.run(launcher, launches.all(), stop)
         best.write()
@@ -135,7 +135,7 @@ class _Launches:
         self.study.tell(number, state=TrialState.FAIL)
 
     def _launch(self, number: int, values: dict[str, Any]) -> TrialLaunch:
-        key = _key(number)
+        key = trial_key(number)
         directory = self.config.place / key
         configs = [self._experiment(values, seed, directory) for seed in self.config.seeds or (None,)]
         trials = [Trial(key, config, group=self.config.place.name) for config in configs]
@@ -148,44 +148,11 @@ class _Launches:
         return placed(config, directory / f"seed{config.experiment.seed}")
 
 
-class _BestConfig:
-    """Keeps the best config of a study on disk."""
-
-    def __init__(self, config: TuneConfig, study: optuna.Study) -> None:
-        self._config, self._study = config, study
-        self._ranges = config.ranges()
-        self._written: int | None = None
-
-    def write(self) -> None:
-        """Write the best config, if it is not the one that was written last."""
-        best = best_of(self._study)
-        if best is None or best.number == self._written:
-            return
-        config = self._config.experiment(values_of(best.params, self._ranges))
-        named = config.experiment.model_copy(update={"name": f"{self._config.name}-best"})
-        values = config.model_copy(update={"experiment": named}).model_dump(mode="json")
-        text = (
-            f"# The best of {self._config.place}: trial {best.number}, {self._config.score} return {best.value:.2f}.\n"
-            f"# Train it with: rl4sys train {self._config.place / BEST}\n"
-            f"{yaml.safe_dump(values, sort_keys=False, allow_unicode=True)}"
-        )
-        replace_file(self._config.place / BEST, text.encode())
-        self._written = best.number
-
-
 def mark_pruned(trial: Path) -> None:
     """Say in the unfinished runs of a trial that its study has pruned them: they are not to be resumed."""
     for manifest in trial.glob(f"*/*/{MANIFEST}"):
         if not read_result(manifest.parent).get("finished"):
             replace_file(manifest.with_name(PRUNED), b"Others did better; rl4sys tune has pruned this run.\n")
-
-
-def _key(number: int) -> str:
-    return f"trial-{number:04d}"
-
-
-def _number(key: str) -> int:
-    return int(key.removeprefix("trial-"))
 
 
 def _describe(state: driver.TrialState, trial: FrozenTrial) -> driver.EndLine:

@@ -25,6 +25,8 @@ CAUSE = "cause"
 """The attribute of an Optuna trial with the reason for its failure."""
 TRIALS = "trials"
 """The attribute of an Optuna study with the number of trials that it should have."""
+PARENT, FROM_STEP = "parent", "from_step"
+"""The attributes of an Optuna trial that is a copy, in a population: of which trial, and at which step."""
 FEWEST = 4
 """Trials with a score that are needed to estimate importances."""
 _STATES = {"COMPLETE": "finished", "PRUNED": "given up", "FAIL": "failed", "RUNNING": "interrupted"}
@@ -43,7 +45,11 @@ class TunedTrial:
     """The step of the last evaluation."""
     values: dict[str, Any]
     cause: str | None
-    """Why it failed, if it did."""
+    """Why it failed or was replaced, if it did or was."""
+    parent: int | None = None
+    """In a population: the trial that it is a copy of, if it is one."""
+    from_step: int | None = None
+    """The step at which it was copied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +66,13 @@ class TuneSummary:
     def write(self, path: Path) -> None:
         """Write the summary as JSON."""
         replace_file(path, json.dumps(asdict(self), indent=1).encode())
+
+    def descent(self, trial: TunedTrial) -> tuple[TunedTrial, ...]:
+        """The trials that a trial descends from, the first one first, and itself."""
+        line = [trial]
+        while line[0].parent is not None:
+            line.insert(0, self.trials[line[0].parent])
+        return tuple(line)
 
     @property
     def unfinished(self) -> int:
@@ -84,6 +97,8 @@ def summary_of(study: optuna.Study, name: str, place: Path) -> TuneSummary:
             steps=trial.last_step or 0,
             values=chosen_values(trial.params, trial.distributions),
             cause=trial.user_attrs.get(CAUSE),
+            parent=trial.user_attrs.get(PARENT),
+            from_step=trial.user_attrs.get(FROM_STEP),
         )
         for trial in study.get_trials(deepcopy=False)
     )

@@ -15,8 +15,18 @@ from rl4sys.storage import StorageUnavailable, Superseded
 
 TUNE = "rl4sys.laboratory.studies.trial:train"
 """The task that trains a trial of a study."""
-_FAULTS_OF_THE_MACHINE = (OSError, NotSaved, RunBusy, StorageUnavailable, Superseded)
+FAULTS_OF_THE_MACHINE = (OSError, NotSaved, RunBusy, StorageUnavailable, Superseded)
 """Failures after which a trial can be resumed; any other ends it, and the study continues."""
+
+
+def trial_key(number: int) -> str:
+    """The name of a trial, and of its directory in that of the study."""
+    return f"trial-{number:04d}"
+
+
+def trial_number(key: str) -> int:
+    """The inverse of `trial_key`."""
+    return int(key.removeprefix("trial-"))
 
 
 def study_launch(
@@ -42,7 +52,7 @@ def train(values: Mapping[str, Any], report: Report, stop: Callable[[], bool]) -
     """
     try:
         return _train(values, report, stop)
-    except _FAULTS_OF_THE_MACHINE:
+    except FAULTS_OF_THE_MACHINE:
         raise
     except Exception as error:  # whatever the trial's own code raises
         report({"trial_failed": f"{type(error).__name__}: {error}"})

@@ -83,6 +83,10 @@ class TrialView:
             self._screen.progress.update(self._whole, completed=self._done, summary=self._count())
         self._screen.say(f"{self._done}/{self._total} {line.title}: {text}")
 
+    def say(self, text: str) -> None:
+        """Show a line about all of them."""
+        self._screen.say(text)
+
     def _count(self) -> str:
         failed = f", {self._failed} failed" if self._failed else ""
         return f"{self._done} of {self._total} {self._noun}{failed}"
