@@ -17,7 +17,7 @@ CPP_CODE := 'cpp/*.cpp' 'cpp/*.hpp' 'cpp/*.h' 'cpp/*.c' 'cpp/*.inc'
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check types fast lint cpp-ahead format test-docs test-learning test-cluster test-faults bench bench-peers docs docs-site proto clean
+.PHONY: help setup demo test check types fast lint cpp-ahead format test-docs test-learning test-cluster test-faults bench bench-peers docs docs-site screenshots proto clean
 .PHONY: cpp cpp-test cpp-docs cpp-sanitize wheel release-check
 
 help: ## List the targets
@@ -123,14 +123,18 @@ test-faults: $(WHOLE) ## Fault tests with many trials: kills, partitions, saniti
 	@RL4SYS_STORM=$(STORM) $(RUN) pytest -n 2 -m "not learning and not cluster" $(wildcard $(STORMS))
 	@if cpp/packages.sh; then $(MAKE) --no-print-directory cpp-sanitize; else echo "The C++ client is skipped."; fi
 
-bench: $(WHOLE) ## Compare with stable-baselines3 and with bare operations in the same run; about ten minutes
+bench: $(WHOLE) ## Compare with other libraries and with bare operations in the same run; about an hour
 	@$(BIN)/python benchmarks/run_all.py
 
 bench-peers: $(WHOLE) ## RL4Sys beside other libraries in systems that ask for decisions; an hour or more, peers in venvs of their own
 	@$(BIN)/python benchmarks/side_by_side/bench_peers.py
 
 docs-site: $(WHOLE) ## Build the documentation site into src/rl4sys/site, for `rl4sys docs` and the wheel; needs no network
-	@$(BIN)/python docs/site/build.py
+	@$(BIN)/python docs/site/build.py $(if $(COMPLETE),--complete)
+
+screenshots: $(WHOLE) ## Write the screenshots of docs/ui.md, from runs and a server that it starts; needs chromium
+	@tests/ui/packages.sh
+	@$(BIN)/python docs/write_screenshots.py
 
 docs: $(WHOLE) ## Write docs/configuration.md and docs/server.md from the docstrings of the configs
 	@$(BIN)/python docs/write_reference.py

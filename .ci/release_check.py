@@ -14,7 +14,7 @@ def disagreements(tag: str) -> list[str]:
         "src/rl4sys/version.py": rf'^__version__ = "{re.escape(release)}"$',
         "CHANGELOG.md": rf"^## \[?{re.escape(release)}\]?( |$)",
         "cpp/pyproject.toml": rf'^version = "{re.escape(release)}"$',
-        "pyproject.toml": rf'^native = \["rl4sys-native=={re.escape(release)}"\]$',
+        "pyproject.toml": rf'^    "rl4sys-native=={re.escape(release)}; ',
         "CITATION.cff": rf"^version: {re.escape(release)}$",
     }
     return [name for name, line in wanted.items() if not re.search(line, (ROOT / name).read_text(), re.MULTILINE)]

@@ -1,7 +1,8 @@
 """Cost of a decision with the C++ client, compared with the Python client and a bare loop, while a server trains.
 
 Run `make cpp` and `python benchmarks/cpp_client.py`. The clients run one after the other, each with its own server and
-learner (PPO, 8→64→64→4): they act, record actions and rewards, and receive new versions.
+learner (PPO, 8→64→64→4): they act, record actions and rewards, and receive new versions. The Python client runs
+policies with numpy alone unless `--runtime` says otherwise; the table and the JSON name what it ran them with.
 
 - act: microseconds of `episode.act`, with about 20 µs of computation between two decisions; in C++ also the
   allocations of the acting thread after the warm-up;
@@ -52,7 +53,7 @@ def in_cpp(decisions: int) -> dict[str, Any]:
     return results
 
 
-def in_python(decisions: int) -> dict[str, Any]:
+def in_python(decisions: int, runtime: str) -> dict[str, Any]:
     with serving() as server:
         settings = {
             "client_id": "python-benchmark",
@@ -62,12 +63,14 @@ def in_python(decisions: int) -> dict[str, Any]:
             "observation": 8,
             "action": 4,
             "timeout": 60,
+            "runtime": runtime,
         }
         with rl4sys.connect(settings) as agent:
             first = agent.health().version or 0
             results = _act(agent, decisions) | _loop(agent, decisions // 4)
             health = agent.health()
-            return results | {"versions": (health.version or 0) - first, "drops": len(health.drops)}
+            counts = {"versions": (health.version or 0) - first, "drops": len(health.drops)}
+            return results | counts | {"runtime": health.runtime}
 
 
 def _act(agent: Agent, decisions: int) -> dict[str, Any]:
@@ -133,13 +136,14 @@ def _seconds_of(work: Callable[[], int]) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--decisions", type=int, default=200_000, help="decisions of each client")
+    parser.add_argument("--runtime", choices=("numpy", "native", "auto"), default="numpy", help="of the Python client")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     options = parser.parse_args()
-    results = {"C++": in_cpp(options.decisions), "Python": in_python(options.decisions)}
+    results = {"C++": in_cpp(options.decisions), "Python": in_python(options.decisions, options.runtime)}
     if options.json:
         print(json.dumps(results, indent=2))
         return
-    print(f"{'':30}{'C++':>12}{'Python':>12}{'target (C++)':>16}")
+    print(f"{'':30}{'C++':>12}{'Python':>12}{'target (C++)':>16}   Python: {results['Python']['runtime']}")
     for key, name in NAMES.items():
         shown = [f"{results[client][key]:.6g}" if key in results[client] else "" for client in ("C++", "Python")]
         print(f"{name:30}{shown[0]:>12}{shown[1]:>12}{TARGETS.get(key, ''):>16}")

@@ -31,6 +31,7 @@ BENCHMARKS = {
     "control.py": "The kill switch with 200 clients",
     "pacing.py": "Share of the experience of fast clients that a PPO learner uses",
     "ingest.py": "Cost and capacity of a server",
+    "larger_servers.py": "Learners on Ray and two processes of a server, compared with one process",
     "laboratory.py": "Cost of the run index",
     "orchestration.py": "Sweeps and collectors on Ray, compared with processes here",
     "ranks.py": "Two ranks that learn from images together, compared with one process",
@@ -38,7 +39,17 @@ BENCHMARKS = {
     "cpp_policy.py": "The C++ policy runtime compared with ONNX Runtime",
     "cpp_client.py": "The C++ client compared with the Python client, and their loops with a loop without a client",
     "cache.py": "Hit rates of the cache that learns, compared with LRU, ARC, S3-FIFO and Belady's bound",
+    "load_balancer": "The live load balancer with chaos, compared with least connections: a short run",
+    "side_by_side/bench_peers.py": "Beside other libraries, in systems that ask for decisions: a short run",
 }
+COMMANDS = {
+    # Six minutes; 300 s of learning and 20 blocks, as in docs/results/systems.md, take 25.
+    "load_balancer": "-m examples.load_balancer live --chaos --seconds 120 --blocks 4 --out build/load_balancer",
+    # Ten minutes; `make bench-peers` takes hours.
+    "side_by_side/bench_peers.py": "benchmarks/side_by_side/bench_peers.py --decisions 20000 --paced-decisions 10000 "
+    "--seeds 1 --minutes 10 --output build/peers.json",
+}
+"""Commands of benchmarks that are not a file without arguments."""
 CPP = HERE.parent / "cpp" / "build" / "release"
 HEADER = """# Results
 
@@ -62,7 +73,7 @@ def main() -> None:
         if name in ("cpp_policy.py", "cpp_client.py", "cache.py") and not CPP.is_dir():
             print(f"== {name} is skipped: run `make cpp` first.", flush=True)
             continue
-        sections[name] = f"`python benchmarks/{name}`, {datetime.date.today()}\n\n```text\n{_run(name)}\n```\n"
+        sections[name] = f"`python {_command(name)}`, {datetime.date.today()}\n\n```text\n{_run(name)}\n```\n"
         _write(sections)
 
 
@@ -73,9 +84,16 @@ def _kept() -> dict[str, str]:
     return {name: parts[title].rstrip("\n") + "\n" for name, title in BENCHMARKS.items() if title in parts}
 
 
+def _command(name: str) -> str:
+    """What follows `python`, from the top of the repository."""
+    return COMMANDS.get(name, f"benchmarks/{name}")
+
+
 def _run(name: str) -> str:
     print(f"== {name}: {BENCHMARKS[name]}", flush=True)
-    with subprocess.Popen([sys.executable, str(HERE / name)], stdout=subprocess.PIPE, text=True) as process:
+    command = [sys.executable, *_command(name).split()]
+    (HERE.parent / "build").mkdir(exist_ok=True)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=HERE.parent) as process:
         assert process.stdout is not None
         lines = []
         for line in process.stdout:

@@ -1,4 +1,4 @@
-"""Time of one decision, compared with torch and Stable-Baselines3, and the cost of importing the client core.
+"""Time of one decision, compared with torch and Stable-Baselines3, the share of the latency histogram, and of imports.
 
 Run `python benchmarks/runtime.py`; times are microseconds of one call. The comparison with Stable-Baselines3 needs
 a virtual environment with it in `benchmarks/.venv-sb3`.
@@ -7,16 +7,24 @@ a virtual environment with it in `benchmarks/.venv-sb3`.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter_ns
+from time import perf_counter_ns, thread_time_ns
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.client.agents import agent_on, seen
+from tests.client.fake_server import FakeServer
+
+from rl4sys.client import episode, episode_record, native_acting
+from rl4sys.client.decision_times import SAMPLED
 from rl4sys.experience import ArraySpec, StreamKey
 from rl4sys.policy import DiscreteAction, Head, KeyedNoise, NumpyPolicy, PolicySpec, ProgramBuilder, layout_of
 
@@ -55,6 +63,9 @@ print(json.dumps({"median": float(numpy.median(times)), "p99": float(numpy.perce
 """
 
 Times = dict[str, float]
+RUNTIMES = ("native", "numpy") if importlib.util.find_spec("rl4sys_native") else ("numpy",)
+_NEVER = 1 << 30
+"""Decisions of which one is timed, to time none of them."""
 
 
 def timed(repeats: int, call: Callable[[int], object]) -> Times:
@@ -102,6 +113,37 @@ def torch_times(rows: int, repeats: int) -> Times:
     return timed(repeats, act)
 
 
+def histogram_share(rounds: int, decisions: int) -> dict[str, float]:
+    """Microseconds of CPU time of `episode.act` with the latency histogram and without, by runtime, and its share.
+
+    One decision of some is timed and goes a longer way, so means are compared: of many short rounds in turn, of which
+    the median counts.
+    """
+    found = {}
+    for runtime in RUNTIMES:
+        costs: dict[int, list[float]] = {SAMPLED: [], _NEVER: []}
+        for number in range(2 * rounds):
+            sampled = (SAMPLED, _NEVER)[number % 2]
+            for module in (episode, episode_record, native_acting):
+                module.SAMPLED = sampled
+            costs[sampled].append(act_cost(runtime, decisions))
+        with_it, without = (float(np.median(each)) for each in costs.values())
+        found |= {f"{runtime}, with": with_it, f"{runtime}, without": without, runtime: with_it / without - 1.0}
+    return found
+
+
+def act_cost(runtime: str, decisions: int) -> float:
+    """Microseconds of CPU time of one `act` of a new agent."""
+    observation = seen(1)
+    with agent_on(FakeServer(), runtime=runtime) as agent, agent.episode() as opened:
+        for _ in range(decisions // 10):
+            opened.act(observation)
+        began = thread_time_ns()
+        for _ in range(decisions):
+            opened.act(observation)
+        return (thread_time_ns() - began) / decisions / 1000
+
+
 def last_line_of(python: str, program: str, *arguments: str, environment: dict[str, str] | None = None) -> Times:
     """The last line that a program prints in a new process, as JSON."""
     command, variables = [python, "-c", program, *arguments], os.environ | (environment or {})
@@ -117,7 +159,7 @@ def import_cost() -> Times:
 
 
 def measure(repeats: int) -> dict[str, Times]:
-    results = {"import": import_cost()}
+    results = {"import": import_cost(), "histogram": histogram_share(rounds=20, decisions=repeats // 4)}
     for rows in (1, 8):
         results[f"numpy, {rows} row(s)"] = numpy_times(rows, repeats)
         results[f"torch, {rows} row(s)"] = torch_times(rows, repeats // 4)
@@ -135,11 +177,14 @@ def main() -> None:
     if options.json:
         print(json.dumps(results, indent=2))
         return
-    cost, ours = results.pop("import"), results["numpy, 1 row(s)"]["median"]
+    cost, histogram, ours = results.pop("import"), results.pop("histogram"), results["numpy, 1 row(s)"]["median"]
     print(f"import of the client core: {cost['seconds']:.3f} s (target 0.3), {cost['megabytes']:.0f} MB (target 60)")
     print(f"{'':24}{'median µs':>12}{'p99 µs':>12}{'× numpy, 1 row':>18}")
     for name, times in results.items():
         print(f"{name:24}{times['median']:12.1f}{times['p99']:12.1f}{times['median'] / ours:18.1f}")
+    for runtime in RUNTIMES:
+        means = f"{histogram[f'{runtime}, with']:.2f} µs of CPU with it, {histogram[f'{runtime}, without']:.2f} without"
+        print(f"latency histogram, {runtime} runtime: {histogram[runtime]:.1%} of act ({means}; target 2 %)")
     print("targets: numpy median ≤ 25 µs for one row, and sb3 at least 8 times slower")
 
 

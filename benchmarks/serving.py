@@ -43,7 +43,7 @@ def serving(*arguments: str) -> Iterator[Serving]:
             line = process.stdout.readline().split()
             if not line:
                 raise RuntimeError(f"The server ended with code {process.wait()}.")
-            yield Serving(int(line[1]), process)
+            yield Serving(int(line[1].partition("-")[0]), process)
         finally:
             process.terminate()
             process.wait()

@@ -93,7 +93,7 @@ def _latent_case(name: str, *, draw: bool) -> Case:
         logits = _linear(torch.cat([state, registers["x"]]), weights, "logits").view(GROUPS, CLASSES)
         if draw:
             probability = 0.99 * logits.softmax(1) + 0.01 / CLASSES
-            chosen = torch.stack([_draw(p, u) for p, u in zip(probability, registers["u"], strict=True)])
+            chosen = torch.stack([certain_draw(p, u) for p, u in zip(probability, registers["u"], strict=True)])
         else:
             chosen = torch.stack([_best(scores) for scores in logits])
         latent = F.one_hot(chosen, CLASSES).flatten().double()
@@ -103,7 +103,7 @@ def _latent_case(name: str, *, draw: bool) -> Case:
         decided.carry = {"h": state, "z": latent, "previous": decided.seen}
         return decided
 
-    return _case(name, PolicySpec(DiscreteAction(3), program, head), step)
+    return episode_case(name, PolicySpec(DiscreteAction(3), program, head), step)
 
 
 def _reacting(name: str, action: ActionSpec, kind: HeadKind) -> Case:
@@ -126,11 +126,11 @@ def _reacting(name: str, action: ActionSpec, kind: HeadKind) -> Case:
             vector = normal.mean + normal.stddev * unit
             decided.log_prob = decided.log_prob + normal.log_prob(vector).sum()
             decided.action = torch.cat([decided.action.double(), vector])
-            decided.seen = torch.cat([decided.seen, _scaled(vector, action)])
+            decided.seen = torch.cat([decided.seen, scaled(vector, action)])
         decided.carry = {"previous": decided.seen}
         return decided
 
-    return _case(name, PolicySpec(action, builder.program(), head), step)
+    return episode_case(name, PolicySpec(action, builder.program(), head), step)
 
 
 def _attention_case() -> Case:
@@ -158,10 +158,10 @@ def _attention_case() -> Case:
         decided.carry = {f"a.{name}": array for name, array in ring.items()} | {"a.count": torch.tensor([following])}
         return decided
 
-    return _case("attention_episode", PolicySpec(DiscreteAction(4), builder.program(), head), step)
+    return episode_case("attention_episode", PolicySpec(DiscreteAction(4), builder.program(), head), step)
 
 
-def _case(name: str, spec: PolicySpec, step: Step) -> Case:
+def episode_case(name: str, spec: PolicySpec, step: Step) -> Case:
     """The first seed for which every draw is certain."""
     for seed in range(1000):
         try:
@@ -204,14 +204,14 @@ def _choose(scores: list[torch.Tensor], noise: torch.Tensor | None) -> Decided:
     if noise is None:
         chosen = [_best(part) for part in scores]
     else:
-        chosen = [_draw(part.softmax(0), u) for part, u in zip(scores, noise, strict=False)]
+        chosen = [certain_draw(part.softmax(0), u) for part, u in zip(scores, noise, strict=False)]
     one_hot = [F.one_hot(choice, len(part)).double() for choice, part in zip(chosen, scores, strict=True)]
     log_prob = sum((part.log_softmax(0)[choice] for part, choice in zip(scores, chosen, strict=True)), torch.zeros(()))
     nothing = torch.zeros(0, dtype=torch.float64)
     return Decided(torch.stack(chosen) if chosen else nothing, torch.cat([nothing, *one_hot]), log_prob)
 
 
-def _draw(probability: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
+def certain_draw(probability: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
     cumulative = probability.cumsum(0)[:-1]
     if (cumulative - uniform).abs().min() < MARGIN:
         raise TooClose
@@ -225,7 +225,7 @@ def _best(scores: torch.Tensor) -> torch.Tensor:
     return scores.argmax()
 
 
-def _scaled(numbers: torch.Tensor, action: BoxAction | MixedAction) -> torch.Tensor:
+def scaled(numbers: torch.Tensor, action: BoxAction | MixedAction) -> torch.Tensor:
     """To [−1, 1] where both bounds are finite; 0 where they are equal."""
     seen = []
     for number, low, high in zip(numbers, action.low, action.high, strict=True):

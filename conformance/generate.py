@@ -14,6 +14,7 @@ from typing import Any
 
 import recordings
 import transcripts
+from dreamer_cases import dreamer_cases
 from episode_cases import episode_cases
 from head_cases import head_cases
 from noise_cases import noise_cases, same
@@ -29,7 +30,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="compare with the written files; change nothing")
     check = parser.parse_args().check
-    policies = {"ops": list(op_cases()), "heads": list(head_cases()), "episodes": list(episode_cases())}
+    episodes = [*episode_cases(), *dreamer_cases()]
+    policies = {"ops": list(op_cases()), "heads": list(head_cases()), "episodes": episodes}
     noise = noise_cases()
     if not check:
         VECTORS.mkdir(exist_ok=True)

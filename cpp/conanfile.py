@@ -1,6 +1,7 @@
 """The Conan 2 recipe: `conan create cpp` builds the client; `-o "&:client=False"` the policy runtime alone."""
 
 import re
+import shutil
 from pathlib import Path
 
 from conan import ConanFile
@@ -27,18 +28,13 @@ class Rl4sysConan(ConanFile):
             self.version = re.search(r'"(\d+\.\d+\.\d+)', text).group(1)
 
     def export_sources(self):
-        root = Path(self.recipe_folder).parent
-        sources = (
-            "cpp/CMakeLists.txt",
-            "cpp/cmake/*",
-            "cpp/include/*",
-            "cpp/src/*",
-            "proto/*",
-            "src/rl4sys/version.py",
-            "LICENSE",
-        )
-        for pattern in sources:
-            copy(self, pattern, root, self.export_sources_folder)
+        root, exported = Path(self.recipe_folder).parent, Path(self.export_sources_folder)
+        # Folder by folder: a pattern for the whole repository would be looked for in builds and environments as well.
+        for folder in ("cpp/cmake", "cpp/include", "cpp/src", "proto"):
+            copy(self, "*", root / folder, exported / folder)
+        for file in ("cpp/CMakeLists.txt", "src/rl4sys/version.py", "LICENSE"):
+            (exported / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(root / file, exported / file)
 
     def requirements(self):
         if self.options.json or self.options.client:

@@ -18,15 +18,16 @@ class Comet(gymnasium.Env[Any, Any]):
     """A bar that moves to the left or to the right and wraps around; one frame does not show its direction.
 
     From the second step on action 1 earns 1 if the bar moves to the right, else −1, and action 0 the opposite. A
-    continuous action is penalised by its distance from 0.5 or, if the bar moves to the left, from −0.5.
+    continuous action is penalised by its distance from 0.5 or, if the bar moves to the left, from −0.5. Images have
+    12 · `scale` pixels.
     """
 
     metadata = {"render_modes": ["rgb_array"]}
     observation_space = spaces.Box(0.0, 1.0, (1,), np.float32)
 
-    def __init__(self, continuous: bool = False, render_mode: str | None = None) -> None:
+    def __init__(self, continuous: bool = False, scale: int = 1, render_mode: str | None = None) -> None:
         self.render_mode = render_mode
-        self._continuous = continuous
+        self._continuous, self._scale = continuous, scale
         self.action_space = spaces.Box(-1.0, 1.0, (1,), np.float32) if continuous else spaces.Discrete(2)
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
@@ -47,7 +48,7 @@ class Comet(gymnasium.Env[Any, Any]):
     def render(self) -> Any:
         frame = np.zeros((SIZE, SIZE, 3), np.uint8)
         frame[:, self._place[0]] = 255
-        return frame
+        return frame.repeat(self._scale, 0).repeat(self._scale, 1)
 
     def get_state(self) -> Any:
         return {"place": list(self._place)}

@@ -65,6 +65,16 @@ class Scaled(nn.Module):
         return nn.functional.elu(x, alpha=2.0)
 
 
+class Sorted(nn.Module):
+    """A function that is built in, and that policies have no op for."""
+
+    def __init__(self, inputs: int) -> None:
+        super().__init__()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.sort(x, dim=-1)[0]
+
+
 class Matrix(nn.Module):
     """It returns more than a vector for each row."""
 

@@ -13,8 +13,12 @@ SHARED = ("client", "policy", "records", "weights", "wire")
 """Packages that exist in both languages."""
 
 ONLY_IN_CPP = {
+    "client/absent_transport": "In Python, gRPC works in a forked child.",
     "client/c_api": "The C interface.",
     "client/clock": "Python has time.monotonic.",
+    "client/fork_gate": "In Python, gRPC works in a forked child.",
+    "client/grpc_library": "In Python, gRPC starts and logs by itself.",
+    "client/grpc_threads": "Python takes signals in its main thread.",
     "client/json": "Python has json.",
     "client/log": "Python has logging.",
     "policy/arrays": "In Python, rl4sys.experience has ArraySpec.",

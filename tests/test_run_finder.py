@@ -88,3 +88,12 @@ def test_of_several_runs_the_newest_is_found_with_a_note() -> None:
 def test_an_absolute_path_needs_no_directory_of_runs(tmp_path: Path) -> None:
     make_run("elsewhere/ppo-1")
     assert find_all(tmp_path / "elsewhere/ppo") == [tmp_path / "elsewhere/ppo-1"]
+
+
+def test_the_name_that_was_given_to_a_run_has_priority_over_newer_runs_that_begin_alike() -> None:
+    make_run("runs/mod-seed0-20260101-120000")
+    make_run("runs/mod-seed1-20260101-120000-2")
+    make_run("runs/modbr-seed0-20260102-120000")
+    assert find_newest("mod") == Path("runs/mod-seed1-20260101-120000-2")
+    assert len(find_all("mod")) == 2
+    assert len(find_all("mo")) == 3

@@ -23,3 +23,9 @@ def test_up_to_three_similar_names_are_suggested_the_nearest_first() -> None:
     assert (
         did_you_mean_one_of("ppo-cartpol", names) == "Did you mean ppo-cartpole or ppo-cartpole-2 or ppo-cartpole-34?"
     )
+
+
+def test_words_that_share_only_some_letters_are_not_suggested() -> None:
+    assert nearest("verbose", ["videos", "gamma"]) is None
+    assert nearest("train_freq", ["tracking_uri", "epochs"]) is None
+    assert nearest("target_update_interval", ["target_entropy", "polyak"]) is None

@@ -1,4 +1,4 @@
-"""PPO of CleanRL, 64×64, behind the inverted loop: the script `cleanrl/ppo.py` of its last release, unchanged.
+"""PPO of CleanRL, 64×64: the script `cleanrl/ppo.py` of its last release, unchanged.
 
 It wants Gym 0.21, which no present Python can install. A stand-in for the few names that it uses takes its place.
 """
@@ -11,24 +11,22 @@ from collections.abc import Callable, Sequence
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import gymnasium
 import numpy as np
 from gymnasium import spaces
-from inverted_loop import InvertedEnvironment, InvertedLoop
 from systems import Work
 
 _ROLLOUT = 2048
 
 
 class Cleanrl:
-    """Trains in a thread of the system's process."""
+    """Trains in the loop of the library."""
 
     def __init__(self, work: Work, seed: int) -> None:
-        self._work, self._seed = work, seed
-        self._steps = 0
-        self.loop = InvertedLoop(self._train)
+        self._seed, self._steps = seed, 0
 
-    def _train(self, loop: InvertedLoop) -> None:
-        environment = InvertedEnvironment(loop, self._work.observation, self._work.action)
+    def train(self, environment: gymnasium.Env[Any, Any]) -> None:
+        """Train until the environment ends it."""
         sys.modules["gym"] = _stand_in(lambda: _OldVector(environment, self._count))
         sys.modules["torch.utils.tensorboard"] = _module("torch.utils.tensorboard", SummaryWriter=_NoWriter)
         options = {"seed": self._seed, "total-timesteps": 10**9, "num-envs": 1, "num-steps": _ROLLOUT}
@@ -40,16 +38,16 @@ class Cleanrl:
     def _count(self) -> None:
         self._steps += 1
 
-    def close(self) -> dict[str, Any]:
-        """End training; what it did."""
-        self.loop.close()
-        return {"updates": self._steps // _ROLLOUT, "recorded": 1.0, "bytes_per_decision": 0.0}
+    def done(self) -> dict[str, Any]:
+        """What it did. An update follows when the first decision after a rollout is asked for."""
+        updates = max(0, self._steps - 1) // _ROLLOUT
+        return {"updates": updates, "used": updates * _ROLLOUT}
 
 
 class _OldVector:
     """One environment with the interface of Gym 0.21: `reset` returns observations, `step` four values."""
 
-    def __init__(self, environment: InvertedEnvironment, count: Callable[[], None]) -> None:
+    def __init__(self, environment: gymnasium.Env[Any, Any], count: Callable[[], None]) -> None:
         self._environment, self._count = environment, count
         self.single_observation_space, self.single_action_space = (
             environment.observation_space,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -9,10 +10,12 @@ import sys
 import tempfile
 from typing import Any
 
-from systems import CANDIDATES, CONTEXT_SIZE, ROW_SIZE, Work, cpu_seconds
+from measurement import cpu_seconds
+from systems import CANDIDATES, CONTEXT_SIZE, ROW_SIZE, Work
 
 import rl4sys
 
+_ROLLOUT = 2048
 _VECTOR: dict[str, Any] = {
     "observation": 8,
     "action": 4,
@@ -36,12 +39,11 @@ class Rl4sys:
         command = [sys.executable, "-m", "rl4sys.cli", "serve", "--listen", "127.0.0.1:0", "--data", self._data.name]
         self._server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         assert self._server.stdout is not None
-        port = self._server.stdout.readline().split()[1]
-        settings = {"client_id": "system", "server": f"127.0.0.1:{port}", "seed": seed, "timeout": 60}
-        settings |= {"buffer": {"size": 2048}} | (_ROWS if work.has_rows else _VECTOR)
+        self._address = f"127.0.0.1:{self._server.stdout.readline().split()[1]}"
+        settings = {"client_id": "system", "server": self._address, "seed": seed, "timeout": 60}
+        settings |= {"buffer": {"size": _ROLLOUT}} | (_ROWS if work.has_rows else _VECTOR)
         self._agent = rl4sys.connect(settings)
-        self.loop = self
-        self._trainer_cpu = 0.0
+        self._done: dict[str, Any] | None = None
         self._episode = self._agent.episode()
 
     def act(self, observation: Any) -> int:
@@ -59,22 +61,34 @@ class Rl4sys:
 
     def kill_trainer(self) -> None:
         """kill -9 of the server."""
-        self._trainer_cpu = cpu_seconds(self._server.pid)
+        self._done = self._report()
         os.kill(self._server.pid, signal.SIGKILL)
 
     def close(self) -> dict[str, Any]:
         """End everything; what it did."""
-        health, traffic = self._agent.health(), self._agent.traffic
-        if self._server.poll() is None:
-            self._trainer_cpu = cpu_seconds(self._server.pid)
+        done = self._done or self._report()
         self._agent.close(timeout=2.0)
         self._server.terminate()
         self._server.wait()
         self._data.cleanup()
-        recorded = 1.0 - health.unrecorded_decisions / max(1, health.decisions)
+        return done
+
+    def _report(self) -> dict[str, Any]:
+        health, traffic = self._agent.health(), self._agent.traffic
+        trainer_cpu = cpu_seconds(self._server.pid)
+        status = subprocess.run(
+            [sys.executable, "-m", "rl4sys.cli", "status", self._address, "--json"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        (learner,) = json.loads(status.stdout)["learners"]
         return {
-            "updates": health.version or 0,
-            "recorded": recorded,
+            "updates": learner["updates"],
+            # Without what waits for the next update.
+            "used": min(learner["learned_steps"], learner["updates"] * _ROLLOUT),
+            "recorded": 1.0 - health.unrecorded_decisions / max(1, health.decisions),
             "bytes_per_decision": traffic.sent_bytes / max(1, health.decisions),
-            "trainer_cpu": self._trainer_cpu,
+            "bytes_per_update": traffic.received_bytes / health.version if health.version else None,
+            "trainer_cpu": trainer_cpu,
         }

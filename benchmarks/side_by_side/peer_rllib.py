@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from measurement import cpu_seconds
 from ray.rllib.core import COMPONENT_RL_MODULE, Columns
 from ray.rllib.env.external.rllink import RLlink, get_rllink_message, send_rllink_message
 from ray.rllib.env.single_agent_episode import SingleAgentEpisode
-from systems import WORKS, Work, cpu_seconds
+from systems import WORKS, Work
 
 _ROLLOUT = 2048
 _LONGEST_START = 120.0
@@ -39,9 +40,8 @@ class Rllib:
         self._rng = np.random.default_rng(seed)
         self._episodes: list[SingleAgentEpisode] = []
         self._pending: dict[str, Any] | None = None
-        self._reward, self._steps, self._updates, self._sent = 0.0, 0, 0, 0
+        self._reward, self._steps, self._updates, self._sent, self._received = 0.0, 0, 0, 0, 0
         self._trainer_cpu = 0.0
-        self.loop = self
 
     def act(self, observation: Any) -> int:
         """The policy decides in this process."""
@@ -82,8 +82,10 @@ class Rllib:
         self._trainer.wait()
         return {
             "updates": self._updates,
+            "used": self._updates * _ROLLOUT,
             "recorded": 1.0,
             "bytes_per_decision": self._sent / max(1, self._steps),
+            "bytes_per_update": self._received / self._updates if self._updates else None,
             "trainer_cpu": self._trainer_cpu,
         }
 
@@ -100,9 +102,11 @@ class Rllib:
     def _exchange(self) -> None:
         """Send what was collected, and wait for the next weights."""
         states = [episode.get_state() for episode in self._episodes]
-        before = len(pickle.dumps(states))
-        self._take(self._ask(RLlink.EPISODES_AND_GET_STATE, episodes=states, timesteps=_ROLLOUT))
-        self._updates, self._sent = self._updates + 1, self._sent + before
+        self._sent += len(pickle.dumps(states))
+        reply = self._ask(RLlink.EPISODES_AND_GET_STATE, episodes=states, timesteps=_ROLLOUT)
+        self._received += len(pickle.dumps(reply))
+        self._take(reply)
+        self._updates += 1
         last = self._episodes[-1]
         self._episodes = [] if last.is_done else [last.cut()]
 

@@ -1,11 +1,11 @@
-"""PPO of TorchRL, 64×64, behind the inverted loop."""
+"""PPO of TorchRL, 64×64."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import gymnasium
 import torch
-from inverted_loop import InvertedEnvironment, InvertedLoop
 from systems import Work
 from tensordict.nn import TensorDictModule
 from torchrl.collectors import Collector
@@ -18,17 +18,16 @@ _ROLLOUT, _EPOCHS, _MINIBATCH = 2048, 10, 64
 
 
 class Torchrl:
-    """Trains in a thread of the system's process."""
+    """Trains in the loop of the library."""
 
     def __init__(self, work: Work, seed: int) -> None:
         self._work, self._seed = work, seed
         self._updates = 0
-        self.loop = InvertedLoop(self._train)
 
-    def _train(self, loop: InvertedLoop) -> None:
+    def train(self, system: gymnasium.Env[Any, Any]) -> None:
+        """Train until the environment ends it."""
         torch.manual_seed(self._seed)
-        inverted = InvertedEnvironment(loop, self._work.observation, self._work.action)
-        environment = GymWrapper(inverted, categorical_action_encoding=True)
+        environment = GymWrapper(system, categorical_action_encoding=True)
         inputs = self._work.observation.shape[0]
         scores = TensorDictModule(_network(inputs, int(self._work.action.n)), ["observation"], ["logits"])
         kind = torch.distributions.Categorical
@@ -50,10 +49,9 @@ class Torchrl:
                     optimizer.step()
             self._updates += 1
 
-    def close(self) -> dict[str, Any]:
-        """End training; what it did."""
-        self.loop.close()
-        return {"updates": self._updates, "recorded": 1.0, "bytes_per_decision": 0.0}
+    def done(self) -> dict[str, Any]:
+        """What it did."""
+        return {"updates": self._updates, "used": self._updates * _ROLLOUT}
 
 
 def _network(inputs: int, outputs: int) -> MLP:

@@ -1,6 +1,7 @@
 /// How the usual observations of a policy are read, and its actions returned.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -9,7 +10,14 @@
 
 namespace rl4sys::python {
 
-/// Reads observations that are arrays, alone or by name, and refuses all others without an error: Python reads those.
+/// The most arrays of an observation that are read here.
+inline constexpr std::size_t most_inputs = 8;
+
+/// The parts of an observation in the order of a policy's inputs, kept alive while they are read.
+using Parts = std::array<nb::object, most_inputs>;
+
+/// Reads observations that are arrays, lists of numbers or tensors of torch, alone or by name, and refuses all others
+/// without an error: Python reads those.
 class ActForm {
 public:
     /// `inputs`: (name, dtype, shape) of each array that the policy observes. `mask`: the name of the mask among them,
@@ -20,10 +28,14 @@ public:
 
     std::size_t inputs() const noexcept { return inputs_.size(); }
     const ArraySpec& input(std::size_t index) const { return inputs_[index].row; }
+    nb::handle name(std::size_t index) const { return inputs_[index].name; }
     const ArraySpec& action() const noexcept { return action_; }
 
-    /// Copy an observation to one row of each column. False if it is not a usual one, or not finite.
-    bool read(nb::handle observation, nb::handle mask, char* const* rows) const noexcept;
+    /// Find the parts of an observation, with tensors as arrays. May call torch, and so run other threads: what is read
+    /// afterwards, with `read`, does not. False if it is not a usual observation.
+    bool find(nb::handle observation, nb::handle mask, Parts& parts) const;
+    /// Copy the parts to one row of each column. False if one has another shape or type, or is not finite.
+    bool read(const Parts& parts, char* const* rows) const noexcept;
     /// The action for the system from what was decided. The caller has changed everything that it wants to change: this
     /// may call Python.
     nb::object finish(const Decision& decision) const;
@@ -36,7 +48,6 @@ private:
         PyObject* name;  ///< Kept by `names_`.
     };
 
-    bool read_array(const Input& input, PyObject* value, char* row) const noexcept;
     bool read_mask(nb::handle mask, char* row) const noexcept;
 
     std::vector<Input> inputs_;

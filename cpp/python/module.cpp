@@ -15,6 +15,7 @@ NB_MODULE(_core, module) {
     module.attr("version") = RL4SYS_VERSION;
     module.def("kernel_sets", &kernel_sets);
     module.def("known_ops", &rl4sys::known_ops);
+    module.def("noise_rows", &noise_rows);
     nb::class_<RowPolicy>(module, "RowPolicy")
         .def(nb::init<nb::dict, const std::string&>())
         .def("load", &RowPolicy::load)
@@ -26,7 +27,7 @@ NB_MODULE(_core, module) {
              nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
     nb::class_<ActContext>(module, "ActContext")
         .def("__init__", [](ActContext* self, nb::object governor, nb::object add_time, std::int64_t sampled) {
-            new (self) ActContext{std::move(governor), std::move(add_time), sampled};
+            new (self) ActContext{std::move(governor), std::move(add_time), sampled, {}, {}, {}};
         });
     nb::class_<Columns>(module, "Columns")
         .def(nb::init<const ActForm&, nb::tuple, nb::object, nb::object, nb::object>(), nb::arg(), nb::arg(), nb::arg(),
@@ -36,12 +37,19 @@ NB_MODULE(_core, module) {
         .def("open",
              [](ActPath& path, std::shared_ptr<ActForm> form, std::shared_ptr<RowPolicy> policy,
                 std::shared_ptr<Columns> columns, nb::tuple carry, nb::object plan, nb::object is_locked,
-                std::size_t row, std::size_t room, std::int64_t first_decision, std::uint64_t step) {
+                std::size_t row, std::size_t room, std::int64_t first_decision, std::uint64_t step,
+                std::int64_t takable) {
                  path.open(std::move(form), std::move(policy), std::move(columns), std::move(carry), std::move(plan),
-                           std::move(is_locked), {row, room, first_decision, step});
+                           std::move(is_locked), {row, room, first_decision, step, takable});
              })
-        .def("close", &ActPath::close)
+        .def("close",
+             [](ActPath& path) {
+                 const Taken taken = path.close();
+                 if (taken.decisions == 0 && taken.begin < 0) return nb::object(nb::none());
+                 return nb::object(nb::make_tuple(taken.decisions, taken.begin));
+             })
         .def_prop_ro("taken", &ActPath::taken)
         .def("act", &ActPath::act, nb::arg().none(), nb::arg().none(), nb::arg().none())
+        .def("take_step", &ActPath::take_step)
         .def("reward", &ActPath::reward, nb::arg().none(), nb::arg().none());
 }

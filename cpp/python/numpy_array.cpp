@@ -12,6 +12,7 @@ constexpr std::size_t types = 13;
 
 // Kept for as long as the process lives, like numpy itself.
 PyTypeObject* array_type = nullptr;
+PyTypeObject* float32_type = nullptr;
 std::array<PyObject*, types> dtypes{};
 
 /// numpy has one object for each native type, and equal others, as from a file.
@@ -24,6 +25,10 @@ bool has_type(const ArrayObject* array, ElementType type) {
 
 const ArrayObject* as_array(nb::handle object) noexcept {
     return Py_TYPE(object.ptr()) == array_type ? reinterpret_cast<const ArrayObject*>(object.ptr()) : nullptr;
+}
+
+bool is_float32(nb::handle object) noexcept {
+    return Py_TYPE(object.ptr()) == float32_type;
 }
 
 PyObject* dtype_of(ElementType type) noexcept {
@@ -49,6 +54,7 @@ char* rows_of(nb::handle object, const ArraySpec& row, std::size_t rows, bool is
 void require_known_arrays() {
     const nb::module_ numpy = nb::module_::import_("numpy");
     array_type = reinterpret_cast<PyTypeObject*>(nb::object(numpy.attr("ndarray")).release().ptr());
+    float32_type = reinterpret_cast<PyTypeObject*>(nb::object(numpy.attr("float32")).release().ptr());
     for (std::size_t type = 1; type < types; ++type) {
         const std::string name(element_name(static_cast<ElementType>(type)));
         dtypes[type] = nb::object(numpy.attr("dtype")(name)).release().ptr();

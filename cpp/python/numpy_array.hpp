@@ -40,6 +40,9 @@ inline bool is_writeable(const ArrayObject* array) noexcept {
 /// The array, or null if the object is none, or one of a subclass.
 const ArrayObject* as_array(nb::handle object) noexcept;
 
+/// Whether an object is one number of numpy's type float32, as in a list that was made of an array.
+bool is_float32(nb::handle object) noexcept;
+
 /// numpy's own object for a type of elements.
 PyObject* dtype_of(ElementType type) noexcept;
 

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from command_line import command_line_page
-from cpp_api import write_cpp_api
+from cpp_api import can_write_cpp_api, write_cpp_api
 from protocol import protocol_page
 from python_api import python_pages
 from staged_pages import ROOT, stage
@@ -22,11 +22,15 @@ def main() -> int:
     """Build the site; a link without a target is an error."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--into", type=Path, help="a directory for pages and site, instead of those in mkdocs.yml")
-    into = parser.parse_args().into
+    parser.add_argument("--complete", action="store_true", help="fail if a part cannot be written here")
+    arguments = parser.parse_args()
+    into = arguments.into
     config, pages, site = ROOT / "mkdocs.yml", PAGES, SITE
     if into is not None:
         config, pages, site = into / "mkdocs.yml", into / "pages", into / "site"
         config.write_text(re.sub(r"(?m)^(docs|site)_dir: .*/", r"\1_dir: ", (ROOT / "mkdocs.yml").read_text("utf-8")))
+    if arguments.complete and not can_write_cpp_api():
+        parser.error("doxygen is missing, so the site would have no C++ API. Install it, or leave out --complete.")
     for directory in (pages, site):
         shutil.rmtree(directory, ignore_errors=True)
     stage(pages)

@@ -22,10 +22,15 @@ Doxygen was not installed when this site was built, so the reference of the head
 """
 
 
+def can_write_cpp_api() -> bool:
+    """Whether Doxygen is installed."""
+    return shutil.which("doxygen") is not None
+
+
 def write_cpp_api(pages: Path) -> None:
     """Write the page of the C++ API, and what Doxygen makes of the headers beside it."""
     doxyfile = ROOT / "cpp" / "Doxyfile"
-    has_doxygen = doxyfile.is_file() and shutil.which("doxygen") is not None
+    has_doxygen = doxyfile.is_file() and can_write_cpp_api()
     if has_doxygen:
         settings = f'{doxyfile.read_text("utf-8")}\nOUTPUT_DIRECTORY = "{pages / "cpp_api"}"\n'
         (pages / "cpp_api").mkdir()

@@ -14,7 +14,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -22,13 +22,13 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from rl4sys.client import Agent, ConnectError
-from rl4sys.environments.balancing.balancing_guard import BalancingGuard
+from rl4sys.client import ConnectError
 from rl4sys.environments.balancing.requests import RATE
 from rl4sys.environments.balancing.rules import BASELINE, RULES
 
-from .live import LiveSettings, run_live
+from .live import EXPLORING, LiveResult, LiveSettings, run_live
 from .plots import draw_live, draw_simulated
+from .policy_choosers import PolicyChoosers
 from .processes import ProcessEnded
 from .proxy import Proxy
 from .simulated import UnsuitablePolicy, simulate_all
@@ -54,8 +54,8 @@ def _live(asked: argparse.Namespace) -> int:
     errors = Console(stderr=True)
     with Live(console=errors, auto_refresh=False, transient=True) as live:
 
-        def show(proxy: Proxy, rule: str, agent: Agent, guard: BalancingGuard) -> None:
-            live.update(_state(proxy, rule, agent, guard), refresh=True)
+        def show(proxy: Proxy, rule: str, policy: PolicyChoosers) -> None:
+            live.update(_state(proxy, rule, policy), refresh=True)
 
         result = run_live(settings, show)
     picture = draw_live(result.at, result.latencies, asked.seconds, result.reports, asked.out / "live.png")
@@ -64,6 +64,7 @@ def _live(asked: argparse.Namespace) -> int:
         "failed_requests": result.failed,
         "guard": result.guard,
         "version": result.version,
+        "simulation": _validation(result),
         "load_average": os.getloadavg(),
         "plot": str(picture),
     }
@@ -73,6 +74,7 @@ def _live(asked: argparse.Namespace) -> int:
         return 0
     Console().print(_comparison(result.reports))
     print(f"{len(result.at):,} requests, {result.failed} failed; version {result.version}; guard {result.guard}")
+    print(_validation_line(values["simulation"]))
     print(f"wrote {picture}")
     return 0
 
@@ -93,16 +95,16 @@ def _simulate(asked: argparse.Namespace) -> int:
     return 0
 
 
-def _state(proxy: Proxy, rule: str, agent: Agent, guard: BalancingGuard) -> Table:
+def _state(proxy: Proxy, rule: str, policy: PolicyChoosers) -> Table:
     """What happens at present."""
-    health = agent.health()
+    health = policy.health
     table = Table("backend", "in flight", "estimated speed", "latency ms", title=f"deciding: {rule}")
     for number, view in enumerate(proxy.views):
         table.add_row(str(number), str(view.in_flight), f"{view.speed:.2f}", f"{view.latency * 1e3:.0f}")
     failed = sum(proxy.failed.values())
     connected = "connected" if health.connected else "not connected"
     table.caption = (
-        f"{proxy.passed:,} requests, {failed} failed; version {health.version}, {connected}; guard {dict(guard.counts)}"
+        f"{proxy.passed:,} requests, {failed} failed; version {health.version}, {connected}; guard {policy.counts()}"
     )
     return table
 
@@ -118,6 +120,26 @@ def _comparison(reports: Sequence[RuleReport]) -> Table:
     return table
 
 
+def _validation(result: LiveResult) -> dict[str, float]:
+    """The baseline, live and in the simulation with the same requests; seconds."""
+    live = next(report for report in result.reports if report.rule == BASELINE)
+    simulated = result.simulated
+    return {
+        "live_mean": live.mean,
+        "simulated_mean": simulated.mean,
+        "mean_ratio": live.mean / simulated.mean,
+        "live_p99": live.p99,
+        "simulated_p99": simulated.quantile(0.99),
+    }
+
+
+def _validation_line(found: Mapping[str, float]) -> str:
+    means = f"{found['live_mean'] * 1e3:.1f} ms live, {found['simulated_mean'] * 1e3:.1f} ms simulated"
+    return (
+        f"{BASELINE} with the same requests: mean {means} (ratio {found['mean_ratio']:.2f}; at most 15 % is asked for)"
+    )
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m examples.load_balancer",
@@ -130,7 +152,13 @@ def _parser() -> argparse.ArgumentParser:
     live.add_argument(
         "--blocks", type=int, default=20, help="of 10 s, with --chaos of 30 s, for each rule (default 20)"
     )
-    live.add_argument("--rules", nargs="*", choices=RULES, default=[], help=f"rivals besides {BASELINE}")
+    live.add_argument(
+        "--rules",
+        nargs="*",
+        choices=[*RULES, EXPLORING],
+        default=[],
+        help=f"rivals besides {BASELINE}; {EXPLORING}: the policy that still learns",
+    )
     live.add_argument("--kill-server", action="store_true", help="kill -9 the training server in mid-comparison")
     live.set_defaults(command=_live)
     simulated = commands.add_parser("simulate", help="the rules, and a trained policy, in a fast simulation")

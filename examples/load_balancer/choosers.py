@@ -1,4 +1,4 @@
-"""What chooses in the proxy: a rule, or the learned policy behind a guard."""
+"""What chooses in the proxy: a rule, the policy that learns, or the learned policy; policies behind a guard."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class RuleChooser:
         """Do nothing: a rule does not learn."""
 
 
-class LearnedChooser:
-    """Asks the policy, or the safe rule where the guard steps in, and rewards the decision when the answer comes.
+class LearningChooser:
+    """Explores, or follows the safe rule where the guard steps in, and rewards the decision when the answer comes.
 
     The safe rule also decides until the policy has imitated it; its decisions are recorded as the incumbent's. It is a
     task without an end: one episode for as long as the proxy runs.
@@ -40,7 +40,7 @@ class LearnedChooser:
 
     def choose(self, views: list[BackendView], kind: int, now: float) -> tuple[int, int | None]:
         """The backend, and the id of the decision."""
-        observation: dict[str, Any] = {"candidates": rows(views, kind, now), "context": context(kind)}
+        observation = _observation(views, kind, now)
         if not self._is_ready() or self._guard.steps_in(views, now):
             choice = self._safe(views, kind, now)
             self._episode.took(observation, choice)
@@ -54,6 +54,21 @@ class LearnedChooser:
             self._episode.reward(-math.sqrt(latency), decision, final=True)
 
 
+def guarded_rule(act: Callable[[dict[str, Any]], Any], guard: BalancingGuard, safe: Rule) -> Rule:
+    """A policy as a rule: the safe one decides where the guard steps in."""
+
+    def choose(views: list[BackendView], kind: int, now: float) -> int:
+        if guard.steps_in(views, now):
+            return safe(views, kind, now)
+        return int(act(_observation(views, kind, now)))
+
+    return choose
+
+
 def fewest_in_flight(observation: dict[str, Any]) -> int:
     """Least connections for an observation: the fallback of the agent."""
     return int(observation["candidates"][:, 0].argmin())
+
+
+def _observation(views: list[BackendView], kind: int, now: float) -> dict[str, Any]:
+    return {"candidates": rows(views, kind, now), "context": context(kind)}

@@ -6,7 +6,7 @@ import asyncio
 import random
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,20 +15,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 import rl4sys
-from rl4sys.client import Agent
 from rl4sys.environments.balancing.backend_view import FEATURES
-from rl4sys.environments.balancing.balancing_guard import BalancingGuard
 from rl4sys.environments.balancing.requests import CLASSES, SPEEDS, Disturbance
 from rl4sys.environments.balancing.rules import BASELINE, RULES
+from rl4sys.environments.balancing.simulation import Latencies
 
-from .choosers import LearnedChooser, RuleChooser, fewest_in_flight
+from .choosers import RuleChooser, fewest_in_flight
+from .policy_choosers import PolicyChoosers
 from .processes import backend_arguments, read_latencies, serving_port, started
-from .proxy import Proxy
+from .proxy import Chooser, Proxy
+from .simulated import LEARNED, simulated_baseline
 from .switchback import Block, RuleReport, block_seconds, compare, comparison_start, plan
 
-LEARNED = "learned"
 LEARNING = "while learning"
-"""The time before the comparison, reported as if it were a rule."""
+"""The policy that explores and learns: the time before the comparison, and blocks of it if they are asked for."""
+EXPLORING = "exploring"
+"""The name of such blocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class LiveSettings:
     """What to run."""
 
     rules: Sequence[str]
-    """Compared with the learned policy; the baseline is always one of them."""
+    """Compared with the learned policy; `exploring` is the one that still learns. The baseline is always compared."""
     seconds: float
     """Of learning, before anything is compared."""
     blocks: int
@@ -57,14 +59,18 @@ class LiveResult:
     reports: list[RuleReport]
     failed: int
     """Requests without an answer."""
-    guard: dict[str, int]
+    guard: dict[str, dict[str, int]]
+    """Decisions of the policy and of the guard by reason, while learning and in the comparison."""
     version: int | None
+    """Of the policy that was compared."""
+    simulated: Latencies
+    """Of the baseline in its blocks, with the same requests in the simulation."""
     at: NDArray[np.float64]
     """When requests were to be sent, in seconds since the start."""
     latencies: NDArray[np.float64]
 
 
-def run_live(settings: LiveSettings, show: Callable[[Proxy, str, Agent, BalancingGuard], None]) -> LiveResult:
+def run_live(settings: LiveSettings, show: Callable[[Proxy, str, PolicyChoosers], None]) -> LiveResult:
     """Run everything; `show` is called every second with what happens."""
     settings.out.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
@@ -78,14 +84,20 @@ def run_live(settings: LiveSettings, show: Callable[[Proxy, str, Agent, Balancin
             errors = settings.out / f"backend{number}.log"
             arguments = backend_arguments(number, chaos=settings.chaos, began=epoch)
             ports.append(serving_port(stack.enter_context(started(*arguments, errors=errors)), errors))
-        agent = stack.enter_context(rl4sys.connect(client_settings(server_port), fallback=fewest_in_flight))
-        return asyncio.run(_run(settings, ports, agent, epoch, show, server.kill))
+        learning = client_settings(server_port)
+        agents = [
+            stack.enter_context(rl4sys.connect(each, fallback=fewest_in_flight))
+            for each in (learning, exploiting(learning))
+        ]
+        policy = PolicyChoosers(*agents, RULES[BASELINE](random.Random(settings.seed)))
+        return asyncio.run(_run(settings, ports, policy, epoch, show, server.kill))
 
 
 def client_settings(port: int) -> dict[str, object]:
-    """The settings of the balancer's client."""
+    """The settings of the balancer's client that learns."""
     return {
         "client_id": "balancer",
+        "policy_id": "balancer",
         "server": f"127.0.0.1:{port}",
         "algorithm": {
             "name": "ppo",
@@ -107,12 +119,17 @@ def client_settings(port: int) -> dict[str, object]:
     }
 
 
+def exploiting(settings: Mapping[str, object]) -> dict[str, object]:
+    """The settings of a second client that follows the same policy, takes its best choices and records nothing."""
+    return {**settings, "client_id": "balancer-exploiting", "mode": "exploit"}
+
+
 async def _run(
     settings: LiveSettings,
     ports: Sequence[int],
-    agent: Agent,
+    policy: PolicyChoosers,
     epoch: float,
-    show: Callable[[Proxy, str, Agent, BalancingGuard], None],
+    show: Callable[[Proxy, str, PolicyChoosers], None],
     kill_server: Callable[[], None],
 ) -> LiveResult:
     """`epoch`: when the periods of the disturbance began."""
@@ -120,13 +137,14 @@ async def _run(
     disturbance = Disturbance() if settings.chaos else None
     began, block = time.monotonic() + 1.0, block_seconds(disturbance)
     compared_from = comparison_start(began + settings.seconds, epoch, disturbance)
-    health = agent.health()
-    guard = BalancingGuard(lambda: health.age)
-    choosers = {name: RuleChooser(RULES[name](rng)) for name in {BASELINE, *settings.rules}}
-    learned = LearnedChooser(agent, guard, RULES[BASELINE](rng), is_ready=lambda: bool(health.version))
+    choosers: dict[str, Chooser] = {
+        name: policy.learning if name == EXPLORING else RuleChooser(RULES[name](rng))
+        for name in sorted({BASELINE, *settings.rules})
+    }
+    choosers[LEARNED] = policy.learned
     order = np.random.default_rng(settings.seed)
-    blocks = plan([LEARNED, *sorted(choosers)], settings.blocks, compared_from, order, block)
-    proxy = Proxy(ports, learned)
+    blocks = plan(sorted(choosers), settings.blocks, compared_from, order, block)
+    proxy = Proxy(ports, policy.learning)
     service = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
     port = service.sockets[0].getsockname()[1]
     total = compared_from - began + block * len(blocks)
@@ -138,13 +156,13 @@ async def _run(
     try:
         while not collecting.done():
             now = time.monotonic()
-            name = next((block.rule for block in blocks if block.start <= now < block.end), LEARNED)
-            proxy.chooser = learned if name == LEARNED else choosers[name]
+            name = next((block.rule for block in blocks if block.start <= now < block.end), LEARNING)
+            proxy.chooser = choosers.get(name, policy.learning)
             if settings.kill_server and not is_killed and now > (compared_from + began + total) / 2:
                 kill_server()
                 is_killed = True
-            show(proxy, name, agent, guard)
-            health = agent.health()
+            policy.refresh()
+            show(proxy, name, policy)
             await asyncio.sleep(min(1.0, _until_change(blocks, now)))
     finally:
         if generator.returncode is None:
@@ -155,8 +173,9 @@ async def _run(
     at, latencies, failed = read_latencies(output.decode())
     whole = [*_blocks_before(compared_from, LEARNING, began, block), *blocks]
     reports = compare(whole, at, latencies, BASELINE, np.random.default_rng(settings.seed))
-    version = agent.health().version
-    return LiveResult(reports, failed, dict(guard.counts), version, at - began, latencies)
+    own = [Block(each.rule, each.start - epoch, each.end - epoch) for each in blocks if each.rule == BASELINE]
+    simulated = simulated_baseline(own, began - epoch, settings.rate, settings.seed, chaos=settings.chaos)
+    return LiveResult(reports, failed, policy.counts(), policy.version, simulated, at - began, latencies)
 
 
 def _generator(port: int, settings: LiveSettings, seconds: float, began: float) -> list[str]:

@@ -10,16 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from rl4sys.environments.balancing.backend_view import BackendView, context, rows
 from rl4sys.environments.balancing.balancing_guard import BalancingGuard
 from rl4sys.environments.balancing.environment import NAME
-from rl4sys.environments.balancing.requests import arrivals, speeds
+from rl4sys.environments.balancing.requests import Request, arrivals, speeds
 from rl4sys.environments.balancing.rules import BASELINE, RULES, Rule
 from rl4sys.environments.balancing.simulation import Latencies, simulate
 from rl4sys.experiments.policies.acting_policy import ActingPolicy
 from rl4sys.experiments.policies.trained_policy import find_policy
 
+from .choosers import guarded_rule
+from .switchback import Block, within
+
 LEARNED = "learned"
+"""The trained policy, which exploits; nothing is recorded meanwhile."""
 _SAMPLE = 5_000
 """Latencies that are kept for the plot."""
 
@@ -74,15 +77,20 @@ def learned_rule(policy: Path) -> Rule:
     if found.environment is None or found.environment.name != NAME:
         raise UnsuitablePolicy(f"{policy} is not a policy of {NAME}; train one with configs in this directory.")
     acting = ActingPolicy(found.policy.exploit, found.policy.weights, found.environment)
-    guard = BalancingGuard()
-    safe = RULES[BASELINE](random.Random(0))
+    return guarded_rule(acting.act, BalancingGuard(), RULES[BASELINE](random.Random(0)))
 
-    def choose(views: list[BackendView], kind: int, now: float) -> int:
-        if guard.steps_in(views, now):
-            return safe(views, kind, now)
-        return int(acting.act({"candidates": rows(views, kind, now), "context": context(kind)}))
 
-    return choose
+def simulated_baseline(blocks: Sequence[Block], began: float, rate: float, seed: int, *, chaos: bool) -> Latencies:
+    """The baseline in blocks of a live run with the same requests, of which the first arrives after `began`.
+
+    Times are seconds since the first period of the disturbance. The beginning of each block is cut as in the live
+    comparison. The baseline decides between the blocks, too.
+    """
+    requests = (Request(began + at, kind) for at, kind in arrivals(rate, np.random.default_rng(seed)))
+    rule = RULES[BASELINE](random.Random(seed))
+    found = simulate(speeds(chaos=chaos), requests, rule, max(block.end for block in blocks), burn_in=0.0)
+    inside = np.any([within(block, found.at) for block in blocks], axis=0)
+    return Latencies(found.at[inside], found.seconds[inside])
 
 
 def _result(name: str, results: Sequence[Latencies], base: Sequence[Latencies]) -> SimulatedRule:

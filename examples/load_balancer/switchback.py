@@ -73,6 +73,11 @@ def comparison_start(earliest: float, epoch: float, disturbance: Disturbance | N
     return earliest + (epoch + calm / 2.0 - earliest) % disturbance.period
 
 
+def within(block: Block, at: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which of some times count for a block: not those that still show the rule before it."""
+    return (at >= block.start + BURN_IN) & (at < block.end)
+
+
 def compare(
     blocks: Sequence[Block],
     at: NDArray[np.float64],
@@ -81,7 +86,7 @@ def compare(
     rng: np.random.Generator,
 ) -> list[RuleReport]:
     """Compare rules by requests that arrived at some times and took so many seconds."""
-    inside = {block: seconds[(at >= block.start + BURN_IN) & (at < block.end)] for block in blocks}
+    inside = {block: seconds[within(block, at)] for block in blocks}
     found = {
         rule: [inside[block] for block in blocks if block.rule == rule]
         for rule in dict.fromkeys(b.rule for b in blocks)

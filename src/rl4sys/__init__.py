@@ -71,4 +71,5 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """Everything that can be asked for, for completion in a shell or notebook."""
-    return sorted({*globals(), *_HOMES})
+    dunders = {name for name in globals() if name.startswith("__")}
+    return sorted({*dunders, *_HOMES})

@@ -93,7 +93,7 @@ def read_config(run: Path) -> Mapping[str, Any]:
 
 
 def read_progress(run: Path) -> RunProgress:
-    """The progress of a run from its metrics, or from its result where there are no metrics."""
+    """The progress of a run from its metrics, result and checkpoints: a run that crashed has only some of them."""
     progress = RunProgress()
     line = b""
     for line in _whole_lines(run / METRICS):
@@ -104,7 +104,8 @@ def read_progress(run: Path) -> RunProgress:
     result = read_result(run)
     if progress.last is None and result:
         progress = RunProgress(progress.steps, result["best"], result["evaluation"])
-    return RunProgress(max(progress.steps, result.get("steps", 0)), progress.best, progress.last)
+    steps = max(progress.steps, result.get("steps", 0), _last_checkpoint(run))
+    return RunProgress(steps, progress.best, progress.last)
 
 
 def read_result(run: Path) -> Mapping[str, Any]:
@@ -119,6 +120,11 @@ def read_result(run: Path) -> Mapping[str, Any]:
 def is_resumable(run: Path) -> bool:
     """Whether there is a checkpoint to resume from, or no metrics yet that a restart would lose."""
     return any((run / CHECKPOINTS).glob(f"*/{MANIFEST}")) or not (run / METRICS).is_file()
+
+
+def _last_checkpoint(run: Path) -> int:
+    names = [file.parent.name for file in (run / CHECKPOINTS).glob(f"*/{MANIFEST}")]
+    return max((int(name) for name in names if name.isdecimal()), default=0)
 
 
 def read_records(run: Path) -> Iterator[Mapping[str, Any]]:

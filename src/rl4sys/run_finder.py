@@ -19,6 +19,8 @@ LAST = "last"
 """Names the newest run."""
 _TIME = re.compile(r"-(\d{8}-\d{6})(?:-(\d+))?$")
 """The time at the end of the name of a run, and the number of one that began in the same second as another."""
+_SEED_AND_TIME = re.compile(r"-seed\d+-\d{8}-\d{6}(?:-\d+)?$")
+"""What follows the name that was given to a run in that of its directory."""
 _LISTED = 8
 """Candidates that an error message lists."""
 
@@ -51,8 +53,8 @@ def only_one(text: str | Path, found: list[Path]) -> Path:
 def find_all(text: str | Path, root: Path = RUNS) -> list[Path]:
     """The directories of all runs that a path, an id or the beginning of either names; at least one.
 
-    Runs are searched for below `root` and beside the path that was given. A whole name takes precedence over the
-    beginning of others, and `last` is the newest run below `root`.
+    Runs are searched for below `root` and beside the path that was given. A whole name, of the directory or as it was
+    given to the run, takes precedence over the beginning of others, and `last` is the newest run below `root`.
     """
     path = Path(text)
     if is_run(path):
@@ -63,7 +65,8 @@ def find_all(text: str | Path, root: Path = RUNS) -> list[Path]:
     whole = sorted(run for run in names if wanted.intersection(names[run]))
     if not whole and str(text) == LAST:
         return [_newest_below(root, names)]
-    if found := whole or sorted(run for run in names if _begins(names[run], wanted)):
+    given = whole or sorted(run for run in names if wanted.intersection(map(_without_seed_and_time, names[run])))
+    if found := given or sorted(run for run in names if _begins(names[run], wanted)):
         return found
     if path.exists():
         inside = sorted(path / id_ for id_ in runs_below(path))
@@ -129,6 +132,10 @@ def _runs_in(directory: Path) -> Iterator[Path]:
         path = directory / entry.name
         if is_run(path):
             yield path
+
+
+def _without_seed_and_time(name: str) -> str:
+    return _SEED_AND_TIME.sub("", name)
 
 
 def _begins(names: Iterable[str], wanted: Iterable[str]) -> bool:

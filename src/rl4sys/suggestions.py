@@ -5,6 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+_SIMILAR = 0.65
+"""How much two words must share, of 1: with less, `verbose` would be taken for `videos`."""
+
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`; did you mean 'ppo'?`, or nothing when no known word is similar."""
@@ -21,7 +24,7 @@ def did_you_mean_one_of(word: str, known: Iterable[str]) -> str:
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known word that was most probably meant, ignoring case: a similar one, or one with the same initials."""
     names = list(known)
-    matches = _similar(word, names, most=1, cutoff=0.6)
+    matches = _similar(word, names, most=1, cutoff=_SIMILAR)
     return matches[0] if matches else next((name for name in names if _abbreviates(word, name)), None)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from rl4sys.algorithms import PPORND, PPORNDConfig, run_update
+from rl4sys.algorithms import PPORND, PPOConfig, PPORNDConfig, run_update
 
 from .problems import fixed_batch, problem
 
@@ -35,10 +35,14 @@ def test_the_random_network_stays_as_it_is() -> None:
 
 
 def test_without_bonus_it_learns_as_ppo_does() -> None:
+    ppo = PPOConfig(epochs=1).build(problem())
     plain = PPORNDConfig(epochs=1, bonus=0.0).build(problem())
     curious = PPORNDConfig(epochs=1, bonus=2.0).build(problem())
-    before = plain.actor.optimizer.parameters.flat.clone()
-    assert torch.equal(before, curious.actor.optimizer.parameters.flat)
+    first = ppo.train_state.policy_weights().copy()
+    assert np.array_equal(first, plain.train_state.policy_weights())
+    run_update(ppo, fixed_batch(problem()))
     assert run_update(plain, fixed_batch(problem())).metrics["bonus"] == 0.0
     assert run_update(curious, fixed_batch(problem())).metrics["bonus"] > 0.0
+    assert not np.array_equal(ppo.train_state.policy_weights(), first)
+    np.testing.assert_allclose(plain.train_state.policy_weights(), ppo.train_state.policy_weights(), atol=1e-6)
     assert not np.array_equal(plain.train_state.policy_weights(), curious.train_state.policy_weights())

@@ -7,6 +7,9 @@ import sys
 
 import pytest
 
+from rl4sys.policy import kernel_set
+from rl4sys.policy.native_extension import native_extension
+
 from .commands import Here
 
 COMMANDS = (
@@ -91,6 +94,22 @@ def test_the_doctor_names_extras_in_full(rl4sys: Here) -> None:
 def test_the_doctor_prints_json(rl4sys: Here) -> None:
     facts = json.loads(rl4sys("doctor", "--json").out)
     assert {part["name"] for part in facts["parts"]} >= {"torch", "gymnasium", "wandb"}
+
+
+def test_the_doctor_says_what_runs_policies(rl4sys: Here) -> None:
+    line = f"policies run with {kernel_set()}"
+    assert line in rl4sys("doctor").out
+    assert json.loads(rl4sys("doctor", "--json").out)["runtime"] == kernel_set()
+
+
+def test_the_doctor_says_why_policies_run_with_numpy(rl4sys: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "rl4sys_native", None)
+    native_extension.cache_clear()
+    try:
+        out = " ".join(rl4sys("doctor").out.split())
+    finally:
+        native_extension.cache_clear()
+    assert "policies run with numpy (rl4sys-native" in out
 
 
 def test_a_shell_completes_commands_and_options() -> None:

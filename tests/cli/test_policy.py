@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -86,3 +87,16 @@ def test_wrong_input_is_a_one_line_error(
     assert (code, out) == (2, "")
     assert message in err
     assert "Traceback" not in err
+
+
+def test_a_run_whose_environment_is_gone_is_exported_from_the_policy_that_it_saved(
+    rl4sys: Here, trained: RunDirectory
+) -> None:
+    copy = Path("elsewhere") / trained.path.name
+    shutil.copytree(trained.path, copy)
+    config = copy / "config.yaml"
+    config.write_text(config.read_text().replace("CartPole-v1", "gone_lab:Pole"))
+    code, out, err = rl4sys("policy", "export", str(copy), "--output", "a.rl4sys")
+    assert (code, "version" in out) == (0, True), err
+    assert f"Using the policy that it saved, {copy / 'policies' / 'best.rl4sys'}." in err
+    assert PortablePolicy.read(Path("a.rl4sys")).sha256 == PortablePolicy.read(copy / "policies/best.rl4sys").sha256

@@ -96,6 +96,19 @@ def test_a_killed_rank_ends_the_command_with_one_line(tmp_path: Path, config: Pa
 
 
 @pytest.mark.slow
+def test_a_killed_rank_of_three_ends_all_even_one_that_hangs(tmp_path: Path, config: Path) -> None:
+    length = ("training.total_timesteps=1e8", "environment.num_envs=3")
+    process = start("train", str(config), "--ranks", "3", *length, cwd=tmp_path)
+    wait_until(lambda: any(tmp_path.glob("runs/*/checkpoints/0*[1-9]*")), process)
+    ranks = children(process)
+    os.kill(ranks[2], signal.SIGSTOP)
+    os.kill(ranks[1], signal.SIGKILL)
+    outcome = finish(process)
+    assert (outcome.code, "error: Rank 1 was killed by SIGKILL. All ranks have ended" in outcome.err) == (2, True)
+    assert not any(Path(f"/proc/{pid}").exists() for pid in ranks)
+
+
+@pytest.mark.slow
 def test_a_second_signal_ends_ranks_that_hang(tmp_path: Path, config: Path) -> None:
     process = start("train", str(config), "--ranks", "2", "training.total_timesteps=1e8", cwd=tmp_path)
     wait_until(lambda: any(tmp_path.glob("runs/*/checkpoints/0*64")), process)

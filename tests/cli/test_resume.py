@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from experiments.runs import PPO, small
-from rl4sys.experiments import Run, RunDirectory
+from rl4sys.experiments import Result, Run, RunDirectory
 
 from .commands import Here
 
@@ -95,3 +95,16 @@ def test_training_begins_with_the_weights_of_a_run(rl4sys: Here, interrupted: Ru
     assert "second-seed0" in rl4sys("list", "parent=*ppo-CartPole*").out
     code, _, err = rl4sys("train", str(config), "--parts", "actor")
     assert (code, "give one: --from" in err) == (2, True)
+
+
+def test_going_back_undoes_the_settings_that_were_changed_later(rl4sys: Here) -> None:
+    run = Run.create(small(PPO, Path("runs"), training__keep_checkpoints=9))
+    whole = run.train().fingerprint
+    later = ["algorithm.lr=0.5", "algorithm.schedules.lr=cosine", "training.total_timesteps=288"]
+    assert rl4sys("resume", "last", *later).code == 0
+    assert rl4sys("resume", "last", "training.total_timesteps=320", "algorithm.lr=0.7").code == 0
+    code, _, err = rl4sys("resume", "last", "--from-step", "192")
+    assert (code, "Settings that were changed after step 192 are as they were: " in err) == (0, True), err
+    assert "algorithm.lr=0.0003" in err
+    assert Result.read(run.directory.result).fingerprint == whole
+    assert "not exact" not in rl4sys("show", "last").out

@@ -75,7 +75,10 @@ def test_a_run_is_kept_in_storage_while_it_trains(rl4sys: Here, tmp_path: Path) 
     ("options", "answer"),
     [
         (("--address", "auto"), "add --on ray"),
-        (("--gpus", "1"), "--gpus is for clusters"),
+        (
+            ("--gpus", "1"),
+            "--gpus 1 is for clusters. On this machine a run uses the device of experiment.device: leave",
+        ),
         (("--on", "ray", "--detach"), "--detach needs the address of a cluster's dashboard"),
         (("--on", "ray", "--address", "http://127.0.0.1:1"), "Give --storage"),
         (("--on", "ray", "--address", "127.0.0.1:1"), "No Ray cluster answers at 127.0.0.1:1"),

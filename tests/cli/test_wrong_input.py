@@ -121,3 +121,24 @@ def test_with_debug_an_error_has_its_traceback(rl4sys: Here, config: Path) -> No
     code, out, err = rl4sys("train", "small.yaml", "algorithm.name=poo", "--debug")
     assert (code, out, err.startswith("Traceback")) == (2, "", True)
     assert "did you mean 'ppo'" in err
+
+
+def test_overrides_that_contradict_each_other_are_blamed_and_not_the_file(rl4sys: Here) -> None:
+    settings = ["environment.backend=vector", "environment.wrappers=[{name: RescaleAction}]"]
+    code, _, err = rl4sys("train", "ppo_cartpole.yaml", *settings, "--dry-run")
+    assert code == 2
+    assert err.startswith("error: The overrides environment.backend and environment.wrappers: environment: frame_skip")
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("algorithm.gamma=hi", "The override algorithm.gamma: got 'hi'; expected a number"),
+        ("algorithm.gama=1", "The override algorithm.gama: unknown key; did you mean 'algorithm.gamma'?"),
+        ("algorithm.lr=1", "The override algorithm.lr: overrides.algorithm.lr: sweep.algorithm.lr sets it for every"),
+    ],
+)
+def test_overrides_of_a_sweep_are_called_overrides(rl4sys: Here, setting: str, message: str) -> None:
+    Path("own.yaml").write_text("base_config: ppo_cartpole.yaml\nsweep: {algorithm.lr: [0.1, 0.2]}\n")
+    code, _, err = rl4sys("sweep", "own.yaml", setting, "--dry-run")
+    assert (code, err.startswith(f"error: {message}")) == (2, True), err

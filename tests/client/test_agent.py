@@ -153,12 +153,15 @@ def test_memory_is_bounded_and_every_drop_is_counted(overflow: str, kept: str) -
             until(lambda: agent._queue.waiting == 0)
             health = agent.health()
             assert health.backlog_bytes <= 20_000
-            (reason,) = health.drops
-            assert reason == f"overflow_{overflow.removeprefix('drop_')}"
-            assert health.drops[reason] + health.backlog == 500
+            drops = dict(health.drops)
+            assert sum(drops.values()) + health.backlog == 500
+            assert drops.pop(f"overflow_{overflow.removeprefix('drop_')}") > 0
+            # What is in flight stays: where it alone nearly fills the outbox, the newest must go after all.
+            assert drops.keys() <= ({"overflow_newest"} if kept == "newest" else set())
         assert agent.flush()
-    last = max(s.start for s in server.segments())
-    assert (last == 3_992) == (kept == "newest")
+    starts = {s.start for s in server.segments()}
+    # A small parcel may still fit where a large one was dropped, so that the newest may be there in both cases.
+    assert 0 in starts if kept == "oldest" else drops or 3_992 in starts
 
 
 def test_with_block_the_caller_waits_and_nothing_is_dropped() -> None:

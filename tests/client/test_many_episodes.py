@@ -5,8 +5,10 @@ from __future__ import annotations
 import gc
 import tracemalloc
 
+import pytest
 from tests.client.agents import agent_on, seen
 from tests.client.fake_server import FakeServer
+from tests.native import needs_native
 
 from rl4sys.client import Agent, Ending, Episode
 
@@ -22,8 +24,9 @@ def open_and_act(agent: Agent) -> list[Episode]:
     return episodes
 
 
-def test_an_open_episode_with_one_step_takes_less_than_two_kilobytes() -> None:
-    with agent_on(FakeServer()) as agent:
+@pytest.mark.parametrize(("runtime", "bytes_each"), [("numpy", 2048), pytest.param("native", 2560, marks=needs_native)])
+def test_an_open_episode_with_one_step_takes_little_memory(runtime: str, bytes_each: int) -> None:
+    with agent_on(FakeServer(), runtime=runtime) as agent:
         agent.episode().act(OBSERVED)
         gc.collect()
         tracemalloc.start()
@@ -34,7 +37,7 @@ def test_an_open_episode_with_one_step_takes_less_than_two_kilobytes() -> None:
         finally:
             tracemalloc.stop()
         assert len(episodes) == MANY
-    assert taken / MANY < 2048
+    assert taken / MANY < bytes_each
 
 
 def test_episodes_that_ended_leave_only_their_lanes_to_later_ones() -> None:

@@ -9,15 +9,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from tests.client.agents import agent_on, seen, steps
 from tests.client.fake_server import FakeServer, small_policy, some_weights
 from tests.client.waiting import until
 from tests.native import needs_native
 
 from rl4sys.client import Agent, BadObservation, Ending, Episode, connect
-from rl4sys.experience import ArraySpec, Segment
+from rl4sys.experience import Array, ArraySpec, Segment
 from rl4sys.policy import (
     BoxAction,
+    DiscreteAction,
     Head,
     MultiDiscreteAction,
     NoAllowedAction,
@@ -34,6 +36,7 @@ POLICIES: dict[str, Callable[[], PolicySpec]] = {
     "memory": lambda: small_policy(recurrent=True),
     "numbers": lambda: _vector_policy(),
     "several choices": lambda: _several_choices(),
+    "two axes": lambda: _two_axes(),
 }
 
 
@@ -42,6 +45,12 @@ def _vector_policy() -> PolicySpec:
     mean = builder.linear(builder.activation(builder.linear("observation", 8, "a"), "tanh"), 2, "b")
     std = builder.tensor("log_std", 2)
     return PolicySpec(BoxAction((-0.5, -1.0), (0.5, 1.0)), builder.program(), Head("gaussian", (mean,), (std,)))
+
+
+def _two_axes() -> PolicySpec:
+    builder = ProgramBuilder((ArraySpec("observation", "float32", (2, 4)),))
+    scores = builder.linear(builder.flat("observation"), 4, "a")
+    return PolicySpec(DiscreteAction(4), builder.program(), Head("categorical", (scores,)))
 
 
 def _several_choices() -> PolicySpec:
@@ -98,7 +107,7 @@ def several_episodes(server: FakeServer, agent: Agent) -> list[Any]:
     return chosen
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", [name for name in POLICIES if name != "two axes"])
 def test_episodes_of_every_kind_of_action_are_recorded_alike(policy: str) -> None:
     numpy, native = played(several_episodes, policy, max_segment_length=64)
     np.testing.assert_allclose(np.ravel(numpy), np.ravel(native), rtol=1e-5, atol=1e-5)
@@ -174,8 +183,167 @@ def test_what_the_system_did_and_times_are_recorded_alike() -> None:
     played(play)
 
 
+def input_kinds() -> Mapping[str, Callable[[Array], Any]]:
+    return {
+        "float64": lambda row: row.astype(np.float64),
+        "int64": lambda row: (10 * row).astype(np.int64),
+        "uint8": lambda row: abs(10 * row).astype(np.uint8),
+        "list": lambda row: row.tolist(),
+        "tuple": lambda row: tuple(row.tolist()),
+        "numbers of numpy": list,
+        "whole numbers": lambda row: [int(10 * value) for value in row],
+        "mixed numbers": lambda row: [True, 2, 1 << 40, 1 << 60, *row[:4].tolist()],
+        "tensor": torch.tensor,
+        "tensor of float64": lambda row: torch.tensor(row, dtype=torch.float64),
+        "tensor of int64": lambda row: torch.tensor((10 * row).astype(np.int64)),
+        "tensor with a gradient": lambda row: torch.tensor(row, requires_grad=True),
+        "parameter": lambda row: torch.nn.Parameter(torch.tensor(row)),
+        "part of a tensor": lambda row: torch.tensor(np.repeat(row, 2))[::2],
+        "named list": lambda row: {"observation": row.tolist()},
+        "named tensor": lambda row: {"observation": torch.tensor(row)},
+    }
+
+
+@pytest.mark.parametrize("kind", input_kinds())
+def test_observations_of_every_kind_are_recorded_alike(kind: str) -> None:
+    def play(server: FakeServer, agent: Agent) -> list[Any]:
+        chosen = []
+        for length in (1, 30):
+            with agent.episode() as episode:
+                for step in range(length):
+                    row = np.sin(np.arange(8, dtype=np.float32) + step)
+                    chosen += [episode.act(input_kinds()[kind](row))]
+                episode.end(seen(length))
+        return chosen
+
+    numpy, native = played(play)
+    assert numpy == native
+
+
+@pytest.mark.parametrize("kind", ["list", "tuple", "whole numbers", "tensor", "tensor with a gradient", "named tensor"])
+def test_observations_of_every_kind_are_read_by_the_extension(kind: str) -> None:
+    with agent_on(FakeServer(), runtime="native", max_segment_length=256) as agent:
+        with agent.episode() as warm:
+            steps(warm, 200)
+            warm.end(seen(200))
+        with agent.episode() as episode:
+            for step in range(60):
+                episode.act(input_kinds()[kind](np.sin(seen(step))))
+            assert episode.path.taken == 60
+
+
+def masks() -> Mapping[str, Any]:
+    allowed = [1, 0, 1, 0]
+    return {
+        "list": allowed,
+        "list of bools": [bool(each) for each in allowed],
+        "float32": np.array(allowed, np.float32),
+        "float64": np.array(allowed, np.float64),
+        "int64": np.array(allowed),
+        "uint8": np.array(allowed, np.uint8),
+        "NaN": np.array([np.nan, 0.0, 0.5, -0.0]),
+        "tensor": torch.tensor(allowed),
+        "tensor of bools": torch.tensor(allowed, dtype=torch.bool),
+    }
+
+
+@pytest.mark.parametrize("kind", masks())
+def test_masks_of_every_kind_are_read_alike(kind: str) -> None:
+    def play(server: FakeServer, agent: Agent) -> list[Any]:
+        with agent.episode() as episode:
+            chosen = [episode.act(seen(step % 3), masks()[kind]) for step in range(40)]
+            episode.end(seen(0))
+        return chosen
+
+    numpy, native = played(play, "masked")
+    assert numpy == native
+    assert set(native) <= {0, 2}
+
+
+def test_lists_are_read_alike_where_observations_have_two_axes() -> None:
+    def play(server: FakeServer, agent: Agent) -> list[Any]:
+        with agent.episode() as episode:
+            chosen = [episode.act(np.sin(np.arange(8.0) + step).reshape(2, 4).tolist()) for step in range(30)]
+            with pytest.raises(BadObservation, match="shape"):
+                episode.act([[1.0] * 4] * 3)
+            episode.end(np.zeros((2, 4), np.float32))
+        return chosen
+
+    numpy, native = played(play, "two axes", observation=[2, 4])
+    assert numpy == native
+
+
+def test_an_episode_of_one_decision_is_decided_by_the_extension() -> None:
+    with agent_on(FakeServer(), runtime="native") as agent, agent.episode() as episode:
+        episode.act(seen(0))
+        assert episode.path.taken == 1
+        assert agent.health().decisions == 1
+
+
+def test_an_episode_without_a_decision_records_nothing_whatever_it_ends_with() -> None:
+    def play(server: FakeServer, agent: Agent) -> None:
+        with agent.episode() as episode:
+            with pytest.raises(BadObservation):
+                episode.act("four")
+            episode.end("four")
+        with agent.episode() as episode:
+            steps(episode, 1)
+            episode.end(seen(1))
+
+    played(play)
+
+
+def ask_for(share: float, server: FakeServer, agent: Agent) -> None:
+    """Record this share of episodes from now on, whatever the server replies to."""
+    server.reply.record_share = agent.shared.governor.record_share = share
+
+
+def test_a_share_of_episodes_is_left_out_alike() -> None:
+    def play(server: FakeServer, agent: Agent) -> int:
+        ask_for(0.5, server, agent)
+        for number in range(40):
+            with agent.episode() as episode:
+                steps(episode, 1 + number % 3)
+                episode.end(seen(number))
+        return agent.health().thinned_episodes
+
+    numpy, native = played(play)
+    assert numpy == native == 20
+
+
+def test_steps_that_are_taken_out_are_those_of_numpy() -> None:
+    def play(server: FakeServer, agent: Agent) -> list[Any]:
+        taken = []
+        ask_for(0.01, server, agent)
+        with agent.episode() as episode:
+            for step in range(1_100):
+                episode.act(np.sin(seen(step)))
+                if step % 100 == 50:
+                    episode.reward(1.0)
+                found = episode.take_step()
+                taken.append(None if found is None else (int(found.action), found.snapshot.version))
+        ask_for(1.0, server, agent)
+        with agent.episode() as episode:
+            steps(episode, 3)
+            episode.end(seen(3))
+        return taken
+
+    numpy, native = played(play)
+    assert numpy == native
+    # Asked again after a span of 1,024 decisions.
+    assert [each is None for each in native[1_023:1_025]] == [False, True]
+
+
 def bad_inputs() -> Mapping[str, Any]:
     return {
+        "a list with NaN": [float("nan")] * 8,
+        "a list that is infinite as float32": [1e300] * 8,
+        "a short list": [0.5] * 7,
+        "a nested list": [[0.5]] * 8,
+        "a list with text": [0.5] * 7 + ["four"],
+        "a tensor with NaN": torch.full((8,), float("nan")),
+        "a tensor of another shape": torch.zeros(7),
+        "complex numbers": [1j] * 8,
         "nothing": None,
         "NaN": np.full(8, np.nan, np.float32),
         "infinite as float32": np.full(8, 1e300),
@@ -300,3 +468,18 @@ def test_an_episode_that_has_ended_takes_no_decision(caplog: pytest.LogCaptureFi
             episode.act(seen(11))
         episode.reward(1.0, 3)
         assert agent.health().late_rewards == 1
+
+
+def test_many_short_episodes_at_once_are_those_of_numpy() -> None:
+    def play(server: FakeServer, agent: Agent) -> list[Any]:
+        chosen: list[Any] = []
+        for number in range(3):
+            episodes = [agent.episode() for _ in range(80)]
+            chosen += agent.act_many(episodes, np.sin(np.arange(640, dtype=np.float32) + number).reshape(80, 8))
+            for episode in episodes:
+                episode.reward(1.0)
+                episode.end()
+        return chosen
+
+    numpy, native = played(play)
+    assert numpy == native

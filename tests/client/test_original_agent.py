@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from tests.client.agents import agent_on
 from tests.client.fake_server import FakeServer, small_policy, some_weights
 from tests.client.test_settings import FLAT, SECTIONS
@@ -147,6 +148,31 @@ def server() -> FakeServer:
 def agent(tmp_path: Path, server: FakeServer) -> Iterator[RL4SysAgent]:
     with RL4SysAgent(written(tmp_path, FLAT), transport=server) as agent:
         yield agent
+
+
+@pytest.mark.parametrize("kind", ["array", "list", "tensor", "batch of one", "named"])
+def test_every_runtime_records_the_original_loop_alike(tmp_path: Path, kind: str) -> None:
+    kinds: dict[str, Any] = {"array": np.float32, "list": list, "tensor": torch.tensor}
+    kinds |= {"batch of one": lambda row: row[None], "named": lambda row: {"observation": row}}
+    found = []
+    for runtime in ("numpy", "auto"):
+        server = FakeServer(small_policy(masked=True))
+        with RL4SysAgent(written(tmp_path, FLAT | {"runtime": runtime, "seed": 3}), transport=server) as agent:
+            traj, chosen = None, []
+            for step in range(60):
+                obs = kinds[kind](np.sin(np.arange(8, dtype=np.float32) + step))
+                traj, action = agent.request_for_action(traj, obs, [1, 1, step % 2, 1] if step % 3 else None)
+                agent.add_to_trajectory(traj, action)
+                action.update_reward(step)
+                chosen.append((int(action.act), action.version, float(action.data["log_prob"])))
+                if step % 7 == 6:
+                    agent.mark_end_of_trajectory(traj, action)
+            segments = sent(agent, server)
+        found.append((chosen, segments))
+    (numpy, recorded), (auto, otherwise) = found
+    assert recorded == otherwise
+    assert [each[:2] for each in numpy] == [each[:2] for each in auto]
+    np.testing.assert_allclose([each[2] for each in numpy], [each[2] for each in auto], rtol=1e-5)
 
 
 def seen(step: float) -> Any:

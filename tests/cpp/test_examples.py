@@ -115,3 +115,27 @@ def test_an_example_reports_a_wrong_option(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "There is no option '--sever'." in done.stderr
     assert "[--server 127.0.0.1:50051]" in done.stderr
+
+
+def test_workers_of_a_prefork_server_each_learn_under_their_own_name(tmp_path: Path) -> None:
+    with Server(tmp_path) as server:
+        said = run("prefork", server, "--workers", "3", "--requests", "200")
+        entries = server.entries()
+    assert sorted(said.splitlines())[0].startswith("worker 0: 200 requests, mean wait ")
+    assert said.count("all experience is on the server") == 3
+    steps = dict.fromkeys((f"prefork-{number}" for number in range(3)), 0)
+    for entry in entries:
+        steps[entry.client] += entry.steps
+    assert list(steps.values()) == [200, 200, 200]
+
+
+def test_workers_of_a_prefork_server_do_not_end_before_the_server_answers(tmp_path: Path) -> None:
+    settings = json.loads((ROOT / "cpp" / "examples" / "prefork.json").read_text())
+    assert settings["timeout"] >= 60
+    config = tmp_path / "prefork.json"
+    config.write_text(json.dumps(settings | {"timeout": 0.5}))
+    # Nothing listens on port 1.
+    command = [EXAMPLES / "prefork", "--config", config, "--server", "127.0.0.1:1", "--workers", "2", "--requests", "9"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("No answer from the server 127.0.0.1:1 within 0.5 s") == 2

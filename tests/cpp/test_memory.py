@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,12 +23,28 @@ VERSIONS, DECISIONS = 10, 1_000
 # The twins, two clients of one name and seed, send a segment only when they get a version, and experience of an earlier
 # version is not learned from. So every version is caused by the teacher, one in each round, and reaches both between
 # the same two decisions.
-LEARNER = {
-    "client_id": "twin",
+PPO = {
     "algorithm": {"name": "ppo", "lr": 0.02, "epochs": 4, "minibatch_size": 100, "max_age": 0},
     "buffer": {"size": 200},
     "max_segment_length": 2 * DECISIONS,
 }
+# Dreamer learns from every version. Its twins drop their segments, which are larger than their outbox; for an episode
+# of the teacher, 200 steps, one update is due.
+DREAMER = {
+    "algorithm": {
+        "name": "dreamer",
+        "size": "pico",
+        "learning_starts": 0,
+        "updates_per_step": 0.0051,
+        "lr": 3e-3,
+        "warmup_steps": 0,
+    },
+    "buffer": {"type": "sequences", "size": 10_000},
+    "network": {},
+    "max_segment_length": 2 * DECISIONS,
+    "outbox_bytes": 1_024,
+}
+ACTORS = [{"type": "lstm"}, {"type": "gru", "previous_action": True}, {"type": "transformer", "window": 16}]
 
 
 def teach(teacher: Agent, version: int) -> None:
@@ -76,22 +93,33 @@ def require_equal(ours: dict[int, Segment], theirs: dict[int, Segment]) -> None:
         np.testing.assert_allclose(mine.extras["log_prob"], other.extras["log_prob"], rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("actor", [{"type": "lstm"}, {"type": "gru", "previous_action": True}], ids=lambda a: a["type"])
+def require_equal_decisions(server: Server, place: Path, twins: dict[str, Any]) -> None:
+    """Both twins decide alike with every version that a teacher causes."""
+    config = write_config(place / "twin.json", server, client_id="twin", **twins)
+    settings = json.loads(config.read_text())
+    caching = {"client_id": "teacher", "cache": str(place), "outbox_bytes": 64 << 20}
+    with connect(settings | caching) as teacher, connect(settings) as agent:
+        with AskedClient(config) as cpp, agent.episode() as episode:
+            for version in range(VERSIONS):
+                until(lambda: agent.health().version == version == cpp.decide(0)["version"], 60.0)  # noqa: B023
+                steps = range(version * DECISIONS, (version + 1) * DECISIONS)
+                choices = [episode.act(observed(step)) for step in steps]
+                assert len(set(choices)) == 2
+                assert cpp.decide(DECISIONS)["choices"] == choices
+                teach(teacher, version)
+        assert agent.flush(30.0)
+
+
+@pytest.mark.parametrize("actor", ACTORS, ids=lambda actor: actor["type"])
 def test_clients_in_two_languages_agree_on_10000_decisions_across_new_versions(
     tmp_path: Path, actor: dict[str, object]
 ) -> None:
     with Server(tmp_path) as server:
-        config = write_config(tmp_path / "twin.json", server, network={"actor": {"units": 8, **actor}}, **LEARNER)
-        settings = json.loads(config.read_text())
-        caching = {"client_id": "teacher", "cache": str(tmp_path)}
-        with connect(settings | caching) as teacher, connect(settings) as agent:
-            with AskedClient(config) as cpp, agent.episode() as episode:
-                for version in range(VERSIONS):
-                    until(lambda: agent.health().version == version == cpp.decide(0)["version"], 60.0)  # noqa: B023
-                    steps = range(version * DECISIONS, (version + 1) * DECISIONS)
-                    choices = [episode.act(observed(step)) for step in steps]
-                    assert cpp.decide(DECISIONS)["choices"] == choices
-                    teach(teacher, version)
-            assert agent.flush(30.0)
+        require_equal_decisions(server, tmp_path, {"network": {"actor": {"units": 8, **actor}}, **PPO})
         ours, theirs = recorded(server, tmp_path / "shared.policy")
         require_equal(ours, theirs)
+
+
+def test_clients_in_two_languages_draw_alike_with_dreamer(tmp_path: Path) -> None:
+    with Server(tmp_path) as server:
+        require_equal_decisions(server, tmp_path, DREAMER)

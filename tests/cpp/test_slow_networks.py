@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import time
 from pathlib import Path
 
@@ -11,13 +12,15 @@ import pytest
 from tests.client.delay_proxy import delayed
 from tests.client.fake_server import FakeServer, small_policy
 from tests.client.grpc_server import listening
-from tests.cpp.programs import attempt, needs_cpp
+from tests.cpp.programs import attempt, needs_cpp, tool
 from tests.pem_files import make_certificate, needs_openssl
 
 pytestmark = [needs_cpp, pytest.mark.slow]
 
 ROUND_TRIPS = [0.0, 0.03, 0.1, 0.3, 0.6]
 NOWHERE = "127.0.0.1:1"
+PATIENT = 300.0
+"""Seconds: beyond what a test may take."""
 
 
 def configured(directory: Path, server: str, **settings: object) -> Path:
@@ -67,3 +70,18 @@ def test_a_refused_connection_is_one_line(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stderr.startswith(f"No answer from the server {NOWHERE} within 0.3 s (")
     assert done.stderr.count("\n") == 1
+
+
+def test_a_cached_policy_decides_at_once_and_closing_does_not_wait_for_an_absent_server(tmp_path: Path) -> None:
+    with listening(FakeServer(small_policy(sees=2)), "127.0.0.1:0") as (address, _):
+        config = configured(tmp_path, address, cache="cache")
+        assert json.loads(tool("run-once", config, "20"))["connected"]
+    configured(tmp_path, NOWHERE, cache="cache", timeout=PATIENT)
+    assert json.loads(tool("run-once", config, str(PATIENT))) == {"backlog": 1, "connected": False}
+
+
+def test_a_call_that_is_not_answered_ends_after_its_own_timeout(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        server = f"127.0.0.1:{silent.getsockname()[1]}"
+        done = attempt("try-connect", configured(tmp_path, server, timeout=2.0, call_timeout=0.2))
+    assert done.stderr.startswith(f"No answer from the server {server} within 2 s (Deadline Exceeded")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from .documents import PAGES, ROOT
 
 _FENCE = re.compile(r"^( *)```(\S*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
-_MARKER = re.compile(r"<!-- not run: (\S.*?) -->\s*\Z", re.DOTALL)
+_MARKER = re.compile(r"<!-- not run: (\S(?:(?!-->|```).)*?) -->\s*\Z", re.DOTALL)
 
 
 class CodeBlock(NamedTuple):

@@ -15,7 +15,7 @@ import yaml
 from rl4sys.config import Registry
 from rl4sys.experiments import load_entry_points
 
-from .code_blocks import BLOCKS, CodeBlock, to_check
+from .code_blocks import BLOCKS, CodeBlock, blocks_of, to_check
 from .config_blocks import check_config
 from .documents import ROOT, files
 from .python_blocks import check_python
@@ -38,6 +38,16 @@ def test_every_block_names_a_language_that_is_checked_or_is_marked() -> None:
     """A block of `text` is output or a drawing: there is nothing to run."""
     unchecked = [block for block in BLOCKS if block.language not in (*CHECKED, "text") and not block.reason]
     assert [f"{block.place}: '{block.language}'" for block in unchecked] == []
+
+
+def test_a_marker_belongs_to_the_next_block_only(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("<!-- not run: a reason -->\n```sh\nfirst\n```\n\n<!-- a note -->\n```sh\nsecond\n```\n")
+    assert [block.reason for block in blocks_of(page)] == ["a reason", ""]
+    page.write_text(
+        "<!-- not run: a reason\nin two lines -->\n\n```sh\nfirst\n```\n<!-- other -->\n```sh\nsecond\n```\n"
+    )
+    assert [block.reason for block in blocks_of(page)] == ["a reason\nin two lines", ""]
 
 
 @pytest.mark.parametrize("block", to_check("sh", "bash"), ids=_place)

@@ -29,8 +29,10 @@ def test_the_configuration_reference_is_current() -> None:
 def test_the_training_in_readme_and_quickstart_and_the_python_in_policies_run(tmp_path: Path) -> None:
     _, training = blocks(ROOT / "README.md", "python")
     quickstart = [block for block in blocks(ROOT / "docs" / "quickstart.md", "python") if not block.startswith("# ")]
+    stepped = [block for block in blocks(ROOT / "docs" / "laboratory.md", "python") if "Run.create" in block]
     assert quickstart
-    program = "\n".join([training, *quickstart, *blocks(ROOT / "docs" / "policies.md", "python")])
+    assert stepped
+    program = "\n".join([training, *quickstart, *stepped, *blocks(ROOT / "docs" / "policies.md", "python")])
 
     finished = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
 

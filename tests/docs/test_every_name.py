@@ -8,6 +8,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
+import pytest
+
 from rl4sys.cli import exit_codes
 from rl4sys.client.client_settings import ClientSettings
 
@@ -16,9 +18,11 @@ from .documents import ROOT, missing, page_text
 SOURCES = sorted((ROOT / "src" / "rl4sys").rglob("*.py"))
 
 
-def test_every_exit_code_is_explained() -> None:
+@pytest.mark.parametrize("page", ["command_line", "laboratory"])
+def test_every_exit_code_is_explained(page: str) -> None:
     codes = {value for name, value in vars(exit_codes).items() if name.isupper()}
-    assert {int(code) for code in re.findall(r"^\| (\d+) \|", page_text("command_line"), re.MULTILINE)} == codes | {0}
+    explained = page_text(page).partition("## Exit codes")[2]
+    assert {int(code) for code in re.findall(r"^\| (\d+) \|", explained, re.MULTILINE)} == codes | {0}
 
 
 def variables() -> Iterator[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,13 +18,17 @@ from .built_site import SitePage
 from .documents import PAGES, ROOT
 
 pytestmark = pytest.mark.slow
+_UNSHARED = ("unshare", "--map-root-user", "--net")
+_IS_PERMITTED = shutil.which("unshare") is not None and not subprocess.run([*_UNSHARED, "true"], check=False).returncode
+NO_NETWORK = _UNSHARED if _IS_PERMITTED else ()
+"""Before a command: without any network, where that is permitted."""
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, built from the pages in a temporary directory."""
     directory = tmp_path_factory.mktemp("site")
-    command = [sys.executable, ROOT / "docs" / "site" / "build.py", "--into", directory]
+    command = [*NO_NETWORK, sys.executable, ROOT / "docs" / "site" / "build.py", "--into", directory]
     built = subprocess.run(command, capture_output=True, text=True, timeout=240)
     assert built.returncode == 0, built.stdout + built.stderr
     return directory / "site"
@@ -62,8 +68,22 @@ def test_styles_load_nothing_from_another_host(site: Path) -> None:
 
 
 def test_words_of_a_page_can_be_found(site: Path) -> None:
-    index = (site / "search.json").read_text("utf-8")
-    assert "rl4sys" in index
+    found = json.loads((site / "search.json").read_text("utf-8"))["items"]
+    texts: dict[str, str] = {}
+    for each in found:
+        page = each["location"].partition("#")[0]
+        texts[page] = f"{texts.get(page, '')} {each['title']} {each['text']}"
+    words = {
+        "sweeps.html": "population",
+        "tutorials/canary.html": "the policy agrees with",
+        "algorithms/sac.html": "temperature",
+        "command_line.html": "--operator-token-file",
+        "protocol.html": "PushRequest",
+        "python/client.html": "act_many",
+    }
+    assert {page: word for page, word in words.items() if word not in texts.get(page, "")} == {}
+    pages = {path.relative_to(site).as_posix() for path in site.rglob("*.html") if "cpp_api" not in path.parts}
+    assert pages - texts.keys() <= {"404.html"}
 
 
 def test_the_reference_is_written_from_the_code(site: Path) -> None:

@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 import torch
+from tests.finite_differences import numerical_gradient
 
+from rl4sys.dynamics import ModelSize, WorldModel
 from rl4sys.dynamics.latents import UNIMIX, divergence, drawn, drawn_classes, probabilities
+from rl4sys.experience import Array
 
 
 def test_probabilities_contain_one_per_cent_of_uniform() -> None:
@@ -23,12 +26,55 @@ def test_draws_have_their_probabilities() -> None:
 
 
 def test_the_gradient_of_a_draw_goes_straight_to_its_probabilities() -> None:
-    chances = torch.full((2, 3, 4), 0.25, requires_grad=True)
-    weight = torch.randn(2, 12)
-    draw = drawn(chances, torch.rand(2, 3))
+    rng = np.random.default_rng(1)
+    logits, weight = rng.normal(size=(2, 12)), rng.normal(size=(2, 12))
+    x = torch.from_numpy(logits).requires_grad_()
+    draw = drawn(probabilities(x, 4), torch.from_numpy(rng.random((2, 3))))
+    assert sorted(set(draw.flatten().tolist())) == [0.0, 1.0]
     assert draw.sum().item() == 6.0
-    (gradient,) = torch.autograd.grad((draw * weight).sum(), chances)
-    assert torch.equal(gradient, weight.view(2, 3, 4))
+    (gradient,) = torch.autograd.grad((draw * torch.from_numpy(weight)).sum(), x)
+    expected = numerical_gradient(lambda scores: (_mixed(scores, 4) * weight.reshape(2, 3, 4)).sum(), logits)
+    assert gradient.numpy() == pytest.approx(expected, abs=1e-6)
+
+
+def _mixed(logits: Array, classes: int) -> Array:
+    parts = logits.reshape(len(logits), -1, classes)
+    weights = np.exp(parts - parts.max(-1, keepdims=True))
+    mixed: Array = 0.99 * weights / weights.sum(-1, keepdims=True) + 0.01 / classes
+    return mixed
+
+
+def _divergence(posterior: Array, prior: Array) -> Array:
+    q, p = _mixed(posterior, 4), _mixed(prior, 4)
+    summed: Array = (q * np.log(q / p)).sum((1, 2))
+    return summed
+
+
+FREE_NATS = 1.0
+SIZE = ModelSize(deter=8, hidden=4, groups=3, classes=4, units=4, layers=1, depth=1, lr=1e-3)
+
+
+@pytest.mark.parametrize("place", [0, 1], ids=["dynamics", "representation"])
+def test_each_divergence_trains_one_side_where_the_sum_exceeds_the_free_nats(place: int) -> None:
+    rng = np.random.default_rng(2)
+    posterior, prior = rng.normal(size=(6, 12)), rng.normal(size=(6, 12))
+    expected = np.maximum(_divergence(posterior, prior), FREE_NATS)
+    assert 0 < (expected > FREE_NATS).sum() < 6
+    scores = [torch.from_numpy(array).requires_grad_() for array in (posterior, prior)]
+    model = WorldModel((), 1, SIZE, FREE_NATS, 1.0, 0.1, 1.0, None)
+    loss = model.divergences(*(probabilities(part, 4) for part in scores))[place]
+    assert loss.detach().numpy() == pytest.approx(expected, rel=1e-6)
+    by_posterior, by_prior = torch.autograd.grad(loss.sum(), scores, allow_unused=True)
+    trained, other, by_hand = (
+        (by_prior, by_posterior, numerical_gradient(lambda x: _clipped(posterior, x), prior)),
+        (by_posterior, by_prior, numerical_gradient(lambda x: _clipped(x, prior), posterior)),
+    )[place]
+    assert other is None
+    assert trained.numpy() == pytest.approx(by_hand, abs=1e-6)
+
+
+def _clipped(posterior: Array, prior: Array) -> float:
+    return float(np.maximum(_divergence(posterior, prior), FREE_NATS).sum())
 
 
 def test_the_divergence_is_summed_over_groups() -> None:

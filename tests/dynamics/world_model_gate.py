@@ -18,7 +18,7 @@ from rl4sys.policy import BoxAction, DiscreteAction
 from rl4sys.replay import BUFFERS, Ratio
 from rl4sys.seeding import Seeds
 
-_ROWS, _LENGTH, _START, _AHEAD = 64, 48, 20, 15
+_ROWS, _LENGTH, _START, _AHEAD, _DRAWS = 64, 48, 20, 15, 8
 
 
 class Quality(NamedTuple):
@@ -30,7 +30,7 @@ class Quality(NamedTuple):
     return_correlation: float
     """Of imagined with real returns over these steps."""
     continue_auc: float
-    """Of the continue head; NaN if no episode terminated."""
+    """Of the continue head, whose prediction is the mean over draws of the latents; NaN if no episode terminated."""
 
 
 def trained(name: str, steps: int, updates: int, seed: int = 0, **config: Any) -> Dreamer:
@@ -38,7 +38,7 @@ def trained(name: str, steps: int, updates: int, seed: int = 0, **config: Any) -
     space = gymnasium.make(name)
     settings = {"size": "pico", "imag_last": 2, "warmup_steps": 100} | config
     agent = DreamerConfig(**settings).build(_problem(space, seed))
-    for batch in _batches(space, steps, updates, seed, agent.config.batch_size, agent.config.sequence_length):
+    for batch in random_batches(space, steps, updates, seed, agent.config.batch_size, agent.config.sequence_length):
         agent.update(batch)
     return agent
 
@@ -46,7 +46,7 @@ def trained(name: str, steps: int, updates: int, seed: int = 0, **config: Any) -
 def quality(agent: Dreamer, name: str, seed: int = 1) -> Quality:
     """Measured on episodes of another seed."""
     environment = gymnasium.make(name)
-    (batch,) = _batches(environment, 2_000, 1, seed, _ROWS, _LENGTH)
+    (batch,) = random_batches(environment, 2_000, 1, seed, _ROWS, _LENGTH)
     data = evidence(batch, agent.problem.action, 5, torch.device("cpu"))
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
@@ -54,8 +54,8 @@ def quality(agent: Dreamer, name: str, seed: int = 1) -> Quality:
         state = agent.model.understand(agent.views, data, uniform).state
         feature = state.feature().flatten(0, 1)
         reward = agent.two_hot.predict(agent.model.reward(agent.views, feature)).view(_ROWS, _LENGTH)
-        continues = agent.model.continues(agent.views, feature).view(_ROWS, _LENGTH)
         open_loop, correlation = _open_loop(agent, data, state, generator)
+        continues = _continues(agent, data, generator)
     known = data.weight.bool()
     errors = (reward - data.reward)[known].square().mean() / data.reward[known].var().clamp(min=1e-12)
     return Quality(1.0 - errors.item(), open_loop, correlation, _auc(continues[known], data.continues[known]))
@@ -80,12 +80,23 @@ def _open_loop(agent: Dreamer, data: Evidence, state: State, generator: torch.Ge
     return error / copied, float(correlation)
 
 
+def _continues(agent: Dreamer, data: Evidence, generator: torch.Generator) -> torch.Tensor:
+    """The predicted probability [B, L] that an episode continues: as in forecasts, the mean over several draws."""
+    total = torch.zeros(_ROWS, _LENGTH)
+    for _ in range(_DRAWS):
+        uniform = torch.rand(_ROWS, _LENGTH, agent.model.rssm.groups, generator=generator)
+        feature = agent.model.understand(agent.views, data, uniform).state.feature().flatten(0, 1)
+        total += torch.sigmoid(agent.model.continues(agent.views, feature)).view(_ROWS, _LENGTH)
+    return total / _DRAWS
+
+
 def _auc(score: torch.Tensor, truth: torch.Tensor) -> float:
-    """The probability that a step that continues has a higher score than one that does not."""
+    """The probability that a step that continues has a higher score than one that does not; a tie counts as half."""
     positive, negative = score[truth > 0], score[truth == 0]
     if not len(negative):
         return float("nan")
-    return (positive[:, None] > negative[None]).double().mean().item()
+    difference = positive[:, None] - negative[None]
+    return ((difference > 0).double() + 0.5 * (difference == 0).double()).mean().item()
 
 
 def _problem(environment: gymnasium.Env[Any, Any], seed: int) -> Problem:
@@ -101,9 +112,10 @@ def _problem(environment: gymnasium.Env[Any, Any], seed: int) -> Problem:
     return Problem(observation, spec, NetworksConfig(), torch.device("cpu"), Seeds(seed))
 
 
-def _batches(
+def random_batches(
     environment: gymnasium.Env[Any, Any], steps: int, updates: int, seed: int, rows: int, length: int
 ) -> Iterator[Sequences]:
+    """So many batches of `rows` sequences, from replay with so many random steps."""
     config = BUFFERS.type("sequences")(size=max(steps, rows * length))
     # A little more than is asked for: nothing is due for the steps before a sequence can be drawn.
     buffer = config.build(Ratio(updates / (steps - length - 500), 0, rows), np.random.default_rng(seed), length)

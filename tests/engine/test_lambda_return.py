@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from tests.finite_differences import numerical_gradient
 
 from rl4sys.engine import lambda_return
 
@@ -20,6 +21,22 @@ def test_returns_follow_their_recursion() -> None:
     reward, live, value = rng.normal(size=(6, 3)), rng.uniform(size=(6, 3)), rng.normal(size=(6, 3))
     found = lambda_return(*map(torch.from_numpy, (reward, live, value)), 0.95)
     assert found.numpy() == pytest.approx(_reference(reward, live, value, np.full((6, 3), 0.95)), rel=1e-9)
+
+
+@pytest.mark.parametrize("place", [0, 1, 2], ids=["reward", "continue", "value"])
+def test_gradients_of_returns_equal_those_of_the_recursion(place: int) -> None:
+    rng = np.random.default_rng(2)
+    arrays = [rng.normal(size=(6, 3)), rng.uniform(size=(6, 3)), rng.normal(size=(6, 3))]
+    weight, blend = rng.normal(size=(5, 3)), np.full((6, 3), 0.95)
+    tensors = [torch.from_numpy(array).requires_grad_() for array in arrays]
+    loss = (lambda_return(*tensors, 0.95) * torch.from_numpy(weight)).sum()
+    (found,) = torch.autograd.grad(loss, tensors[place])
+
+    def reference(x: np.ndarray) -> float:
+        changed = [x if number == place else array for number, array in enumerate(arrays)]
+        return float((weight * _reference(*changed, blend)).sum())
+
+    assert found.numpy() == pytest.approx(numerical_gradient(reference, arrays[place]), abs=1e-6)
 
 
 def test_a_lambda_of_zero_cuts_the_return_at_that_row() -> None:

@@ -5,13 +5,25 @@ from __future__ import annotations
 import asyncio
 import importlib
 import random
+from itertools import islice
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
-from rl4sys.environments.balancing import RULES, Speed
+import rl4sys
+from rl4sys.environments.balancing import (
+    BASELINE,
+    RATE,
+    RULES,
+    BackendView,
+    SimulatedService,
+    Speed,
+    arrivals,
+    speeds,
+)
 from rl4sys.environments.balancing.requests import Disturbance
 
 from .processes import EXAMPLES
@@ -100,3 +112,55 @@ def test_a_dead_backend_is_answered_as_a_bad_gateway(example: Any) -> None:
     assert sorted(statuses) == [200] * 10 + [502] * 10
     assert proxy.failed == {1: 10}
     assert [view.in_flight for view in proxy.views] == [0, 0]
+
+
+def test_the_learned_policy_exploits_in_the_comparison_and_records_nothing(example: Any, tmp_path: Path) -> None:
+    server = pytest.importorskip("rl4sys.server")
+    service = server.TrainingService(tmp_path, server.ServiceOptions(workers="threads"))
+    transport = server.InProcessTransport(service)
+    learning = example.live.client_settings(1)
+    learning["algorithm"] |= {"imitate": {"decisions": 200, "epochs": 1}}
+    try:
+        with (
+            rl4sys.connect(learning, transport=transport) as explorer,
+            rl4sys.connect(example.live.exploiting(learning), transport=transport) as exploiter,
+        ):
+            policy = example.policy_choosers.PolicyChoosers(explorer, exploiter, RULES[BASELINE](random.Random(0)))
+            simulated = SimulatedService(speeds(chaos=False), arrivals(RATE, np.random.default_rng(0)))
+            while not policy.version:
+                _decide(policy.learning, simulated, 300)
+                explorer.flush()
+                policy.refresh()
+            _decide(policy.learned, simulated, 100)
+            choices = {policy.learned.choose(simulated.views, 0, simulated.now) for _ in range(20)}
+            assert (len(choices), policy.counts()["learned"]) == (1, {"policy": 120})
+            assert exploiter.flush()
+            assert (exploiter.health().decisions, exploiter.health().acknowledged) == (120, 0)
+    finally:
+        service.drain(10.0)
+
+
+def _decide(chooser: Any, service: SimulatedService, requests: int) -> None:
+    for _ in range(requests):
+        number, decision = chooser.choose(service.views, service.kind, service.now)
+        chooser.finished(decision, service.assign(number))
+        service.arrive()
+
+
+def test_until_a_policy_has_imitated_least_connections_that_rule_decides(example: Any) -> None:
+    guard = example.policy_choosers.BalancingGuard(lambda: None)
+    choose = example.choosers.guarded_rule(lambda observation: 3, guard, RULES[BASELINE](random.Random(0)))
+    views = [BackendView() for _ in range(4)]
+    views[0].sent(0, 0.0)
+    assert choose(views, 0, 1.0) in (1, 2)
+    assert guard.counts == {"stale policy": 1}
+
+
+def test_the_simulated_baseline_has_the_requests_and_the_phase_of_the_live_run(example: Any) -> None:
+    # Requests began 25 s after the first period of the disturbance; the baseline has every other period of 30 s.
+    blocks = [example.switchback.Block(BASELINE, start, start + 30.0) for start in (100.0, 160.0)]
+    found = example.simulated.simulated_baseline(blocks, 25.0, RATE, 3, chaos=True)
+    sent = [25.0 + request.at for request in islice(arrivals(RATE, np.random.default_rng(3)), 60_000)]
+    assert found.at.tolist() == [at for at in sent if 102.0 <= at < 130.0 or 162.0 <= at < 190.0]
+    is_slow = found.at % 30.0 >= 20.0
+    assert found.seconds[is_slow].mean() > found.seconds[~is_slow & (found.at % 30.0 > 5.0)].mean()

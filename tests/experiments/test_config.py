@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -105,3 +106,13 @@ def test_of_several_problems_those_of_overrides_are_marked(tmp_path: Path) -> No
     lines = str(refused.value).splitlines()
     assert lines[0] == f"2 problems in {path}:"
     assert sorted(line.endswith("(an override)") for line in lines[1:]) == [False, True]
+
+
+def test_a_plug_in_of_an_override_lies_in_the_current_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text("")
+    assert load_experiment("ppo_cartpole.yaml", ["plugins=[mine.py]"]).plugins == (str(tmp_path / "mine.py"),)
+    with pytest.raises(ConfigError, match=re.escape(f"There is no plug-in file {tmp_path / 'mnie.py'}; did you mean")):
+        load_experiment("ppo_cartpole.yaml", ["plugins=[mnie.py]"])

@@ -18,6 +18,8 @@ from .runs import PPO, small
 TO_DESCRIBE = 1
 TO_GRADE = 2 + EPISODES
 """One is asked whether it saves itself, one is played in, and each saved episode is resumed in a new one."""
+TO_CHECK = 1
+"""One shows whether observations lie within their space."""
 
 
 @pytest.fixture
@@ -50,7 +52,7 @@ def test_a_run_builds_one_algorithm_and_the_environments_it_needs(tmp_path: Path
     config = config_of(tmp_path)
     Run.create(config).train()
     to_act, to_evaluate = config.environment.num_envs, config.training.num_eval_episodes
-    assert made == {"algorithms": 1, "environments": TO_DESCRIBE + TO_GRADE + to_act + to_evaluate}
+    assert made == {"algorithms": 1, "environments": TO_DESCRIBE + TO_GRADE + TO_CHECK + to_act + to_evaluate}
 
 
 def test_a_resumed_run_builds_one_algorithm_and_grades_nothing(tmp_path: Path, made: Counter[str]) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 import gymnasium
 import pytest
 
-from rl4sys.experiments import Run
+from rl4sys.experiments import Run, RunDirectory
 from rl4sys.experiments.components import Components
+from rl4sys.laboratory.run_index.records import read_record
 
 from .runs import PPO, small
 
@@ -72,3 +73,26 @@ def test_an_error_between_turns_leaves_an_exact_checkpoint(tmp_path: Path) -> No
     resumed = Run.resume(run.directory)
     assert (resumed.steps, resumed.inexact) == (96, ())
     assert resumed.train().fingerprint["learner"] == whole.fingerprint["learner"]
+
+
+def test_an_error_in_the_first_steps_leaves_a_run_that_can_be_resumed(tmp_path: Path) -> None:
+    Fragile.fails = True
+    with pytest.raises(ZeroDivisionError) as raised:
+        Run.create(small(PPO, tmp_path, environment__name="Fragile-v0"))
+    (path,) = tmp_path.iterdir()
+    assert 'raise ZeroDivisionError("my bug")' in (path / "error.txt").read_text()
+    assert f"at {__file__}:" in raised.value.__notes__[0]
+    record = read_record(tmp_path, path.name)
+    assert (record.status, record.cause, record.steps) == ("failed", "ZeroDivisionError: my bug", 0)
+    with pytest.raises(ZeroDivisionError):
+        Run.resume(RunDirectory(path))
+    Fragile.fails = False
+    resumed = Run.resume(RunDirectory(path))
+    assert (resumed.components.grade.name, resumed.train().finished) == ("E1", True)
+
+
+def test_a_crashed_run_counts_the_steps_of_its_checkpoint(tmp_path: Path) -> None:
+    run = Run.create(small(PPO, tmp_path, training__log_frequency=1000, training__eval_frequency=0))
+    with pytest.raises(ZeroDivisionError):
+        run.train(stop=lambda: run.steps == 96 and bool(1 // 0))
+    assert read_record(tmp_path, run.directory.path.name).steps == 96

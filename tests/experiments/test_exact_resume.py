@@ -32,6 +32,12 @@ _PICTURES = {
     "environment__pixels": PIXELS,
     "network": {"actor": NETWORK, "critic": NETWORK},
 }
+# Four convolutions halve images, and need sizes that are multiples of 16.
+_SMALL_PICTURES = {
+    "environment__name": COMET,
+    "environment__kwargs": {"scale": 4},
+    "environment__pixels": {"size": 16, "keep_state": True},
+}
 _BALANCE = {"algorithm__imitate": {"decisions": 130, "epochs": 3}, "environment__incumbent": "incumbents:balance"}
 _DAMP = _BALANCE | {"environment__incumbent": "incumbents:damp"}
 _TIMED = {"environment__name": TIMED, "algorithm__horizon": "30s", "algorithm__center_rewards": True}
@@ -105,6 +111,11 @@ CASES: dict[str, tuple[Mapping[str, Any], dict[str, Any]]] = {
     "dreamer": (WORLD_MODEL, _DREAMER | _PENDULUM),
     "dreamer on choices": (WORLD_MODEL, _DREAMER | {"environment__name": "CartPole-v1"}),
     "dreamer collecting meanwhile": (WORLD_MODEL, _DREAMER | _PENDULUM | {"training__pipelined": True}),
+    "dreamer with gaussian latents": (
+        WORLD_MODEL,
+        _DREAMER | _PENDULUM | {"algorithm__dynamics": {"type": "rssm", "latents": "gaussian", "groups": 4}},
+    ),
+    "dreamer with pictures": (WORLD_MODEL, _DREAMER | _SMALL_PICTURES),
     "planet": (WORLD_MODEL, _PLANET | _PENDULUM),
     "ppo with pictures": (PPO, _PICTURES),
     "sac with pictures": (OFF_POLICY, _SAC | _PICTURES | {"environment__kwargs": {"continuous": True}}),

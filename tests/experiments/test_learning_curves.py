@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.pictures import SavedFigures
 
 from rl4sys.experiments import NothingToPlot, Run, RunDirectory, plot
 from rl4sys.experiments.learning_curves import Curve, band, group_by_experiment
@@ -53,3 +54,10 @@ def test_the_band_holds_the_mean_and_reaches_no_further_than_every_run() -> None
     np.testing.assert_allclose(summary.mean, summary.steps + 1.0)
     assert (summary.low <= summary.mean).all()
     assert (summary.mean <= summary.high).all()
+
+
+def test_a_run_with_one_evaluation_is_a_visible_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluated_once = run(tmp_path)
+    saved = SavedFigures(monkeypatch)
+    plot([evaluated_once], tmp_path / "curve.png")
+    assert len(saved.visible_lines()) == 1

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import rl4sys
+from own_networks import Spectrum
 from rl4sys.config import ConfigError
 from rl4sys.experiments import Run
 from rl4sys.experiments.policies.export import export_policy
@@ -50,6 +51,17 @@ def test_the_policy_acts_here_and_is_refused_elsewhere(
     monkeypatch.delitem(LOCAL_COMPILERS, "torch_module")
     with pytest.raises(UnknownOp, match="acts only in processes that train: own_networks:Spectrum"):
         NumpyPolicy(trained.policy.exploit)
+
+
+def test_a_module_is_given_by_its_class_from_python(tmp_path: Path) -> None:
+    class Inner(Spectrum):
+        pass
+
+    config = small(PPO, tmp_path, network={"actor": {"type": "module", "module": Spectrum}})
+    assert config.network.actor.model_dump()["module"] == f"{Spectrum.__module__}:Spectrum"
+    Run.create(config).close()
+    with pytest.raises(ConfigError, match="define Inner at the top of its module"):
+        small(PPO, tmp_path, network={"actor": {"type": "module", "module": Inner}})
 
 
 def test_processes_without_torch_are_refused_before_training(tmp_path: Path) -> None:

@@ -62,3 +62,15 @@ def test_experiments_without_data_have_the_digest_that_they_had(tmp_path: Path) 
     assert "data" in config.model_dump()["training"]
     with_data = config.model_copy(update={"training": config.training.model_copy(update={"data": "data.npz"})})
     assert config.digest() != with_data.digest()
+
+
+def test_learning_from_data_starts_at_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    config_of("iql", tmp_path)
+    data, short = str(tmp_path / "data.npz"), {"algorithm": {"batch_size": 16}, "buffer": SMALL["buffer"]}
+    run = Run.create(small(short, tmp_path, **CASES["iql"], training__data=data, training__total_timesteps=64))
+    before = run.learner.algorithm.train_state.policy_weights().copy()
+    assert run.config.algorithm.model_dump()["learning_starts"] == 0
+    run.train()
+    assert "nothing will be learned" not in caplog.text
+    assert (run.learner.algorithm.train_state.policy_weights() != before).any()
+    assert config_of("iql", tmp_path).algorithm.model_dump()["learning_starts"] == 50, "a given one is kept"

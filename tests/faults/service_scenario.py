@@ -31,7 +31,7 @@ OFTEN = {"checkpoint_frequency": 32}
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {"PPO": (PPO[0], PPO[1] | OFTEN), "DQN": (DQN[0], DQN[1] | OFTEN)}
 FILE_BYTES = 800
 SEGMENTS = 24
-TIMEOUT = 30.0
+TIMEOUT = 60.0
 
 
 class Told:

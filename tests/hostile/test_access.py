@@ -196,10 +196,10 @@ def test_mutual_tls_lets_in_only_clients_that_the_server_trusts(
     address = secure(mutual=True)
     good, bad = ours.sign("client"), theirs.sign("client")
     connects(address, {"ca": str(ours.cert), "cert": str(good.cert), "key": str(good.key)}, 60)
-    for tls in (
-        {"ca": str(ours.cert)},
-        {"ca": str(ours.cert), "cert": str(bad.cert), "key": str(bad.key)},
-        {"ca": str(theirs.cert), "cert": str(good.cert), "key": str(good.key)},
+    for tls, why in (
+        ({"ca": str(ours.cert)}, "within 1 s"),
+        ({"ca": str(ours.cert), "cert": str(bad.cert), "key": str(bad.key)}, "within 1 s"),
+        ({"ca": str(theirs.cert), "cert": str(good.cert), "key": str(good.key)}, "server is not trusted"),
     ):
-        with pytest.raises(ConnectError, match="within 1 s"):
+        with pytest.raises(ConnectError, match=why):
             connects(address, tls, 1.0)

@@ -50,6 +50,8 @@ def test_runs_are_listed_filtered_and_sorted(rl4sys: Here) -> None:
     code, out, _ = rl4sys("list", "--sort", "reward")
     assert code == 0
     assert [line.split()[0] for line in out.splitlines()] == ["run", "ppo-good", "dqn-bad"]
+    _, out, _ = rl4sys("list", "--sort", "-reward")
+    assert [line.split()[0] for line in out.splitlines()] == ["run", "dqn-bad", "ppo-good"]
     _, out, _ = rl4sys("list", "--filter", "algorithm=ppo", "env=CartPole-v1", "return>400")
     assert [line.split()[0] for line in out.splitlines()] == ["run", "ppo-good"]
     (facts,) = json.loads(rl4sys("list", "best=90", "--json").out)
@@ -294,3 +296,10 @@ finally:
 def test_listing_imports_nothing_heavy(rl4sys: Here, tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", LIGHT], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "[]")
+
+
+def test_show_says_why_a_run_was_solved(rl4sys: Here) -> None:
+    alert = {"when": "evaluation/return > 1", "name": "good enough", "do": ["solved"]}
+    run = str(train(Path("runs"), alerts=[alert]))
+    assert "solved       good enough: at step 128" in rl4sys("show", run).out
+    assert json.loads(rl4sys("show", run, "--json").out)["solved"].startswith("good enough: at step 128")

@@ -49,6 +49,20 @@ def test_a_loaded_policy_acts_on_one_observation_a_batch_or_a_list(tmp_path: Pat
     assert [policy.act(each) for each in observations] == batch.tolist()
 
 
+def test_of_several_runs_the_policy_of_the_newest_is_loaded_with_a_note(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    short = {"training__total_timesteps": 32, "training__eval_frequency": 0}
+    trained(Path("runs"), experiment__name="mod", **short)
+    newest = trained(Path("runs"), experiment__name="mod", experiment__seed=1, **short)
+    trained(Path("runs"), experiment__name="modbr", **short)
+    policy = rl4sys.load("mod")
+    assert f"'mod' matches 2 runs; this is the newest of them, {newest.directory.path}" in caplog.text
+    observation = np.ones(4, np.float32)
+    assert policy.act(observation) == rl4sys.load(newest.directory.path).act(observation)
+
+
 def test_memory_is_kept_until_an_episode_begins(tmp_path: Path) -> None:
     policy = rl4sys.load(trained(tmp_path, network__actor__type="lstm").directory.path)
     observation = np.full((2, 4), 0.5, np.float32)
@@ -73,6 +87,7 @@ def test_a_policy_whose_environment_is_gone_takes_arrays(tmp_path: Path, caplog:
 
 def test_names_can_be_completed() -> None:
     assert {"train", "load", "runs", "Callback", "__version__"} <= set(dir(rl4sys))
+    assert not {"Any", "Path", "TYPE_CHECKING", "import_module", "annotations"} & set(dir(rl4sys))
 
 
 def test_with_pandas_metrics_and_episodes_are_data_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -40,7 +42,7 @@ def test_a_tuned_config_reaches_the_published_score(gate: Gate, tmp_path: Path) 
     assert (min(scores) if gate.every_seed else middle) >= gate.score
 
 
-def final_score(config: str, seed: int, directory: Path) -> float:
+def final_score(config: str, seed: int, directory: Path, changes: Mapping[str, Any] | None = None) -> float:
     """Mean return of the last policy (not the best one) over fresh episodes."""
     overrides = {
         "seed": seed,
@@ -48,6 +50,7 @@ def final_score(config: str, seed: int, directory: Path) -> float:
         "threads": 1,
         "logging.tensorboard": False,
         "training.eval_frequency": 0,
+        **(changes or {}),
     }
     run = Run.create(load_experiment(config, overrides))
     run.train()

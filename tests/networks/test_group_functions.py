@@ -2,9 +2,12 @@
 
 from functools import partial
 
+import numpy as np
+import pytest
 import torch
+from tests.finite_differences import numerical_gradient
 
-from rl4sys.experience import ArraySpec
+from rl4sys.experience import Array, ArraySpec
 from rl4sys.networks import FUNCTIONS, EnsembleProgram, Parameters, orthogonal, stacked_parameters, uniform_fan_in
 from rl4sys.policy import Op, ProgramBuilder
 
@@ -14,8 +17,8 @@ def function(kind: str, **settings: object) -> Op:
 
 
 def test_a_latent_has_the_gradient_of_its_mixed_probabilities() -> None:
-    logits = torch.randn(5, 6, generator=torch.Generator().manual_seed(0), requires_grad=True)
-    uniform, weights = torch.full((5, 2), 0.3), torch.arange(6.0)
+    logits = torch.randn(5, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64, requires_grad=True)
+    uniform, weights = torch.full((5, 2), 0.3), torch.arange(6.0).double()
     op = function("latent", groups=2, unimix=0.01, draw=True)
     (drawn,) = FUNCTIONS["latent"](op, [logits, uniform], [])
     assert set(drawn.unique().tolist()) == {0.0, 1.0}
@@ -23,6 +26,29 @@ def test_a_latent_has_the_gradient_of_its_mixed_probabilities() -> None:
     probability = 0.99 * torch.softmax(logits.view(5, 2, 3), -1).flatten(1) + 0.01 / 3
     (expected,) = torch.autograd.grad((probability * weights).sum(), logits)
     torch.testing.assert_close(found, expected)
+
+
+def _gate(x: Array, state: Array) -> Array:
+    """Two groups; each has its reset gate, candidate and update gate side by side."""
+    rows = len(x)
+    reset, candidate, update = x.reshape(rows, 2, 3, -1).transpose(2, 0, 1, 3)
+    sigmoid = [1.0 / (1.0 + np.exp(-part)) for part in (reset, update - 1.0)]
+    new = np.tanh(sigmoid[0] * candidate)
+    after: Array = (sigmoid[1] * new + (1.0 - sigmoid[1]) * state.reshape(rows, 2, -1)).reshape(rows, -1)
+    return after
+
+
+def test_the_block_gate_and_its_gradients_equal_the_formula() -> None:
+    rng = np.random.default_rng(0)
+    x, state, weight = rng.normal(size=(3, 12)), rng.normal(size=(3, 4)), rng.normal(size=(3, 4))
+    tensors = [torch.from_numpy(array).requires_grad_() for array in (x, state)]
+    (after,) = FUNCTIONS["gate"](function("gate", groups=2, update_bias=-1.0), tensors, [])
+    assert after.detach().numpy() == pytest.approx(_gate(x, state), rel=1e-6)
+    by_x, by_state = torch.autograd.grad((after * torch.from_numpy(weight)).sum(), tensors)
+    assert by_x.numpy() == pytest.approx(numerical_gradient(lambda a: (weight * _gate(a, state)).sum(), x), abs=1e-6)
+    assert by_state.numpy() == pytest.approx(
+        numerical_gradient(lambda a: (weight * _gate(x, a)).sum(), state), abs=1e-6
+    )
 
 
 def test_the_gate_the_products_and_the_softmax_are_differentiable() -> None:

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
+from tests.native import needs_native
 
 from rl4sys.experience import Array, StreamKey
-from rl4sys.policy import KeyedNoise
+from rl4sys.policy import KeyedNoise, StreamNoise, native_extension, noise_rows
 from rl4sys.policy.noise import normal, stream_key
 
 STREAMS = [StreamKey("client", lane=lane) for lane in range(3)]
@@ -88,3 +89,17 @@ def test_very_many_streams_are_not_drawn_far_ahead() -> None:
 def test_noise_is_read_only() -> None:
     with pytest.raises(ValueError, match="read-only"):
         KeyedNoise(0, STREAMS, 2).at(0)[0] = 0.5
+
+
+@pytest.mark.parametrize("size", [0, 1, 6])
+@pytest.mark.parametrize("runtime", ["numpy", pytest.param("native", marks=needs_native)])
+def test_noise_of_many_streams_is_that_of_each(runtime: str, size: int) -> None:
+    streams = [StreamNoise(5, StreamKey("many", "agent", lane), size) for lane in range(70)]
+    keys, steps = [stream.key for stream in streams], [lane + (lane << 40) for lane in range(70)]
+    rows = np.full((70, size), 9.0, np.float32)
+    if runtime == "native":
+        native_extension().noise_rows(keys, steps, rows)
+    else:
+        rows = noise_rows(keys, steps, size)
+    expected = np.concatenate([stream.at(step) for stream, step in zip(streams, steps, strict=True)])
+    np.testing.assert_array_equal(rows, expected)

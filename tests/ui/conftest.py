@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 from starlette.testclient import TestClient
@@ -29,14 +31,22 @@ _FLAGS = (
 )
 
 
+def missing(sentence: str) -> NoReturn:
+    """Skip the tests of a browser; where the workflow installs one (`CI=true`), fail instead."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(sentence)
+    pytest.skip(sentence)
+
+
 # Not for the whole session: playwright leaves its event loop running in this thread, where other tests need their own.
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """Debian's chromium with an empty profile, one for all tests of this package."""
     executable = shutil.which("chromium")
     if executable is None:
-        pytest.skip("chromium is missing; as root, tests/ui/packages.sh installs it")
-    pytest.importorskip("playwright", reason="playwright is missing; it comes with the extra `dev`")
+        missing("chromium is missing; as root, tests/ui/packages.sh installs it")
+    if importlib.util.find_spec("playwright") is None:
+        missing("playwright is missing; it comes with the extra `dev`")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

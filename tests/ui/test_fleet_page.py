@@ -78,6 +78,51 @@ def test_the_page_of_a_learner_shows_who_runs_which_version_and_who_has_obeyed()
     assert 'new</th> <td class="warn">has not reported' in shown
 
 
+def test_the_tables_of_a_learner_are_there_as_json_and_csv() -> None:
+    ordered = LEARNER | {"control": "off", "control_sequence": 9}
+    source = FakeSource(reply(learners=[ordered]))
+    status = message_values(source.reply)
+    with pages(source) as client:
+        address = "/fleet/learner.{}?server=server-1:1&name=shared~cache"
+        shown = client.get("/fleet/learner?server=server-1:1&name=shared~cache").text
+        # What `rl4sys learners show --json` prints.
+        assert client.get(address.format("json")).json() == status["learners"][0] | {
+            "clients_listed": status["clients"]
+        }
+        assert _rows(client.get(address.format("csv")).text)[0]["version"] == "41"
+        for table, count in {"versions": 2, "clients": 2, "obedience": 2}.items():
+            assert f"name=shared~cache&amp;table={table}" in shown
+            assert len(client.get(f"{address.format('json')}&table={table}").json()) == count
+            assert len(_rows(client.get(f"{address.format('csv')}&table={table}").text)) == count
+
+
+def test_a_table_of_a_learner_that_is_not_there_is_one_sentence() -> None:
+    with pages(FakeSource()) as client:
+        for table, sentence in {"weights": "There is no table", "audit": "does not show its audit log"}.items():
+            answer = client.get(f"/fleet/learner.csv?name=shared~cache&table={table}")
+            assert (answer.status_code, sentence in answer.text) == (404, True)
+
+
+def test_spreadsheets_take_no_cell_for_a_formula() -> None:
+    formula = "=HYPERLINK(1)"
+    client = CLIENT | {"client": "@node", "software": formula, "warning": "+1", "refused_segments": {formula: 1}}
+    source = FakeSource(reply(learners=[LEARNER | {"algorithm": formula, "learner": "-a"}], clients=[client]))
+    with pages(source) as browser:
+        tables = [
+            *("/fleet/learners.csv", "/fleet/clients.csv?server=server-1:1", "/fleet/learner.csv?name=-a"),
+            *(f"/fleet/learner.csv?name=-a&table={table}" for table in ("versions", "clients")),
+        ]
+        texts = [browser.get(address).text for address in tables]
+    assert "'=HYPERLINK(1)" in texts[0]
+    assert "'=HYPERLINK(1)" in texts[1]
+    cells = [cell for text in texts for line in csv.reader(io.StringIO(text)) for cell in line]
+    assert [cell for cell in cells if cell.startswith(("=", "+", "-", "@"))] == []
+
+
+def _rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
 def test_a_learner_or_server_that_is_not_there_is_one_sentence() -> None:
     with pages(FakeSource()) as client:
         for address, sentence in {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -168,6 +170,29 @@ def test_nothing_in_a_run_is_executed_or_becomes_an_element(browser: Browser, ru
             assert answer is not None
             assert answer.ok is (address in shown), f"{answer.status} for {address}"
             _require_harmless(page)
+
+
+def test_spreadsheets_take_nothing_in_a_run_for_a_formula(pages: Open, tmp_path: Path) -> None:
+    formula = "=HYPERLINK(1)"
+    run = written(tmp_path / "runs" / "=run", [1.0], algorithm=formula, environment="+env", lr=formula)
+    (run / "labels.json").write_text(json.dumps({"tags": ["@tag"], "notes": [{"time": "now", "text": "-note"}]}))
+    (run / "events.jsonl").write_text(json.dumps({"time": "=now", "step": 1, "event": formula, "rule": formula}) + "\n")
+    with (run / "metrics.jsonl").open("a") as file:
+        file.write(MetricRecord(300, {formula: 1.0, f"evaluation/{formula}": 2.0}, {}).to_json() + "\n")
+    write_study(tmp_path / "runs" / "=study", formula)
+    client = pages(tmp_path / "runs")
+    tables = ("settings", "evaluations", "seeds", "metrics", "events")
+    addresses = [
+        *("/runs.csv", "/sweeps.csv", "/run/runs/%3Drun.csv", "/sweep/runs/%3Dstudy.csv"),
+        *(f"/run/runs/%3Drun.csv?table={table}" for table in tables),
+        f"/run-curves/runs/%3Drun.csv?{urlencode({'metric': formula})}",
+        "/compare.csv?run=runs/%3Drun",
+    ]
+    for address in addresses:
+        answer = client.get(address)
+        assert answer.status_code == 200, address
+        cells = [cell for line in csv.reader(io.StringIO(answer.text)) for cell in line]
+        assert [cell for cell in cells if cell.startswith(("=", "+", "@"))] == [], address
 
 
 def test_files_outside_of_a_run_are_not_sent(pages: Open, runs: Path) -> None:

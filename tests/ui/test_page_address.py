@@ -48,7 +48,7 @@ def test_names_of_this_machine_are_known_and_others_are_not(tmp_path: Path) -> N
 def test_a_certificate_that_is_none_is_one_sentence(tmp_path: Path) -> None:
     for name in ("cert", "key"):
         (tmp_path / name).write_text("nonsense")
-    with pytest.raises(UnsafeAddress, match="are no certificate with its key"):
+    with pytest.raises(UnsafeAddress, match="are not a certificate and its key"):
         PageAddress(certificate=tmp_path / "cert", key=tmp_path / "key").require_certificate()
 
 

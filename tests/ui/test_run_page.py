@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
 import re
@@ -56,11 +57,28 @@ def test_the_json_is_that_of_the_command(client: TestClient, rl4sys: Here) -> No
     assert client.get("/run/runs/ppo-0.json").text == rl4sys("show", "ppo-0", "--json").out
 
 
-def test_tables_have_the_same_rows_as_json_and_csv(client: TestClient) -> None:
-    for table in ("settings", "evaluations", "seeds", "metrics"):
+def test_tables_have_the_same_rows_as_json_and_csv(client: TestClient, runs: Path) -> None:
+    event = {"time": "2026-01-01T12:00:00", "step": 100, "event": "alert", "rule": "slow"}
+    (runs / "ppo-0" / "events.jsonl").write_text(json.dumps(event) + "\n")
+    page = client.get("/run/runs/ppo-0").text
+    assert "ppo-0.csv?table=events" in page
+    assert "ppo-0.csv?table=seeds" in page
+    for table in ("settings", "evaluations", "seeds", "metrics", "events"):
         values = client.get(f"/run/runs/ppo-0.json?table={table}").json()
         rows = list(csv.DictReader(io.StringIO(client.get(f"/run/runs/ppo-0.csv?table={table}").text)))
         assert len(rows) == len(values) > 0
+
+
+@pytest.mark.parametrize("ending", ["json", "csv"])
+def test_an_unknown_table_is_one_sentence(client: TestClient, ending: str) -> None:
+    answer = client.get(f"/run/runs/ppo-0.{ending}?table=weights")
+    assert (
+        answer.status_code,
+        "There is no table &#39;weights&#39; on this page; there are settings" in answer.text,
+    ) == (
+        404,
+        True,
+    )
 
 
 def test_curves_are_there_as_tables(client: TestClient) -> None:
@@ -154,8 +172,8 @@ def test_a_run_that_was_removed_is_one_sentence(client: TestClient, runs: Path) 
     shutil.rmtree(runs / "ppo-1")
     for address in ("/run/runs/ppo-1", "/run/runs/ppo-1?view=settings", "/run-curves/runs/ppo-1.json"):
         answer = client.get(address)
-        assert answer.status_code in (200, 404)
-        assert "Traceback" not in answer.text
+        assert answer.status_code == 404
+        assert "There is no run &#39;ppo-1&#39; in runs; it may have been removed." in answer.text
 
 
 def test_everything_of_a_run_is_escaped(pages: Open, tmp_path: Path) -> None:
@@ -184,3 +202,39 @@ def test_a_damaged_run_still_has_a_page(client: TestClient, runs: Path) -> None:
         answer = client.get(f"/run/runs/ppo-1?view={view}")
         assert answer.status_code == 200
     assert "its files cannot be read" in answer.text
+
+
+def test_links_to_runs_lead_to_the_directory_of_the_run(pages: Open, tmp_path: Path) -> None:
+    written(tmp_path / "team" / "sac-0", [1.0], algorithm="sac")
+    written(tmp_path / "runs" / "ppo-0", [1.0])
+    client = pages(tmp_path / "team", tmp_path / "runs")
+    links = _links_to_runs(client.get("/run/runs/ppo-0").text)
+    assert links == ["/runs?in=runs", "/runs?filter=algorithm%3Dppo&in=runs", "/runs?filter=env%3DCartPole-v1&in=runs"]
+    assert all(">ppo-0</a>" in client.get(link).text for link in links)
+
+
+@pytest.mark.parametrize("environment", ["my lab:Queue of 'two'", 'a"b & c#d?e', "plain"])
+def test_links_find_runs_whatever_their_environment_is_called(pages: Open, tmp_path: Path, environment: str) -> None:
+    written(tmp_path / "runs" / "ppo-0", [1.0], environment=environment)
+    written(tmp_path / "runs" / "ppo-1", [1.0])
+    client = pages(tmp_path / "runs")
+    answer = client.get(_links_to_runs(client.get("/run/runs/ppo-0").text)[-1])
+    assert (answer.status_code, ">ppo-0</a>" in answer.text, ">ppo-1</a>" in answer.text) == (200, True, False)
+
+
+def test_a_run_whose_name_has_special_characters_can_be_labelled(pages: Open, tmp_path: Path) -> None:
+    written(tmp_path / "runs" / "a #1 of 50%", [1.0])
+    client = pages(tmp_path / "runs")
+    address = "/run/runs/a%20%231%20of%2050%25"
+    text = client.get(address).text
+    action = html.unescape(re.findall(r'<form method="post" action="([^"]+)"', text)[0])
+    token = re.findall(r'name="form_token" value="([^"]+)"', text)[0]
+    headers = {"origin": str(client.base_url)}
+    answer = client.post(action, data={"form_token": token, "tags": "good"}, headers=headers, follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (303, address)
+    assert read_labels(tmp_path / "runs" / "a #1 of 50%").tags == ("good",)
+
+
+def _links_to_runs(text: str) -> list[str]:
+    main = text.partition("<main")[2]
+    return [html.unescape(link) for link in re.findall(r'href="(/runs[^"]*)"', main)]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import shutil
 from pathlib import Path
 
@@ -40,6 +41,8 @@ def test_the_page_lists_runs_with_status_and_returns(pages: Open, runs: Path) ->
         ("", ()),
         ("filter=algorithm%3Dppo+return%3E450", ("algorithm=ppo", "return>450")),
         ("sort=return&limit=2", ("--sort", "return", "--limit", "2")),
+        ("sort=-return", ("--sort", "-return")),
+        ("sort=-evaluation/return", ("--sort", "-evaluation/return")),
         ("filter=training.total_timesteps%3E100&sort=best", ("training.total_timesteps>100", "--sort", "best")),
     ],
 )
@@ -47,6 +50,17 @@ def test_the_json_is_that_of_the_command(
     pages: Open, runs: Path, rl4sys: Here, query: str, options: tuple[str, ...]
 ) -> None:
     assert pages(runs).get(f"/runs.json?{query}").text == rl4sys("list", *options, "--json").out
+
+
+@pytest.mark.parametrize(
+    ("sort", "direction", "next_sort"),
+    [("return", "descending", "-return"), ("-return", "ascending", "return"), ("id", "ascending", "-id")],
+)
+def test_a_heading_shows_the_order_and_reverses_it(
+    pages: Open, runs: Path, sort: str, direction: str, next_sort: str
+) -> None:
+    text = pages(runs).get(f"/runs?sort={sort}").text
+    assert re.findall(r'aria-sort="(\w+)"><a href="/runs\?filter=&amp;sort=([\w-]+)"', text) == [(direction, next_sort)]
 
 
 def test_the_csv_has_the_same_values(pages: Open, runs: Path) -> None:

@@ -166,3 +166,11 @@ def test_values_are_escaped(pages: Open, tmp_path: Path) -> None:
     text = client.get("/sweep/runs/search").text + client.get("/sweeps").text
     assert "<img" not in text
     assert "<script>alert" not in text
+
+
+@pytest.mark.parametrize(("score", "shown"), [(0.0, "0.0"), (-3.5, "-3.5")])
+def test_the_best_score_is_shown_also_if_it_is_zero(client: TestClient, runs: Path, score: float, shown: str) -> None:
+    path = runs / "rates" / "summary.json"
+    path.write_text(path.read_text().replace('"last": 100.0', f'"last": {score}'))
+    row = client.get("/sweeps").text.partition(">rates</a>")[2].partition("</tr>")[0]
+    assert f'<td class="n">{shown}</td>' in row

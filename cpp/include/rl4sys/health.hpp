@@ -74,6 +74,8 @@ struct Health {
     std::uint64_t thinned_episodes = 0;
     /// Actions that were not recorded.
     std::uint64_t unrecorded_decisions = 0;
+    /// What runs the policy: the kernel set of this machine, such as `native-avx2`.
+    std::string runtime;
     /// The error of the last failed call; empty if there was none.
     std::string last_error;
     /// Why nothing is sent or received at present: the server refuses this client, or a thread died; empty otherwise.

@@ -130,6 +130,7 @@ typedef struct rl4sys_health {
     uint64_t incumbent_decisions;  /**< Those that the system took by itself and reported with `rl4sys_took`. */
     char last_error[512];          /**< The last problem, with what to do about it; "" if there was none. */
     char stopped_because[512];     /**< Why nothing is sent or received at present; "" if it is. */
+    char runtime[32];              /**< What runs the policy: the kernel set, such as "native-avx2". */
 } rl4sys_health;
 
 typedef enum rl4sys_log_level {

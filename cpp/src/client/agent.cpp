@@ -244,6 +244,7 @@ Health Core::health() const {
     health.damaged_patches = status_.damaged_patches;
     health.bad_inputs = status_.bad_inputs;
     health.defaulted_inputs = status_.defaulted_inputs;
+    health.runtime = std::string("native-") + kernel_set();
     health.last_error = status_.last_error();
     health.stopped = status_.stopped().value_or("");
     return health;

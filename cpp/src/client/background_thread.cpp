@@ -1,34 +1,14 @@
 #include "client/background_thread.hpp"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <exception>
 #include <utility>
 
 #include "client/clock.hpp"
+#include "client/signals_blocked.hpp"
 
 namespace rl4sys::client {
-namespace {
-
-/// Blocks all signals in this thread, which new threads inherit: the handlers of a program are for its own threads.
-class SignalsBlocked {
-public:
-    SignalsBlocked() {
-        sigset_t all;
-        ::sigfillset(&all);
-        ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-    }
-    ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-    SignalsBlocked(const SignalsBlocked&) = delete;
-    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
-private:
-    sigset_t before_{};
-};
-
-}  // namespace
-
 BackgroundThread::BackgroundThread(std::string name, std::function<void()> work, std::shared_ptr<void> owner,
                                    AgentStatus& status)
     : state_(std::make_shared<State>()) {

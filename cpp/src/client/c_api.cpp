@@ -255,6 +255,7 @@ rl4sys_status fill_health(const rl4sys_agent* agent, rl4sys_health* health) {
         fill(health->warning, now.warning);
         fill(health->last_error, now.last_error);
         fill(health->stopped_because, now.stopped);
+        fill(health->runtime, now.runtime);
         return RL4SYS_OK;
     });
 }

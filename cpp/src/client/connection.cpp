@@ -2,7 +2,8 @@
 
 #include <utility>
 
-#include "client/forks.hpp"
+#include "client/absent_transport.hpp"
+#include "client/grpc_library.hpp"
 #include "client/grpc_transport.hpp"
 #include "client/section.hpp"
 #include "client/settings_check.hpp"
@@ -43,9 +44,12 @@ Agent client::connect_over(const ClientSettings& settings, std::shared_ptr<wire:
 Agent connect(const ClientSettings& given, Fallback fallback) {
     const ClientSettings settings = client::checked(given);
     if (client::inherits_grpc()) {
-        throw ConnectError(client::explain_inherited_grpc());
+        if (!fallback && !settings.cache) {
+            throw ConnectError(client::explain_inherited_grpc());
+        }
+        return client::connect_over(settings, client::absent_transport(client::explain_inherited_grpc()),
+                                    std::move(fallback), client::fresh_start(settings));
     }
-    client::note_grpc();
     return client::connect_over(settings, client::grpc_transport(settings), std::move(fallback),
                                 client::fresh_start(settings));
 }

@@ -9,12 +9,9 @@ namespace rl4sys::client {
 namespace {
 
 std::atomic<std::uint64_t> count = 0;
-std::atomic<bool> uses_grpc = false;
-std::atomic<bool> inherited_grpc = false;
 
 void count_one() {
     count.fetch_add(1, std::memory_order_relaxed);
-    inherited_grpc = uses_grpc.load();
 }
 
 [[maybe_unused]] const int registered = ::pthread_atfork(nullptr, nullptr, count_one);
@@ -23,20 +20,6 @@ void count_one() {
 
 std::uint64_t forks() noexcept {
     return count.load(std::memory_order_relaxed);
-}
-
-void note_grpc() noexcept {
-    uses_grpc = true;
-}
-
-bool inherits_grpc() noexcept {
-    return inherited_grpc;
-}
-
-std::string explain_inherited_grpc() {
-    return "Process " + std::to_string(::getpid()) +
-           " was forked from one that had connected before. gRPC works in only one of them, and using it in both can "
-           "end both. Fork first and connect then, in each process, or start the child with exec or posix_spawn.";
 }
 
 std::string explain_fork() {

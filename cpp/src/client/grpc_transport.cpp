@@ -4,16 +4,22 @@
 #include <grpcpp/grpcpp.h>
 #include <rl4sys/v1/training.grpc.pb.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cctype>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <fstream>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <utility>
 
+#include "client/fork_gate.hpp"
+#include "client/grpc_library.hpp"
+#include "client/signals_blocked.hpp"
 #include "client/tokens.hpp"
 #include "wire/messages.hpp"
 
@@ -23,6 +29,8 @@ namespace {
 using namespace wire;
 
 constexpr int message_bytes = (4 << 20) + (64 << 10);
+// How long a fork waits for an attempt to connect. If that takes longer, the child cannot use gRPC.
+constexpr std::chrono::milliseconds longest_attempt{500};
 
 grpc::ChannelArguments channel_arguments() {
     grpc::ChannelArguments arguments;
@@ -56,9 +64,9 @@ std::string contents(const std::optional<std::filesystem::path>& path) {
     return text.str();
 }
 
-std::shared_ptr<grpc::ChannelCredentials> credentials(const std::optional<Tls>& tls) {
+std::optional<grpc::SslCredentialsOptions> certificates(const std::optional<Tls>& tls) {
     if (!tls) {
-        return grpc::InsecureChannelCredentials();
+        return std::nullopt;
     }
     if (tls->cert.has_value() != tls->key.has_value()) {
         throw SettingsError("tls: got only one of cert and key; give both or neither.");
@@ -67,7 +75,7 @@ std::shared_ptr<grpc::ChannelCredentials> credentials(const std::optional<Tls>& 
     options.pem_root_certs = contents(tls->ca);
     options.pem_private_key = contents(tls->key);
     options.pem_cert_chain = contents(tls->cert);
-    return grpc::SslCredentials(options);
+    return options;
 }
 
 Code code_of(grpc::StatusCode code) {
@@ -88,6 +96,22 @@ Code code_of(grpc::StatusCode code) {
     }
 }
 
+bool contains(std::string text, const std::string& words) {
+    std::transform(text.begin(), text.end(), text.begin(), [](unsigned char letter) { return std::tolower(letter); });
+    return text.find(words) != std::string::npos;
+}
+
+/// A call that reached no server, in the words of the Python client: those of gRPC differ from release to release.
+CallFailed unreached(const std::string& message) {
+    // With '_' from BoringSSL, with ' ' from OpenSSL.
+    if (contains(message, "certificate_verify_failed") || contains(message, "certificate verify failed")) {
+        return {Code::Unauthenticated,
+                "The certificate of the server is not trusted: it is not signed by the CA in `tls: {ca: FILE}`, or has "
+                "expired. Give the CA of this server, or renew its certificate."};
+    }
+    return {Code::Unavailable, contains(message, "connection refused") ? "connection refused" : message};
+}
+
 /// Throw `CallFailed` for an error of gRPC.
 void require_ok(const grpc::Status& status, const grpc::ClientContext& context) {
     if (status.ok()) {
@@ -99,6 +123,10 @@ void require_ok(const grpc::Status& status, const grpc::ClientContext& context) 
         failure = failure_from_metadata({entry->second.data(), entry->second.length()});
     }
     const std::string message = status.error_message();
+    if (status.error_code() == grpc::StatusCode::UNAVAILABLE && !message.empty() &&
+        failure.reason == FailureReason::Unspecified && failure.retry_after_ms == 0) {
+        throw unreached(message);
+    }
     throw CallFailed(code_of(status.error_code()),
                      message.empty() ? "code " + std::to_string(status.error_code()) : message, failure);
 }
@@ -119,12 +147,19 @@ public:
         contexts_.erase(&context);
     }
 
-    void close() {
+    void cancel() {
         const std::lock_guard lock(mutex_);
-        closed_ = true;
         for (grpc::ClientContext* context : contexts_) {
             context->TryCancel();
         }
+    }
+
+    void close() {
+        {
+            const std::lock_guard lock(mutex_);
+            closed_ = true;
+        }
+        cancel();
     }
 
 private:
@@ -141,6 +176,10 @@ public:
             context_.AddMetadata("authorization", "Bearer " + token);
         }
         open_->add(context_);
+        if (is_interrupted()) {
+            // By a fork that did not know this call yet.
+            context_.TryCancel();
+        }
     }
     ~Call() { open_->remove(context_); }
     Call(const Call&) = delete;
@@ -153,7 +192,11 @@ public:
     }
     grpc::ClientContext& context() { return context_; }
 
+    /// Whether it ends because the process forks.
+    bool is_interrupted() const { return inside_.is_interrupted(); }
+
 private:
+    InsideGate inside_;
     std::shared_ptr<OpenCalls> open_;
     grpc::ClientContext context_;
 };
@@ -201,6 +244,9 @@ public:
         }
         if (!std::exchange(finished_, true)) {
             const grpc::Status status = reader_->Finish();
+            if (!cancelled_ && !status.ok() && call_->is_interrupted()) {
+                throw CallInterrupted();
+            }
             if (!cancelled_) {
                 require_ok(status, call_->context());
             }
@@ -221,12 +267,20 @@ private:
     bool finished_ = false;
 };
 
-class GrpcTransport final : public Transport {
+class GrpcTransport final : public Transport, private ForkedConnection {
 public:
     explicit GrpcTransport(const ClientSettings& settings)
         : token_(settings.token, settings.token_file),
-          stub_(v1::Training::NewStub(
-              grpc::CreateCustomChannel(settings.server, credentials(settings.tls), channel_arguments()))) {}
+          server_(settings.server),
+          certificates_(certificates(settings.tls)) {
+        const SignalsBlocked for_its_threads;
+        restore();
+        fork_gate().add(*this);
+    }
+
+    ~GrpcTransport() override { fork_gate().remove(*this); }
+    GrpcTransport(const GrpcTransport&) = delete;
+    GrpcTransport& operator=(const GrpcTransport&) = delete;
 
     JoinReply join(const JoinRequest& request, double timeout) override {
         return from_message(call(&Stub::Join, to_message(request), timeout));
@@ -263,27 +317,59 @@ public:
 
     Traffic traffic() const override { return traffic_->total(); }
 
-    void close() noexcept override { open_->close(); }
+    void close() noexcept override {
+        const SignalsBlocked for_its_threads;
+        open_->close();
+    }
 
 private:
     using Stub = v1::Training::Stub;
+
+    void interrupt() noexcept override { open_->cancel(); }
+    void release() noexcept override {
+        // gRPC stays up until an attempt to connect is over, and nothing but this moves it on.
+        const auto deadline = std::chrono::system_clock::now() + longest_attempt;
+        while (channel_->GetState(false) == GRPC_CHANNEL_CONNECTING &&
+               channel_->WaitForStateChange(GRPC_CHANNEL_CONNECTING, deadline)) {
+        }
+        stub_.reset();
+        channel_.reset();
+    }
+    void restore() noexcept override {
+        const auto credentials =
+            certificates_ ? grpc::SslCredentials(*certificates_) : grpc::InsecureChannelCredentials();
+        channel_ = grpc::CreateCustomChannel(server_, credentials, channel_arguments());
+        stub_ = v1::Training::NewStub(channel_);
+    }
 
     /// One request and its reply.
     template <typename Request, typename Reply>
     Reply call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Reply*), const Request& request,
                double timeout) {
-        Reply reply;
-        Call call(open_, token_.current());
-        call.expire_in(timeout);
-        traffic_->sent(request);
-        require_ok(((*stub_).*method)(&call.context(), request, &reply), call.context());
-        traffic_->received(reply);
-        return reply;
+        // Decisions come from the program's threads, and gRPC may start one of its own while it serves them.
+        const SignalsBlocked for_its_threads;
+        while (true) {
+            Reply reply;
+            Call call(open_, token_.current());
+            call.expire_in(timeout);
+            traffic_->sent(request);
+            const grpc::Status status = ((*stub_).*method)(&call.context(), request, &reply);
+            if (!status.ok() && call.is_interrupted()) {
+                continue;
+            }
+            require_ok(status, call.context());
+            traffic_->received(reply);
+            return reply;
+        }
     }
 
+    GrpcLibrary library_;
     Token token_;
+    std::string server_;
+    std::optional<grpc::SslCredentialsOptions> certificates_;
     std::shared_ptr<TrafficCounter> traffic_ = std::make_shared<TrafficCounter>();
     std::shared_ptr<OpenCalls> open_ = std::make_shared<OpenCalls>();
+    std::shared_ptr<grpc::Channel> channel_;
     std::unique_ptr<v1::Training::Stub> stub_;
 };
 

@@ -1,5 +1,7 @@
 #include "rl4sys/log.hpp"
 
+#include <pthread.h>
+
 #include <cstdio>
 #include <memory>
 #include <mutex>
@@ -19,6 +21,23 @@ Listener& listener() {
     static auto* const only = std::make_unique<Listener>().release();
     return *only;
 }
+
+thread_local bool is_logging = false;
+
+// A child must not find the lock of another thread. A sink that forks has it itself.
+void before_fork() {
+    if (!is_logging) {
+        listener().mutex.lock();
+    }
+}
+
+void after_fork() {
+    if (!is_logging) {
+        listener().mutex.unlock();
+    }
+}
+
+[[maybe_unused]] const int registered = ::pthread_atfork(before_fork, after_fork, after_fork);
 
 const char* name_of(LogLevel level) {
     switch (level) {
@@ -47,7 +66,9 @@ LogSink standard_error() {
 void log(LogLevel level, std::string_view message) {
     const std::lock_guard lock(listener().mutex);
     if (listener().sink && level >= listener().least) {
+        is_logging = true;
         listener().sink(level, message);
+        is_logging = false;
     }
 }
 

@@ -4,21 +4,18 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "client/clock.hpp"
+#include "client/grpc_threads.hpp"
 
 namespace rl4sys::client {
 namespace {
 
-// How the names of the client's threads and of gRPC's begin; Linux keeps 15 letters.
-constexpr std::array ours{"rl4sys-", "grpc", "default-execut", "resolver-execut", "timer_manager", "event_engine"};
-
 bool is_background(const std::string& name) {
-    return std::any_of(ours.begin(), ours.end(), [&](const char* start) { return name.rfind(start, 0) == 0; });
+    return name.rfind("rl4sys-", 0) == 0 || is_grpc_thread(name);
 }
 
 double seconds_of(const timeval& time) {

@@ -87,7 +87,7 @@ wire::JoinRequest join_request(const ClientSettings& settings, std::uint64_t epo
         std::sort(request.ops.begin(), request.ops.end());
         request.heads = known_heads();
     }
-    request.software = "rl4sys-cpp/" RL4SYS_VERSION;
+    request.software = std::string("rl4sys-cpp/" RL4SYS_VERSION " (native-") + kernel_set() + ")";
     request.epoch = epoch;
     request.mode = settings.mode;
     return request;

@@ -58,6 +58,8 @@ void Watcher::run() {
                 status_.failed(*problem);
             }
             seconds = backoff_.failed();
+        } catch (const wire::CallInterrupted&) {
+            // The server is as well as before.
         } catch (const CallFailed& error) {
             if (is_stopping()) {
                 // Closing the connection cancelled this call.

@@ -49,6 +49,12 @@ public:
     Failure failure;
 };
 
+/// A stream ended because the process forked; it may be opened again at once.
+class CallInterrupted : public CallFailed {
+public:
+    CallInterrupted() : CallFailed(Code::Cancelled, "The process forked.") {}
+};
+
 /// An order of an operator.
 struct Control {
     int mode = 0;  ///< What clients have to do, by the numbers of the proto.

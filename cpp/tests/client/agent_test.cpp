@@ -21,6 +21,7 @@ TEST(Agent, JoinsWithItsNameAndWhatItCanRun) {
     const Agent agent = connect_to(server);
     EXPECT_EQ(server->last_join.client, "tester");
     EXPECT_EQ(server->last_join.software.rfind("rl4sys-cpp/", 0), 0U);
+    EXPECT_NE(server->last_join.software.find(std::string(" (native-") + kernel_set() + ")"), std::string::npos);
     EXPECT_FALSE(server->last_join.ops.empty());
     const Health health = agent.health();
     EXPECT_TRUE(health.connected);

@@ -2,6 +2,7 @@
 #include <rl4sys/rl4sys.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int failures = 0;
@@ -76,6 +77,36 @@ static void test_times(void) {
     rl4sys_episode_free(episode);
 }
 
+static void count_warnings(rl4sys_log_level level, const char* message, void* context) {
+    expect(level == RL4SYS_WARNING && strstr(message, "/c.policy cannot be used") != NULL, "a message is a sentence");
+    ++*(int*)context;
+}
+
+static void test_log(void) {
+    char directory[] = "/tmp/rl4sys-c-test-XXXXXX";
+    char path[64];
+    char settings[256];
+    int asked = 0;
+    int warnings = 0;
+    FILE* damaged = NULL;
+    rl4sys_agent* agent = NULL;
+    expect(mkdtemp(directory) != NULL, "there is a directory");
+    snprintf(path, sizeof path, "%s/c.policy", directory);
+    damaged = fopen(path, "w");
+    expect(damaged != NULL && fputs("damaged", damaged) >= 0 && fclose(damaged) == 0, "with a damaged policy");
+    snprintf(settings, sizeof settings,
+             "{\"client_id\": \"c\", \"server\": \"127.0.0.1:1\", \"timeout\": 0.1, \"observation\": 2, "
+             "\"action\": 3, \"cache\": \"%s\"}",
+             directory);
+    rl4sys_log_to(count_warnings, RL4SYS_WARNING, &warnings);
+    expect(rl4sys_connect_json(settings, second, &asked, &agent) == RL4SYS_OK, "a fallback is used");
+    rl4sys_close(agent, 0.5);
+    rl4sys_log_to(NULL, RL4SYS_WARNING, NULL);
+    expect(warnings == 1, "the sink of a C program gets the message");
+    remove(path);
+    remove(directory);
+}
+
 int main(void) {
     const char* settings =
         "{\"client_id\": \"c\", \"server\": \"127.0.0.1:1\", \"timeout\": 0.1, \"observation\": 2, \"action\": 3}";
@@ -112,6 +143,7 @@ int main(void) {
     expect(health.decisions == 0x0101010101010101, "nothing is written beyond what it knows");
     expect(rl4sys_get_health(agent, &health) == RL4SYS_OK, "health is available");
     expect(health.version == -1 && health.fallback_decisions == 2 && !health.connected, "and true");
+    expect(strncmp(health.runtime, "native-", 7) == 0, "with what runs the policy");
     expect(health.incumbent_decisions == 1, "also about the system's own decisions");
     expect(strcmp(health.off, "no_policy") == 0 && strcmp(health.mode, "explore") == 0,
            "it says why the policy is off");
@@ -122,6 +154,7 @@ int main(void) {
     rl4sys_episode_free(episode);
     test_structured_actions();
     test_times();
+    test_log();
     rl4sys_close(NULL, 0.0);
     return failures == 0 ? 0 : 1;
 }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "records/temporary.hpp"
+#include "rl4sys/agent.hpp"
 
 namespace rl4sys {
 namespace {
@@ -156,6 +157,14 @@ TEST(Settings, ATokenIsNotSentUnencryptedUnlessAllowed) {
     EXPECT_EQ(fault(R"({"token": "t", "server": "example.org:1", "insecure": true})"), "");
     EXPECT_EQ(fault(R"({"token": "t", "server": "example.org:1", "tls": {}})"), "");
     EXPECT_EQ(fault(R"({"token": "t", "server": "127.0.0.1:1"})"), "");
+}
+
+TEST(Settings, ConnectSendsNoTokenUnencryptedToAnotherMachine) {
+    ClientSettings settings;
+    settings.client_id = "one";
+    settings.server = "trainer.example:50051";
+    settings.token = "secret";
+    EXPECT_THROW(connect(settings), SettingsError);
 }
 
 TEST(Settings, PathsAndTokensAreRelativeToTheFile) {

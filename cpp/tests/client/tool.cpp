@@ -3,15 +3,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <iostream>
 #include <iterator>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -180,6 +185,7 @@ void print(const rl4sys::Health& health) {
                       {"drops", health.drops},
                       {"late_rewards", health.late_rewards},
                       {"damaged_patches", health.damaged_patches},
+                      {"runtime", health.runtime},
                       {"last_error", health.last_error},
                       {"stopped", health.stopped}}
               << std::endl;
@@ -279,14 +285,20 @@ bool learns_as(rl4sys::ClientSettings settings, const std::string& name) {
     return agent.flush(20.0);
 }
 
-/// Fork children and let them work one after the other; returns how many did not succeed.
+/// Fork children that work at the same time; returns how many did not succeed.
 int failures_of(int children, const std::function<bool(int)>& work) {
-    int failed = 0;
+    std::vector<pid_t> started;
     for (int number = 0; number < children; ++number) {
         const pid_t child = ::fork();
         if (child == 0) {
-            ::_exit(work(number) ? 0 : 1);
+            const int code = work(number) ? 0 : 1;
+            // Both ways for a child to end: with and without the exit handlers of its parent.
+            number % 2 == 0 ? ::_exit(code) : std::exit(code);
         }
+        started.push_back(child);
+    }
+    int failed = 0;
+    for (const pid_t child : started) {
         int status = -1;
         ::waitpid(child, &status, 0);
         failed += status == 0 ? 0 : 1;
@@ -294,27 +306,144 @@ int failures_of(int children, const std::function<bool(int)>& work) {
     return failed;
 }
 
-/// CONFIG CHILDREN: fork children that connect, as a pre-fork server does; then connect, and fork children that may not
-/// use the agent nor connect. Prints how many of each kind failed.
+/// CONFIG CHILDREN ROUNDS: connect, and fork children that connect, round after round, while this process acts on.
+/// Prints how many children could use the agent of the parent or could not connect themselves, and how many warnings
+/// the parent had.
 int run_forked(const Arguments& arguments) {
     const rl4sys::ClientSettings settings = rl4sys::load_settings(arguments.at(0));
     const int children = std::stoi(arguments.at(1));
-    const int before =
-        failures_of(children, [&](int number) { return learns_as(settings, "child-" + std::to_string(number)); });
+    std::atomic<int> lost = 0;
+    rl4sys::log_to([&](rl4sys::LogLevel, std::string_view) { ++lost; }, rl4sys::LogLevel::Warning);
     rl4sys::Agent agent = rl4sys::connect(settings);
-    rl4sys::Episode episode = agent.episode();
-    const int after = failures_of(100 * children, [&](int number) {
-        const bool refused = episode.act(std::vector<float>{0.5F, 0.5F}).problem() == rl4sys::Problem::Forked;
+    int failed = 0;
+    for (int round = 0; round < std::stoi(arguments.at(2)); ++round) {
+        rl4sys::Episode episode = agent.episode();
+        episode.act(std::vector<float>{0.5F, 0.5F});
+        failed += failures_of(children, [&](int number) {
+            const bool refused = episode.act(std::vector<float>{0.5F, 0.5F}).problem() == rl4sys::Problem::Forked;
+            const std::string name = "child-" + std::to_string(round) + "-" + std::to_string(number);
+            try {
+                return refused && learns_as(settings, name);
+            } catch (const rl4sys::ConnectError& error) {
+                std::cerr << error.what() << std::endl;
+                return false;
+            }
+        });
+        episode.end(std::vector<float>{0.5F, 0.5F});
+    }
+    const bool flushed = agent.flush(20.0);
+    const bool connected = agent.health().connected;
+    std::cout << json{{"failed", failed}, {"flushed", flushed}, {"connected", connected}, {"lost", lost.load()}}
+              << std::endl;
+    return 0;
+}
+
+/// CONFIG: connect, and fork a child that cannot use gRPC. Prints why it is refused without a fallback, and its health
+/// with one.
+int run_forked_without_grpc(const Arguments& arguments) {
+    const rl4sys::ClientSettings settings = rl4sys::load_settings(arguments.at(0));
+    rl4sys::Agent agent = rl4sys::connect(settings);
+    int pipe[2];
+    if (::pipe(pipe) != 0) {
+        return 1;
+    }
+    const pid_t child = ::fork();
+    if (child == 0) {
+        json found;
         try {
-            learns_as(settings, "late-" + std::to_string(number));
-        } catch (const rl4sys::ConnectError&) {
-            return refused;
+            rl4sys::connect(settings);
+        } catch (const rl4sys::ConnectError& error) {
+            found["refused"] = error.what();
         }
-        return false;
-    });
-    episode.act(std::vector<float>{0.5F, 0.5F});
+        rl4sys::Agent own = rl4sys::connect(settings, [](const rl4sys::Observation&) { return 1; });
+        found["fallbacks"] = own.episode().act(std::vector<float>{0.5F, 0.5F}).is_fallback() ? 1 : 0;
+        found["last_error"] = own.health().last_error;
+        found["connected"] = own.health().connected;
+        own.close(0.0);
+        const std::string text = found.dump();
+        ::_exit(::write(pipe[1], text.data(), text.size()) < 0 ? 1 : 0);
+    }
+    ::close(pipe[1]);
+    std::string text(4096, '\0');
+    text.resize(static_cast<std::size_t>(std::max<ssize_t>(::read(pipe[0], text.data(), text.size()), 0)));
+    ::waitpid(child, nullptr, 0);
+    json found = json::parse(text);
+    agent.episode().act(std::vector<float>{0.5F, 0.5F});
+    found["flushed"] = agent.flush(20.0);
+    std::cout << found << std::endl;
+    return 0;
+}
+
+/// CONFIG SECONDS: one episode of one decision, and close within so many seconds. Prints what waited to be sent.
+int run_once(const Arguments& arguments) {
+    rl4sys::Agent agent = rl4sys::connect(std::filesystem::path(arguments.at(0)));
+    rl4sys::Episode episode = agent.episode();
+    episode.act(std::vector<float>{0.5F, 0.5F}).choice();
     episode.end(std::vector<float>{0.5F, 0.5F});
-    std::cout << json{{"before", before}, {"after", after}, {"flushed", agent.flush(20.0)}} << std::endl;
+    const rl4sys::Health health = agent.health();
+    agent.close(std::stod(arguments.at(1)));
+    std::cout << json{{"backlog", health.backlog}, {"connected", health.connected}} << std::endl;
+    return 0;
+}
+
+/// CONFIG: end the program with an agent and episodes open that are destroyed after `main`, one of them after the
+/// agent.
+int leave_open(const Arguments& arguments) {
+    static std::optional<rl4sys::Episode> late;
+    static rl4sys::Agent agent = rl4sys::connect(std::filesystem::path(arguments.at(0)));
+    static rl4sys::Episode early = agent.episode();
+    late = agent.episode();
+    // The second decision of each is left without an outcome, and so is not sent.
+    for (int step = 0; step < 2; ++step) {
+        early.act(std::vector<float>{0.5F, 0.5F});
+        late->act(std::vector<float>{0.5F, 0.5F});
+    }
+    return 0;
+}
+
+/// CONFIG: connect without a fallback or a log, and print the health.
+int try_connect(const Arguments& arguments) {
+    print(rl4sys::connect(std::filesystem::path(arguments.at(0))).health());
+    return 0;
+}
+
+/// The name and the blocked signals of every thread but the first.
+json threads_but_the_first() {
+    json threads = json::array();
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+        std::string name;
+        std::getline(std::ifstream(task.path() / "comm"), name);
+        std::ifstream status(task.path() / "status");
+        for (std::string line; task.path().filename() != std::to_string(::getpid()) && std::getline(status, line);) {
+            if (line.rfind("SigBlk:", 0) == 0) {
+                threads.push_back({name, std::stoull(line.substr(7), nullptr, 16)});
+            }
+        }
+    }
+    return threads;
+}
+
+bool has_thread(const json& threads, const std::string& name) {
+    return std::any_of(threads.begin(), threads.end(), [&](const json& thread) { return thread.at(0) == name; });
+}
+
+/// CONFIG: connect, decide and fork, and print the name and the blocked signals of every thread but the first.
+int list_threads(const Arguments& arguments) {
+    rl4sys::Agent agent = rl4sys::connect(std::filesystem::path(arguments.at(0)), [](const auto&) { return 1; });
+    agent.episode().act(std::vector<float>{0.5F, 0.5F});
+    if (const pid_t child = ::fork(); child == 0) {
+        ::_exit(0);
+    } else {
+        ::waitpid(child, nullptr, 0);
+    }
+    agent.flush(20.0);
+    json threads = threads_but_the_first();
+    // A thread of gRPC takes its name after it has started.
+    for (int wait = 0; wait < 1000 && !has_thread(threads, "grpc_global_tim"); ++wait) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        threads = threads_but_the_first();
+    }
+    std::cout << threads << std::endl;
     return 0;
 }
 
@@ -352,10 +481,22 @@ int run_original(const Arguments& arguments) {
 
 int main(int count, char** words) {
     const std::map<std::string, std::function<int(const Arguments&)>> commands{
-        {"fill-outbox", fill_outbox}, {"list-outbox", list_outbox},     {"encode-segment", encode_segment},
-        {"encode-pack", encode_pack}, {"decode-policy", decode_policy}, {"show-settings", show_settings},
-        {"run", run_agent},           {"run-original", run_original},   {"run-controlled", run_controlled},
-        {"run-asked", run_asked},     {"run-forked", run_forked},
+        {"fill-outbox", fill_outbox},
+        {"list-outbox", list_outbox},
+        {"encode-segment", encode_segment},
+        {"encode-pack", encode_pack},
+        {"decode-policy", decode_policy},
+        {"show-settings", show_settings},
+        {"run", run_agent},
+        {"run-original", run_original},
+        {"run-controlled", run_controlled},
+        {"run-asked", run_asked},
+        {"run-forked", run_forked},
+        {"list-threads", list_threads},
+        {"try-connect", try_connect},
+        {"run-once", run_once},
+        {"leave-open", leave_open},
+        {"run-forked-without-grpc", run_forked_without_grpc},
     };
     const Arguments arguments(words + 1, words + count);
     const auto command = commands.find(arguments.empty() ? "" : arguments[0]);

@@ -223,9 +223,7 @@ _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
 def update_scale(scale: torch.Tensor, returns: torch.Tensor) -> None:
     """Average the 5th and 95th percentile of the returns into (low, high, weight so far), in place (eq. 12)."""
-    ends = torch.quantile(
-        returns[:: max(1, len(returns) // 100_000)], torch.tensor([_LOW, _HIGH], device=returns.device)
-    )
+    ends = torch.quantile(returns[:: max(1, len(returns) // 100_000)], returns.new_tensor([_LOW, _HIGH]))
     scale.lerp_(torch.cat([ends, ends.new_ones(1)]), _RATE)
 
 

@@ -62,7 +62,7 @@ class PPOConfig(AlgorithmConfig):
     critic_epochs: int | None = Field(None, ge=1)
     """Passes of the critic, if they are to differ; actor and critic then have an optimizer each."""
     minibatch_size: int = Field(256, ge=1)
-    """Steps per gradient step. With memory: whole streams with about so many steps together."""
+    """Steps per gradient step. With memory: whole streams that together have about this many steps."""
     episodes_per_update: int | None = Field(None, ge=1)
     """If set, an update comes as soon as this many episodes have ended, and with a full buffer at the latest."""
     value_coef: float = Field(0.5, ge=0)

@@ -18,8 +18,8 @@ class TQCConfig(SACConfig):
     quantiles: int = Field(25, ge=2)
     """Quantiles of the return that each critic learns."""
     dropped: int = Field(2, ge=0)
-    """Of the quantiles of all critics together, so many per critic are left out of targets, the highest ones. More
-    underestimates more, against overestimation."""
+    """Highest quantiles to leave out of targets, for each critic, counted over all critics together. More counters
+    overestimation more, and underestimates more."""
 
     imitates = False
 

@@ -27,12 +27,10 @@ def cleanup(
         list[str] | None,
         typer.Argument(metavar="CONDITION", show_default=False, help="Only runs that match, as for `list`."),
     ] = None,
-    keep_best: Annotated[
-        int, typer.Option(min=0, help="Keep so many of the best runs of each environment complete.")
-    ] = 10,
+    keep_best: Annotated[int, typer.Option(min=0, help="Best runs of each environment to keep complete.")] = 10,
     keep_recent: Annotated[
         str,
-        typer.Option(metavar="N|DAYSd", help="Keep so many of the newest runs, or those of so many days: 30d."),
+        typer.Option(metavar="N|DAYSd", help="Newest runs to keep: a number, or all of the last days, such as 30d."),
     ] = "30",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be removed.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Remove without asking for confirmation.")] = False,

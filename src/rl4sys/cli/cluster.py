@@ -41,11 +41,11 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Start machines without a
 
 @cluster.command()
 def init(
-    kind: Annotated[Kind, typer.Argument(help="What starts the machines.")],
+    kind: Annotated[Kind, typer.Argument(help="The cloud or scheduler that starts the machines.")],
     output: Annotated[Path | None, typer.Option(help="The file to write; by default cluster-KIND.yaml.")] = None,
     name: Annotated[str, typer.Option(help="The name of the cluster and its machines.")] = "rl4sys",
-    workers: Annotated[int, typer.Option(min=1, help="Machines for trials, at most.")] = 2,
-    cpus: Annotated[int, typer.Option(min=1, help="CPUs of each of them.")] = 8,
+    workers: Annotated[int, typer.Option(min=1, help="Maximum number of machines for trials.")] = 2,
+    cpus: Annotated[int, typer.Option(min=1, help="CPUs of each machine.")] = 8,
     machine: Annotated[str | None, typer.Option(help="Their machine type (gce, ec2), such as n2-standard-8.")] = None,
     project: Annotated[str | None, typer.Option(help="The project that is charged (gce).")] = None,
     region: Annotated[str | None, typer.Option(help="The region (gce, ec2), such as us-central1.")] = None,
@@ -84,7 +84,7 @@ def init(
 @cluster.command()
 def check(
     file: File,
-    kind: Annotated[Kind | None, typer.Option(help="The kind that it must be.")] = None,
+    kind: Annotated[Kind | None, typer.Option(help="The kind of cluster that the file must describe.")] = None,
     json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -226,7 +226,9 @@ def run(
     file: File,
     command: Command = None,
     files: Files = None,
-    hours: Annotated[float, typer.Option(min=0.01, help="End command and machines after so many hours.")] = 24.0,
+    hours: Annotated[
+        float, typer.Option(min=0.01, help="Hours after which the command and the machines are ended.")
+    ] = 24.0,
     yes: Yes = False,
     print_only: PrintOnly = False,
     debug: Debug = False,

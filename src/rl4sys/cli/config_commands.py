@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rl4sys.cli.completion import experiments_and_runs
 from rl4sys.cli.options import Debug, Json, Runs
 
 if TYPE_CHECKING:
@@ -20,7 +21,12 @@ config = typer.Typer(
 )
 
 Source = Annotated[
-    str, typer.Argument(metavar="CONFIG|RUN", help="A config file, the name of one that ships with RL4Sys, or a run.")
+    str,
+    typer.Argument(
+        metavar="CONFIG|RUN",
+        autocompletion=experiments_and_runs,
+        help="A config file, the name of one that ships with RL4Sys, or a run.",
+    ),
 ]
 Overrides = Annotated[
     list[str] | None, typer.Argument(metavar="KEY=VALUE", show_default=False, help="Settings to override.")

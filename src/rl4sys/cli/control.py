@@ -24,7 +24,7 @@ def control(
     ],
     reason: Annotated[str, typer.Option(help="Why; clients and the audit log show it. Required unless follow.")] = "",
     wait: Annotated[
-        float, typer.Option(metavar="SECONDS", help="Wait so long until all connected clients reported to obey.")
+        float, typer.Option(metavar="SECONDS", help="Wait up to this long for all connected clients to obey.")
     ] = 0.0,
     json: Json = False,
     debug: Debug = False,

@@ -64,7 +64,7 @@ def evaluate(
 def simulate(
     policy: Source,
     episodes: Annotated[int, typer.Option(min=1, help="Episodes to run.")] = 10,
-    max_length: Annotated[int | None, typer.Option(min=1, help="Truncate episodes after so many steps.")] = None,
+    max_length: Annotated[int | None, typer.Option(min=1, help="Steps after which an episode is truncated.")] = None,
     deterministic: Annotated[
         bool, typer.Option("--deterministic/--stochastic", help="Use the exploit policy, or explore as in training.")
     ] = True,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 
 import typer
 from ray.job_submission import JobStatus, JobSubmissionClient
@@ -16,6 +17,10 @@ from rl4sys.collection.cluster_address import require_dashboard
 _LEFT_OUT = ["runs", ".git", ".venv*", "__pycache__", "*.mp4"]
 """What is not sent along with the working directory."""
 
+_NOT_YET = "No available agent to submit job"
+_ATTEMPTS, _PAUSE = 30, 2.0
+"""How often a cluster is asked that has just started, and seconds between."""
+
 
 class JobRefused(RuntimeError):
     """A job that the cluster does not take."""
@@ -26,8 +31,7 @@ def submit(address: str, arguments: Sequence[str], *, follow: bool) -> None:
     require_dashboard(address)
     try:
         client = JobSubmissionClient(address)
-        environment = {"working_dir": ".", "excludes": _LEFT_OUT}
-        job = client.submit_job(entrypoint=command_there(arguments), runtime_env=environment)
+        job = _submitted(client, command_there(arguments))
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise JobRefused(f"The cluster at {address} does not take the job: {str(error).splitlines()[0]}") from error
     show(f"job       {job} on {address}")
@@ -44,6 +48,19 @@ def submit(address: str, arguments: Sequence[str], *, follow: bool) -> None:
     if client.get_job_status(job) != JobStatus.SUCCEEDED:
         report(f"error: the job ended as {client.get_job_status(job)}; all of its output: {logs}")
         raise typer.Exit(ERROR)
+
+
+def _submitted(client: JobSubmissionClient, command: str, sleep: Callable[[float], None] = time.sleep) -> str:
+    """The id of a new job. A cluster that has just started takes none for some seconds, and is asked again."""
+    environment = {"working_dir": ".", "excludes": _LEFT_OUT}
+    for _ in range(_ATTEMPTS):
+        try:
+            return str(client.submit_job(entrypoint=command, runtime_env=environment))
+        except RuntimeError as error:
+            if _NOT_YET not in str(error):
+                raise
+        sleep(_PAUSE)
+    return str(client.submit_job(entrypoint=command, runtime_env=environment))
 
 
 def command_there(arguments: Sequence[str]) -> str:

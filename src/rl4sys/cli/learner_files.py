@@ -116,8 +116,8 @@ def warm_start(
     only the policy is installed, as `install` does.
 
     From recorded experience (--data): what the log of another learner still has becomes part of the log of this one, as
-    decisions of something else than its policy, each segment once. For algorithms with replay, such as DQN and SAC.
-    Observations and actions must be equal; the algorithm that recorded it may be any. To copy a learner with its log,
+    decisions that another policy made, each segment once. For algorithms with replay, such as DQN and SAC.
+    Observations and actions must be equal; any algorithm may have recorded it. To copy a learner with its log,
     use `rl4sys learners fork`.
 
     [bold]Examples[/]

@@ -317,7 +317,7 @@ def audit(
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Show who commanded what, when, from where, why, and what became of it; refused commands included.
+    """Show the log of commands, also refused ones: who gave them, when, from where, why, and the result.
 
     [bold]Examples[/]
 

@@ -75,7 +75,9 @@ def explain(error: Exception) -> str:
         return f"the disk is full{place}. Nothing that was saved before is lost; free some space and try again."
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
-    return f"{type(error).__name__}: {text}\n(run again with --debug for the traceback)"
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f"at {frames[-1].filename}:{frames[-1].lineno}; " if frames else ""
+    return f"{type(error).__name__}: {text}\n({place}run again with --debug for the traceback)"
 
 
 if __name__ == "__main__":

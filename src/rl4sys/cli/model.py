@@ -22,8 +22,8 @@ def model(
 ) -> None:
     """Compare the model of a run with fresh episodes, and plot the result.
 
-    Shows the error of predictions over several steps beside that of the guess that nothing changes, how often the
-    model's intervals hold the truth, and whether its members disagree where there is no data.
+    Shows the error of predictions over several steps, beside the error of predicting no change, how often the model's
+    intervals contain the true value, and whether its members disagree where there is no data.
 
     [bold]Examples[/]
 

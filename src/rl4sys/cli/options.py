@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from rl4sys.cli.completion import run_names
 from rl4sys.run_files import POLICIES
 
 
@@ -33,6 +34,9 @@ def _newest_run(context: typer.Context, text: str) -> str:
     from rl4sys.cli.output import report
     from rl4sys.run_finder import find_newest
 
+    if context.resilient_parsing:
+        # A shell completes a later word: nothing is pulled, and notes would mix with what is being typed.
+        return text
     return str(find_newest(_copied_here(context, text), _root(context), lambda note: report(f"note: {note}")))
 
 
@@ -78,7 +82,7 @@ def _copied_here(context: typer.Context, text: str) -> str:
 
 
 def _paths(context: typer.Context, text: str) -> list[str]:
-    if "://" not in text:
+    if "://" not in text or context.resilient_parsing:
         return [text]
     return [str(path) for path in pulled(text, _root(context))]
 
@@ -96,6 +100,7 @@ OneRun = Annotated[
     typer.Argument(
         metavar="RUN",
         callback=_newest_run,
+        autocompletion=run_names,
         help="A run directory, the beginning of its name (the newest of several), last, or its URL in storage.",
     ),
 ]
@@ -104,6 +109,7 @@ OnlyRun = Annotated[
     typer.Argument(
         metavar="RUN",
         callback=_only_run,
+        autocompletion=run_names,
         help="A run directory, the beginning of its name if that is unique, last, or its URL in storage.",
     ),
 ]
@@ -113,6 +119,7 @@ SomeRuns = Annotated[
         metavar="RUN...",
         show_default=False,
         callback=_newest_runs,
+        autocompletion=run_names,
         help="Run directories, beginnings of names (the newest of several), last, or URLs.",
     ),
 ]
@@ -121,6 +128,7 @@ ManyRuns = Annotated[
     typer.Argument(
         metavar="RUN...",
         callback=_all_runs,
+        autocompletion=run_names,
         help="Run directories, names, last or URLs; the beginning of a name stands for all matches.",
     ),
 ]
@@ -129,6 +137,7 @@ Source = Annotated[
     typer.Argument(
         metavar="RUN|FILE",
         callback=_run_or_file,
+        autocompletion=run_names,
         help="A run (its name, or last), a checkpoint, a policy file, or a learner directory of a server.",
     ),
 ]
@@ -138,6 +147,7 @@ Start = Annotated[
         "--from",
         metavar="RUN|FILE",
         callback=_optional_run_or_file,
+        autocompletion=run_names,
         help="Begin with the weights of a run, a checkpoint or a policy file.",
     ),
 ]

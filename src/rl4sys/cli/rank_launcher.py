@@ -23,8 +23,10 @@ from rl4sys.laboratory.trials.local_launcher import shares
 from rl4sys.laboratory.trials.report_pipe import ReportReader
 from rl4sys.laboratory.trials.trial_process import THREAD_SETTINGS, pinned_to
 
-_GRACE = 5.0
-"""Seconds that the other ranks have to end by themselves after the first has ended."""
+_ENDS_WITHIN = 10.0
+"""Seconds after the death of a rank within which all have ended."""
+_GRACE = _ENDS_WITHIN / 2
+"""Seconds of these in which the others may end by themselves; a rank that still runs is then killed."""
 _ENDINGS = (0, STOPPED, INTERRUPTED)
 """Exit codes of a run that ended as it should."""
 

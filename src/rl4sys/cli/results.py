@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rl4sys.cli.completion import export_formats
 from rl4sys.cli.options import Debug, Json, ManyRuns, Runs, SomeRuns
 
 if TYPE_CHECKING:
@@ -106,7 +107,10 @@ def plot(
 
 def export(
     runs_wanted: ManyRuns,
-    format_: Annotated[str, typer.Option("--format", help="latex, markdown, csv, tidy, json or html.")] = "markdown",
+    format_: Annotated[
+        str,
+        typer.Option("--format", autocompletion=export_formats, help="latex, markdown, csv, tidy, json or html."),
+    ] = "markdown",
     metrics: Annotated[str, typer.Option(help="Metrics of the tables, separated by commas.")] = "return",
     output: Annotated[
         Path | None,
@@ -117,7 +121,8 @@ def export(
 ) -> None:
     """Export runs as tables (latex, markdown, html with learning curves) or in full (json).
 
-    csv has one row per run with its settings and last metrics, tidy one row per run, step and metric.
+    csv has one row per run with its settings and last metrics; tidy has one row per run, step and metric, with the
+    settings that differ between the runs.
 
     [bold]Examples[/]
 

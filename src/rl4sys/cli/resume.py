@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rl4sys.cli.completion import run_names
 from rl4sys.cli.options import AllowFallback, DebugTraining, Runs
 from rl4sys.cli.where import Jobs
 
@@ -21,6 +22,7 @@ def resume(
         list[str],
         typer.Argument(
             metavar="RUN|KEY=VALUE",
+            autocompletion=run_names,
             help="A run directory, the beginning of its name, last, or its URL in storage; and settings to change. Of "
             "several runs with this beginning, those of one experiment that are unfinished.",
         ),

@@ -40,14 +40,18 @@ def list_runs(
         ),
     ] = None,
     sort: Annotated[
-        str, typer.Option(metavar="FIELD", help="Sort by return (or reward), best, steps, time, name, seed, status, …")
+        str,
+        typer.Option(
+            metavar="FIELD",
+            help="Sort by return (or reward), best, steps, time, name, seed, status, …; -return reverses the order.",
+        ),
     ] = "time",
     limit: Annotated[
         int | None,
         typer.Option(
             min=0,
             show_default=False,
-            help=f"Show at most so many runs, 0 for all; by default {_SHOWN} on a terminal, otherwise all.",
+            help=f"Show at most this many runs, 0 for all; by default {_SHOWN} on a terminal, otherwise all.",
         ),
     ] = None,
     runs: Runs = Path("runs"),
@@ -68,6 +72,8 @@ def list_runs(
       rl4sys list --filter algorithm=ppo env=CartPole-v1 'return>400' --sort return
 
       rl4sys list 'algorithm.lr<1e-3' 'evaluation/success_rate>=0.9' --sort train/entropy
+
+      rl4sys list --sort -return --limit 5
 
       rl4sys list status=interrupted --json
     """
@@ -195,6 +201,7 @@ def _description(record: RunRecord, values: Mapping[str, Any]) -> list[tuple[str
         ("name", record.name),
         ("status", f"{record.status}{_where(record)}, {record.steps:,} of {record.total:,} steps"),
         ("cause", record.cause),
+        ("solved", values["solved"]),
         ("resume with", values["resume"]),
         ("algorithm", record.algorithm),
         ("environment", record.environment),

@@ -33,7 +33,8 @@ def serve(
         bool, typer.Option("--insecure", help="Allow other machines to connect without TLS or tokens.")
     ] = False,
     processes: Annotated[
-        int | None, typer.Option(help="Serve in so many processes, on as many ports, each with a part of the learners.")
+        int | None,
+        typer.Option(help="Number of processes to serve with; each has its own port and a part of the learners."),
     ] = None,
     workers: Annotated[
         str | None, typer.Option(help="Run learners in processes (the default), threads, or on ray.")

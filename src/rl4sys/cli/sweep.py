@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rl4sys.cli.completion import sweeps
 from rl4sys.cli.options import AllowFallback, Changes, DebugTrials, Name, RunsToMake, count_trials
 from rl4sys.cli.where import (
     Address,
@@ -38,7 +39,12 @@ if TYPE_CHECKING:
 
 def sweep(
     file: Annotated[
-        str, typer.Argument(metavar="SWEEP.yaml", help="A sweep: a path, or the name of one that ships with RL4Sys.")
+        str,
+        typer.Argument(
+            metavar="SWEEP.yaml",
+            autocompletion=sweeps,
+            help="A sweep: a path, or the name of one that ships with RL4Sys.",
+        ),
     ],
     changes: Changes = None,
     name: Name = None,

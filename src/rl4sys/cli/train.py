@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rl4sys.cli.completion import algorithm_names, experiments
 from rl4sys.cli.options import AllowFallback, DebugTraining, RunsToMake, Start
 from rl4sys.cli.where import (
     Address,
@@ -41,11 +42,14 @@ def train(
         list[str] | None,
         typer.Argument(
             metavar="CONFIG.yaml|KEY=VALUE",
+            autocompletion=experiments,
             show_default=False,
             help="A config file (a path, or the name of one that ships with RL4Sys), and settings to override.",
         ),
     ] = None,
-    algorithm: Annotated[str | None, typer.Option(help="The algorithm: ppo, dqn, sac, …")] = None,
+    algorithm: Annotated[
+        str | None, typer.Option(autocompletion=algorithm_names, help="The algorithm: ppo, dqn, sac, …")
+    ] = None,
     env: Annotated[str | None, typer.Option(help="The environment, such as CartPole-v1.")] = None,
     start: Start = None,
     parts: Annotated[

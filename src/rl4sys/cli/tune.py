@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rl4sys.cli.completion import experiments, studies
 from rl4sys.cli.options import AllowFallback, Changes, DebugTrials, Name, RunsToMake, count_trials
 from rl4sys.cli.where import (
     Address,
@@ -45,10 +46,17 @@ class TunerUnavailable(RuntimeError):
 
 def tune(
     file: Annotated[
-        str, typer.Argument(metavar="TUNE.yaml", help="A study: a path, or the name of one that ships with RL4Sys.")
+        str,
+        typer.Argument(
+            metavar="TUNE.yaml",
+            autocompletion=studies,
+            help="A study: a path, or the name of one that ships with RL4Sys.",
+        ),
     ],
     changes: Changes = None,
-    base: Annotated[str | None, typer.Option(help="The experiment to tune; by default 'base_config'.")] = None,
+    base: Annotated[
+        str | None, typer.Option(autocompletion=experiments, help="The experiment to tune; by default 'base_config'.")
+    ] = None,
     trials: Annotated[
         int | None, typer.Option(min=1, help="Trials of the whole study, including earlier ones; by default 'trials'.")
     ] = None,

@@ -20,7 +20,7 @@ def verify(
         str | None,
         typer.Option("--from", metavar="CHECKPOINT", help="Start at a checkpoint: a step, latest, best, or its path."),
     ] = None,
-    steps: Annotated[int | None, typer.Option(min=1, help="Compare so many steps; by default the whole run.")] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="Steps to compare; by default the whole run.")] = None,
     resume: Annotated[
         bool,
         typer.Option("--resume", help="Check exact resume instead: N steps, kill -9, resume, N more must equal 2N."),

@@ -84,7 +84,11 @@ def choose_place(
             "leave it out if the working directory is one"
         )
     if chosen.gpus and chosen.on == "local":
-        raise ConfigError("--gpus is for clusters; on this machine, a run uses the device of experiment.device")
+        device = "cuda" if chosen.gpus <= 1 else f"cuda, with --ranks {chosen.gpus:g}"
+        raise ConfigError(
+            f"--gpus {chosen.gpus:g} is for clusters. On this machine a run uses the device of experiment.device: "
+            f"leave out --gpus, and give device={device}"
+        )
     return chosen
 
 
@@ -97,7 +101,7 @@ def require_use_of_address(where: WhereSection, collection: str) -> None:
 
 
 def launcher_for(where: WhereSection, count: int, jobs: int, ranks: int = 1) -> Launcher:
-    """The launcher for so many runs; `jobs` of them at a time on this machine, unless something else is asked for.
+    """The launcher for a number of runs; `jobs` of them at a time on this machine, unless something else is asked for.
 
     On Ray, each of the ranks of a run is a process; elsewhere one process computes the parts of all of them.
     """

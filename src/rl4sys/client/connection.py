@@ -14,6 +14,7 @@ from rl4sys.client.fallback import Fallback
 from rl4sys.client.retries import is_unanswered
 from rl4sys.client.section import SettingsError
 from rl4sys.client.settings import load_settings
+from rl4sys.client.signals_blocked import signals_blocked
 from rl4sys.records import fresh_epoch
 from rl4sys.suggestions import did_you_mean
 from rl4sys.wire.calls import Transport
@@ -109,7 +110,9 @@ def transport_for(settings: ClientSettings) -> Transport:
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     from rl4sys.client.grpc_transport import GrpcTransport
 
-    return GrpcTransport(settings)
+    # The threads of gRPC inherit it, too.
+    with signals_blocked():
+        return GrpcTransport(settings)
 
 
 class _Shared:

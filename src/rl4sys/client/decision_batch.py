@@ -15,13 +15,15 @@ from rl4sys.client.bad_input import BAD_INPUT
 from rl4sys.client.batch_problems import Problems, require_deciders
 from rl4sys.client.episode import Episode, EpisodeEnded
 from rl4sys.client.episode_record import Sealed
+from rl4sys.client.lane import Lane
+from rl4sys.client.lane_allocator import FEW_LANES
 from rl4sys.client.observation_reader import not_finite
 from rl4sys.client.segment_buffer import SegmentBuffer
 from rl4sys.client.server_decision_batch import ServerDecisionBatch
 from rl4sys.client.shared_state import SharedState
 from rl4sys.client.snapshot import Snapshot
 from rl4sys.experience import Array, Arrays, DecidedBy
-from rl4sys.policy import Decision, NoAllowedAction, RunningPolicy
+from rl4sys.policy import Decision, NoAllowedAction, RunningPolicy, noise_rows
 
 _by_lane = attrgetter("lane.stream.lane")
 
@@ -155,10 +157,18 @@ class DecisionBatch:
     def _chances(self, buffers: Mapping[int, SegmentBuffer]) -> tuple[Array, Arrays | None]:
         """Noise and memory, with a row for each buffer."""
         episodes = [self._episodes[index] for index in buffers]
-        noise = np.concatenate([lane.noise.at(lane.decisions) for lane in [episode.lane for episode in episodes]])
+        noise = self._noise([episode.lane for episode in episodes])
         names = episodes[0].record.carry
         carry = {name: np.concatenate([episode.record.carry[name] for episode in episodes]) for name in names}
         return noise, carry or None
+
+    def _noise(self, lanes: Sequence[Lane]) -> Array:
+        """The noise of the next decision of each lane."""
+        native, size = self._shared.native, self._snapshot.interface.noise_size
+        if native is None and len(lanes) <= FEW_LANES:
+            return np.concatenate([lane.noise.at(lane.decisions) for lane in lanes])
+        keys, steps = [lane.noise.key for lane in lanes], [lane.decisions for lane in lanes]
+        return noise_rows(keys, steps, size) if native is None else native.noise_rows(keys, steps, size)
 
     def _record(self, buffers: Mapping[int, SegmentBuffer], decision: Decision, problems: Problems) -> None:
         # Elements of lists are assigned faster than those of arrays.

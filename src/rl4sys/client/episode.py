@@ -20,7 +20,7 @@ from rl4sys.client.lane import Lane
 from rl4sys.client.native_acting import NativeActing
 from rl4sys.client.observation_reader import not_finite
 from rl4sys.client.record_lock import RecordLock
-from rl4sys.client.segment_buffer import RecordedStep, SegmentBuffer
+from rl4sys.client.segment_buffer import NO_CARRY, RecordedStep, SegmentBuffer
 from rl4sys.client.server_policy import AskedRow, NoAnswer, ServerDecision
 from rl4sys.client.shared_state import SharedState
 from rl4sys.client.snapshot import Snapshot
@@ -93,6 +93,10 @@ class Episode:
             raise fork_error()
         problem: Exception | None = None
         record = self.record
+        if shared.native is not None and record.buffer is None and now is None and not record.decisions:
+            action = self._act_first(shared.native, observation, mask)
+            if action is not NotImplemented:
+                return action
         with self.lock:
             buffer = record.buffer
             if buffer is not None and buffer.acting is shared.governor.plan and record.decisions < record.slow_at:
@@ -110,6 +114,18 @@ class Episode:
                 except BAD_INPUT as error:
                     problem = error
         return self.act_slowly(observation, mask, problem, now)
+
+    def _act_first(self, native: NativeActing, observation: Any, mask: Any) -> Any:
+        """Let a native path take the first decision of the episode; NotImplemented if it does not."""
+        lock = cast(RecordLock, self.lock)
+        with lock.plain:
+            if self.ended or self.path is not None or self.record.buffer is not None:
+                return NotImplemented
+            path = native.begin(self.record, self.lane, lock)
+            if path is None:
+                return NotImplemented
+            self.path = self.lane.path = lock.path = path
+        return path.act(observation, mask, None)
 
     def act_slowly(self, observation: Any, mask: Any, problem: Exception | None, now: float | None = None) -> Any:
         """Act where there is more to do than in the common case, or despite a problem with the observation."""
@@ -329,8 +345,16 @@ class Episode:
 
         Call it after every `act` of an episode or after none. None if the decision was not recorded.
         """
+        if (path := self.path) is not None:
+            step = path.take_step()
+            if step is not NotImplemented:
+                plan, observation, action, extras = step
+                return RecordedStep(plan.snapshot, observation, action, extras, NO_CARRY)
         with self.lock:
-            return self.record.take_step()
+            taken = self.record.take_step()
+            if taken is not None and self.shared.native is not None:
+                self._open_path(self.shared.native)
+            return taken
 
     def end(
         self,

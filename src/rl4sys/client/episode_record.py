@@ -12,7 +12,7 @@ from rl4sys.client.bad_input import BAD_INPUT, BadInputChoice
 from rl4sys.client.decision_times import SAMPLED
 from rl4sys.client.lane import Lane
 from rl4sys.client.policy_interface import PolicyInterface
-from rl4sys.client.segment_buffer import RecordedStep, SegmentBuffer
+from rl4sys.client.segment_buffer import NO_CARRY, RecordedStep, SegmentBuffer
 from rl4sys.client.shared_state import SharedState
 from rl4sys.client.snapshot import Snapshot
 from rl4sys.client.thinning import SPAN
@@ -22,7 +22,6 @@ _FEWEST_SETTLED = 16
 """Settled decisions for which the present segment is cut: shorter ones would send most observations twice."""
 _GAPS = 16
 """Ranges of unrecorded decisions that an episode remembers, to tell their rewards from late ones."""
-_NO_CARRY: dict[str, Array] = {}
 
 Sealed = list[tuple[Segment, Snapshot]]
 
@@ -48,7 +47,7 @@ class EpisodeRecord:
         self._held: list[SegmentBuffer] | None = None
         """Segments that are complete and wait for rewards, oldest first."""
         self._interface: PolicyInterface | None = None
-        self.carry: dict[str, Array] = _NO_CARRY
+        self.carry: dict[str, Array] = NO_CARRY
         self.decisions = 0
         self.slow_at = 0
         """The decision that has more to do than the common case: growing, cutting, sealing or measuring."""
@@ -130,7 +129,7 @@ class EpisodeRecord:
             self._interface = snapshot.interface
             self._lane.noise.resize(snapshot.interface.noise_size)
             carry = snapshot.form.schema.carry
-            self.carry = {spec.name: np.zeros((1, *spec.shape), np.float32) for spec in carry} or _NO_CARRY
+            self.carry = {spec.name: np.zeros((1, *spec.shape), np.float32) for spec in carry} or NO_CARRY
         return self._take(plan, snapshot, recorded=self._records(plan))
 
     def _take(self, plan: ActingPlan, snapshot: Snapshot, *, recorded: bool) -> SegmentBuffer:
@@ -215,12 +214,30 @@ class EpisodeRecord:
         # By time, a segment may be due at any decision.
         return min(buffer.start + buffer.rows, self._held[0].end + window.decisions) if window.seconds is None else 0
 
-    def take_over(self, decisions: int) -> None:
-        """Count decisions that the native path has taken and written to the present segment."""
-        if self.buffer is not None:
-            self.buffer.count += decisions
+    @property
+    def takable(self) -> int:
+        """How many of the next decisions can be taken out with `take_step` before it is asked whether to record."""
+        buffer = self.buffer
+        return 0 if buffer is None or self._held or not buffer.recorded else self._span_end - self.decisions
+
+    def begin_first(self, plan: ActingPlan, snapshot: Snapshot) -> None:
+        """Begin the first segment of the episode before its first observation is read."""
+        self.buffer = self._begin(plan, snapshot)
+
+    def take_over(self, decisions: int, begin: int) -> None:
+        """Count decisions that the native path has taken and written to the present segment.
+
+        `begin`: the segment begins after so many of them, because all before were taken out; -1 if none were.
+        """
+        buffer = self.buffer
+        if buffer is not None and begin >= 0:
+            buffer.leave_behind(self.decisions + begin, decisions - begin)
+        elif buffer is not None:
+            buffer.count += decisions
         self.decisions += decisions
         self._lane.decisions += decisions
+        if begin >= 0:
+            self.slow_at = min(self.next_slow(), self._span_end)
 
     def finish(self, final_observation: Any, mask: Any, ending: Ending, now: float | None) -> None:
         if now is not None:
@@ -228,7 +245,8 @@ class EpisodeRecord:
         buffer = self.buffer
         if buffer is None:
             return
-        is_known = final_observation is not None
+        # Without a step there is nothing that the final observation follows.
+        is_known = final_observation is not None and buffer.count > 0
         if is_known:
             try:
                 buffer.write(buffer.observation, buffer.count, final_observation, mask)
@@ -299,7 +317,8 @@ class EpisodeRecord:
             return None
         step = buffer.first_step()
         buffer.begin_again(self.decisions, self.carry)
-        self.slow_at = self.next_slow()
+        # An empty segment is neither full nor cut, so that it is asked here whether to record the next span.
+        self.slow_at = min(self.next_slow(), self._span_end)
         return step
 
     def take_all(self) -> Sealed:

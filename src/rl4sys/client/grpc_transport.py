@@ -189,7 +189,23 @@ def _raise(error: Any) -> NoReturn:
     known = _CODES.get(code.name, Code.UNAVAILABLE) if code is not None else Code.UNAVAILABLE
     if known is Code.UNKNOWN:
         known = Code.INTERNAL
-    raise CallFailed(known, error.details() or known.value, failure) from error
+    details = error.details() or known.value
+    if known is Code.UNAVAILABLE and failure == Failure():
+        raise _unreached(details) from error
+    raise CallFailed(known, details, failure) from error
+
+
+def _unreached(details: str) -> CallFailed:
+    """A call that reached no server, in the words of the C++ client: those of gRPC differ from release to release."""
+    lower = details.lower()
+    # With '_' from BoringSSL, with ' ' from OpenSSL.
+    if "certificate_verify_failed" in lower or "certificate verify failed" in lower:
+        return CallFailed(
+            Code.UNAUTHENTICATED,
+            "The certificate of the server is not trusted: it is not signed by the CA in `tls: {ca: FILE}`, or has "
+            "expired. Give the CA of this server, or renew its certificate.",
+        )
+    return CallFailed(Code.UNAVAILABLE, "connection refused" if "connection refused" in lower else details)
 
 
 def _credentials(tls: Tls) -> grpc.ChannelCredentials:

@@ -8,7 +8,7 @@ import threading
 from rl4sys.client.lane import Lane
 from rl4sys.experience import StreamKey
 
-_FEW = 64
+FEW_LANES = 64
 """Up to so many lanes keep the random numbers that they drew ahead."""
 
 
@@ -48,7 +48,7 @@ class LaneAllocator:
 
     def release(self, lane: Lane) -> None:
         """Free the lane of an episode that has ended."""
-        if len(self._lanes) > _FEW:
+        if len(self._lanes) > FEW_LANES:
             lane.noise.trim()
         with self._lock:
             heapq.heappush(self._free, lane.stream.lane)

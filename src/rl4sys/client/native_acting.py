@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from rl4sys.client.decision_times import SAMPLED, DecisionTimes
+from rl4sys.experience import Array, DecidedBy
 from rl4sys.policy import MASK, BoxAction, DiscreteAction, NativePolicy, layout_of, native_extension, row_policy
 
 if TYPE_CHECKING:
@@ -56,16 +57,36 @@ class NativeActing:
         self._policy: Any = None
         self._snapshot: Snapshot | None = None
 
+    def noise_rows(self, keys: Sequence[int], steps: Sequence[int], size: int) -> Array:
+        """The noise [streams, size] of one step of each stream, by the key of its noise."""
+        rows = np.empty((len(keys), size), np.float32)
+        self._extension.noise_rows(keys, steps, rows)
+        return rows
+
+    def begin(self, record: EpisodeRecord, lane: Lane, lock: Lockable) -> Any:
+        """Begin an episode that has not observed anything: a path for its first decisions, or None without one.
+
+        The lock of the record is held.
+        """
+        plan = self._plans.plan
+        snapshot = plan.snapshot
+        if snapshot is None or plan.asks or plan.decided_by is not DecidedBy.POLICY or not self._uses(snapshot):
+            return None
+        record.begin_first(plan, snapshot)
+        return self.open(None, record, lane, lock)
+
     def open(self, path: Any, record: EpisodeRecord, lane: Lane, lock: Lockable) -> Any:
         """Give the next rows of the record to the path of its episode; returns the path, a new one if there was none.
 
         The lock of the record is held.
         """
         buffer, plan = record.buffer, self._plans.plan
-        if buffer is None or buffer.acting is not plan or record.now is not None or record.decisions < 2:
-            # An episode of one decision needs no path.
+        if buffer is None or buffer.acting is not plan or record.now is not None:
             return path
-        room = record.next_change() - record.decisions
+        room, takable = record.next_change() - record.decisions, record.takable
+        if takable <= 0 and buffer.recorded and not buffer.count:
+            # Every step was taken out, and it is time to ask whether to record the next ones.
+            return path
         snapshot = buffer.snapshot
         if room <= 0 or snapshot is not plan.snapshot or not self._uses(snapshot):
             return path
@@ -79,7 +100,7 @@ class NativeActing:
         memory = tuple(record.carry.values()) if record.carry else _NO_MEMORY
         path.open(
             *(self._form, self._rows(snapshot), buffer.native_columns, memory, plan, lock.locked),
-            *(buffer.count, room, record.decisions, lane.decisions),
+            *(buffer.count, room, record.decisions, lane.decisions, takable),
         )
         return path
 

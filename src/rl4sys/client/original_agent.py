@@ -16,7 +16,6 @@ import dataclasses
 import logging
 import weakref
 from collections import deque
-from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -29,6 +28,7 @@ from rl4sys.client.fallback import Fallback
 from rl4sys.client.forks import forks
 from rl4sys.client.observation_reader import as_array
 from rl4sys.client.original_action import RL4SysAction
+from rl4sys.client.original_inputs import OriginalInputs
 from rl4sys.client.original_settings import original_names
 from rl4sys.client.original_trajectory import RL4SysTrajectory
 from rl4sys.client.section import SettingsError
@@ -63,6 +63,7 @@ class RL4SysAgent:
         self._settings = _completed(load_settings(conf_path), observation_space, action_space)
         self._transport, self._fallback = transport, fallback
         self._agent: Agent | None = None
+        self._inputs = OriginalInputs(())
         self._forks = forks()
         self._records: dict[int, TrajectoryRecord] = {}
         self._unsettled: deque[TrajectoryRecord] = deque()
@@ -143,12 +144,13 @@ class RL4SysAgent:
             self._warned = True
             _log.warning("request_for_action ignores %s.", ", ".join((*map(repr, ignored), *ignored_by_name)))
         agent = self._agent or self._connect(_with_observation(self._settings, obs))
-        self._settle()
-        if traj is None or traj.is_completed():
+        if self._unsettled or self._dropped:
+            self._settle()
+        if traj is None or traj.completed:
             traj = self._begin(agent, traj)
         record = traj._record or self._bind(agent, traj, DecisionSequence())
-        specs = agent.settings.observation
-        action = record.decide(_observation(specs, obs), _mask(specs, mask), obs, mask)
+        inputs = self._inputs
+        action = record.decide(inputs.observation(obs), None if mask is None else inputs.mask(mask), obs, mask)
         if not traj.actions:
             traj.version = action.version
         return traj, action
@@ -181,7 +183,7 @@ class RL4SysAgent:
             return
         final = None
         if final_observation is not None and self._agent is not None:
-            final = (_observation(self._agent.settings.observation, final_observation), None)
+            final = (self._inputs.observation(final_observation), None)
         if record.end(action, Ending.TRUNCATED if truncated else Ending.TERMINATED, final):
             traj.actions.append(action)
         if record.is_unsettled:
@@ -203,6 +205,7 @@ class RL4SysAgent:
 
     def _connect(self, settings: ClientSettings) -> Agent:
         self._agent = agent = connect(settings, self._transport, self._fallback)
+        self._inputs = OriginalInputs(agent.settings.observation)
         # At exit, close this object instead: it completes the trajectories first.
         exit_hook.forget(agent)
         exit_hook.remember(self)
@@ -234,28 +237,6 @@ class RL4SysAgent:
             record = self._dropped.popleft()
             record.abandon()
             self._records.pop(id(record), None)
-
-
-def _observation(specs: Sequence[ArraySpec], obs: Any) -> Any:
-    """The observation without leading axes of size 1 that the policy does not have."""
-    shapes = {spec.name: spec.shape for spec in specs if spec.name != MASK}
-    if isinstance(obs, dict):
-        return {name: _squeezed(part, shapes[name]) if name in shapes else part for name, part in obs.items()}
-    return _squeezed(obs, next(iter(shapes.values()))) if len(shapes) == 1 else obs
-
-
-def _mask(specs: Sequence[ArraySpec], mask: Any) -> Any:
-    shape = next((spec.shape for spec in specs if spec.name == MASK), None)
-    return mask if mask is None or shape is None else _squeezed(mask, shape)
-
-
-def _squeezed(value: Any, shape: tuple[int, ...]) -> Any:
-    if value is None:
-        return None
-    array = as_array(value)
-    while array.ndim > len(shape) and array.shape[0] == 1:
-        array = array[0]
-    return array
 
 
 def _show_logs(logger: logging.Logger, level: str = "DEBUG") -> None:

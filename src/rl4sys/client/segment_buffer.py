@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,12 +14,17 @@ from rl4sys.experience import Array, Arrays, DecidedBy, Ending, Segment, StreamK
 _GROWTH = 4
 _NO_TIMES: Array = np.zeros(0, np.float32)
 """Shared by all buffers without times."""
+NO_CARRY: dict[str, Array] = {}
+"""The memory of a policy that has none."""
 _MOST_SPARE = 32
 """Buffers that are kept for later segments; the others are freed."""
+_MOST_SHORT = 1024
+"""The same for those of short episodes, of which many may be open at once."""
+_SHORT_BYTES = 1024
+"""Bytes of the observations of a short one."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedStep:
+class RecordedStep(NamedTuple):
     """One decision with all that a segment holds of it, but for its reward."""
 
     snapshot: Snapshot
@@ -94,6 +98,10 @@ class SegmentBuffer:
         self.carry = {name: array[0].copy() for name, array in carry.items()} if carry else carry
         self.reward.fill(0.0)
 
+    def leave_behind(self, start: int, count: int) -> None:
+        """Begin at a later step, since those before it were taken out; the first `count` rows are those from it on."""
+        self.start, self.count, self._settled = start, count, None
+
     def adopt(self, plan: ActingPlan) -> None:
         """Use an empty buffer, or one whose policy did not change, under another plan."""
         if plan.snapshot is not None:
@@ -115,6 +123,11 @@ class SegmentBuffer:
         self.native_columns = None
         if self.is_timed:
             self._elapsed = _longer(self._elapsed, rows)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether its arrays are small."""
+        return sum([column.nbytes for column in self.observation.values()]) <= _SHORT_BYTES
 
     @property
     def decision_columns(self) -> tuple[Array, Array | None]:
@@ -221,7 +234,8 @@ class SegmentBufferPool:
 
     def give_back(self, buffer: SegmentBuffer) -> None:
         """Take back a buffer whose contents were copied or are not needed."""
-        if len(self._spare) < _MOST_SPARE:
+        kept = len(self._spare)
+        if kept < _MOST_SPARE or (kept < _MOST_SHORT and buffer.is_short):
             self._spare.append(buffer)
 
 

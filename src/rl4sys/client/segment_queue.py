@@ -25,6 +25,8 @@ class SegmentQueue:
         self._overflow = overflow
         self._status = status
         self._queue: deque[tuple[Segment, Snapshot]] = deque()
+        self._sizes: deque[int] = deque()
+        """What each segment in the queue costs."""
         self._bytes = 0
         self._busy = 0
         self._closed = False
@@ -48,9 +50,11 @@ class SegmentQueue:
                 if self._overflow is Overflow.DROP_NEWEST:
                     self._status.add("drops:overflow_newest")
                     return
-                self._bytes -= cost(self._queue.popleft()[0])
+                self._queue.popleft()
+                self._bytes -= self._sizes.popleft()
                 self._status.add("drops:overflow_oldest")
             self._queue.append((segment, snapshot))
+            self._sizes.append(size)
             self._bytes += size
             if len(self._queue) == 1 or self._is_urgent():
                 self._changed.notify_all()
@@ -69,7 +73,7 @@ class SegmentQueue:
                     self._changed.wait_for(self._is_urgent, self._linger)
             self._busy = min(most, len(self._queue))
             taken = [self._queue.popleft() for _ in range(self._busy)]
-            self._bytes -= sum(cost(segment) for segment, _ in taken)
+            self._bytes -= sum([self._sizes.popleft() for _ in taken])
             if self._overflow is Overflow.BLOCK:
                 self._changed.notify_all()
             return taken
@@ -99,6 +103,9 @@ class SegmentQueue:
 
 def cost(segment: Segment) -> int:
     """The approximate size of a segment in memory, in bytes."""
-    groups = (segment.observation, segment.extras, segment.carry)
-    values = sum(array.nbytes for group in groups for array in group.values())
-    return _OVERHEAD + values + segment.action.nbytes + segment.reward.nbytes
+    size = _OVERHEAD + segment.action.nbytes + segment.reward.nbytes
+    for group in (segment.observation, segment.extras, segment.carry):
+        if group:
+            for array in group.values():
+                size += array.nbytes
+    return size

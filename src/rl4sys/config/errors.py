@@ -62,8 +62,10 @@ class ConfigError(ValueError):
         if len(lines) == 1:
             of_override = _is_of_override(details[0], overrides)
             origin = "The override " if of_override else f"{source}: " if source else ""
+            if blamed := _blamed_in(details[0], overrides):
+                origin = f"The override{'s' if len(blamed) > 1 else ''} {' and '.join(blamed)}: "
             return cls(f"{origin}{lines[0]}")
-        given = [_is_of_override(detail, overrides) for detail in details]
+        given = [_is_of_override(detail, overrides) or bool(_blamed_in(detail, overrides)) for detail in details]
         where = " in the overrides" if all(given) else f" in {source}" if source else ""
         if not all(given):
             lines = [f"{line} (an override)" if of else line for line, of in zip(lines, given, strict=True)]
@@ -116,6 +118,14 @@ def _is_of_override(detail: ErrorDetails, overrides: Sequence[Place]) -> bool:
         # It may be a section that only the override of a key within it has.
         overrides = [override[: len(place)] for override in overrides]
     return any(place[: len(override)] == override for override in overrides)
+
+
+def _blamed_in(detail: ErrorDetails, overrides: Sequence[Place]) -> list[str]:
+    """The overrides within a section that a sentence about the section as a whole mentions."""
+    place = tuple(map(str, detail["loc"]))
+    within = [override for override in overrides if override[: len(place)] == place and len(override) > len(place)]
+    words = set(re.findall(r"\w+", describe([detail])))
+    return [".".join(override) for override in within if override[len(place)] in words]
 
 
 def _line(detail: ErrorDetails, keys: Sequence[str], *, of_override: bool) -> str:

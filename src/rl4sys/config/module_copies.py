@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rl4sys.atomic_files import write_durably
+from rl4sys.config.plugins import look_in_current_directory
 from rl4sys.run_files import PLUGINS
 
 _MODULES = "modules"
@@ -58,10 +59,28 @@ def write_module_copies(directory: Path, values: Mapping[str, Any]) -> None:
 
 
 def use_module_copies(directory: Path) -> None:
-    """From now on, import a module from the copies in a run if it is nowhere else."""
+    """From now on, import a module from the copies in a run if it is nowhere else, nor in the current directory."""
     place = (directory / PLUGINS / _MODULES).resolve()
     if place.is_dir() and str(place) not in sys.path:
+        # The command line, unlike `python`, does not look there, and would find only the copy.
+        look_in_current_directory()
         sys.path.append(str(place))
+
+
+def changed_modules(directory: Path) -> list[str]:
+    """The modules and packages that were copied into a run, and whose originals have changed since."""
+    copies = (directory / PLUGINS / _MODULES).resolve()
+    names = sorted({place.stem for place in copies.iterdir()}) if copies.is_dir() else []
+    originals = {name: own.place for name in names if (own := _found(name)) is not None}
+    return [
+        str(place)
+        for name, place in originals.items()
+        if copies not in place.parents and _contents(_Own(place)) != _contents(_Own(copies / place.name))
+    ]
+
+
+def _contents(own: _Own) -> dict[Path, bytes]:
+    return {relative: file.read_bytes() for file, relative in own.files()}
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -45,16 +45,24 @@ def imported_module(name: str) -> ModuleType:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         # The command line, unlike `python`, does not look for modules in the current directory.
-        if error.name != name.partition(".")[0] or str(Path.cwd()) in sys.path:
+        if error.name != name.partition(".")[0] or not look_in_current_directory():
             raise
-        sys.path.append(str(Path.cwd()))
         return importlib.import_module(name)
+
+
+def look_in_current_directory() -> bool:
+    """From now on, look for modules in the current directory too; false if they were looked for there already."""
+    here = str(Path.cwd())
+    if here in sys.path:
+        return False
+    sys.path.append(here)
+    return True
 
 
 def _load(plugin: str, relative_to: Path) -> ModuleType:
     is_file = plugin.endswith(".py") or "/" in plugin
     try:
-        return _run_file((relative_to / Path(plugin).expanduser()).resolve()) if is_file else _import(plugin)
+        return _run_file((relative_to / Path(plugin).expanduser()).resolve()) if is_file else imported_module(plugin)
     except ConfigError:
         raise
     except Exception as error:  # whatever a user's own code raises
@@ -62,10 +70,6 @@ def _load(plugin: str, relative_to: Path) -> ModuleType:
         if isinstance(error, ImportError) and (error.name or "").partition(".")[0] == "rl4sys":
             message += ". Since version 0.2 algorithms are written in another way; docs/own_algorithm.md shows how."
         raise ConfigError(message) from error
-
-
-def _import(module: str) -> ModuleType:
-    return importlib.import_module(module)
 
 
 def _run_file(path: Path) -> ModuleType:

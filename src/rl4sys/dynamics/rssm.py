@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 
 from rl4sys.dynamics.filter_scan import CellWeights, filter_scan
-from rl4sys.dynamics.latents import UNIMIX, drawn, probabilities
+from rl4sys.dynamics.latent_kinds import CategoricalLatents, GaussianLatents, Latents
 from rl4sys.dynamics.normed_mlp import NormedLayer, NormedMlp, write_normed
 from rl4sys.networks import TensorMap
 from rl4sys.networks.normed_layer import normed
@@ -19,7 +19,7 @@ DETER, STOCH, PREVIOUS_ACTION = "rssm.deter", "rssm.stoch", "rssm.previous_actio
 
 
 class State(NamedTuple):
-    """What the model knows of the world: a deterministic part [..., d], and latents as one-hots [..., n · classes]."""
+    """What the model knows of the world: a deterministic part [..., d], and latents [..., n]: one-hots or numbers."""
 
     deter: torch.Tensor
     stoch: torch.Tensor
@@ -41,7 +41,9 @@ class RSSM:
     """Size of h, a multiple of `blocks`."""
     hidden: int
     groups: int
+    """Latents."""
     classes: int
+    """Classes of each latent, if they are categorical."""
     blocks: int
     embedding: int
     """Size of an encoded observation."""
@@ -49,11 +51,19 @@ class RSSM:
     """Size of an action as networks see it."""
     update_bias: float = -1.0
     """Added to the update gate: at first the model remembers, the longer the lower it is."""
+    kind: Literal["categorical", "gaussian"] = "categorical"
+    """What latents are."""
+
+    @property
+    def latents(self) -> Latents:
+        """How z is distributed."""
+        is_gaussian = self.kind == "gaussian"
+        return GaussianLatents(self.groups) if is_gaussian else CategoricalLatents(self.groups, self.classes)
 
     @property
     def stoch(self) -> int:
         """Size of z."""
-        return self.groups * self.classes
+        return self.latents.size
 
     @property
     def feature(self) -> int:
@@ -67,11 +77,11 @@ class RSSM:
 
     @property
     def _posterior(self) -> NormedMlp:
-        return NormedMlp("rssm.posterior", self.deter + self.embedding, self.hidden, 1, self.stoch)
+        return NormedMlp("rssm.posterior", self.deter + self.embedding, self.hidden, 1, self.latents.outputs)
 
     @property
     def _prior(self) -> NormedMlp:
-        return NormedMlp("rssm.prior", self.deter, self.hidden, 2, self.stoch)
+        return NormedMlp("rssm.prior", self.deter, self.hidden, 2, self.latents.outputs)
 
     def prior_tensors(self) -> tuple[Tensor, ...]:
         """Tensors that acting does not need."""
@@ -82,8 +92,8 @@ class RSSM:
         return State(torch.zeros(rows, self.deter, device=device), torch.zeros(rows, self.stoch, device=device))
 
     def prior(self, views: TensorMap, deter: torch.Tensor) -> torch.Tensor:
-        """p(z | h) [N, groups, classes]."""
-        return probabilities(self._prior(views, deter), self.classes)
+        """p(z | h) [N, groups, …]: probabilities of classes, or a mean and a standard deviation."""
+        return self.latents.distribution(self._prior(views, deter))
 
     def observe(
         self,
@@ -97,6 +107,8 @@ class RSSM:
 
         `uniform` [B, L, groups] decides the draws. All but the recurrence itself is computed for all rows at once.
         """
+        if self.kind == "gaussian":
+            return self._observe_row_by_row(views, embedding, previous_action, is_first, uniform)
         rows, length = is_first.shape
         keep = (~is_first).to(embedding.dtype).unsqueeze(-1)
         action = self._inputs()[2](views, (previous_action * keep).flatten(0, 1))
@@ -127,10 +139,33 @@ class RSSM:
         deter, stoch, chances = (part.transpose(0, 1) for part in scan)
         return State(deter, stoch), chances
 
+    def _observe_row_by_row(
+        self,
+        views: TensorMap,
+        embedding: torch.Tensor,
+        previous_action: torch.Tensor,
+        is_first: torch.Tensor,
+        uniform: torch.Tensor,
+    ) -> tuple[State, torch.Tensor]:
+        """The same without a backward pass of its own: slower, and the same for every kind of latents."""
+        rows, length = is_first.shape
+        keep = (~is_first).to(embedding.dtype).unsqueeze(-1)
+        action = self._inputs()[2](views, (previous_action * keep).flatten(0, 1)).view(rows, length, -1)
+        deter, stoch = embedding.new_zeros(rows, self.deter), embedding.new_zeros(rows, self.stoch)
+        found = []
+        for row in range(length):
+            deter = self._recur(views, deter * keep[:, row], stoch * keep[:, row], action[:, row])
+            outputs = self._posterior(views, torch.cat([deter, embedding[:, row]], -1))
+            posterior = self.latents.distribution(outputs)
+            stoch = self.latents.drawn(posterior, uniform[:, row])
+            found.append((deter, stoch, posterior))
+        deters, stochs, posteriors = (torch.stack(part, 1) for part in zip(*found, strict=True))
+        return State(deters, stochs), posteriors
+
     def imagine(self, views: TensorMap, state: State, action: torch.Tensor, uniform: torch.Tensor) -> State:
         """One step without an observation, for rows [N, …]; `uniform` [N, groups]."""
         deter = self._recur(views, state.deter, state.stoch, self._inputs()[2](views, action))
-        return State(deter, drawn(self.prior(views, deter), uniform))
+        return State(deter, self.latents.drawn(self.prior(views, deter), uniform))
 
     def _recur(self, views: TensorMap, deter: torch.Tensor, stoch: torch.Tensor, action: torch.Tensor) -> torch.Tensor:
         """h' from h, z and the layer over the action."""
@@ -159,8 +194,8 @@ class RSSM:
             for name, size in ((DETER, self.deter), (STOCH, self.stoch), (PREVIOUS_ACTION, self.actions))
         )
         next_deter = self._write_recurrence(builder, deter, stoch, action)
-        logits = self._posterior.write(builder, builder.joined([next_deter, embedding]))
-        next_stoch = self._write_latent(builder, logits, draw=draw)
+        outputs = self._posterior.write(builder, builder.joined([next_deter, embedding]))
+        next_stoch = self.latents.write(builder, outputs, draw=draw)
         builder.remember(DETER, next_deter)
         builder.remember(STOCH, next_stoch)
         return next_deter, next_stoch
@@ -169,7 +204,7 @@ class RSSM:
         """One step of `imagine` as ops, with the state as memory; returns the registers of h and z."""
         deter, stoch = builder.memory(DETER, (self.deter,)), builder.memory(STOCH, (self.stoch,))
         next_deter = self._write_recurrence(builder, deter, stoch, action)
-        next_stoch = self._write_latent(builder, self._prior.write(builder, next_deter), draw=True)
+        next_stoch = self.latents.write(builder, self._prior.write(builder, next_deter), draw=True)
         builder.remember(DETER, next_deter)
         builder.remember(STOCH, next_stoch)
         return next_deter, next_stoch
@@ -191,8 +226,3 @@ class RSSM:
         gates = builder.op("grouped_linear", (core,), (3 * self.deter,), tensors)
         settings = {"groups": self.blocks, "update_bias": self.update_bias}
         return builder.op("gate", (gates, deter), (self.deter,), (), **settings)
-
-    def _write_latent(self, builder: ProgramBuilder, logits: str, *, draw: bool) -> str:
-        inputs = (logits, builder.chance("rssm.chance", self.groups, "uniform")) if draw else (logits,)
-        settings = {"groups": self.groups, "unimix": UNIMIX, "draw": draw}
-        return builder.op("latent", inputs, (self.stoch,), (), **settings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 from pydantic import Field
 
@@ -12,16 +13,19 @@ from rl4sys.dynamics.world_model import ModelSize
 
 @register_dynamics("rssm")
 class RSSMConfig(DynamicsConfig):
-    """A recurrent state and discrete latents, inferred from sequences of observations: numbers, images or both."""
+    """A recurrent state and latents, inferred from sequences of observations: numbers, images or both."""
 
     deter: int | None = Field(None, ge=1)
     """Units of the recurrent state, a multiple of `blocks`. More remember more; null takes those of `size`."""
     hidden: int | None = Field(None, ge=1)
     """Units of the layers around it; null takes those of `size`."""
+    latents: Literal["categorical", "gaussian"] | None = None
+    """`categorical`, which null stands for: each a choice among `classes`, as in DreamerV3. `gaussian`: each a normal
+    variable with a standard deviation of at least 0.1, as in PlaNet, whose updates are slower."""
     groups: int | None = Field(None, ge=1, le=1024)
-    """Latents, each a choice among `classes`; null takes those of `size`."""
+    """How many latents there are; null takes those of `size`."""
     classes: int | None = Field(None, ge=2)
-    """Classes of each latent; null takes those of `size`."""
+    """Classes of each categorical latent; null takes those of `size`."""
     blocks: int | None = Field(None, ge=1)
     """Parts of the recurrent state with weights of their own; more make it cheaper. Null takes those of `size`."""
 

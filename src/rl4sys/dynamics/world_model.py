@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -11,7 +11,6 @@ import torch.nn.functional as F
 from rl4sys.dynamics.encoder import Decoder, Encoder
 from rl4sys.dynamics.evidence import Evidence
 from rl4sys.dynamics.forecast import Forecast
-from rl4sys.dynamics.latents import divergence
 from rl4sys.dynamics.normed_mlp import NormedMlp
 from rl4sys.dynamics.rssm import RSSM, State
 from rl4sys.experience import ArraySpec
@@ -35,6 +34,7 @@ class ModelSize:
     """A learning rate that suits the size."""
     blocks: int = 8
     update_bias: float = -1.0
+    latents: Literal["categorical", "gaussian"] = "categorical"
 
 
 _DRAWS = 8
@@ -82,6 +82,7 @@ class WorldModel:
             embedding=self.encoder.size,
             actions=self.actions,
             update_bias=size.update_bias,
+            kind=size.latents,
         )
 
     @property
@@ -112,22 +113,27 @@ class WorldModel:
         state, posterior = self.rssm.observe(views, embedding, batch.previous_action, batch.is_first, uniform)
         feature, weight = state.feature().flatten(0, 1), batch.weight.flatten()
         prior = self.rssm.prior(views, state.deter.flatten(0, 1))
-        posterior = posterior.flatten(0, 1)
+        dynamics, representation = self.divergences(posterior.flatten(0, 1), prior)
         losses = {
             "reconstruction": self.decoder.loss(views, feature, observation),
             "reward": self._reward_loss(self.reward(views, feature), batch.reward.flatten()),
             "continue": F.binary_cross_entropy_with_logits(
                 self.continues(views, feature).squeeze(-1), batch.continues.flatten() * self.discount, reduction="none"
             ),
-            # Both are the same number; one trains the prior, the other the posterior.
-            "dynamics": divergence(posterior.detach(), prior).clamp(min=self.free_nats),
-            "representation": divergence(posterior, prior.detach()).clamp(min=self.free_nats),
+            "dynamics": dynamics,
+            "representation": representation,
         }
         means = {name: (loss * weight).sum() / weight.sum() for name, loss in losses.items()}
         scales = {"dynamics": self.dynamics_scale, "representation": self.representation_scale}
         total = torch.stack([scales.get(name, 1.0) * mean for name, mean in means.items()]).sum()
         metrics = {f"{name}_loss": mean.detach() for name, mean in means.items()}
         return Understanding(state, total, metrics)
+
+    def divergences(self, posterior: torch.Tensor, prior: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The dynamics and the representation loss [N]: the same number; one trains the prior, one the posterior."""
+        divergence = self.rssm.latents.divergence
+        dynamics, representation = divergence(posterior.detach(), prior), divergence(posterior, prior.detach())
+        return dynamics.clamp(min=self.free_nats), representation.clamp(min=self.free_nats)
 
     def forecast(self, views: TensorMap, batch: Evidence, context: int) -> Forecast:
         """What follows the first `context` rows of sequences, from the actions alone: the mean over several draws."""

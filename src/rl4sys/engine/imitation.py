@@ -26,7 +26,7 @@ class ImitationConfig(Config):
     """How a policy starts from decisions of the incumbent, the rule by which the system has decided so far."""
 
     decisions: int = Field(5_000, ge=1)
-    """Imitate the first so many decisions of the incumbent, all at once. More imitate it more exactly, and later."""
+    """The first decisions of the incumbent to imitate, all at once. More imitate it more exactly, but start later."""
     epochs: int = Field(20, ge=1)
     """Passes over these decisions. More imitate them more exactly, and take more time."""
     minibatch_size: int = Field(256, ge=1)

@@ -12,9 +12,12 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from rl4sys.environments.exactness import Environment, same
+from rl4sys.environments.exactness import Environment, Grade, same
+from rl4sys.environments.grading import random_action
+from rl4sys.environments.lanes import Lanes
 from rl4sys.environments.old_interface import OldInterface, checked_reset, refuse_old_step
 from rl4sys.environments.spaces import ObservationConverter, action_spec
+from rl4sys.seeding import Seeds
 
 _REPEATED = 100
 """Steps that are taken a second time."""
@@ -64,6 +67,69 @@ def check_environment(make: Callable[[], Environment], steps: int = 500, seed: i
             "super().reset(seed=seed)."
         )
     return report
+
+
+def observation_outside_space(make: Callable[[], Environment], seeds: Seeds, steps: int = 50) -> str | None:
+    """Act at random for some steps; a sentence about the first observation with values outside its space, if any.
+
+    Another dtype is no problem here, since observations are converted.
+    """
+    found: list[str] = []
+    lanes = Lanes(lambda: _Watched(make(), found), 1, seeds, Grade.E3)
+    try:
+        rng, observation = seeds.generator("check"), lanes.reset()
+        for _ in range(steps):
+            observation = lanes.step(random_action(lanes.spec.action, observation, 1, rng)).observation
+            if found:
+                break
+    finally:
+        lanes.close()
+    return f"The environment returned {found[0]}. Correct the space or the observation." if found else None
+
+
+class _Watched(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Collects a sentence about each observation with values outside its space."""
+
+    def __init__(self, environment: Environment, found: list[str]) -> None:
+        super().__init__(environment)
+        self._found = found
+
+    def reset(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:
+        # Only what is given: the environment of a user may take a seed and nothing else.
+        observation, info = checked_reset(self.env.reset(**arguments))
+        self._look_at(observation)
+        return observation, info
+
+    def step(self, action: Any) -> Any:
+        result: Any = self.env.step(action)
+        self._look_at(result[0])
+        return result
+
+    def _look_at(self, observation: Any) -> None:
+        if (problem := _outside(self.env.observation_space, observation)) is not None:
+            self._found.append(problem)
+
+
+def _outside(space: gymnasium.Space[Any], observation: Any, name: str = "") -> str | None:
+    """What is wrong with the values of an observation, or of a part of it, if anything is."""
+    match space:
+        case gymnasium.spaces.Dict(spaces=parts):
+            named = [(part, observation[key], f" '{key}'") for key, part in parts.items() if key in observation]
+        case gymnasium.spaces.Tuple(spaces=members):
+            named = [(part, value, f" {n}") for n, (part, value) in enumerate(zip(members, observation, strict=False))]
+        case gymnasium.spaces.Box():
+            array = np.asarray(observation, np.float64)
+            # What was computed with another precision may exceed a bound by its rounding.
+            slack = 1e-5 * np.maximum(1.0, np.abs(array))
+            if array.shape != space.shape or not ((array < space.low - slack) | (array > space.high + slack)).any():
+                return None
+            return f"an observation{name} with values from {array.min():g} to {array.max():g}; its space is {space}"
+        case _:
+            return (
+                None if space.contains(observation) else f"the observation{name} {observation!r}; its space is {space}"
+            )
+    found = (_outside(part, value, inner) for part, value, inner in named)
+    return next((text for text in found if text is not None), None)
 
 
 def _check_spaces(environment: Environment, report: EnvironmentReport) -> None:

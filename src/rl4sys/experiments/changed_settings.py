@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +12,11 @@ import yaml
 from rl4sys.atomic_files import replace_file
 from rl4sys.config import ConfigError, Overrides, flat
 from rl4sys.config.errors import shown
+from rl4sys.config.overrides import Override
 from rl4sys.experiments.config import ExperimentConfig, load_experiment
 from rl4sys.experiments.run_directory import RunDirectory
+
+_log = logging.getLogger(__name__)
 
 _FIXED = (
     "config_version",
@@ -50,12 +54,64 @@ class ChangedSettings:
         settings = {key: [old, new] for key, (old, new) in self._pairs}
         manifest["changes"] = [*manifest.get("changes", []), {"step": step, "settings": settings}]
         directory.write_manifest(manifest)
-        values = yaml.safe_dump(self.config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
-        replace_file(directory.config, values.encode())
+        replace_file(directory.config, _as_yaml(self.config))
 
     @property
     def _pairs(self) -> list[tuple[str, tuple[Any, Any]]]:
         return list(self.changes.items())
+
+
+def roll_back_changes(directory: RunDirectory, step: int) -> None:
+    """Undo the changes of settings that were made after a step, whose history is about to be abandoned.
+
+    The resumed run then has the settings that it had at that step, and its manifest knows no later ones.
+    """
+    manifest = directory.read_manifest()
+    abandoned = [change for change in manifest.get("changes", []) if change["step"] > step]
+    if not abandoned:
+        return
+    values = yaml.safe_load(directory.config.read_text())
+    before: dict[str, Any] = {}
+    for change in reversed(abandoned):
+        before |= {key: old for key, (old, _) in change["settings"].items()}
+    # Nothing stood there before, or null, which is the default of all settings that may be null.
+    for key in [key for key, old in before.items() if old is None]:
+        _remove(values, key.split("."))
+    for key, old in before.items():
+        if old is not None:
+            values = Override(tuple(key.split(".")), old).applied_to(values)
+    # The file before the values: it offers the copies of plug-ins that the run has.
+    load_experiment(directory.config)
+    config = load_experiment(values)
+    manifest["changes"] = [change for change in manifest["changes"] if change["step"] <= step]
+    manifest["inexact"] = [text for text in manifest["inexact"] if _step_in(text) <= step]
+    manifest["config"] = config.digest()
+    with directory.hold():
+        replace_file(directory.config, _as_yaml(config))
+        directory.write_manifest(manifest)
+    _log.warning(
+        "Settings that were changed after step %d are as they were: %s",
+        *(step, ", ".join(f"{key}={shown(old)}" for key, old in before.items())),
+    )
+
+
+def _remove(values: dict[str, Any], path: Sequence[str]) -> None:
+    inner = values.get(path[0])
+    if len(path) == 1:
+        values.pop(path[0], None)
+    elif isinstance(inner, dict):
+        _remove(inner, path[1:])
+        if not inner:
+            del values[path[0]]
+
+
+def _step_in(text: str) -> int:
+    """The step of a reason why a run is not exact: `step 64: …`."""
+    return int(text.removeprefix("step ").partition(":")[0])
+
+
+def _as_yaml(config: ExperimentConfig) -> bytes:
+    return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True).encode()
 
 
 def is_fixed(key: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -50,6 +51,7 @@ _LATER_SETTINGS: tuple[tuple[str, Any], ...] = (
 """Settings of algorithms that earlier versions did not have, and their defaults."""
 
 
+_WARM_UP = "learning_starts"
 _LATER_OF_ENVIRONMENTS = ("incumbent", "wrappers", "frame_stack", "evaluation")
 """The same for environments; unused, they are empty or 1."""
 
@@ -76,7 +78,8 @@ class ExperimentSection(Config):
     """Threads that torch computes with; measured at the start if not given. The number changes the bits."""
     compile: bool = False
     """Compile losses with `torch.compile` where that pays: PPO, DQN and your own algorithms without fused
-    layers, about a fifth faster after some seconds of compiling. It changes the last bits, and needs a C++ compiler."""
+    layers, about a fifth faster after some seconds of compiling. It changes the last bits, and needs a C++ compiler.
+    It changes nothing for networks with memory, nor for Dreamer and PlaNet, whose recurrence is one fused step."""
     directory: str = "runs"
     """Where run directories are made."""
 
@@ -126,7 +129,8 @@ class ExperimentConfig(Config):
     config_version: int = CONFIG_VERSION
     """Version of this format; older files are migrated when they are read."""
     plugins: tuple[str, ...] = ()
-    """Your own Python files (beside the config) or modules, whose components can then be named here."""
+    """Your own Python files (beside the config, or of an override: in the current directory) or modules, whose
+    components can then be named here."""
     experiment: ExperimentSection = ExperimentSection()
     """Name, seed and device."""
     algorithm: Annotated[AlgorithmConfig, ALGORITHMS]
@@ -153,7 +157,7 @@ class ExperimentConfig(Config):
     @model_validator(mode="before")
     @classmethod
     def _complete_buffer(cls, values: Any) -> Any:
-        return with_default_buffer(values)
+        return with_default_buffer(_without_warm_up_on_data(values))
 
     def digest(self) -> str:
         """A hash of the settings that affect learning, without the seed: not name, machine, loggers and videos."""
@@ -187,6 +191,20 @@ class ExperimentConfig(Config):
         return (self.experiment.name or made).replace("/", "-").replace(":", "-")
 
 
+def _without_warm_up_on_data(values: Any) -> Any:
+    """The raw values of a config; one that learns from recorded data collects nothing before learning starts.
+
+    Unless it says otherwise; malformed values are passed on unchanged, for validation to report.
+    """
+    algorithm, training = (values.get(key) if isinstance(values, dict) else None for key in ("algorithm", "training"))
+    if not isinstance(algorithm, dict) or not isinstance(training, dict) or training.get("data") is None:
+        return values
+    name = algorithm.get("name")
+    if not isinstance(name, str) or name not in ALGORITHMS or _WARM_UP not in ALGORITHMS.type(name).model_fields:
+        return values
+    return {**values, "algorithm": {_WARM_UP: 0, **algorithm}}
+
+
 def _is_used(environment: EnvironmentConfig, name: str) -> bool:
     return getattr(environment, name, None) not in (None, 1, (), {})
 
@@ -208,11 +226,13 @@ class BaseExperiment:
     """An experiment to be varied: its files are read once, and each variation is checked as a whole."""
 
     def __init__(self, source: str | Path) -> None:
+        self._source = source
         self._layers = Layers(source, _search_path(), migrate)
 
     def vary(self, changes: Mapping[str, Any]) -> ExperimentConfig:
-        """The typed experiment with changes, nested as in a file, laid over it."""
-        return _typed(self._layers.beneath(dict(changes)))
+        """The typed experiment with changes, nested as in a file, laid over it; errors in them name them overrides."""
+        loaded = self._layers.beneath(dict(changes))
+        return _typed(replace(loaded, overrides=tuple(place for place, _ in flat(changes))), self._source)
 
 
 def load_entry_points() -> None:
@@ -227,7 +247,7 @@ def _load(source: str | Path | Mapping[str, Any], overrides: Overrides) -> tuple
 
 
 def _typed(loaded: LoadedConfig, source: str | Path | None = None) -> ExperimentConfig:
-    plugins = [_found(plugin, loaded.sources) for plugin in _texts(loaded.values.get("plugins"))]
+    plugins = [_found(plugin, loaded) for plugin in _texts(loaded.values.get("plugins"))]
     for path in loaded.sources:
         # The config of a run, which has copies of the plug-ins that it began with.
         use_copies(copies_in(path.parent))
@@ -275,9 +295,14 @@ def _texts(value: Any) -> Sequence[str]:
     return value
 
 
-def _found(plugin: str, sources: Sequence[Path]) -> str:
-    """A plug-in file beside the config that names it, which may be one that another extends."""
+def _found(plugin: str, loaded: LoadedConfig) -> str:
+    """A plug-in file beside the config that names it, which may be one that another extends.
+
+    One that an override names is looked for in the current directory first.
+    """
     if not plugin.endswith(".py"):
         return plugin
-    places = [source.parent for source in reversed(sources)] or [Path.cwd()]
+    places = [source.parent for source in reversed(loaded.sources)]
+    if ("plugins",) in loaded.overrides or not places:
+        places.insert(0, Path.cwd())
     return str(next((place / plugin for place in places if (place / plugin).is_file()), places[0] / plugin).resolve())

@@ -64,6 +64,11 @@ def band(curves: Sequence[Curve], rng: np.random.Generator) -> Band:
     return Band(steps, values.mean(axis=0), low, high, len(curves))
 
 
+def marker_for(steps: Array) -> str | None:
+    """A marker for a curve of one point, which has no line to see."""
+    return "o" if steps[0] == steps[-1] else None
+
+
 def group_by_experiment(runs: Sequence[RunDirectory]) -> Mapping[str, list[RunDirectory]]:
     """Runs whose configs differ in seed, name and place only belong together."""
     groups: dict[str, list[RunDirectory]] = {}
@@ -97,8 +102,7 @@ def plot(runs: Sequence[RunDirectory], output: Path, metric: str = RETURN) -> Pa
             continue
         summary = band(curves, np.random.default_rng(0))
         count = f", {summary.runs} seeds" if summary.runs > 1 else ""
-        # A curve of one point has no line to see.
-        marker = "o" if summary.steps[0] == summary.steps[-1] else None
+        marker = marker_for(summary.steps)
         (line,) = axes.plot(summary.steps, summary.mean, label=f"{label}{count}", linewidth=2, marker=marker)
         if summary.runs > 1:
             axes.fill_between(summary.steps, summary.low, summary.high, alpha=0.2, color=line.get_color(), linewidth=0)

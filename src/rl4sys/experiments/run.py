@@ -14,7 +14,8 @@ import torch
 
 from rl4sys.algorithms import Algorithm
 from rl4sys.checkpoints import NoCheckpoint
-from rl4sys.config import Overrides
+from rl4sys.config import ConfigError, Overrides
+from rl4sys.config.module_copies import changed_modules
 from rl4sys.environments import Grade
 from rl4sys.experiments.callbacks import Callback
 from rl4sys.experiments.changed_settings import ChangedSettings, changed_settings
@@ -29,7 +30,7 @@ from rl4sys.experiments.preflight import fit_to_machine
 from rl4sys.experiments.result import Result
 from rl4sys.experiments.run_directory import NotSaved, RunDirectory, directory_for_runs
 from rl4sys.experiments.run_parts import open_run
-from rl4sys.experiments.run_plan import RUNTIME_KEY, kernels_for, plan_run, recorded_kernels
+from rl4sys.experiments.run_plan import RUNTIME_KEY, kernels_for, plan_run, probed_grade, recorded_kernels
 from rl4sys.experiments.saved_policies import remove_later_policies
 from rl4sys.experiments.starting_point import LoadedStart, StartingPoint
 from rl4sys.experiments.training_loop import TrainingLoop
@@ -90,7 +91,12 @@ class Run:
         plan = plan_run(config, group, allow_fallback=allow_fallback)
         manifest = plan.manifest | dict(origin or {})
         with directory_for_runs(Path(plan.config.experiment.directory)):
+            if plan.error is not None:
+                manifest["unprobed"] = {"start": None if start is None else start.source}
             directory = RunDirectory.create(plan.config, manifest, datetime.datetime.now().astimezone())
+            if plan.error is not None:
+                write_crash_report(directory.path, 0, plan.error)
+                raise plan.error
             try:
                 run = cls(directory, plan.components, manifest, plan.algorithm)
                 if loaded is not None:
@@ -119,6 +125,8 @@ class Run:
         manifest = directory.read_manifest()
         if changed.changes:
             manifest["config"] = config.digest()
+        if "unprobed" in manifest:
+            _probe_again(directory, config, manifest)
         device, grade = torch.device(config.experiment.device), Grade[manifest["grade"]]
         if RUNTIME_KEY in changed.changes:
             manifest["kernels"] = kernels_for(config)
@@ -280,7 +288,8 @@ class Run:
             _log.warning("%s has no checkpoint yet: starting from the beginning.", self.directory.path)
             self._state.start_over()
             return
-        self._note_inexact([*changes_since(self._manifest, self.config), *restored.inexact])
+        modules = [f"{place} was changed" for place in changed_modules(self.directory.path)]
+        self._note_inexact([*changes_since(self._manifest, self.config), *modules, *restored.inexact])
         self._saved_at = restored.step
 
     def abandon_later_steps(self) -> None:
@@ -331,3 +340,20 @@ class Run:
             self._manifest["inexact"] += [f"step {self.steps}: {reason}" for reason in reasons]
             self.directory.write_manifest(self._manifest)
             _log.warning("Continuing, not exact: %s", "; ".join(reasons))
+
+
+def _probe_again(directory: RunDirectory, config: ExperimentConfig, manifest: dict[str, Any]) -> None:
+    """Find the exactness of an environment that failed before the run could begin, and note it in the manifest."""
+    if (start := manifest["unprobed"]["start"]) is not None:
+        raise ConfigError(
+            f"{directory.path} failed before it took over the weights of {start}. Train it again with: "
+            f"rl4sys train {directory.config} --from {start}"
+        )
+    try:
+        grade = probed_grade(config)
+    except Exception as error:
+        write_crash_report(directory.path, 0, error)
+        raise
+    del manifest["unprobed"]
+    manifest |= {"grade": grade.name, "grade_means": grade.value}
+    directory.write_manifest(manifest)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import torch
 from rl4sys.algorithms import Algorithm
 from rl4sys.config import ConfigError
 from rl4sys.environments import Grade, GymnasiumConfig
+from rl4sys.environments.environment_check import observation_outside_space
 from rl4sys.experiments.components import Components
 from rl4sys.experiments.config import ExperimentConfig
 from rl4sys.experiments.manifest import new_manifest
@@ -22,6 +24,8 @@ from rl4sys.seeding import Seeds
 if TYPE_CHECKING:
     from rl4sys.experiments.ranks.rank_group import RankGroup
 
+_log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
@@ -31,6 +35,8 @@ class RunPlan:
     components: Components
     algorithm: Algorithm
     manifest: dict[str, Any]
+    error: Exception | None = None
+    """What the environment raised while it was probed, if it did: its run cannot begin."""
 
 
 def _require_equal_spaces(config: ExperimentConfig) -> None:
@@ -75,6 +81,20 @@ def kernels_for(config: ExperimentConfig) -> str:
         raise ConfigError(f"{RUNTIME_KEY}: {error}") from error
 
 
+def probed_grade(config: ExperimentConfig) -> Grade:
+    """How exactly the environment resumes, found by resuming it; raises what the environment raises."""
+    return config.environment.grade(Seeds(Seeds(config.experiment.seed).integer("probe")))
+
+
+def _warn_of_observations_outside_their_space(config: ExperimentConfig) -> None:
+    environment = config.environment
+    if not isinstance(environment, GymnasiumConfig) or environment.backend != "lanes":
+        return
+    found = observation_outside_space(environment.maker(), Seeds(Seeds(config.experiment.seed).integer("check")))
+    if found is not None:
+        _log.warning("%s Learning continues with the values as they are; `rl4sys check-env` says more.", found)
+
+
 def plan_run(config: ExperimentConfig, group: RankGroup | None, *, allow_fallback: bool) -> RunPlan:
     """Fit a config to the machine, build its algorithm, and find the exactness of its environment."""
     config = fit_to_machine(config, allow_fallback=allow_fallback)
@@ -82,7 +102,14 @@ def plan_run(config: ExperimentConfig, group: RankGroup | None, *, allow_fallbac
     algorithm = Components(config, device, Grade.E3).algorithm()
     asked, config = config, check_combination(config, algorithm)
     _require_equal_spaces(config)
-    grade = config.environment.grade(Seeds(Seeds(config.experiment.seed).integer("probe")))
+    grade, failure = Grade.E3, None
+    try:
+        grade = probed_grade(config)
+        _warn_of_observations_outside_their_space(config)
+    except Exception as error:  # whatever a user's own code raises
+        if type(error).__module__.startswith("rl4sys."):
+            raise
+        failure = error
     components = Components(config, device, grade, group, kernels_for(config))
     manifest = new_manifest(
         config,
@@ -92,4 +119,4 @@ def plan_run(config: ExperimentConfig, group: RankGroup | None, *, allow_fallbac
         ranks=components.describe_ranks(),
         kernels=components.kernels,
     )
-    return RunPlan(config, components, algorithm, manifest)
+    return RunPlan(config, components, algorithm, manifest, failure)

@@ -25,7 +25,7 @@ from rl4sys.experiments import (
     find_run,
     load_experiment,
 )
-from rl4sys.experiments.changed_settings import changed_settings
+from rl4sys.experiments.changed_settings import changed_settings, roll_back_changes
 from rl4sys.experiments.starting_point import StartingPoint
 from rl4sys.laboratory.run_index.index_logger import index_run
 
@@ -88,6 +88,8 @@ def resume(
     """
     directory = find_run(run)
     require_steps_left(directory, overrides, from_step)
+    if from_step is not None:
+        roll_back_changes(directory, from_step)
     resumed = Run.resume(directory, allow_fallback=allow_fallback, step=from_step, overrides=overrides)
     if from_step is not None:
         resumed.abandon_later_steps()

@@ -86,11 +86,11 @@ def written_call(builder: ProgramBuilder, node: fx.Node, values: dict[fx.Node, V
     activation = _ACTIVATIONS.get(node.target)
     if activation is not None:
         if len(args) != 1 or any(value not in _WITHOUT_EFFECT.get(name, ()) for name, value in kwargs.items()):
-            raise NoCounterpart(f"'{node.target}' with {kwargs} has no counterpart")
+            raise NoCounterpart(f"'{_called(node)}' with {kwargs} has no counterpart")
         return builder.activation(_register(args[0]), activation)
     name = _NAMES.get(node.target)
     if name is None:
-        raise NoCounterpart(f"'{node.target}' has no counterpart")
+        raise NoCounterpart(f"'{_called(node)}' has no counterpart")
     try:
         return _Calls(builder, node).call(name, args, kwargs)
     except (TypeError, ValueError, IndexError) as error:
@@ -259,6 +259,11 @@ class _Calls:
         if dim == 0 or not 0 <= axis < axes:
             raise NoCounterpart(f"'{self._node}' works on axis {dim}; rows are independent of each other")
         return axis
+
+
+def _called(node: fx.Node) -> str:
+    """The name of a method or function: a function that is built in would be shown with its address."""
+    return node.target if isinstance(node.target, str) else node.target.__name__
 
 
 def _register(value: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, field_validator
 from torch import fx, nn
 
 from rl4sys.networks.config import NetworkConfig, UnsuitableNetwork, register_network
@@ -17,7 +17,7 @@ from rl4sys.policy import ProgramBuilder
 
 @register_network("module")
 class ModuleConfig(NetworkConfig):
-    """Your own `nn.Module`, built as `module(inputs, **kwargs)`: a vector of so many numbers in, a vector out.
+    """Your own `nn.Module`, built as `module(inputs, **kwargs)`: a vector of `inputs` numbers in, a vector out.
 
     Its graph is traced with torch.fx. If it consists of known ops, it becomes a policy program that travels to every
     client, with weights that are initialised as the algorithm initialises all networks. Any other module trains and
@@ -25,9 +25,18 @@ class ModuleConfig(NetworkConfig):
     """
 
     module: str = Field(pattern=r"^[\w.]+:\w+$")
-    """`python_module:Class`; the Python module may lie in the current directory."""
+    """`python_module:Class`; the Python module may lie in the current directory. In Python, the class itself."""
     kwargs: dict[str, Any] = {}
     """Further arguments of the class."""
+
+    @field_validator("module", mode="before")
+    @classmethod
+    def _name_of_class(cls, value: Any) -> Any:
+        if not isinstance(value, type):
+            return value
+        if "." in value.__qualname__:
+            raise ValueError(f"define {value.__name__} at the top of its module, where it can be found by its name")
+        return f"{value.__module__}:{value.__qualname__}"
 
     def body(self, builder: ProgramBuilder, features: str, name: str) -> str:
         """The ops of the traced module, or the module as one op that does not travel."""

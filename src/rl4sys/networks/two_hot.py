@@ -27,9 +27,9 @@ class TwoHot:
     bins of opposite sign are then subtracted without moving them.
     """
 
-    def __init__(self, device: torch.device) -> None:
+    def __init__(self, device: torch.device, dtype: torch.dtype = torch.float32) -> None:
         spaced = symexp(torch.linspace(0.0, _LARGEST, _HALF + 1, dtype=torch.float64))
-        self._positive = spaced.to(torch.float32).to(device)
+        self._positive = spaced.to(dtype).to(device)
 
     @property
     def bins(self) -> torch.Tensor:

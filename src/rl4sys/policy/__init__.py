@@ -17,7 +17,7 @@ from rl4sys.policy.heads import noise_size
 from rl4sys.policy.local_ops import LOCAL_COMPILERS, TORCH_MODULE, cannot_travel
 from rl4sys.policy.native_extension import NativeUnavailable, native_extension, native_problem
 from rl4sys.policy.native_policy import NativePolicy, row_policy
-from rl4sys.policy.noise import KeyedNoise, StreamNoise, noise_of
+from rl4sys.policy.noise import KeyedNoise, StreamNoise, noise_of, noise_rows
 from rl4sys.policy.numpy_policy import Decision, NumpyPolicy, UnknownOp, layout_of
 from rl4sys.policy.ops import COMPILERS
 from rl4sys.policy.policy_runtime import (
@@ -89,6 +89,7 @@ __all__ = [
     "native_extension",
     "native_problem",
     "noise_of",
+    "noise_rows",
     "noise_size",
     "output_size",
     "real_rows",

@@ -79,6 +79,13 @@ def noise_of(seed: int, streams: Sequence[StreamKey], steps: Sequence[int], size
     return _uniform_rows(keys, np.array(steps, np.uint64)[None, :, None], size)[0]  # type: ignore[no-any-return]
 
 
+def noise_rows(keys: Sequence[int], steps: Sequence[int], size: int) -> Array:
+    """The noise [streams, size] of one step of each stream, drawn at once for many streams. `keys`: their `key`."""
+    both = np.array(keys, np.uint64)
+    words = np.stack([both >> _32, both & _LOW])[:, None, :, None]
+    return _uniform_rows(words, np.array(steps, np.uint64)[None, :, None], size)[0]  # type: ignore[no-any-return]
+
+
 class StreamNoise:
     """The noise of one stream, the same numbers as from `KeyedNoise`, for very many streams that live briefly.
 

@@ -86,7 +86,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--insecure", action="store_true", default=None, help="listen beyond this machine without TLS or tokens"
     )
-    parser.add_argument("--processes", type=int, help="serve in so many processes, on as many ports (default: one)")
+    parser.add_argument(
+        "--processes", type=int, help="number of processes to serve with, each on its own port (default: one)"
+    )
     parser.add_argument("--part", type=ProcessPart.parse, help=argparse.SUPPRESS)
     parser.add_argument("--workers", choices=get_args(WorkerKind), help="where learners run (default: processes)")
     parser.add_argument(

@@ -41,9 +41,9 @@ class ServerConfig(Config):
     insecure: bool = False
     """Accept connections from other machines without TLS or tokens, on purpose."""
     processes: int | None = Field(None, ge=1)
-    """Serve in so many processes: each has its port, from that of `listen` on, and its part of the learners in
-    `data/process-0`, …; clients give the range, `server: HOST:50051-50054`. Learners move to where they belong when
-    the number changes; 1 brings all back together. Limits hold for each process."""
+    """Number of processes to serve with: each has its own port, counted from that of `listen`, and its part of the
+    learners in `data/process-0`, …; clients give the range, `server: HOST:50051-50054`. Learners move to where they
+    belong when the number changes; 1 brings all back together. Limits hold for each process."""
     workers: WorkerKind = "processes"
     """Where learners run: each in a process of its own, in threads of the server, or on the nodes of a Ray cluster."""
     address: str | None = None

@@ -29,6 +29,7 @@ from rl4sys.ui.run_library import RunLibrary, UnknownRun
 from rl4sys.ui.run_page import RunPages
 from rl4sys.ui.settings import UiSettings
 from rl4sys.ui.studies_page import StudyPages
+from rl4sys.ui.tables import UnknownTable
 from rl4sys.ui.trial_plans import StudyUnreadable
 
 _ProblemPage = Callable[[Request, Exception], Response]
@@ -103,6 +104,7 @@ def _problems(layout: PageLayout) -> Mapping[int | type[Exception], _ProblemPage
         FileNotFoundError: removed,
         UnknownRun: problem(404),
         UnknownFile: problem(404),
+        UnknownTable: problem(404),
         UnknownServer: problem(404),
         WrongCommand: problem(400),
         WrongFilter: problem(400),

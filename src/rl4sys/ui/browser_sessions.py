@@ -27,7 +27,7 @@ class BrowserSessions:
             if len(token) < SHORTEST_TOKEN:
                 raise WeakToken(
                     f"A token of the page has {len(token)} characters; at least {SHORTEST_TOKEN} are needed. "
-                    "Make one with: rl4sys token"
+                    "Make one with: rl4sys token new --role viewer"
                 )
         self._link = secrets.token_urlsafe(32)
         self._sessions: OrderedDict[str, OrderedDict[str, str]] = OrderedDict()

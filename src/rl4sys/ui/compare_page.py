@@ -26,7 +26,7 @@ from rl4sys.laboratory.run_index.records import RunRecord
 from rl4sys.ui.layout import NavigationEntry, PageLayout, json_answer
 from rl4sys.ui.run_comparison import RunComparisons, ShownComparison
 from rl4sys.ui.run_library import RunLibrary, RunSelection, UnknownRun
-from rl4sys.ui.tables import Table, csv_answer
+from rl4sys.ui.tables import Table, UnknownTable, csv_answer
 
 ENTRY = NavigationEntry("Compare", "/compare")
 MOST_RUNS = 500
@@ -103,7 +103,7 @@ class ComparePages:
         tables = {"results": results_table, "improvements": improvement_table, "settings": settings_table}
         wanted = request.query_params.get("table", "results")
         if wanted not in tables:
-            raise UnknownRun(f"There is no table '{wanted}'; there are {', '.join(tables)}.")
+            raise UnknownTable(wanted, list(tables))
         return csv_answer(_as_table(tables[wanted](comparison)))
 
     def curves(self, request: Request) -> Response:

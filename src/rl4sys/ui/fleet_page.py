@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from rl4sys.operations.status_findings import LONGEST_ABSENCE, has_left
@@ -17,6 +15,7 @@ from rl4sys.ui.fleet import Fleet, UnknownServer
 from rl4sys.ui.fleet_rows import MOST_CLIENTS, client_rows, learner_rows
 from rl4sys.ui.layout import NavigationEntry, PageLayout, json_answer
 from rl4sys.ui.live_updates import Event, LiveStreams
+from rl4sys.ui.tables import Table, csv_answer
 from rl4sys.ui.watched_server import WatchedServer
 
 ENTRY = NavigationEntry("Fleet", "/fleet")
@@ -47,10 +46,10 @@ def routes(layout: PageLayout, fleet: Fleet, streams: LiveStreams) -> list[Route
         return json_answer(fleet.server(request.query_params.get("server")).history.curves())
 
     async def learners_csv(request: Request) -> Response:
-        return _csv(fleet, "learners")
+        return _csv(fleet, "learners", request.query_params.get("server"))
 
     async def clients_csv(request: Request) -> Response:
-        return _csv(fleet, "clients")
+        return _csv(fleet, "clients", request.query_params.get("server"))
 
     return [
         Route(ENTRY.path, page),
@@ -139,28 +138,13 @@ async def _events(fleet: Fleet, body: _RenderedOnce) -> AsyncGenerator[Event]:
         yield body.event()
 
 
-def _csv(fleet: Fleet, kind: str) -> Response:
-    """All learners or clients of all servers, with every field of their status."""
+def _csv(fleet: Fleet, kind: str, address: str | None) -> Response:
+    """All learners or clients of all servers, or of one, with every field of their status."""
+    servers = fleet.servers if address is None else (fleet.server(address),)
     rows = [
-        {"server": view.address, **_flat(each)}
-        for view in (server.view for server in fleet.servers)
+        {"server": view.address, **each}
+        for view in (server.view for server in servers)
         if view.status is not None
         for each in view.status[kind]
     ]
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return PlainTextResponse(text.getvalue(), media_type="text/csv")
-
-
-def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            found |= _flat(value, f"{prefix}{name}.")
-        elif isinstance(value, list):
-            found[f"{prefix}{name}"] = " ".join(str(each) for each in value)
-        else:
-            found[f"{prefix}{name}"] = value
-    return found
+    return csv_answer(Table.of(rows))

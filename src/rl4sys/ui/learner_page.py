@@ -28,13 +28,13 @@ from rl4sys.ui.operator_commands import (
 )
 from rl4sys.ui.security import form_fields, form_token
 from rl4sys.ui.server_access import ServerAccess
+from rl4sys.ui.tables import Table, UnknownTable, table_answer
 from rl4sys.ui.watched_server import WatchedServer
 from rl4sys.wire.calls import CallFailed
 
 _PATH, _COMMAND = f"{ENTRY.path}/learner", f"{ENTRY.path}/command"
 _MOST_OUTCOMES = 100
-_MOST_NAMES = 12
-"""Names of clients in a cell."""
+_NO_OPERATOR = "This page may not give commands, nor see the audit log: start `rl4sys ui` with --operator-token-file."
 
 
 class LearnerPages:
@@ -48,6 +48,8 @@ class LearnerPages:
         """The page, its updates, and commands."""
         return [
             Route(_PATH, self._page),
+            Route(f"{_PATH}.json", self._table),
+            Route(f"{_PATH}.csv", self._table),
             Route(f"{_PATH}/live", self._live),
             Route(_COMMAND, self._command, methods=["POST"]),
         ]
@@ -68,6 +70,30 @@ class LearnerPages:
             form_token=form_token(request, _COMMAND),
             longest_reason=LONGEST_REASON,
         )
+
+    async def _table(self, request: Request) -> Response:
+        """The learner as `rl4sys learners show --json` prints it, or one of the tables of its page."""
+        await self._fleet.first_answer()
+        server, name = self._wanted(request)
+        learner, clients = server.view.learner(name) or {}, server.view.clients_of(name)
+        ending = request.url.path.removeprefix(_PATH)
+        match request.query_params.get("table", ""):
+            case "":
+                listed = {"clients_listed": clients} if ending == ".json" else {}
+                return table_answer(Table.of([dict(learner) | listed]), ending, is_single=True)
+            case "versions":
+                return table_answer(Table.of(versions(learner, clients)), ending)
+            case "clients":
+                return table_answer(Table.of(clients), ending)
+            case "obedience":
+                return table_answer(Table(("client", "answer", "state"), obedience(learner, clients)), ending)
+            case "audit":
+                audit = await run_in_threadpool(self._audit, server.address, name)
+                if audit is None or isinstance(audit, str):
+                    raise UnknownServer(audit or _NO_OPERATOR)
+                return table_answer(Table.of(audit[::-1]), ending)
+            case unknown:
+                raise UnknownTable(unknown, ("versions", "clients", "obedience", "audit"))
 
     async def _live(self, request: Request) -> Response:
         server, name = self._wanted(request)
@@ -98,7 +124,7 @@ class LearnerPages:
     def _send(self, address: str, name: str, command: Any, reason: str) -> str:
         transport = operator_transport(self._access, address, name)
         if transport is None:
-            raise UnknownServer("This page may not give commands: start `rl4sys ui` with --operator-token-file.")
+            raise UnknownServer(_NO_OPERATOR)
         try:
             return carry_out(transport, name, command, reason)
         finally:
@@ -156,8 +182,7 @@ def versions(learner: Mapping[str, Any], clients: list[Mapping[str, Any]]) -> li
             "version": version,
             "is_newest": version == learner["version"],
             "count": len(names),
-            "names": sorted(names)[:_MOST_NAMES],
-            "more": max(0, len(names) - _MOST_NAMES),
+            "names": sorted(names),
         }
         for version, names in sorted(by_version.items(), reverse=True)
     ]

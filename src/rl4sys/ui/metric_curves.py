@@ -159,7 +159,7 @@ class MetricCurves:
 
 
 def thinned(points: Scores, most: int = 2000) -> Scores:
-    """At most so many rows of step and value; the lowest and the highest value of every part are kept."""
+    """At most this many rows of step and value; the lowest and the highest value of every part are kept."""
     if len(points) <= most:
         return points
     edges = np.linspace(0, len(points), max(1, most // 2) + 1).astype(int)

@@ -41,7 +41,7 @@ class OperatorCommand(NamedTuple):
 
 
 class CommandOutcome(NamedTuple):
-    """What became of a command."""
+    """The result of a command."""
 
     time: float
     command: str

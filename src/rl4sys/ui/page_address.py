@@ -109,7 +109,7 @@ class PageAddress:
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.certificate, self.key)
         except OSError as error:
             raise UnsafeAddress(
-                f"{self.certificate} and {self.key} are no certificate with its key: {error}. Give two PEM files."
+                f"{self.certificate} and {self.key} are not a certificate and its key: {error}. Give two PEM files."
             ) from None
 
     def tokens(self) -> tuple[str, ...]:
@@ -124,7 +124,7 @@ class PageAddress:
         if not tokens:
             raise UnsafeAddress(
                 f"--page-token-file {self.token_file} has no token. Write one of at least {SHORTEST_TOKEN} characters "
-                "in its first line; `rl4sys token` makes one."
+                "in its first line; `rl4sys token new --role viewer` makes one."
             )
         return tokens
 

@@ -115,10 +115,10 @@ def result_of(run: Path) -> Mapping[str, Any]:
     return _json(run / RESULT)
 
 
-def events_of(run: Path) -> list[RunEvent]:
-    """The newest events first."""
+def events_of(run: Path, most: int = _SHOWN_EVENTS) -> list[RunEvent]:
+    """The newest events, the newest first; all of them if `most` is 0."""
     try:
-        lines = (run / EVENTS).read_text(encoding="utf-8", errors="replace").splitlines()[-_SHOWN_EVENTS:]
+        lines = (run / EVENTS).read_text(encoding="utf-8", errors="replace").splitlines()[-most:]
     except OSError:
         return []
     found = []

@@ -91,7 +91,8 @@ class RunLibrary:
     def find(self, name: str, id_: str) -> RunRecord:
         """The record of one run; only a run that is in the index is found, whatever the id contains."""
         found = self._thread(name).ask(lambda index: index.select(Query(RunFilter("id = ?", (id_,)))))
-        if not found:
+        # The index looks for changes now and then only.
+        if not found or not (self.root(name) / id_).is_dir():
             raise UnknownRun(f"There is no run '{id_}' in {self.root(name)}; it may have been removed.")
         return found[0]
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
@@ -23,6 +24,7 @@ from rl4sys.ui.layout import PageLayout
 from rl4sys.ui.live_updates import LiveStreams
 from rl4sys.ui.metric_curves import TIMING, MetricCurves, thinned
 from rl4sys.ui.run_facts import (
+    RunEvent,
     command_of,
     evaluations_of,
     events_of,
@@ -36,8 +38,9 @@ from rl4sys.ui.run_facts import (
     videos_of,
 )
 from rl4sys.ui.run_library import RunLibrary, UnknownRun
+from rl4sys.ui.runs_page import runs_address
 from rl4sys.ui.security import form_fields, form_token
-from rl4sys.ui.tables import Table, table_answer
+from rl4sys.ui.tables import Table, UnknownTable, table_answer
 
 PATH = "/run"
 MOST_CHARTS = 12
@@ -49,6 +52,7 @@ VIEWS = {
     "output": "Output",
     "machine": "Machine and hashes",
 }
+_TABLES = ("settings", "evaluations", "seeds", "metrics", "events")
 _FIRST = (
     RETURN,
     TRAINING_RETURN,
@@ -158,7 +162,7 @@ class RunPages:
             change_labels(shown.directory, change)
         except (WrongTag, EmptyNote, LabelsDamaged) as error:
             return self._layout.problem("/runs", str(error), 400)
-        return RedirectResponse(f"{PATH}/{shown.name}/{shown.record.id}", 303)
+        return RedirectResponse(quote(f"{PATH}/{shown.name}/{shown.record.id}"), 303)
 
     def _find(self, request: Request, id_: str | None = None) -> ShownRun:
         name = request.path_params["name"]
@@ -172,6 +176,9 @@ class RunPages:
         return {
             "name": shown.name,
             "root": shown.root,
+            "runs_link": runs_address(self._library, shown.name),
+            "algorithm_link": runs_address(self._library, shown.name, f"algorithm={record.algorithm}"),
+            "environment_link": runs_address(self._library, shown.name, f"env={record.environment}"),
             "record": record,
             "speed": speed[-1] if speed else None,
             "seconds_left": left / speed[-1] if record.status is Status.RUNNING and speed and speed[-1] > 0 else None,
@@ -231,6 +238,13 @@ class RunPages:
                 final = final_metrics(shown.directory)
                 rows = [{"metric": name, "last": value} for name, value in sorted(final.items())]
                 return table_answer(Table(("metric", "last"), rows), ending)
+            case "events":
+                rows = [event._asdict() for event in events_of(shown.directory, most=0)[::-1]]
+                return table_answer(Table(RunEvent._fields, rows), ending)
+            case "":
+                pass
+            case unknown:
+                raise UnknownTable(unknown, _TABLES)
         return table_answer(Table.of([describe_run(shown.root, shown.record)]), ending, is_single=True)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shlex
 from collections.abc import AsyncGenerator, Mapping
 from urllib.parse import urlencode
 
@@ -11,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from rl4sys.laboratory.run_index.filters import WrongFilter
+from rl4sys.laboratory.run_index.filters import WrongFilter, is_descending, split_order
 from rl4sys.ui.layout import NavigationEntry, PageLayout
 from rl4sys.ui.live_updates import Event, LiveSource, LiveStreams
 from rl4sys.ui.run_library import RunLibrary, RunSelection, SelectedRuns
@@ -55,6 +56,12 @@ def routes(layout: PageLayout, library: RunLibrary, streams: LiveStreams) -> lis
     ]
 
 
+def runs_address(library: RunLibrary, name: str, condition: str = "") -> str:
+    """The runs of a directory, or those that meet a condition, whatever characters it has."""
+    view = ({"filter": shlex.quote(condition)} if condition else {}) | ({"in": name} if len(library.names) > 1 else {})
+    return f"{ENTRY.path}?{urlencode(view)}" if view else ENTRY.path
+
+
 def _source(library: RunLibrary, name: str) -> LiveSource[str]:
     return LiveSource(lambda: library.revision(name), _LOOK_SECONDS)
 
@@ -89,6 +96,10 @@ def _values(request: Request, library: RunLibrary) -> dict[str, object]:
     def address(**changes: object) -> str:
         return f"{ENTRY.path}?{urlencode({**view, **changes})}"
 
+    def order(sort: str) -> str:
+        """The order that the heading of a column gives: its own, and its reverse if that is shown already."""
+        return f"-{sort}" if selection.sort == sort else sort
+
     return {
         "found": found,
         "error": error,
@@ -96,10 +107,14 @@ def _values(request: Request, library: RunLibrary) -> dict[str, object]:
         "number": number,
         "pages": max(1, -(-found.total // PAGE)),
         "sorts": SORTS,
+        "order": order,
+        "sorted_field": split_order(selection.sort)[0],
+        "direction": "descending" if is_descending(selection.sort) else "ascending",
         "name": name,
         "root": library.root(name),
         "names": library.names,
         "address": address,
+        "tagged": lambda tag: address(filter=shlex.quote(f"tag={tag}")),
         "query": urlencode(view),
     }
 

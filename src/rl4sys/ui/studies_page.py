@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -39,7 +40,8 @@ class StudyPages:
 
     def overview(self, request: Request) -> Response:
         """All sweeps and studies with their progress."""
-        rows, problems = self._overview()
+        found, problems = self._overview()
+        rows = [(name, plan, _progress(plan)["best"]) for name, plan in found]
         return self._layout.page("studies.html", ENTRY.path, rows=rows, problems=problems, roots=self._roots())
 
     def overview_table(self, request: Request) -> Response:
@@ -72,7 +74,10 @@ class StudyPages:
             trials.sort(key=lambda each: each[1].status if sort == "status" else -each[1].steps)
         plotted = [
             PlottedTrial(
-                f"{trial.name}: {trial.label}", trial.values, trial.score, trial.run and f"/run/{name}/{trial.run}"
+                f"{trial.name}: {trial.label}",
+                trial.values,
+                trial.score,
+                trial.run and quote(f"/run/{name}/{trial.run}"),
             )
             for trial in plan.trials
         ]
@@ -85,7 +90,7 @@ class StudyPages:
             "drawing": parallel_coordinates(plotted, plan.score),
             "sort": sort,
             "sorts": _SORTED,
-            "address": f"{PATH}/{name}/{plan.id}",
+            "address": quote(f"{PATH}/{name}/{plan.id}"),
         }
 
     def _overview(self) -> tuple[list[tuple[str, TrialPlan]], list[str]]:

@@ -16,6 +16,13 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What a spreadsheet takes for the beginning of a formula."""
 
 
+class UnknownTable(LookupError):
+    """A page has no table of this name."""
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        super().__init__(f"There is no table '{name}' on this page; there are {', '.join(known)}.")
+
+
 class Table(NamedTuple):
     """Rows by the names of columns."""
 
@@ -41,13 +48,15 @@ def csv_answer(table: Table) -> Response:
     rows = [flat_settings(row) for row in table.rows]
     columns = list(dict.fromkeys([*(name for row in rows for name in row)])) or list(table.columns)
     text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(map(_cell, columns))
+    writer.writerows([_cell(row.get(name)) for name in columns] for row in rows)
     return Response(text.getvalue(), media_type="text/csv")
 
 
 def _cell(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return ""
     if isinstance(value, list | tuple):
         value = " ".join(map(str, value))
     # Names and notes are free text, and people open these files in spreadsheets.

@@ -79,6 +79,7 @@ class FakeWandb(ModuleType):
         self.settings: dict[str, Any] = {}
         self.logged: list[tuple[int, dict[str, float]]] = []
         self.artifacts: list[str] = []
+        self.videos: dict[str, str] = {}
         self.finished = 0
 
     def Artifact(self, name: str, type: str) -> FakeWandb:
@@ -95,8 +96,15 @@ class FakeWandb(ModuleType):
         self.settings = settings
         return self
 
-    def log(self, values: dict[str, float], step: int) -> None:
-        self.logged.append((step, values))
+    def Video(self, path: str, format: str) -> str:
+        assert Path(path).is_file()
+        return f"{format} {path}"
+
+    def log(self, values: dict[str, Any], step: int | None = None) -> None:
+        if step is None:
+            self.videos |= values
+        else:
+            self.logged.append((step, values))
 
     def finish(self) -> None:
         self.finished += 1
@@ -115,6 +123,22 @@ def test_weights_and_biases_gets_every_record(tmp_path: Path, monkeypatch: pytes
     assert wandb.finished == 1
     assert (wandb.settings["group"], wandb.settings["tags"]) == ("ppo-CartPole-v1", ["a"])
     assert wandb.artifacts == [f"policy {run.directory.path.name}-{which}" for which in ("best", "latest")]
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_weights_and_biases_gets_the_videos_of_a_run_that_asks_for_it(
+    wanted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wandb = FakeWandb()
+    wandb.__spec__ = sys.__spec__
+    monkeypatch.setitem(sys.modules, "wandb", wandb)
+    section = {"enabled": True, "mode": "offline", "videos": wanted}
+    run = Run.create(small(PPO, tmp_path, logging__wandb=section, training__video_frequency=128))
+    run.train()
+    files = sorted((run.directory.path / "videos").glob("*.mp4"))
+    assert files
+    assert wandb.videos == ({f"videos/{file.stem}": f"mp4 {file}" for file in files} if wanted else {})
+    assert wandb.finished == 1
 
 
 def test_tensorboard_knows_the_settings_of_a_run(tmp_path: Path) -> None:

@@ -52,19 +52,21 @@ def test_the_manifest_says_how_ranks_are_connected(tmp_path: Path) -> None:
     assert (ranks["count"], ranks["backend"], len(ranks["hosts"])) == (2, "gloo", 2)
 
 
-@pytest.mark.parametrize("victim", [0, 1])
-def test_a_killed_rank_ends_the_others_and_the_run_resumes_exactly(tmp_path: Path, victim: int) -> None:
-    config = small(DQN, tmp_path / "runs", **TWO, training__total_timesteps=2_000)
+@pytest.mark.parametrize(("ranks", "victim"), [(2, 0), (2, 1), (3, 2)])
+def test_a_killed_rank_ends_the_others_and_the_run_resumes_exactly(tmp_path: Path, ranks: int, victim: int) -> None:
+    shares = {"environment__num_envs": 2 * ranks, "training__ranks": ranks}
+    config = small(DQN, tmp_path / "runs", **shares, training__total_timesteps=2_000)
     source = tmp_path / "config.yaml"
     source.write_text(config.model_dump_json())
-    programs = start_ranks(source, 2)
+    programs = start_ranks(source, ranks)
     while not list(tmp_path.glob("runs/*/checkpoints/0*192")):
         assert all(program.poll() is None for program in programs), [program.communicate() for program in programs]
     programs[victim].send_signal(signal.SIGKILL)
-    assert programs[1 - victim].wait(60) != 0
-    assert "lost the connection to another rank" in programs[1 - victim].communicate()[1]
+    for survivor in programs[:victim] + programs[victim + 1 :]:
+        assert survivor.wait(60) != 0
+        assert "lost the connection to another rank" in survivor.communicate()[1]
     (run,) = (tmp_path / "runs").glob("[!.]*")
-    resume_on_ranks(RunDirectory(run), 2)
+    resume_on_ranks(RunDirectory(run), ranks)
     whole = load_experiment(config.model_dump(mode="json"), {"directory": str(tmp_path / "whole")})
     assert fingerprint_of(RunDirectory(run)) == Run.create(whole).train().fingerprint
 

@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from tests.pictures import SavedFigures
 
 from laboratory.example_runs import written
 from rl4sys.laboratory.comparison.comparison import Comparison, NothingToCompare, compare, resolve_metrics
@@ -122,6 +123,14 @@ def test_the_plot_is_a_png_with_a_panel_per_metric_and_environment(comparison: C
     assert (width, height) == (900, int(150 * (2 * 3.8 + 4 * 0.25)))
 
 
+def test_a_group_with_a_single_evaluation_is_a_visible_point(
+    comparison: Comparison, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved = SavedFigures(monkeypatch)
+    plot_curves(comparison.groups, comparison.metrics, tmp_path / "curves.png")
+    assert [len(saved.visible_lines(panel)) for panel in (0, 1)] == [2, 1]
+
+
 @pytest.mark.parametrize("name", ["curves", "curves.doc", "here/"])
 def test_an_unknown_image_format_is_refused(comparison: Comparison, tmp_path: Path, name: str) -> None:
     with pytest.raises(UnknownPlotFormat, match=r"ends in \.png, \.pdf or \.svg"):
@@ -198,6 +207,22 @@ def test_csv_has_settings_and_tidy_has_curves(chosen: Chosen, comparison: Compar
         ("fast_0", "100", "100.0"),
         ("fast_0", "200", "400.0"),
     ]
+
+
+def test_tidy_has_a_column_for_each_setting_that_differs(chosen: Chosen, comparison: Comparison) -> None:
+    rows = list(csv.DictReader(io.StringIO(export(chosen, comparison, ExportFormat.TIDY))))
+    found = {(row["run"], row["algorithm.lr"], row["training.total_timesteps"]) for row in rows}
+    assert {("fast_0", "0.001", "200"), ("slow_0", "0.0001", "200"), ("other", "0.001", "100")} <= found
+    assert {"algorithm.hidden", "environment.name", "experiment.seed"}.isdisjoint(rows[0])
+
+
+def test_tidy_leaves_settings_empty_for_a_run_without_a_config(tmp_path: Path) -> None:
+    for name, lr in (("a", 0.1), ("b", 0.2), ("c", 0.3)):
+        written(tmp_path / name, [1.0], lr=lr)
+    (tmp_path / "c" / "config.yaml").write_text("{")
+    chosen = chosen_in(tmp_path)
+    rows = csv.DictReader(io.StringIO(export(chosen, compare(chosen, ["return"]), ExportFormat.TIDY)))
+    assert [(row["run"], row["algorithm.lr"]) for row in rows] == [("a", "0.1"), ("b", "0.2"), ("c", "")]
 
 
 def test_many_groups_are_ranked_and_different_budgets_are_named(tmp_path: Path) -> None:

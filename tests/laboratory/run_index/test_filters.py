@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from laboratory.example_runs import written
-from rl4sys.laboratory.run_index.filters import WrongFilter, parse_filters, parse_order
+from rl4sys.laboratory.run_index.filters import WrongFilter, is_descending, parse_filters, parse_order
 from rl4sys.laboratory.run_index.index import Index, Query, open_index
 from rl4sys.laboratory.run_index.labels import Labels
 
@@ -69,6 +69,16 @@ def test_runs_are_sorted_with_missing_values_last(index: Index, order: str, firs
     assert ids[0] == first
     assert order not in ("return", "best") or ids[-1] == "sweep/new"
     assert [record.id for record in index.select(Query(order=parse_order(order), limit=2))] == ids[:2]
+
+
+@pytest.mark.parametrize("order", ["return", "best", "steps", "name", "time", "seed"])
+def test_an_order_is_reversed_with_missing_values_still_last(index: Index, order: str) -> None:
+    found = index.select(Query(order=parse_order(order)))
+    back = index.select(Query(order=parse_order(f"-{order}")))
+    column = {"return": "last", "time": "created"}.get(order, order)
+    values = [value for record in found if (value := getattr(record, column)) is not None]
+    assert [getattr(record, column) for record in back][: len(values)] == values[::-1]
+    assert is_descending(order) != is_descending(f"-{order}")
 
 
 @pytest.mark.parametrize(

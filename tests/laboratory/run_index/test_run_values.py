@@ -31,6 +31,8 @@ def test_runs_are_found_by_any_setting_or_metric(root: Path) -> None:
 def test_runs_are_sorted_by_any_setting_or_metric_the_highest_first(root: Path) -> None:
     assert found(root, sort="algorithm.lr") == ["run-2", "run-1", "run-0"]
     assert found(root, sort="evaluation/return") == ["run-2", "run-1", "run-0"]
+    assert found(root, sort="-algorithm.lr") == ["run-0", "run-1", "run-2"]
+    assert found(root, sort="-seed") == ["run-2", "run-1", "run-0"]
 
 
 def test_conditions_over_the_index_stay_there() -> None:

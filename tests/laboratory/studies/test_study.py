@@ -16,6 +16,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from rich.console import Console
 
 from laboratory.example_runs import written
+from rl4sys.algorithms import ALGORITHMS
 from rl4sys.config import ConfigError, packaged_configs
 from rl4sys.experiments import MetricRecord, Screen, check_combination
 from rl4sys.laboratory.run_index.index import record_at
@@ -185,6 +186,24 @@ def test_a_trial_that_does_badly_is_stopped_and_one_that_was_killed_stays_open(t
     assert [trial.state.name for trial in study.get_trials()] == ["COMPLETE", "PRUNED", "RUNNING"]
 
 
+def test_asha_keeps_one_of_the_trials_that_reach_a_rung(tmp_path: Path) -> None:
+    config = write_study(tmp_path, pruner={"name": "asha", "min_steps": 300, "reduction_factor": 2})
+    study = open_study(config, config.place)
+    stopped: list[int] = []
+    record = StudyRecord(study, seeds=1, stop_trial=stopped.append)
+    # The third is worst before the first rung, where nothing is pruned, and best at it.
+    for early, at_rung in ((5.0, 10.0), (5.0, 1.0), (0.0, 20.0)):
+        number, _ = suggest(study, config)
+        record.begin(number)
+        record.note(number, {"evaluation": early, "due": 100})
+        record.note(number, {"evaluation": at_rung, "due": 300})
+        if number not in stopped:
+            record.note(number, {"score": at_rung})
+        record.end(number, Outcome.STOPPED if number in stopped else Outcome.FINISHED)
+    assert stopped == [1]
+    assert [trial.state.name for trial in study.get_trials()] == ["COMPLETE", "PRUNED", "COMPLETE"]
+
+
 def test_ranges_become_distributions_and_back() -> None:
     given = {
         "a": {"uniform": [0, 2]},
@@ -207,7 +226,8 @@ def test_ranges_become_distributions_and_back() -> None:
 
 @pytest.mark.parametrize("name", sorted(path.name for path in (packaged_configs() / "tuning").glob("*.yaml")))
 def test_every_shipped_search_space_fits_its_base(name: str) -> None:
-    config = load_many_trials(TuneConfig, name, "tuning", {})
+    needs_data = ALGORITHMS.type(name.removesuffix(".yaml").removesuffix("_population")).needs_data
+    config = load_many_trials(TuneConfig, name, "tuning", {"training.data": "episodes.npz"} if needs_data else {})
     for draw in range(2):
         rng = Seeds(draw).generator(name)
         values = {key: range_.draw(rng) for key, range_ in config.ranges().items()}
@@ -222,7 +242,8 @@ def test_a_missing_base_is_reported_with_the_option_that_named_it() -> None:
 
 def test_every_shipped_algorithm_has_a_search_space() -> None:
     spaces = {path.stem for path in (packaged_configs() / "tuning").glob("*.yaml")}
-    assert spaces >= {path.stem for path in (packaged_configs() / "algorithms").glob("*.yaml")}
+    ours = {name for name in ALGORITHMS.names() if ALGORITHMS.type(name).__module__.startswith("rl4sys.")}
+    assert ours - spaces == set()
 
 
 @pytest.mark.parametrize(

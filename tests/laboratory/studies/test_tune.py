@@ -74,13 +74,14 @@ def test_a_killed_study_resumes_the_trials_it_had_started(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_bad_trials_are_pruned_and_impossible_ones_have_a_cause(tmp_path: Path) -> None:
+@pytest.mark.parametrize("pruner", [{"name": "median", "startup_trials": 1}, {"name": "asha"}], ids=["median", "asha"])
+def test_bad_trials_are_pruned_and_impossible_ones_have_a_cause(pruner: dict[str, Any], tmp_path: Path) -> None:
     # No policy falls below Acrobot's −500 on CartPole.
     write_study(
         tmp_path,
         space={"environment.name": ["CartPole-v1", "Acrobot-v1", "NoSuch-v0"]},
         overrides={"training.total_timesteps": 256, "training.eval_frequency": 64, "training.num_eval_episodes": 1},
-        pruner={"name": "median", "startup_trials": 1},
+        pruner=pruner,
         trials=4,
         parallel_jobs=1,
     )

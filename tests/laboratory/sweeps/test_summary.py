@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from rich.console import Console
+from tests.pictures import SavedFigures
 
 from rl4sys.experiments import MetricRecord, NothingToPlot, Result, Screen
 from rl4sys.laboratory.sweeps.plan import SweepConfig, plan
@@ -24,14 +26,14 @@ def trials_of(place: Path, **changes: Any) -> tuple[Trial, ...]:
     return plan(load_many_trials(SweepConfig, place / "sweep.yaml", "sweeps", {}))
 
 
-def pretend(trial: Trial, last: float, *, finished: bool = True) -> None:
+def pretend(trial: Trial, last: float, *, finished: bool = True, steps: Sequence[int] = (50, 100)) -> None:
     """Write the files of a run."""
     run = trial.directory / "run"
     run.mkdir(parents=True)
     (run / "config.yaml").write_text(yaml.safe_dump(trial.config.model_dump(mode="json")))
     (run / "manifest.json").write_text("{}")
     Result(100, finished, last, last + 1, 1.0, {}).write(run / "result.json")
-    records = [MetricRecord(step, {"evaluation/return": last * step / 100}, {}) for step in (50, 100)]
+    records = [MetricRecord(step, {"evaluation/return": last * step / 100}, {}) for step in steps]
     (run / "metrics.jsonl").write_text("".join(f"{record.to_json()}\n" for record in records))
 
 
@@ -94,6 +96,15 @@ def test_grids_and_random_sweeps_can_be_plotted(tmp_path: Path, changes: dict[st
         pretend(trial, 10.0 * number + 1)
     summary: SweepSummary = summarize("sweep", "last", trials, {})
     assert plot_sweep(summary, tmp_path / "sweep.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_curves_of_one_evaluation_are_visible_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trials = trials_of(tmp_path, sweep={"algorithm.lr": [1e-4, 1e-3, 1e-2, 2e-2, 3e-2, 4e-2]})
+    for number, trial in enumerate(trials):
+        pretend(trial, 10.0 * number, steps=(100,))
+    saved = SavedFigures(monkeypatch)
+    plot_sweep(summarize("sweep", "last", trials, {}), tmp_path / "sweep.png")
+    assert len(saved.visible_lines()) == len(trials)
 
 
 @pytest.mark.parametrize("terminal", [True, False])

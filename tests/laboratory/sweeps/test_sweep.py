@@ -150,6 +150,27 @@ def test_a_trial_that_an_alert_stopped_reports_it_and_can_be_resumed(tmp_path: P
     assert train(launch.values, reports.append, lambda: False)
 
 
+@pytest.mark.slow
+def test_a_trial_that_is_solved_early_counts_as_a_success_of_its_sweep(tmp_path: Path) -> None:
+    alerts = [{"when": "step >= 96", "do": ["solved"]}]
+    write_sweep(tmp_path, overrides={"training.total_timesteps": 256, "alerts": alerts})
+    code, _, err = finish(start("sweep", "sweep.yaml", cwd=tmp_path), 180)
+    assert code == 0, err
+    assert [(trial["status"], trial["steps"]) for trial in summary(tmp_path)["trials"]] == [("finished", 96)] * 2
+
+
+def test_a_trial_that_is_solved_has_finished_and_reports_no_alert(tmp_path: Path) -> None:
+    changes = {"directory": str(tmp_path / "place"), "alerts": [{"when": "step >= 96", "do": ["solved"]}]}
+    launch = Trial("trial", load_experiment(values(PPO, tmp_path), changes)).launch(TrialOptions())
+    reports: list[Mapping[str, Any]] = []
+    assert train(launch.values, reports.append, lambda: False)
+    assert not any("alert" in report for report in reports)
+    run = run_in(tmp_path / "place")
+    result = None if run is None else Result.read(run.result)
+    assert result is not None
+    assert (result.finished, result.steps) == (True, 96)
+
+
 def test_an_alert_at_the_last_step_stops_nothing(tmp_path: Path) -> None:
     changes = {"directory": str(tmp_path / "place"), "alerts": [{"when": "step >= 256", "do": ["stop"]}]}
     launch = Trial("trial", load_experiment(values(PPO, tmp_path), changes)).launch(TrialOptions())

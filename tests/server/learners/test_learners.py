@@ -127,8 +127,8 @@ def test_a_damaged_checkpoint_is_skipped_with_advice_for_a_server(
 ) -> None:
     ScriptedClient(serve(), join_request("a")).push(range(4))
     serve()._service.drain()
-    (checkpoint,) = (tmp_path / "data" / "learners" / "a" / "checkpoints").glob("0*")
-    (checkpoint / "manifest.json").write_text("{}")
+    for checkpoint in (tmp_path / "data" / "learners" / "a" / "checkpoints").glob("0*"):
+        (checkpoint / "manifest.json").write_text("{}")
     transport = serve()
     ScriptedClient(transport, join_request("a"))
     eventually(lambda: "then the log from its beginning" in caplog.text)

@@ -16,7 +16,7 @@ from tests.server.loopback import StubTransport
 from tests.server.workers.test_fold import wait_for_version
 
 from rl4sys.client import Agent, connect
-from rl4sys.policy import NUMPY, NumpyPolicy
+from rl4sys.policy import NumpyPolicy
 from rl4sys.seeding import Seeds
 from rl4sys.server import GrpcServer, InProcessTransport, ServerOptions, ServiceOptions
 from rl4sys.wire import FailureReason, Question, SegmentFormat, decode_decision, encode_question
@@ -126,7 +126,6 @@ def test_a_slow_planner_delays_neither_pushes_nor_other_learners(
 ) -> None:
     transport, hold = StubTransport(server.port), threading.Event()
     slow, other = (ScriptedClient(transport, join_request(name)) for name in ("slow", "other"))
-    monkeypatch.setattr("rl4sys.server.service.act.kernel_set", lambda: NUMPY)
     decides = NumpyPolicy.act_on_rows
 
     def plan(policy: NumpyPolicy, observation: Any, noise: Any, carry: Any = None) -> Any:
@@ -152,7 +151,6 @@ def test_a_question_whose_caller_is_gone_before_its_turn_is_not_decided(
     client, hold, began = ScriptedClient(serve(), join_request("a")), threading.Event(), []
     service = client.transport._service  # type: ignore[attr-defined]  # as the gRPC server calls it
     question = encode_question(client.form, Question("agent", 0, 3, SEEN, None, 2), client.joined.session)
-    monkeypatch.setattr("rl4sys.server.service.act.kernel_set", lambda: NUMPY)
     decides = NumpyPolicy.act_on_rows
 
     def plan(policy: NumpyPolicy, *arguments: Any) -> Any:

@@ -10,11 +10,11 @@ from rl4sys.config import ConfigError, load_plugins, use_copies
 from rl4sys.config.module_copies import use_module_copies
 from rl4sys.config.plugin_copies import copies_in
 from rl4sys.environments import ENVIRONMENTS, EnvironmentConfig
-from rl4sys.experiments.run_directory import find_run
 from rl4sys.experiments.saved_policies import BEST, LATEST
 from rl4sys.policy import PortablePolicy
 from rl4sys.policy.portable_policy import SUFFIX
-from rl4sys.run_files import read_config
+from rl4sys.run_files import POLICIES, is_run, read_config
+from rl4sys.run_finder import find_newest
 
 _log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ class StoredPolicy(NamedTuple):
 
 
 def stored_policy(source: str | Path, *, best: bool = True) -> StoredPolicy:
-    """The policy of a policy file, or of a run: the best one or the newest.
+    """The policy of a policy file, or of a run: the best one or the newest. Of several runs it is that of the newest.
 
     Runs that have not saved a policy yet, and all other places, are asked for a checkpoint, which needs what the
     algorithm needs.
@@ -36,6 +36,8 @@ def stored_policy(source: str | Path, *, best: bool = True) -> StoredPolicy:
     if path.suffix == SUFFIX and path.is_file():
         policy = PortablePolicy.read(path)
         return StoredPolicy(policy, _environment(policy, path))
+    if not path.exists():
+        path = find_newest(path, note=lambda text: _log.warning("%s", text))
     if (file := _file_in(path, best=best)) is not None:
         run = file.parent.parent
         _offer_plugins(run)
@@ -43,15 +45,15 @@ def stored_policy(source: str | Path, *, best: bool = True) -> StoredPolicy:
         return StoredPolicy(policy, _environment(policy, file))
     from rl4sys.experiments.policies.trained_policy import find_policy
 
-    found = find_policy(source, best=best)
+    found = find_policy(path, best=best)
     return StoredPolicy(found.policy, found.environment)
 
 
 def _file_in(path: Path, *, best: bool) -> Path | None:
     """The policy file of a run, if `path` names a run that has one."""
-    if path.is_file() or path.parent.name == "checkpoints":
+    if not is_run(path):
         return None
-    policies = find_run(path).policies
+    policies = path / POLICIES
     files = [policies / f"{name}{SUFFIX}" for name in ((BEST, LATEST) if best else (LATEST,))]
     return next((file for file in files if file.is_file()), None)
 

@@ -9,7 +9,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +17,15 @@ import numpy as np
 import torch
 
 from rl4sys.algorithms import Algorithm
-from rl4sys.checkpoints import CheckpointDamaged, Checkpoints, LoadedCheckpoint
+from rl4sys.checkpoints import CheckpointDamaged, Checkpoints, LoadedCheckpoint, NoCheckpoint
 from rl4sys.config import ConfigError
 from rl4sys.engine import Progress
 from rl4sys.environments import ENVIRONMENTS, EnvironmentConfig, Grade
 from rl4sys.experience import Array
 from rl4sys.experiments.components import Components
 from rl4sys.experiments.config import load_experiment
-from rl4sys.experiments.run_directory import RunDirectory, find_run
+from rl4sys.experiments.run_directory import RunDamaged, RunDirectory, find_run
+from rl4sys.experiments.saved_policies import BEST, LATEST
 from rl4sys.policy import PolicyFileDamaged, PolicySpec, PortablePolicy
 from rl4sys.policy.portable_policy import SUFFIX
 from rl4sys.run_files import CHECKPOINTS, POLICIES
@@ -114,7 +115,25 @@ def find_policy(text: str | Path, *, best: bool = True) -> TrainedPolicy:
         return _of_directory(place.parent, step=None, best=best)
     if is_learner(path):
         return _of_directory(path, step=None, best=best)
-    return _of_directory(find_run(path).path, step=None, best=best)
+    return _of_run(find_run(path), best=best)
+
+
+def _of_run(run: RunDirectory, *, best: bool) -> TrainedPolicy:
+    """The policy of a checkpoint; where environment or plug-ins cannot be loaded, the one that the run saved."""
+    names = (BEST, LATEST) if best else (LATEST,)
+    files = [file for name in names if (file := run.policies / f"{name}{SUFFIX}").is_file()]
+    try:
+        return _of_directory(run.path, step=None, best=best)
+    except (CheckpointDamaged, NoCheckpoint, RunDamaged):
+        raise
+    except Exception as error:  # whatever importing a user's own code raises
+        if not files:
+            raise
+        _log.warning(
+            "What %s was trained with cannot be loaded here: %s Using the policy that it saved, %s.",
+            *(run.path, str(error).rstrip(".") + ".", files[0]),
+        )
+        return replace(_of_file(files[0]), name=run.path.resolve().name)
 
 
 def _similar_files(path: Path) -> str:

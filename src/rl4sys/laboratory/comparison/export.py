@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rl4sys.laboratory.comparison.comparison import MANY, Comparison
+from rl4sys.laboratory.comparison.groups import differing, settings_of
 from rl4sys.laboratory.comparison.statistics import Estimate
 from rl4sys.laboratory.formatting import format_number
 from rl4sys.laboratory.run_index.records import RunRecord
@@ -22,6 +23,9 @@ from rl4sys.run_files import final_metrics, read_config, read_records
 _LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"} | {
     sign: f"\\{sign}" for sign in "&%$#_{}"
 }
+
+_NAMED = ("algorithm.name", "environment.name")
+"""Settings that every tidy export has as the columns `algorithm` and `environment`."""
 
 
 class ExportFormat(StrEnum):
@@ -184,7 +188,11 @@ def as_csv(chosen: Chosen) -> str:
 
 
 def as_tidy_csv(chosen: Chosen) -> str:
-    """Learning curves in long form: one row per run, step and metric, as plotting libraries expect them."""
+    """Learning curves in long form: one row per run, step and metric, as plotting libraries expect them.
+
+    Settings that differ between the runs are columns, so that curves can be grouped by them.
+    """
+    settings = _differing_settings(chosen)
     rows = [
         {
             "run": record.id,
@@ -193,6 +201,7 @@ def as_tidy_csv(chosen: Chosen) -> str:
             "environment": record.environment,
             "seed": record.seed,
             "config": record.config[:16],
+            **settings.get(root / record.id, {}),
             "step": found["step"],
             "metric": name,
             "value": value,
@@ -203,6 +212,14 @@ def as_tidy_csv(chosen: Chosen) -> str:
         if value is not None
     ]
     return _csv(rows)
+
+
+def _differing_settings(chosen: Chosen) -> dict[Path, dict[str, Any]]:
+    """The settings of each run that are not the same in all; a run without a config has none."""
+    runs = [root / record.id for root, record in chosen if record.config]
+    apart = differing([settings_of(run) for run in runs])
+    shown = {key: values for key, values in apart.items() if key not in _NAMED}
+    return {run: {key: values[place] for key, values in shown.items()} for place, run in enumerate(runs)}
 
 
 def _csv(rows: Sequence[Mapping[str, Any]]) -> str:

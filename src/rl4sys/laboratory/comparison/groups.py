@@ -64,8 +64,13 @@ def settings_of(run: Path) -> dict[str, Any]:
 
 def differences(groups: Sequence[Group]) -> dict[str, list[Any]]:
     """Settings that differ between groups, with the value of each group; None if a group lacks the setting."""
-    keys = dict.fromkeys(key for each in groups for key in each.settings)
-    values = {key: [each.settings.get(key) for each in groups] for key in keys}
+    return differing([each.settings for each in groups])
+
+
+def differing(settings: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Keys whose values are not all equal, with each value; None where the key is missing."""
+    keys = dict.fromkeys(key for each in settings for key in each)
+    values = {key: [each.get(key) for each in settings] for key in keys}
     return {key: row for key, row in values.items() if any(value != row[0] for value in row)}
 
 

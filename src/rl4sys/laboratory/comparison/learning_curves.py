@@ -96,7 +96,9 @@ def _line(panel: Axes, each: Group, metric: str, colour: str) -> None:
     band = curve_band([curve(member, metric) for member in each.members])
     if band is None:
         return
-    panel.plot(band.steps, band.middle, color=colour, linewidth=2)
+    # A curve of one point has no line to see.
+    marker = "o" if band.steps[0] == band.steps[-1] else None
+    panel.plot(band.steps, band.middle, color=colour, linewidth=2, marker=marker)
     if len(band.single) > 1:
         panel.fill_between(band.steps, band.low, band.high, color=colour, alpha=0.2, linewidth=0)
 

@@ -75,11 +75,23 @@ def parse_filters(texts: Sequence[str]) -> RunFilter:
 
 
 def parse_order(text: str) -> str:
-    """The SQL of an order: highest numbers first, names from A to Z, missing values last."""
-    if text not in _ORDERS:
-        raise WrongFilter(f"--sort {text}: there is no such field{_hint(text, _ORDERS)}")
-    column = _ORDERS[text]
-    return f"{column} NULLS LAST, created DESC, id"
+    """The SQL of an order: highest numbers first, names from A to Z, missing values last; `-` before it reverses it."""
+    field, _ = split_order(text)
+    if field not in _ORDERS:
+        raise WrongFilter(f"--sort {text}: there is no such field{_hint(field, _ORDERS)}")
+    column = _ORDERS[field].partition(" ")[0]
+    return f"{column} {'DESC' if is_descending(text) else 'ASC'} NULLS LAST, created DESC, id"
+
+
+def split_order(text: str) -> tuple[str, bool]:
+    """The field of an order, and whether it is reversed: `-return` is the lowest return first."""
+    return text.removeprefix("-"), text.startswith("-")
+
+
+def is_descending(text: str) -> bool:
+    """Whether an order by a field of the index begins with the highest value."""
+    field, is_reversed = split_order(text)
+    return _ORDERS.get(field, "").endswith("DESC") != is_reversed
 
 
 def _parse(text: str) -> RunFilter:

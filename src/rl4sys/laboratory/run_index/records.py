@@ -15,6 +15,7 @@ from rl4sys.laboratory.run_index.labels import Labels, LabelsDamaged, read_label
 from rl4sys.laboratory.run_index.training_process import TrainingProcess, is_held, read_process
 from rl4sys.run_files import (
     CONFIG,
+    ERROR,
     MANIFEST,
     PRUNED,
     RunProgress,
@@ -148,7 +149,7 @@ def _read(run: Path, id_: str, changed: int) -> RunRecord:
         dirty=git.get("dirty"),
         config=manifest["config"],
         status=status,
-        cause=process.cause if process is not None and status is Status.FAILED else None,
+        cause=_cause(run, process) if status is Status.FAILED else None,
         best=progress.best,
         last=progress.last,
         steps=progress.steps,
@@ -218,7 +219,18 @@ def _status(run: Path, process: TrainingProcess | None) -> Status:
         return Status.RUNNING
     if (run / PRUNED).is_file():
         return Status.PRUNED
-    return Status.FAILED if process is not None and process.cause is not None else Status.INTERRUPTED
+    return Status.FAILED if _cause(run, process) is not None else Status.INTERRUPTED
+
+
+def _cause(run: Path, process: TrainingProcess | None) -> str | None:
+    """Why a run failed: as its process noted it, or from its crash report if it failed before training began."""
+    if process is not None:
+        return process.cause
+    try:
+        lines = (run / ERROR).read_text(encoding="utf-8").strip().splitlines()
+    except OSError:
+        return None
+    return lines[-1] if lines else None
 
 
 def _is_settled(status: Status, process: TrainingProcess | None, changed: int) -> bool:

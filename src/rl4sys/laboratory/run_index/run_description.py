@@ -8,7 +8,7 @@ from typing import Any
 
 from rl4sys.laboratory.run_index.labels import LabelsDamaged, Note, read_labels
 from rl4sys.laboratory.run_index.records import RunRecord
-from rl4sys.run_files import MANIFEST, final_metrics, read_config, read_json, size_of
+from rl4sys.run_files import MANIFEST, final_metrics, read_config, read_json, read_result, size_of
 
 
 def describe_run(root: Path, record: RunRecord, report: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
@@ -17,6 +17,7 @@ def describe_run(root: Path, record: RunRecord, report: Callable[[str], None] = 
     manifest = read_json(directory / MANIFEST) if record.config else {}
     return record.json_values(root) | {
         "bytes": size_of(directory),
+        "solved": read_result(directory).get("solved"),
         "lineage": {name: manifest.get(name) for name in ("parent", "changes", "inexact")},
         "notes": [{"time": note.time, "text": note.text} for note in _notes(directory, report)],
         "metrics": final_metrics(directory),

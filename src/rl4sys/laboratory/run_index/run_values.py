@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rl4sys.laboratory.run_index.filters import split_order
 from rl4sys.laboratory.run_index.records import RunRecord
 from rl4sys.run_files import final_metrics, read_config
 
@@ -63,17 +64,21 @@ def split_conditions(texts: Sequence[str]) -> tuple[list[str], list[ValueConditi
 def select_by_values(
     records: Sequence[RunRecord], root: Path, conditions: Sequence[ValueCondition], sort: str | None
 ) -> list[RunRecord]:
-    """The runs that meet all conditions, in their order or the highest value of a setting or metric first."""
-    keys = {condition.key for condition in conditions} | ({sort} if sort is not None else set())
+    """The runs that meet all conditions, in their order or the highest value of a setting or metric first.
+
+    With a `-` before the setting or metric, the lowest value is first.
+    """
+    key, is_reversed = split_order(sort or "")
+    keys = {condition.key for condition in conditions} | ({key} if key else set())
     found = {record.id: values_of_run(root / record.id, keys) for record in records}
     kept = [
         record
         for record in records
         if all(condition.holds(found[record.id].get(condition.key)) for condition in conditions)
     ]
-    if sort is None:
+    if not key:
         return kept
-    return sorted(kept, key=lambda record: _order(found[record.id].get(sort)))
+    return sorted(kept, key=lambda record: _order(found[record.id].get(key), is_reversed=is_reversed))
 
 
 def values_of_run(run: Path, keys: set[str]) -> dict[str, Any]:
@@ -103,11 +108,11 @@ def flat_settings(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]
     return flat
 
 
-def _order(value: Any) -> tuple[int, float, str]:
-    """Numbers first, the highest first; then texts; then runs without a value."""
+def _order(value: Any, *, is_reversed: bool) -> tuple[int, float, str]:
+    """Numbers first, the highest first unless reversed; then texts; then runs without a value."""
     number = _number(value)
     if number is not None and not math.isnan(number):
-        return 0, -number, ""
+        return 0, number if is_reversed else -number, ""
     return (2, 0.0, "") if value is None else (1, 0.0, str(value))
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rl4sys.experiments import NothingToPlot
-from rl4sys.experiments.learning_curves import Band, band, read_curve
+from rl4sys.experiments.learning_curves import Band, band, marker_for, read_curve
 from rl4sys.laboratory.sweeps.summary import Configuration, SweepSummary
 from rl4sys.laboratory.trials.names import short_names, shown
 
@@ -62,12 +62,13 @@ def _draw_curves(axes: Axes, summary: SweepSummary, ranked: Sequence[Configurati
         summed = _band_of(summary, configuration)
         if summed is None:
             continue
+        marker = marker_for(summed.steps)
         if place >= _BEST:
-            axes.plot(summed.steps, summed.mean, color="0.75", linewidth=0.8, zorder=1)
+            axes.plot(summed.steps, summed.mean, color="0.75", linewidth=0.8, marker=marker, zorder=1)
             continue
         seeds = f" ({summed.runs} seeds)" if summed.runs > 1 else ""
         text = f"{configuration.score:.1f}  {configuration.label}{seeds}"
-        axes.plot(summed.steps, summed.mean, color=f"C{place}", linewidth=1.8, label=text, zorder=3)
+        axes.plot(summed.steps, summed.mean, color=f"C{place}", linewidth=1.8, marker=marker, label=text, zorder=3)
         if summed.runs > 1:
             axes.fill_between(
                 summed.steps, summed.low, summed.high, color=f"C{place}", alpha=0.1, linewidth=0, zorder=2

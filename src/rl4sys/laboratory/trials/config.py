@@ -91,15 +91,26 @@ def load_many_trials(
     path = find_config(file, Path(), (shipped, shipped / folder))
     values = read_file(path)
     values |= {key: value for key, value in (("base_config", base), ("name", name)) if value is not None}
-    where = {key.removeprefix("where."): value for key, value in changes.items() if key.startswith("where.")}
-    for section, given in (("overrides", changes), ("where", where)):
-        if given and isinstance(values.setdefault(section, {}), Mapping):
-            values[section] = {**values[section], **given}
-    config = parse(config_type, values, path)
+    config = _with_changes(config_type, values, path, changes)
     reason = f"the base_config of {path}" if base is None else "given by --base"
     found = _find_base(config.base_config, path.parent if base is None else Path(), reason)
     made = path.stem if base is None else f"{path.stem}-{found.stem}"
     return config.model_copy(update={"name": config.name or made, "base_config": str(found)})
+
+
+def _with_changes(config_type: type[C], values: Mapping[str, Any], path: Path, changes: Mapping[str, Any]) -> C:
+    """The config of a file with changes; an error that only they cause is not blamed on the file."""
+    config = parse(config_type, values, path)
+    if not changes:
+        return config
+    where = {key.removeprefix("where."): value for key, value in changes.items() if key.startswith("where.")}
+    changed = {**values, "overrides": {**config.overrides, **changes}}
+    if where:
+        changed["where"] = {**(values.get("where") or {}), **where}
+    try:
+        return parse(config_type, changed)
+    except ConfigError as error:
+        raise ConfigError(f"The override{'s' if len(changes) > 1 else ''} {' and '.join(changes)}: {error}") from None
 
 
 def vary(base: BaseExperiment, changes: Mapping[str, Any]) -> ExperimentConfig:

@@ -26,6 +26,7 @@ from rl4sys.experiments import (
     RunDirectory,
     load_experiment,
 )
+from rl4sys.experiments.changed_settings import roll_back_changes
 from rl4sys.experiments.manifest import origin_of_command
 from rl4sys.experiments.starting_point import StartingPoint
 from rl4sys.laboratory.run_index.index_logger import index_run
@@ -85,6 +86,8 @@ class TrialOptions:
 
     def resume(self, directory: RunDirectory, group: RankGroup | None = None) -> Run:
         """Resume a run as asked for."""
+        if self.from_step is not None:
+            roll_back_changes(directory, self.from_step)
         run = Run.resume(
             directory, allow_fallback=self.allow_fallback, step=self.from_step, group=group, overrides=self.settings
         )

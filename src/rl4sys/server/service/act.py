@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from rl4sys.experience import Array
-from rl4sys.policy import Decision, NoAllowedAction, PolicySpec, kernel_set, noise_of, run_policy
+from rl4sys.policy import NUMPY, Decision, NoAllowedAction, PolicySpec, noise_of, run_policy
 from rl4sys.server.access.sessions import Session
 from rl4sys.server.call_errors import invalid, precondition, unavailable
 from rl4sys.server.learners.hosted_learner import HostedLearner
@@ -25,7 +25,8 @@ class _Runtime:
     def __init__(self, learner: HostedLearner, spec: PolicySpec, form: SegmentFormat) -> None:
         self.spec, self.form, self.lineage = spec, form, learner.lineage.id
         self._learner = learner
-        self._policy = run_policy(spec, kernels=kernel_set())
+        # With numpy, the reference: the bits do not depend on what is installed beside the server.
+        self._policy = run_policy(spec, kernels=NUMPY)
         self._lock = threading.Lock()
         self._loaded: Version | None = None
 

@@ -19,7 +19,7 @@ _LONGEST_NAME = 256
 
 @dataclass(frozen=True, slots=True)
 class AuditRecord:
-    """One command: who called from where, what it was, why, and what became of it."""
+    """One command: who called from where, what it was, why, and its result."""
 
     time: float
     """When it ended, in seconds since 1970."""
