@@ -8,6 +8,8 @@ from typing import Any
 import gymnasium
 import pytest
 
+from rl4sys.environments.making import UnsuitableArguments
+from rl4sys.environments.names import UnknownEnvironment
 from rl4sys.experiments import Run, RunDirectory
 from rl4sys.experiments.components import Components
 from rl4sys.laboratory.run_index.records import read_record
@@ -16,9 +18,15 @@ from .runs import PPO, small
 
 
 class Fragile(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """CartPole that fails while `fails` is true."""
+    """CartPole that fails while `fails` is true, or cannot be made while `is_broken` is."""
 
     fails = False
+    is_broken = False
+
+    def __init__(self, environment: gymnasium.Env[Any, Any]) -> None:
+        super().__init__(environment)
+        if Fragile.is_broken:
+            raise LookupError("my file is missing")
 
     def step(self, action: Any) -> Any:
         if Fragile.fails:
@@ -32,6 +40,7 @@ gymnasium.register("Fragile-v0", lambda: Fragile(gymnasium.make("CartPole-v1")),
 @pytest.fixture(autouse=True)
 def _works_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Fragile, "fails", False)
+    monkeypatch.setattr(Fragile, "is_broken", False)
 
 
 def test_an_error_in_an_environment_leaves_its_traceback_and_a_checkpoint(tmp_path: Path) -> None:
@@ -91,8 +100,61 @@ def test_an_error_in_the_first_steps_leaves_a_run_that_can_be_resumed(tmp_path: 
     assert (resumed.components.grade.name, resumed.train().finished) == ("E1", True)
 
 
+def test_an_error_in_the_constructor_leaves_a_run_that_begins_when_it_is_corrected(tmp_path: Path) -> None:
+    whole = Run.create(small(PPO, tmp_path / "whole", environment__name="Fragile-v0")).train()
+    Fragile.is_broken = True
+    with pytest.raises(LookupError) as raised:
+        Run.create(small(PPO, tmp_path / "broken", environment__name="Fragile-v0"))
+    (path,) = (tmp_path / "broken").iterdir()
+    assert 'raise LookupError("my file is missing")' in (path / "error.txt").read_text()
+    assert f"at {__file__}:" in raised.value.__notes__[0]
+    record = read_record(path.parent, path.name)
+    assert (record.status, record.cause, record.steps) == ("failed", "LookupError: my file is missing", 0)
+    with pytest.raises(LookupError):
+        Run.resume(RunDirectory(path))
+    Fragile.is_broken = False
+    resumed = Run.resume(RunDirectory(path))
+    assert (resumed.inexact, resumed.train().fingerprint) == ((), whole.fingerprint)
+
+
+def test_a_run_that_could_not_begin_may_get_another_environment(tmp_path: Path) -> None:
+    Fragile.is_broken = True
+    with pytest.raises(LookupError):
+        Run.create(small(PPO, tmp_path, environment__name="Fragile-v0"))
+    (path,) = tmp_path.iterdir()
+    resumed = Run.resume(RunDirectory(path), overrides=["environment.name=CartPole-v1"])
+    assert (resumed.config.environment.name, resumed.inexact, resumed.train().finished) == ("CartPole-v1", (), True)
+
+
+def test_settings_that_are_refused_leave_no_run(tmp_path: Path) -> None:
+    with pytest.raises(UnknownEnvironment):
+        Run.create(small(PPO, tmp_path / "runs", environment__name="Nowhere-v0"))
+    assert not (tmp_path / "runs").exists()
+
+
 def test_a_crashed_run_counts_the_steps_of_its_checkpoint(tmp_path: Path) -> None:
     run = Run.create(small(PPO, tmp_path, training__log_frequency=1000, training__eval_frequency=0))
     with pytest.raises(ZeroDivisionError):
         run.train(stop=lambda: run.steps == 96 and bool(1 // 0))
     assert read_record(tmp_path, run.directory.path.name).steps == 96
+
+
+class Confused(gymnasium.Env[Any, Any]):
+    """Its constructor uses a wrong type."""
+
+    def __init__(self) -> None:
+        self.observation_space = gymnasium.spaces.Discrete(3) + 1
+
+
+gymnasium.register("Confused-v0", Confused)
+
+
+def test_a_wrong_type_in_a_constructor_is_not_blamed_on_arguments(tmp_path: Path) -> None:
+    with pytest.raises(TypeError) as raised:
+        Run.create(small(PPO, tmp_path, environment__name="Confused-v0"))
+    assert f"at {__file__}:" in raised.value.__notes__[0]
+
+
+def test_an_argument_that_a_constructor_does_not_take_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UnsuitableArguments, match="unexpected keyword argument 'colour'"):
+        Run.create(small(PPO, tmp_path, environment__name="Confused-v0", environment__kwargs={"colour": "red"}))

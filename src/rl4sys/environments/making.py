@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -24,6 +25,10 @@ class UnsuitableArguments(ValueError):
 
 class MissingDependency(ImportError):
     """The environment is known, but a package that it needs is not installed."""
+
+
+_ARGUMENTS = re.compile(r"(keyword|keyword-only|positional) argument")
+"""In what Python says of a call with wrong arguments, and not of other uses of a wrong type."""
 
 
 def make_environment(name: str, kwargs: Mapping[str, Any]) -> Environment:
@@ -58,6 +63,8 @@ def make_gymnasium(name: str, kwargs: Mapping[str, Any]) -> Environment:
             f"if it is a file of yours, list that file under 'plugins', and register the class itself (entry_point=…)."
         ) from cause
     except TypeError as cause:
+        if _ARGUMENTS.search(str(cause)) is None:
+            raise
         raise _unsuitable(name, kwargs, cause) from cause
     except ImportError as cause:
         newest = newest_version(name)

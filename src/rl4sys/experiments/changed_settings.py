@@ -14,6 +14,7 @@ from rl4sys.config import ConfigError, Overrides, flat
 from rl4sys.config.errors import shown
 from rl4sys.config.overrides import Override
 from rl4sys.experiments.config import ExperimentConfig, load_experiment
+from rl4sys.experiments.manifest import UNPLANNED
 from rl4sys.experiments.run_directory import RunDirectory
 
 _log = logging.getLogger(__name__)
@@ -120,15 +121,16 @@ def is_fixed(key: str) -> bool:
 
 
 def changed_settings(directory: RunDirectory, overrides: Overrides) -> ChangedSettings:
-    """The config of a run with overrides; those that would make another run are refused."""
+    """The config of a run with overrides; those that would make another run are refused, unless it has not begun."""
     before = load_experiment(directory.config)
     if not overrides:
         return ChangedSettings(before, {}, is_exact=True)
     after = load_experiment(directory.config, overrides)
     old, new = (_by_key(config) for config in (before, after))
     changes = {key: (old.get(key), new.get(key)) for key in {**old, **new} if old.get(key) != new.get(key)}
+    has_begun = UNPLANNED not in directory.read_manifest()
     for key in changes:
-        if is_fixed(key):
+        if has_begun and is_fixed(key):
             raise ConfigError(
                 f"{key} cannot change within a run. Start another one with its weights: "
                 f"rl4sys train {directory.config} --from {directory.path} {key}={shown(changes[key][1])}"

@@ -17,7 +17,19 @@ _FOREIGN = (_OURS, Path(gymnasium.__file__).parent)
 
 
 def place_of(error: BaseException) -> str | None:
-    """File and line of the innermost frame in code that is neither ours nor Gymnasium's; None if there is none."""
+    """File and line of the innermost frame in code that is neither ours nor Gymnasium's; None if there is none.
+
+    Of errors that were raised while others were handled, the last one that has such a frame counts.
+    """
+    link: BaseException | None = error
+    while link is not None:
+        if (place := _place_in(link)) is not None:
+            return place
+        link = link.__cause__ or link.__context__
+    return None
+
+
+def _place_in(error: BaseException) -> str | None:
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if not any(place in Path(frame.filename).parents for place in _FOREIGN)]
     # The outermost frame is the caller's own program, which did nothing but train.

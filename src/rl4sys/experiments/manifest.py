@@ -17,6 +17,9 @@ from rl4sys.config import flat, plugin_hashes
 from rl4sys.environments import Grade
 from rl4sys.experiments.config import ExperimentConfig
 
+UNPLANNED = "unplanned"
+"""The key of runs whose code failed before they could begin."""
+
 
 def new_manifest(
     config: ExperimentConfig,
@@ -28,17 +31,23 @@ def new_manifest(
     kernels: str,
 ) -> dict[str, Any]:
     """The manifest of a run that starts here and now."""
-    return {
-        "seed": config.experiment.seed,
-        "device": config.experiment.device,
+    return unplanned_manifest(config) | {
         "threads": threads,
         "ranks": dict(ranks),
         "kernels": kernels,
         "grade": grade.name,
         "grade_means": grade.value,
+        "buffer_size": {"asked": requested_buffer_size, "used": config.buffer.size},
+    }
+
+
+def unplanned_manifest(config: ExperimentConfig) -> dict[str, Any]:
+    """What is known of a run before its environment and its algorithm have been made."""
+    return {
+        "seed": config.experiment.seed,
+        "device": config.experiment.device,
         "inexact": [],
         "plugins": plugin_hashes(config.plugins),
-        "buffer_size": {"asked": requested_buffer_size, "used": config.buffer.size},
         "config": config.digest(),
         "given": given_settings(config),
         **fingerprint_of_machine(),

@@ -23,14 +23,14 @@ from rl4sys.experiments.components import Components
 from rl4sys.experiments.config import ExperimentConfig
 from rl4sys.experiments.crash_report import write_crash_report
 from rl4sys.experiments.debugging import DebugMode
-from rl4sys.experiments.manifest import changes_since
+from rl4sys.experiments.manifest import UNPLANNED, changes_since, unplanned_manifest
 from rl4sys.experiments.metrics import Logger, metrics_table
 from rl4sys.experiments.policies.acting_policy import ActingPolicy
 from rl4sys.experiments.preflight import fit_to_machine
 from rl4sys.experiments.result import Result
 from rl4sys.experiments.run_directory import NotSaved, RunDirectory, directory_for_runs
 from rl4sys.experiments.run_parts import open_run
-from rl4sys.experiments.run_plan import RUNTIME_KEY, kernels_for, plan_run, probed_grade, recorded_kernels
+from rl4sys.experiments.run_plan import RUNTIME_KEY, kernels_for, plan_run, recorded_kernels
 from rl4sys.experiments.saved_policies import remove_later_policies
 from rl4sys.experiments.starting_point import LoadedStart, StartingPoint
 from rl4sys.experiments.training_loop import TrainingLoop
@@ -88,15 +88,15 @@ class Run:
         its first weights are those of another run or policy.
         """
         loaded = None if start is None else start.load()
-        plan = plan_run(config, group, allow_fallback=allow_fallback)
+        try:
+            plan = plan_run(config, group, allow_fallback=allow_fallback)
+        except Exception as error:
+            if not type(error).__module__.startswith("rl4sys."):
+                _keep_unplanned(config, error, origin, start)
+            raise
         manifest = plan.manifest | dict(origin or {})
         with directory_for_runs(Path(plan.config.experiment.directory)):
-            if plan.error is not None:
-                manifest["unprobed"] = {"start": None if start is None else start.source}
             directory = RunDirectory.create(plan.config, manifest, datetime.datetime.now().astimezone())
-            if plan.error is not None:
-                write_crash_report(directory.path, 0, plan.error)
-                raise plan.error
             try:
                 run = cls(directory, plan.components, manifest, plan.algorithm)
                 if loaded is not None:
@@ -121,12 +121,13 @@ class Run:
         Overrides become its settings; what they change is recorded, and makes the run inexact if it affects learning.
         """
         changed = changed_settings(directory, overrides)
-        config = fit_to_machine(changed.config, allow_fallback=allow_fallback)
         manifest = directory.read_manifest()
+        if UNPLANNED in manifest:
+            _plan_again(directory, changed.config, manifest, group, allow_fallback=allow_fallback)
+            changed = changed_settings(directory, ())
+        config = fit_to_machine(changed.config, allow_fallback=allow_fallback)
         if changed.changes:
             manifest["config"] = config.digest()
-        if "unprobed" in manifest:
-            _probe_again(directory, config, manifest)
         device, grade = torch.device(config.experiment.device), Grade[manifest["grade"]]
         if RUNTIME_KEY in changed.changes:
             manifest["kernels"] = kernels_for(config)
@@ -342,18 +343,35 @@ class Run:
             _log.warning("Continuing, not exact: %s", "; ".join(reasons))
 
 
-def _probe_again(directory: RunDirectory, config: ExperimentConfig, manifest: dict[str, Any]) -> None:
-    """Find the exactness of an environment that failed before the run could begin, and note it in the manifest."""
-    if (start := manifest["unprobed"]["start"]) is not None:
+def _keep_unplanned(
+    config: ExperimentConfig, error: Exception, origin: Mapping[str, Any] | None, start: StartingPoint | None
+) -> None:
+    """Leave a run with the traceback of an error that came before it could begin."""
+    manifest = unplanned_manifest(config) | dict(origin or {})
+    manifest[UNPLANNED] = {"start": None if start is None else start.source}
+    directory = RunDirectory.create(config, manifest, datetime.datetime.now().astimezone())
+    write_crash_report(directory.path, 0, error)
+
+
+def _plan_again(
+    directory: RunDirectory,
+    config: ExperimentConfig,
+    manifest: dict[str, Any],
+    group: RankGroup | None,
+    *,
+    allow_fallback: bool,
+) -> None:
+    """Plan a run that could not begin when it was made, and complete its directory and manifest."""
+    if (start := manifest[UNPLANNED]["start"]) is not None:
         raise ConfigError(
             f"{directory.path} failed before it took over the weights of {start}. Train it again with: "
             f"rl4sys train {directory.config} --from {start}"
         )
     try:
-        grade = probed_grade(config)
+        plan = plan_run(config, group, allow_fallback=allow_fallback)
     except Exception as error:
         write_crash_report(directory.path, 0, error)
         raise
-    del manifest["unprobed"]
-    manifest |= {"grade": grade.name, "grade_means": grade.value}
-    directory.write_manifest(manifest)
+    del manifest[UNPLANNED]
+    manifest |= plan.manifest | {"given": manifest["given"]}
+    directory.describe(plan.config, manifest)

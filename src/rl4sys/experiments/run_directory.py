@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from rl4sys import run_files
-from rl4sys.atomic_files import publish_directory, replace_file, write_durably
+from rl4sys.atomic_files import publish_directory, replace_file
 from rl4sys.config.module_copies import write_module_copies
 from rl4sys.config.plugin_copies import plugin_texts, write_copies
 from rl4sys.experiments.config import ExperimentConfig
@@ -69,12 +69,7 @@ class RunDirectory:
         path = _free_place(parent, stem)
         aside = cls(path.with_name(f".{path.name}.tmp"))
         try:
-            values = config.model_dump(mode="json")
-            text = yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
-            write_durably(aside.config, text.encode())
-            write_durably(aside.manifest, json.dumps(manifest, indent=1).encode())
-            write_copies(aside.path, plugin_texts(config.plugins))
-            write_module_copies(aside.path, values)
+            aside.describe(config, manifest)
             publish_directory(aside.path, path)
         except BaseException:
             shutil.rmtree(aside.path, ignore_errors=True)
@@ -154,6 +149,15 @@ class RunDirectory:
                 f"The run could not be saved at step {step:,}: {error.strerror or error}. What was saved before "
                 f"is intact. {advice}, then continue with: rl4sys resume {self.path}"
             ) from error
+
+    def describe(self, config: ExperimentConfig, manifest: Mapping[str, Any]) -> None:
+        """Write the config, copies of the user's code that it names, and the manifest."""
+        values = config.model_dump(mode="json")
+        replace_file(self.config, yaml.safe_dump(values, sort_keys=False, allow_unicode=True).encode())
+        write_copies(self.path, plugin_texts(config.plugins))
+        write_module_copies(self.path, values)
+        # Last: without it, this is no run.
+        self.write_manifest(manifest)
 
     def write_manifest(self, values: Mapping[str, Any]) -> None:
         """Keep what is needed to understand and repeat the run."""

@@ -35,8 +35,6 @@ class RunPlan:
     components: Components
     algorithm: Algorithm
     manifest: dict[str, Any]
-    error: Exception | None = None
-    """What the environment raised while it was probed, if it did: its run cannot begin."""
 
 
 def _require_equal_spaces(config: ExperimentConfig) -> None:
@@ -81,11 +79,6 @@ def kernels_for(config: ExperimentConfig) -> str:
         raise ConfigError(f"{RUNTIME_KEY}: {error}") from error
 
 
-def probed_grade(config: ExperimentConfig) -> Grade:
-    """How exactly the environment resumes, found by resuming it; raises what the environment raises."""
-    return config.environment.grade(Seeds(Seeds(config.experiment.seed).integer("probe")))
-
-
 def _warn_of_observations_outside_their_space(config: ExperimentConfig) -> None:
     environment = config.environment
     if not isinstance(environment, GymnasiumConfig) or environment.backend != "lanes":
@@ -96,20 +89,18 @@ def _warn_of_observations_outside_their_space(config: ExperimentConfig) -> None:
 
 
 def plan_run(config: ExperimentConfig, group: RankGroup | None, *, allow_fallback: bool) -> RunPlan:
-    """Fit a config to the machine, build its algorithm, and find the exactness of its environment."""
+    """Fit a config to the machine, build its algorithm, and find the exactness of its environment.
+
+    Raises what the code of a user raises: its environment and its networks are made here for the first time.
+    """
     config = fit_to_machine(config, allow_fallback=allow_fallback)
     device = torch.device(config.experiment.device)
     algorithm = Components(config, device, Grade.E3).algorithm()
     asked, config = config, check_combination(config, algorithm)
     _require_equal_spaces(config)
-    grade, failure = Grade.E3, None
-    try:
-        grade = probed_grade(config)
-        _warn_of_observations_outside_their_space(config)
-    except Exception as error:  # whatever a user's own code raises
-        if type(error).__module__.startswith("rl4sys."):
-            raise
-        failure = error
+    # How exactly the environment resumes is found by resuming it.
+    grade = config.environment.grade(Seeds(Seeds(config.experiment.seed).integer("probe")))
+    _warn_of_observations_outside_their_space(config)
     components = Components(config, device, grade, group, kernels_for(config))
     manifest = new_manifest(
         config,
@@ -119,4 +110,4 @@ def plan_run(config: ExperimentConfig, group: RankGroup | None, *, allow_fallbac
         ranks=components.describe_ranks(),
         kernels=components.kernels,
     )
-    return RunPlan(config, components, algorithm, manifest, failure)
+    return RunPlan(config, components, algorithm, manifest)
