@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.server.clients import DQN, ScriptedClient, join_request
+from tests.server.clients import DQN, ScriptedClient, eventually, join_request
 from tests.server.learners.test_reward_bounds import push_absurd
 from tests.server.workers.test_fold import wait_for_version
 
@@ -61,6 +62,18 @@ def test_a_learner_is_paused_shown_and_resumed(rl4sys: Here, client: ScriptedCli
     assert "state                    paused" in rl4sys("learners", "show", "a", *address).out
     assert json.loads(rl4sys("learners", "resume", "a", "--json", *address).out)["message"].endswith("learns again.")
     assert json.loads(rl4sys("learners", "show", "a", "--json", *address).out)["state"] == "LEARNER_STATE_WAITING"
+
+
+def test_returns_by_version_and_checkpoints_are_shown(
+    rl4sys: Here, client: ScriptedClient, address: tuple[str, str]
+) -> None:
+    client.push(range(5))
+    wait_for_version(client, 1)
+    assert rl4sys("learners", "restart", "a", *address).code == 0
+    eventually(lambda: "checkpoints" in rl4sys("learners", "show", "a", *address).out)
+    shown = rl4sys("learners", "show", "a", *address).out
+    assert re.search(r"^outcomes +version 0, episodes \d+, mean_return [-\d.]+$", shown, re.MULTILINE), shown
+    assert re.search(r"^checkpoints +position 5, written 20\d\d-[^,]+, bytes \d+$", shown, re.MULTILINE), shown
 
 
 def test_an_order_is_given_and_in_the_audit_log(rl4sys: Here, client: ScriptedClient, address: tuple[str, str]) -> None:

@@ -96,6 +96,35 @@ def test_the_tables_of_a_learner_are_there_as_json_and_csv() -> None:
             assert len(_rows(client.get(f"{address.format('csv')}&table={table}").text)) == count
 
 
+def test_the_page_of_a_learner_shows_outcomes_and_checkpoints() -> None:
+    outcomes = [
+        {"version": 39, "episodes": 1_200, "mean_return": 8.5},
+        {"version": 41, "episodes": 3, "mean_return": 9},
+    ]
+    saved = [{"position": 900, "written": 1.7e9, "bytes": 5_000}, {"position": 990, "written": 1.7e9, "bytes": 7_000}]
+    learner = LEARNER | {"outcomes": outcomes, "checkpoints": saved, "log_end": 1_000}
+    with pages(FakeSource(reply(learners=[learner]))) as client:
+        shown = " ".join(client.get("/fleet/learner?name=shared~cache").text.split())
+        table = "/fleet/learner.{}?name=shared~cache&table={}"
+        versions = client.get(table.format("json", "versions")).json()
+        checkpoints = _rows(client.get(table.format("csv", "checkpoints")).text)
+    assert '39</th> <td class="n">1,200</td><td class="n">8.5</td> <td class="n">0</td>' in shown
+    assert '990</th> <td class="time">' in shown
+    assert [(each["version"], each["episodes"], each["mean_return"]) for each in versions] == [
+        (41, 3, 9.0),
+        (40, 0, None),
+        (39, 1_200, 8.5),
+    ]
+    assert [(each["position"], each["records_after"]) for each in checkpoints] == [("990", "10"), ("900", "100")]
+
+
+def test_what_a_learner_does_not_have_yet_is_absent_from_its_page() -> None:
+    with pages(FakeSource()) as client:
+        shown = client.get("/fleet/learner?name=shared~cache").text
+    assert "Checkpoints</h2>" not in shown
+    assert ">Episodes</th>" not in shown
+
+
 def test_a_table_of_a_learner_that_is_not_there_is_one_sentence() -> None:
     with pages(FakeSource()) as client:
         for table, sentence in {"weights": "There is no table", "audit": "does not show its audit log"}.items():

@@ -119,6 +119,10 @@ class Checkpoints:
         """When the checkpoint of a step was written, in seconds since 1970."""
         return self._place(step).stat().st_mtime
 
+    def size(self, step: int) -> int:
+        """The bytes of the checkpoint of a step, without replayed rows."""
+        return sum(path.stat().st_size for path in self._place(step).iterdir())
+
     def best(self) -> int | None:
         """The step of the best checkpoint, if one was marked."""
         link = self.directory / "best"

@@ -419,6 +419,12 @@ def _row(learner: dict[str, Any]) -> list[str]:
 def _text(name: str, value: Any) -> str:
     if name == "state":
         return str(value).partition("_STATE_")[2].lower()
+    if name == "written":
+        from datetime import datetime
+
+        return datetime.fromtimestamp(value).astimezone().isoformat(" ", "seconds")
     if isinstance(value, dict):
-        return ", ".join(f"{key} {number:g}" for key, number in value.items())
+        return ", ".join(f"{key} {_text(key, part)}" for key, part in value.items())
+    if isinstance(value, list):
+        return "; ".join(_text(name, part) for part in value)
     return f"{value:g}" if isinstance(value, float) else str(value)

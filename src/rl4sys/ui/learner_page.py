@@ -1,4 +1,4 @@
-"""The page of one learner: its versions and who runs them, its log, its clients, and commands to it."""
+"""The page of one learner: its versions, outcomes, checkpoints, log and clients, and commands to it."""
 
 from __future__ import annotations
 
@@ -79,10 +79,15 @@ class LearnerPages:
         ending = request.url.path.removeprefix(_PATH)
         match request.query_params.get("table", ""):
             case "":
-                listed = {"clients_listed": clients} if ending == ".json" else {}
-                return table_answer(Table.of([dict(learner) | listed]), ending, is_single=True)
+                if ending == ".json":
+                    return table_answer(Table.of([{**learner, "clients_listed": clients}]), ending, is_single=True)
+                # Lists have tables of their own.
+                values = {name: value for name, value in learner.items() if not isinstance(value, list)}
+                return table_answer(Table.of([values]), ending)
             case "versions":
                 return table_answer(Table.of(versions(learner, clients)), ending)
+            case "checkpoints":
+                return table_answer(Table.of(checkpoints(learner)), ending)
             case "clients":
                 return table_answer(Table.of(clients), ending)
             case "obedience":
@@ -93,7 +98,7 @@ class LearnerPages:
                     raise UnknownServer(audit or _NO_OPERATOR)
                 return table_answer(Table.of(audit[::-1]), ending)
             case unknown:
-                raise UnknownTable(unknown, ("versions", "clients", "obedience", "audit"))
+                raise UnknownTable(unknown, ("versions", "checkpoints", "clients", "obedience", "audit"))
 
     async def _live(self, request: Request) -> Response:
         server, name = self._wanted(request)
@@ -161,6 +166,7 @@ class LearnerPages:
             "learner": learner,
             "row": learner_row(server, learner),
             "versions": versions(learner, clients),
+            "checkpoints": checkpoints(learner),
             "clients": client_rows(view, clients),
             "obedience": obedience(learner, clients),
             "findings": [each for each in (*view.problems, *view.notes) if each.about in names],
@@ -170,21 +176,34 @@ class LearnerPages:
 
 
 def versions(learner: Mapping[str, Any], clients: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Each version that a connected client acts with, the newest first, and who they are."""
+    """Each version that connected clients act with or that episodes ended with, the newest first: who and how well."""
     by_version: dict[int, list[str]] = defaultdict(list)
     for client in clients:
         version = client.get("report", {}).get("version", client.get("version"))
         if version is not None and client["connected"] and not has_left(client):
             by_version[version].append(client["client"])
-    by_version.setdefault(learner["version"], [])
+    outcomes = {outcome["version"]: outcome for outcome in learner["outcomes"]}
+    found = []
+    for version in sorted({learner["version"], *by_version, *outcomes}, reverse=True):
+        names, outcome = sorted(by_version.get(version, [])), outcomes.get(version)
+        found.append(
+            {
+                "version": version,
+                "is_newest": version == learner["version"],
+                "count": len(names),
+                "names": names,
+                "episodes": 0 if outcome is None else outcome["episodes"],
+                "mean_return": None if outcome is None else outcome["mean_return"],
+            }
+        )
+    return found
+
+
+def checkpoints(learner: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The checkpoints of a learner, the newest first, and how many records of the log follow each."""
     return [
-        {
-            "version": version,
-            "is_newest": version == learner["version"],
-            "count": len(names),
-            "names": sorted(names),
-        }
-        for version, names in sorted(by_version.items(), reverse=True)
+        {**checkpoint, "records_after": max(0, learner["log_end"] - checkpoint["position"])}
+        for checkpoint in reversed(learner["checkpoints"])
     ]
 
 

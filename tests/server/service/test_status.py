@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -100,6 +101,20 @@ def test_what_was_learned_before_a_restart_is_reported_without_new_data(serve: S
     assert (after.learned_steps, after.updates, after.episodes) == (40, before.updates, before.episodes)
     assert before.updates > 0
     assert after.mean_return == before.mean_return
+    assert sum(outcome.episodes for outcome in before.outcomes) == before.episodes
+    assert list(after.outcomes) == list(before.outcomes)
+
+
+def test_checkpoints_are_listed_with_their_place_in_the_log(serve: Serve) -> None:
+    client = ScriptedClient(serve(), join_request("a"))
+    assert not status(client.transport).learners[0].checkpoints
+    client.push(range(5))
+    eventually(lambda: status(client.transport).learners[0].learned_steps == 40)
+    learner = status(serve()).learners[0]
+    (checkpoint,) = learner.checkpoints
+    assert (checkpoint.position, learner.log_end) == (5, 5)
+    assert abs(checkpoint.written - time.time()) < 600
+    assert checkpoint.bytes > 1_000
 
 
 def test_calls_are_counted_by_method_and_code(serve: Serve) -> None:

@@ -4,13 +4,24 @@ import io
 
 import pytest
 
-from rl4sys.server.workers.events import Event, Failed, LearnerProgress, Published, Ready, read_event, write_event
+from rl4sys.server.workers.events import (
+    Event,
+    Failed,
+    LearnerProgress,
+    Published,
+    Ready,
+    VersionOutcome,
+    read_event,
+    write_event,
+)
+
+OUTCOMES = (VersionOutcome(3, 20, 1.5), VersionOutcome(4, 2, -0.5))
 
 EVENTS: list[Event] = [
     Ready("{}", "{}", 1, 2, 3, b"\n\x00weights\n"),
-    Ready("{}", "{}", 1, 2, 3, progress=LearnerProgress(3, 4, 5, 6, 0.5, {"too_old": 7})),
+    Ready("{}", "{}", 1, 2, 3, progress=LearnerProgress(3, 4, 5, 6, 0.5, {"too_old": 7}, outcomes=OUTCOMES)),
     Published(4, b"\n" * 9, 32),
-    LearnerProgress(5, 6, 7, 8, None, {"too_old": 9}, {"loss": 0.5}),
+    LearnerProgress(5, 6, 7, 8, None, {"too_old": 9}, {"loss": 0.5}, OUTCOMES),
     Failed("it broke\nbadly", 3),
 ]
 

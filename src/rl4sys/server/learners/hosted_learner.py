@@ -23,6 +23,7 @@ from rl4sys.server.learners.lineage import Lineage
 from rl4sys.server.learners.operator_orders import ClientOrder, OperatorOrders
 from rl4sys.server.learners.pacing import Pacing, fresh_batch
 from rl4sys.server.learners.published_versions import PublishedVersions
+from rl4sys.server.learners.saved_checkpoints import saved_checkpoints
 from rl4sys.server.learners.supervised_worker import SupervisedWorker
 from rl4sys.server.learners.version_archive import PolicyDescription
 from rl4sys.server.learners.worker_starts import RestartBackoff, StartQueue
@@ -77,6 +78,7 @@ class HostedLearner:
         """Whether it was refused because of a limit."""
         self.progress: LearnerProgress | None = None
         self.saved_at: float | None = None
+        self.checkpoints = saved_checkpoints(directory)
         self.config = ""
         """The config in canonical form, once it is known."""
         self.device = ""
@@ -389,6 +391,7 @@ class HostedLearner:
                     self._nudge()
             case Saved():
                 self.saved_at = self._clock()
+                self.checkpoints = saved_checkpoints(self.directory)
                 failpoint("before log prune")
                 self.inbox.prune(event.oldest)
                 failpoint("after log prune")
@@ -406,6 +409,8 @@ class HostedLearner:
         self.progress = ready.progress or self.progress
         if ready.checkpoint_age is not None:
             self.saved_at = self._clock() - ready.checkpoint_age
+        # What the last worker saved when it was ended was not reported.
+        self.checkpoints = saved_checkpoints(self.directory)
         self._refold_end = self.inbox.stored.position
         # The version first: how many more may come is derived from the records that are not folded yet.
         self.history.take(ready.version, ready.blob)

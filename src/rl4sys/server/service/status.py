@@ -183,6 +183,8 @@ class StatusReporter:
                 status_pb2.OtherLineage(lineage=held.lineage, version=held.version, clients=held.clients)
                 for held in learner.history.other_lineages.holders()
             ],
+            checkpoints=[status_pb2.CheckpointStatus(**each._asdict()) for each in learner.checkpoints],
+            log_end=learner.inbox.stored.position,
         )
         progress = learner.progress
         if progress is not None:
@@ -190,6 +192,7 @@ class StatusReporter:
             status.episodes = progress.episodes
             status.unused_steps.update(progress.unused)
             status.metrics.update(progress.metrics)
+            status.outcomes.extend(status_pb2.VersionOutcome(**each._asdict()) for each in progress.outcomes)
             if progress.mean_return is not None:
                 status.mean_return = progress.mean_return
         if learner.saved_at is not None:

@@ -5,7 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
+
+
+class VersionOutcome(NamedTuple):
+    """The episodes whose last step was decided with one version."""
+
+    version: int
+    episodes: int
+    mean_return: float
+    """Of the last hundred of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +28,8 @@ class LearnerProgress:
     mean_return: float | None
     unused: Mapping[str, int] = field(default_factory=dict)
     metrics: Mapping[str, float] = field(default_factory=dict)
+    outcomes: tuple[VersionOutcome, ...] = ()
+    """Returns by version, the newest version last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,9 +217,13 @@ def read_event(file: BinaryIO) -> Event | None:
         return None
     kind, length, values = json.loads(line)
     if isinstance(progress := values.get("progress"), dict):
-        values["progress"] = LearnerProgress(**progress)
-    event = _KINDS[kind](**values)
+        values["progress"] = _progress(progress)
+    event = _progress(values) if kind == LearnerProgress.__name__ else _KINDS[kind](**values)
     if not isinstance(event, _WithBlob):
         return event
     blob = file.read(length)
     return replace(event, blob=blob) if len(blob) == length else None
+
+
+def _progress(values: dict[str, Any]) -> LearnerProgress:
+    return LearnerProgress(**values | {"outcomes": tuple(VersionOutcome(*each) for each in values["outcomes"])})

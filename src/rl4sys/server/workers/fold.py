@@ -185,6 +185,7 @@ class Fold:
             mean_return=self._episodes.mean_return,
             unused={reason: steps for reason, steps in unused.items() if steps},
             metrics=self._metrics | ({"skipped_updates": float(skipped)} if skipped else {}),
+            outcomes=self._episodes.outcomes(),
         )
 
     @property

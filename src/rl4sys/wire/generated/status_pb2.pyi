@@ -137,8 +137,28 @@ class OtherLineage(_message.Message):
     clients: int
     def __init__(self, lineage: _Optional[str] = ..., version: _Optional[int] = ..., clients: _Optional[int] = ...) -> None: ...
 
+class VersionOutcome(_message.Message):
+    __slots__ = ("version", "episodes", "mean_return")
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    EPISODES_FIELD_NUMBER: _ClassVar[int]
+    MEAN_RETURN_FIELD_NUMBER: _ClassVar[int]
+    version: int
+    episodes: int
+    mean_return: float
+    def __init__(self, version: _Optional[int] = ..., episodes: _Optional[int] = ..., mean_return: _Optional[float] = ...) -> None: ...
+
+class CheckpointStatus(_message.Message):
+    __slots__ = ("position", "written", "bytes")
+    POSITION_FIELD_NUMBER: _ClassVar[int]
+    WRITTEN_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    position: int
+    written: float
+    bytes: int
+    def __init__(self, position: _Optional[int] = ..., written: _Optional[float] = ..., bytes: _Optional[int] = ...) -> None: ...
+
 class LearnerStatus(_message.Message):
-    __slots__ = ("learner", "algorithm", "state", "problem", "restarts", "version", "clients", "queued_segments", "queued_bytes", "stored_segments", "stored_steps", "learned_steps", "unused_steps", "episodes", "updates", "segments_per_second", "mean_return", "cpu", "memory_bytes", "log_bytes", "checkpoint_age_seconds", "metrics", "stored_bytes", "cpu_seconds", "device", "lineage", "refolded_version", "frozen", "record_share", "weights", "other_lineages", "control", "control_reason", "obeying_clients", "notice", "control_sequence")
+    __slots__ = ("learner", "algorithm", "state", "problem", "restarts", "version", "clients", "queued_segments", "queued_bytes", "stored_segments", "stored_steps", "learned_steps", "unused_steps", "episodes", "updates", "segments_per_second", "mean_return", "cpu", "memory_bytes", "log_bytes", "checkpoint_age_seconds", "metrics", "stored_bytes", "cpu_seconds", "device", "lineage", "refolded_version", "frozen", "record_share", "weights", "other_lineages", "control", "control_reason", "obeying_clients", "notice", "control_sequence", "outcomes", "checkpoints", "log_end")
     class UnusedStepsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -189,6 +209,9 @@ class LearnerStatus(_message.Message):
     OBEYING_CLIENTS_FIELD_NUMBER: _ClassVar[int]
     NOTICE_FIELD_NUMBER: _ClassVar[int]
     CONTROL_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    OUTCOMES_FIELD_NUMBER: _ClassVar[int]
+    CHECKPOINTS_FIELD_NUMBER: _ClassVar[int]
+    LOG_END_FIELD_NUMBER: _ClassVar[int]
     learner: str
     algorithm: str
     state: LearnerState
@@ -225,7 +248,10 @@ class LearnerStatus(_message.Message):
     obeying_clients: int
     notice: str
     control_sequence: int
-    def __init__(self, learner: _Optional[str] = ..., algorithm: _Optional[str] = ..., state: _Optional[_Union[LearnerState, str]] = ..., problem: _Optional[str] = ..., restarts: _Optional[int] = ..., version: _Optional[int] = ..., clients: _Optional[int] = ..., queued_segments: _Optional[int] = ..., queued_bytes: _Optional[int] = ..., stored_segments: _Optional[int] = ..., stored_steps: _Optional[int] = ..., learned_steps: _Optional[int] = ..., unused_steps: _Optional[_Mapping[str, int]] = ..., episodes: _Optional[int] = ..., updates: _Optional[int] = ..., segments_per_second: _Optional[float] = ..., mean_return: _Optional[float] = ..., cpu: _Optional[float] = ..., memory_bytes: _Optional[int] = ..., log_bytes: _Optional[int] = ..., checkpoint_age_seconds: _Optional[float] = ..., metrics: _Optional[_Mapping[str, float]] = ..., stored_bytes: _Optional[int] = ..., cpu_seconds: _Optional[float] = ..., device: _Optional[str] = ..., lineage: _Optional[str] = ..., refolded_version: _Optional[int] = ..., frozen: bool = ..., record_share: _Optional[float] = ..., weights: _Optional[int] = ..., other_lineages: _Optional[_Iterable[_Union[OtherLineage, _Mapping]]] = ..., control: _Optional[str] = ..., control_reason: _Optional[str] = ..., obeying_clients: _Optional[int] = ..., notice: _Optional[str] = ..., control_sequence: _Optional[int] = ...) -> None: ...
+    outcomes: _containers.RepeatedCompositeFieldContainer[VersionOutcome]
+    checkpoints: _containers.RepeatedCompositeFieldContainer[CheckpointStatus]
+    log_end: int
+    def __init__(self, learner: _Optional[str] = ..., algorithm: _Optional[str] = ..., state: _Optional[_Union[LearnerState, str]] = ..., problem: _Optional[str] = ..., restarts: _Optional[int] = ..., version: _Optional[int] = ..., clients: _Optional[int] = ..., queued_segments: _Optional[int] = ..., queued_bytes: _Optional[int] = ..., stored_segments: _Optional[int] = ..., stored_steps: _Optional[int] = ..., learned_steps: _Optional[int] = ..., unused_steps: _Optional[_Mapping[str, int]] = ..., episodes: _Optional[int] = ..., updates: _Optional[int] = ..., segments_per_second: _Optional[float] = ..., mean_return: _Optional[float] = ..., cpu: _Optional[float] = ..., memory_bytes: _Optional[int] = ..., log_bytes: _Optional[int] = ..., checkpoint_age_seconds: _Optional[float] = ..., metrics: _Optional[_Mapping[str, float]] = ..., stored_bytes: _Optional[int] = ..., cpu_seconds: _Optional[float] = ..., device: _Optional[str] = ..., lineage: _Optional[str] = ..., refolded_version: _Optional[int] = ..., frozen: bool = ..., record_share: _Optional[float] = ..., weights: _Optional[int] = ..., other_lineages: _Optional[_Iterable[_Union[OtherLineage, _Mapping]]] = ..., control: _Optional[str] = ..., control_reason: _Optional[str] = ..., obeying_clients: _Optional[int] = ..., notice: _Optional[str] = ..., control_sequence: _Optional[int] = ..., outcomes: _Optional[_Iterable[_Union[VersionOutcome, _Mapping]]] = ..., checkpoints: _Optional[_Iterable[_Union[CheckpointStatus, _Mapping]]] = ..., log_end: _Optional[int] = ...) -> None: ...
 
 class ClientReport(_message.Message):
     __slots__ = ("version", "lineage", "mode", "control_sequence", "off", "decisions", "fallback_decisions", "bad_inputs", "thinned_episodes", "open_episodes", "backlog_segments", "backlog_bytes", "drops", "late_rewards", "decision_time", "last_error", "uptime_seconds", "unanswered_decisions")
