@@ -75,9 +75,11 @@ def test_a_run_is_kept_in_storage_while_it_trains(rl4sys: Here, tmp_path: Path) 
     ("options", "answer"),
     [
         (("--address", "auto"), "add --on ray"),
+        (("--gpus", "1"), "Use: rl4sys train --algorithm ppo --env CartPole-v1 device=cuda\n"),
+        (("--gpus=2",), "Use: rl4sys train --algorithm ppo --env CartPole-v1 device=cuda --ranks 2\n"),
         (
-            ("--gpus", "1"),
-            "--gpus 1 is for clusters. On this machine a run uses the device of experiment.device: leave",
+            ("where.gpus=1",),
+            "Use: rl4sys train --algorithm ppo --env CartPole-v1 where.gpus=1 where.gpus=0 device=cuda\n",
         ),
         (("--on", "ray", "--detach"), "--detach needs the address of a cluster's dashboard"),
         (("--on", "ray", "--address", "http://127.0.0.1:1"), "Give --storage"),

@@ -12,6 +12,7 @@ from ray.job_submission import JobStatus, JobSubmissionClient
 
 from rl4sys.cli.exit_codes import ERROR
 from rl4sys.cli.output import report, show
+from rl4sys.cli.where import without_option
 from rl4sys.collection.cluster_address import require_dashboard
 
 _LEFT_OUT = ["runs", ".git", ".venv*", "__pycache__", "*.mp4"]
@@ -65,13 +66,7 @@ def _submitted(client: JobSubmissionClient, command: str, sleep: Callable[[float
 
 def command_there(arguments: Sequence[str]) -> str:
     """The command as the cluster runs it: its own Ray is the one to join."""
-    kept: list[str] = []
-    waiting = iter(arguments)
-    for argument in waiting:
-        if argument == "--address":
-            next(waiting, None)
-        elif argument != "--detach" and not argument.startswith("--address="):
-            kept.append(argument)
+    kept = [argument for argument in without_option(arguments, "--address") if argument != "--detach"]
     return shlex.join(["rl4sys", *kept, "--on", "ray", "--address", "auto"])
 
 

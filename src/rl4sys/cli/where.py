@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import math
+import shlex
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -84,12 +86,30 @@ def choose_place(
             "leave it out if the working directory is one"
         )
     if chosen.gpus and chosen.on == "local":
-        device = "cuda" if chosen.gpus <= 1 else f"cuda, with --ranks {chosen.gpus:g}"
         raise ConfigError(
-            f"--gpus {chosen.gpus:g} is for clusters. On this machine a run uses the device of experiment.device: "
-            f"leave out --gpus, and give device={device}"
+            f"--gpus {chosen.gpus:g} is for clusters; on this machine a run uses experiment.device. Use: "
+            f"{command_on_gpus(sys.argv[1:], chosen.gpus)}"
         )
     return chosen
+
+
+def command_on_gpus(arguments: Sequence[str], gpus: float) -> str:
+    """The command that uses GPUs of this machine, where one with --gpus was given."""
+    ranks = ["--ranks", f"{math.ceil(gpus)}"] if gpus > 1 and arguments[:1] == ["train"] else []
+    section = [] if any(argument.startswith("--gpus") for argument in arguments) else ["where.gpus=0"]
+    return shlex.join(["rl4sys", *without_option(arguments, "--gpus"), *section, "device=cuda", *ranks])
+
+
+def without_option(arguments: Sequence[str], option: str) -> list[str]:
+    """The arguments of a command without an option and its value."""
+    kept: list[str] = []
+    waiting = iter(arguments)
+    for argument in waiting:
+        if argument == option:
+            next(waiting, None)
+        elif not argument.startswith(f"{option}="):
+            kept.append(argument)
+    return kept
 
 
 def require_use_of_address(where: WhereSection, collection: str) -> None:
