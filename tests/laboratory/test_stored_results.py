@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import importlib.machinery
+import os
+import subprocess
 import sys
 import types
 from pathlib import Path
@@ -14,6 +16,8 @@ from tests.experiments.runs import PPO, small
 import rl4sys
 from rl4sys.experiments import Run
 
+REPOSITORY = Path(__file__).parents[2]
+PACKAGES = Path(os.environ.get("RL4SYS_CLUSTER_ENVIRONMENT", REPOSITORY / ".venv-cluster")) / "tune"
 PLUGIN = """
 import gymnasium
 from gymnasium.envs.classic_control import CartPoleEnv
@@ -107,3 +111,21 @@ def test_with_pandas_metrics_and_episodes_are_data_frames(tmp_path: Path, monkey
     assert isinstance(found.metrics(), DataFrame)
     assert found.metrics()["step"][-1] == 256
     assert found.episodes()["lines"] == run.directory.episodes.read_text().splitlines()
+
+
+@pytest.mark.cluster
+@pytest.mark.skipif(not PACKAGES.exists(), reason="needs pandas: make test-cluster")
+def test_real_pandas_gives_data_frames(tmp_path: Path) -> None:
+    run = trained(tmp_path)
+    program = (
+        f"import rl4sys; (run,) = rl4sys.runs(root={str(tmp_path)!r})\n"
+        "metrics, episodes = run.metrics(), run.episodes()\n"
+        "print(type(metrics).__module__, metrics['step'].iloc[-1], len(episodes), episodes['return'].mean())"
+    )
+    environment = os.environ | {"PYTHONPATH": f"{PACKAGES}:{REPOSITORY / 'src'}"}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=False)
+    rows = run.directory.episodes.read_text().splitlines()[1:]
+    module, step, length, mean = done.stdout.split() or [done.stderr] * 4
+    assert (module.partition(".")[0], step, length) == ("pandas", "256", str(len(rows))), done.stderr
+    place = run.directory.episodes.read_text().splitlines()[0].split(",").index("return")
+    assert float(mean) == pytest.approx(np.mean([float(row.split(",")[place]) for row in rows]))
