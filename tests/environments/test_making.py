@@ -58,3 +58,18 @@ def test_a_limit_that_a_backend_would_not_keep_is_refused(backend: Literal["vect
 def test_arguments_that_envpool_would_not_get_are_refused() -> None:
     with pytest.raises(ValueError, match="kwargs need backend=lanes or backend=vector"):
         GymnasiumConfig(name="CartPole-v1", backend="envpool", kwargs={"sutton_barto_reward": True})
+
+
+def test_an_old_version_is_warned_of_once(recwarn: pytest.WarningsRecorder) -> None:
+    for version in (0, 1):
+        gymnasium.register(f"Aged-v{version}", "gymnasium.envs.classic_control:CartPoleEnv")
+    for _ in range(3):
+        make_gymnasium("Aged-v0", {}).close()
+    (warned,) = [str(warning.message) for warning in recwarn if "out of date" in str(warning.message)]
+    assert "Aged-v0" in warned
+
+
+def test_an_environment_that_is_refused_says_so_in_one_line(recwarn: pytest.WarningsRecorder) -> None:
+    with pytest.raises(MissingDependency, match="use HalfCheetah-v5"):
+        make_gymnasium("HalfCheetah-v3", {})
+    assert [str(warning.message) for warning in recwarn if "out of date" in str(warning.message)] == []

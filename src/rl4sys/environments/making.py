@@ -31,6 +31,10 @@ _ARGUMENTS = re.compile(r"(keyword|keyword-only|positional) argument")
 """In what Python says of a call with wrong arguments, and not of other uses of a wrong type."""
 
 
+_WARNED: set[str] = set()
+"""Warnings that were shown: of several equal environments, one warns."""
+
+
 def make_environment(name: str, kwargs: Mapping[str, Any]) -> Environment:
     """One environment by any of its names: CartPole-v1, gym/HalfCheetah/v5, dm_control/cheetah/run."""
     name = canonical_name(name)
@@ -44,10 +48,15 @@ def make_gymnasium(name: str, kwargs: Mapping[str, Any]) -> Environment:
             return make_object(name, kwargs)
         if _family(name) == "mujoco" and importlib.util.find_spec("mujoco") is not None:
             hear_warnings()
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(record=True) as heard:
             # One that does not draw is refused below, with what to do.
             warnings.filterwarnings("ignore", ".*being initialised with render_mode.*")
             environment = gymnasium.make(name, disable_env_checker=True, **kwargs)
+        # Not before it is made: an error says more, in one line.
+        for warning in heard:
+            if str(warning.message) not in _WARNED:
+                _WARNED.add(str(warning.message))
+                warnings.showwarning(warning.message, warning.category, warning.filename, warning.lineno)
         is_drawn = environment.render_mode == "rgb_array" and is_mujoco(environment.unwrapped)
         return DrawnMujoco(environment) if is_drawn else environment
     except error.DeprecatedEnv as cause:
