@@ -21,7 +21,7 @@ Ending ending_of(const std::string& name) {
 
 /// Replays one event; returns what was refused, or an empty string.
 std::string replay(Agent& agent, Episode& episode, const std::shared_ptr<FakeServer>& server,
-                   const std::shared_ptr<double>& clock, const json& event) {
+                   const std::shared_ptr<std::atomic<double>>& clock, const json& event) {
     const std::string kind = event["do"];
     const Rows seen{event.value("seen", 0.0F), 0};
     try {
@@ -32,7 +32,7 @@ std::string replay(Agent& agent, Episode& episode, const std::shared_ptr<FakeSer
         } else if (kind == "reward") {
             episode.reward(event["value"], event["decision"].get<std::int64_t>(), event["final"].get<bool>());
         } else if (kind == "clock") {
-            *clock += event["seconds"].get<double>();
+            *clock = *clock + event["seconds"].get<double>();
         } else if (kind == "sealed") {
             EXPECT_TRUE(agent.flush());
             EXPECT_EQ(server->segments().size(), event["count"].get<std::size_t>());
@@ -79,9 +79,9 @@ TEST(Recordings, EveryRecordingGivesTheGoldenSegments) {
         settings.max_segment_length = given.max_segment_length;
         const auto server = std::make_shared<FakeServer>();
         server->accepts_incumbent = true;
-        const auto clock = std::make_shared<double>(100.0);
+        const auto clock = std::make_shared<std::atomic<double>>(100.0);
         client::Start start = client::fresh_start(settings);
-        start.clock = [clock] { return *clock; };
+        start.clock = [clock] { return clock->load(); };
         Agent agent = client::connect_over(settings, server, nullptr, start);
         Episode episode = agent.episode();
         for (const json& event : recording["events"]) {

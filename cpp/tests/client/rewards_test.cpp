@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <limits>
 
 #include "client/fake_server.hpp"
@@ -57,12 +58,12 @@ TEST(Rewards, RewardsThatAddUpToInfinityAreDroppedAndCounted) {
 }
 
 /// An agent with segments of two steps, whose clock shows the time that it is set to.
-Agent agent_at(const std::shared_ptr<double>& now, const RewardWindow& window) {
+Agent agent_at(const std::shared_ptr<std::atomic<double>>& now, const RewardWindow& window) {
     ClientSettings settings = quick_settings();
     settings.max_segment_length = 2;
     settings.reward_window = window;
     client::Start start = client::fresh_start(settings);
-    start.clock = [now] { return *now; };
+    start.clock = [now] { return now->load(); };
     return client::connect_over(settings, std::make_shared<FakeServer>(), nullptr, start);
 }
 
@@ -73,33 +74,33 @@ void decide(Episode& episode, int times) {
 }
 
 TEST(Rewards, AWindowInSecondsTakesRewardsHoweverManyDecisionsFollow) {
-    const auto now = std::make_shared<double>(100.0);
+    const auto now = std::make_shared<std::atomic<double>>(100.0);
     Agent agent = agent_at(now, RewardWindow::of_seconds(30.0));
     Episode episode = agent.episode();
     decide(episode, 100);
-    *now += 29.0;
+    *now = 129.0;
     decide(episode, 100);
     episode.reward(7.0, 0);
     EXPECT_EQ(agent.health().late_rewards, 0U);
 }
 
 TEST(Rewards, RewardsAfterTheWindowInSecondsAreLate) {
-    const auto now = std::make_shared<double>(100.0);
+    const auto now = std::make_shared<std::atomic<double>>(100.0);
     Agent agent = agent_at(now, RewardWindow::of_seconds(30.0));
     Episode episode = agent.episode();
     decide(episode, 3);
-    *now += 30.0;
+    *now = 130.0;
     decide(episode, 1);
     episode.reward(7.0, 1);
     EXPECT_EQ(agent.health().late_rewards, 1U);
 }
 
 TEST(Rewards, TimeAloneMakesNoRewardLateInAWindowOfDecisions) {
-    const auto now = std::make_shared<double>(100.0);
+    const auto now = std::make_shared<std::atomic<double>>(100.0);
     Agent agent = agent_at(now, 4);
     Episode episode = agent.episode();
     decide(episode, 3);
-    *now += 3600.0;
+    *now = 3700.0;
     decide(episode, 1);
     episode.reward(7.0, 0);
     EXPECT_EQ(agent.health().late_rewards, 0U);
