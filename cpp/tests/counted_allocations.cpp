@@ -1,43 +1,41 @@
-// In a file of its own: where the compiler sees these operators and their users together, it warns of malloc and
-// delete.
+// In place of glibc's: `operator new` and the C functions alike come here.
 #include "counted_allocations.hpp"
 
 #include <cstdlib>
-#include <new>
+
+extern "C" {
+void* __libc_malloc(std::size_t size);
+void* __libc_calloc(std::size_t count, std::size_t size);
+void* __libc_realloc(void* memory, std::size_t size);
+}
 
 namespace {
 
 thread_local bool is_counting = false;
 thread_local std::size_t count = 0;
 
-void* allocate(std::size_t size) {
+void note() {
     count += is_counting ? 1 : 0;
-    void* memory = std::malloc(size == 0 ? 1 : size);
-    if (memory == nullptr) {
-        throw std::bad_alloc();
-    }
-    return memory;
 }
 
 }  // namespace
 
-void* operator new(std::size_t size) {
-    return allocate(size);
+extern "C" {
+
+void* malloc(std::size_t size) {
+    note();
+    return __libc_malloc(size);
 }
-void* operator new[](std::size_t size) {
-    return allocate(size);
+
+void* calloc(std::size_t number, std::size_t size) {
+    note();
+    return __libc_calloc(number, size);
 }
-void operator delete(void* memory) noexcept {
-    std::free(memory);
+
+void* realloc(void* memory, std::size_t size) {
+    note();
+    return __libc_realloc(memory, size);
 }
-void operator delete[](void* memory) noexcept {
-    std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-    std::free(memory);
-}
-void operator delete[](void* memory, std::size_t) noexcept {
-    std::free(memory);
 }
 
 namespace rl4sys::testing {

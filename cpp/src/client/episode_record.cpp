@@ -54,9 +54,9 @@ std::string EpisodeRecord::observe_undecided(const ActingPlan& plan, const Obser
         close(Ending::Truncated);
     }
     if (!buffer_) {
-        buffer_ = taken(plan, carry);
+        buffer_ = taken(plan, carry, 1);
     } else if (buffer_->needs_to_grow()) {
-        buffer_->grow();
+        grow();
     }
     const auto written = snapshot.interface->reader.write(*buffer_, buffer_->count, observation, mask);
     if (!written.problem.empty()) {
@@ -73,9 +73,11 @@ void EpisodeRecord::decided_with(const ActingPlan& plan, const std::vector<float
         buffer_->adopt(plan);
         buffer_->recorded = records(plan);
     } else if (buffer_->count == buffer_->length() || is_another(plan) || is_complete(*buffer_)) {
-        std::unique_ptr<SegmentBuffer> following = taken(plan, carry);
-        // An episode that lasts needs full segments; growing at once saves copies later.
-        following->grow_fully();
+        // An episode that lasts needs full segments, unless its rewards cut them earlier; a buffer that is large enough
+        // at once saves copies later.
+        const bool is_cut_short = buffer_->count < buffer_->length() && !is_another(plan);
+        const std::size_t steps = is_cut_short ? buffer_->count : longest(*plan.snapshot);
+        std::unique_ptr<SegmentBuffer> following = taken(plan, carry, steps);
         following->continue_from(*buffer_);
         close(following->recorded ? Ending::Continues : Ending::Truncated);
         buffer_ = std::move(following);
@@ -275,15 +277,26 @@ bool EpisodeRecord::is_due(const SegmentBuffer& buffer, std::int64_t decisions) 
            (window.seconds && buffer.closed_at + *window.seconds <= shared_.clock());
 }
 
-std::unique_ptr<SegmentBuffer> EpisodeRecord::taken(const ActingPlan& plan, const std::vector<float>& carry) {
+std::size_t EpisodeRecord::longest(const Snapshot& snapshot) const {
+    return std::min(shared_.longest, snapshot.max_steps);
+}
+
+std::unique_ptr<SegmentBuffer> EpisodeRecord::taken(const ActingPlan& plan, const std::vector<float>& carry,
+                                                    std::size_t steps) {
     const Snapshot& snapshot = *plan.snapshot;
-    auto buffer = shared_.queue.blank(snapshot.form(), std::min(shared_.longest, snapshot.max_steps));
+    auto buffer = shared_.queue.blank(snapshot.form(), longest(snapshot), steps);
     buffer->begin(plan, static_cast<std::uint64_t>(decisions_), carry);
     buffer->recorded = records(plan);
     if (shared_.reward_window.cuts) {
         buffer->began_at = shared_.clock();
     }
     return buffer;
+}
+
+void EpisodeRecord::grow() {
+    auto larger = shared_.queue.blank(buffer_->form(), buffer_->length(), buffer_->rows() + 1);
+    larger->take_over(*buffer_);
+    shared_.queue.give_back(std::exchange(buffer_, std::move(larger)));
 }
 
 /// Hold a complete segment back for rewards, or forget it if it is not recorded.

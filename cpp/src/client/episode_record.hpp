@@ -77,7 +77,12 @@ private:
     bool is_due(const SegmentBuffer& buffer, std::int64_t decisions) const;
     /// An array of the present row by its name; nullptr if the policy does not observe it.
     const std::byte* observed(std::string_view name) const;
-    std::unique_ptr<SegmentBuffer> taken(const ActingPlan& plan, const std::vector<float>& carry);
+    /// Most steps of a segment.
+    std::size_t longest(const Snapshot& snapshot) const;
+    /// A buffer for a segment that begins now; so many steps fit at least.
+    std::unique_ptr<SegmentBuffer> taken(const ActingPlan& plan, const std::vector<float>& carry, std::size_t steps);
+    /// Move the present segment to a larger buffer.
+    void grow();
     void close(Ending ending);
     void skip(std::int64_t first, std::int64_t after);
     void without_last(const char* reason);

@@ -13,8 +13,8 @@ constexpr std::size_t growth = 4;
 
 }  // namespace
 
-SegmentBuffer::SegmentBuffer(std::shared_ptr<const wire::SegmentFormat> form, std::size_t length)
-    : form_(std::move(form)), length_(length) {
+SegmentBuffer::SegmentBuffer(std::shared_ptr<const wire::SegmentFormat> form, std::size_t length, std::size_t rows)
+    : form_(std::move(form)), length_(length), rows_(rows) {
     columns_.resize(form_->observation.size() + 2 + form_->extras.size() + form_->carry.size());
     block_ = placed();
 }
@@ -46,34 +46,42 @@ SegmentBuffer::Block SegmentBuffer::placed() {
     return block;
 }
 
-void SegmentBuffer::grow() {
-    grow_to(std::min(length_, growth * rows_));
+std::size_t SegmentBuffer::rows_after(std::size_t rows, std::size_t length) {
+    return std::min(length, growth * rows);
 }
 
-void SegmentBuffer::grow_fully() {
-    if (rows_ < length_) {
-        grow_to(length_);
+std::size_t SegmentBuffer::rows_for(std::size_t steps, std::size_t length) {
+    std::size_t rows = 1;
+    while (rows < steps && rows < length) {
+        rows = rows_after(rows, length);
     }
+    return rows;
 }
 
-void SegmentBuffer::shrink() {
-    // A buffer that grew by itself is always filled by more than a quarter.
-    if (growth * count < rows_) {
-        count = 0;
-        rows_ = 1;
-        block_ = placed();
-    }
-}
-
-void SegmentBuffer::grow_to(std::size_t rows_then) {
-    const std::vector<Column> earlier = columns_;
-    rows_ = rows_then;
-    const Block old = std::exchange(block_, placed());
+void SegmentBuffer::take_over(const SegmentBuffer& smaller) {
+    snapshot = smaller.snapshot;
+    decided_by = smaller.decided_by;
+    recorded = smaller.recorded;
+    began_at = smaller.began_at;
+    start = smaller.start;
+    count = smaller.count;
+    ending = Ending::Continues;
     const std::size_t carry = columns_.size() - form_->carry.size();
     for (std::size_t place = 0; place < columns_.size(); ++place) {
-        const std::size_t rows = place < carry ? count : 1;
-        std::memcpy(block_.get() + columns_[place].offset, old.get() + earlier[place].offset,
-                    rows * columns_[place].row_bytes);
+        const std::size_t copied = place < carry ? count : 1;
+        std::memcpy(block_.get() + columns_[place].offset, smaller.block_.get() + smaller.columns_[place].offset,
+                    copied * columns_[place].row_bytes);
+    }
+    is_timed_ = smaller.is_timed_;
+    if (is_timed_) {
+        elapsed_.resize(rows_, 0.0F);
+        std::copy_n(smaller.elapsed_.begin(), count, elapsed_.begin());
+    }
+    settled_count_ = smaller.settled_count_;
+    std::fill(settled_.begin(), settled_.end(), std::uint8_t{0});
+    if (settled_count_ > 0) {
+        settled_.resize(rows_, 0);
+        std::copy_n(smaller.settled_.begin(), count, settled_.begin());
     }
 }
 
@@ -139,7 +147,7 @@ void SegmentBuffer::record(const void* action, float log_prob) {
 }
 
 void SegmentBuffer::settle(std::size_t step) {
-    settled_.resize(length_, 0);
+    settled_.resize(rows_, 0);
     if (settled_[step] == 0) {
         settled_[step] = 1;
         ++settled_count_;
@@ -148,7 +156,7 @@ void SegmentBuffer::settle(std::size_t step) {
 
 void SegmentBuffer::begin_times() {
     is_timed_ = true;
-    elapsed_.resize(length_, 0.0F);
+    elapsed_.resize(rows_, 0.0F);
 }
 
 void SegmentBuffer::continue_from(const SegmentBuffer& earlier) {

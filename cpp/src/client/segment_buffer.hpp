@@ -16,12 +16,18 @@
 
 namespace rl4sys::client {
 
-/// Columns for up to `length` steps of one policy version. They begin with one row, grow and are reused.
+/// Columns for the steps of one policy version: a segment has up to `length` of them, of which `rows` fit here. A
+/// buffer keeps its size and is reused; a segment that needs more rows moves to a larger one.
 ///
 /// Row `count` of the observations is the present observation, or the final one after the last step.
 class SegmentBuffer {
 public:
-    SegmentBuffer(std::shared_ptr<const wire::SegmentFormat> form, std::size_t length);
+    SegmentBuffer(std::shared_ptr<const wire::SegmentFormat> form, std::size_t length, std::size_t rows);
+
+    /// The rows of the buffer that a segment moves to when `rows` are full.
+    static std::size_t rows_after(std::size_t rows, std::size_t length);
+    /// The fewest rows of a buffer for so many steps.
+    static std::size_t rows_for(std::size_t steps, std::size_t length);
 
     SharedSnapshot snapshot;
     DecidedBy decided_by = DecidedBy::Policy;
@@ -37,13 +43,12 @@ public:
 
     const std::shared_ptr<const wire::SegmentFormat>& form() const { return form_; }
     std::size_t length() const { return length_; }
-    /// Whether more steps fit only after `grow`.
+    /// Steps that fit.
+    std::size_t rows() const { return rows_; }
+    /// Whether another step fits only into a larger buffer.
     bool needs_to_grow() const { return count == rows_ && rows_ < length_; }
-    /// Make room for more steps, or for all that it may have.
-    void grow();
-    void grow_fully();
-    /// Free what a short segment did not need, so that many of them do not take the memory of long ones.
-    void shrink();
+    /// Continue the segment of a smaller buffer here.
+    void take_over(const SegmentBuffer& smaller);
     /// The approximate size in memory, in bytes.
     std::size_t cost() const;
     /// Index within the episode of the step after the last one.
@@ -99,20 +104,19 @@ private:
     std::string_view bytes(const Column& column, std::size_t rows) const;
     /// Place the columns for `rows_` steps, and allocate them.
     Block placed();
-    void grow_to(std::size_t rows_then);
     void record(const void* action, float log_prob);
     /// Write the action of the present row, which then has no reward.
     void put_action(const void* action);
 
     std::shared_ptr<const wire::SegmentFormat> form_;
     std::size_t length_;
-    std::size_t rows_ = 1;  ///< Steps that fit at present.
+    std::size_t rows_;
     std::vector<Column> columns_;
     std::size_t size_ = 0;
     Block block_;
     bool is_timed_ = false;
-    std::vector<float> elapsed_;         ///< For `length_` steps once times are noted.
-    std::vector<std::uint8_t> settled_;  ///< Whether each step is, for `length_` steps once one is.
+    std::vector<float> elapsed_;         ///< For `rows_` steps once times are noted.
+    std::vector<std::uint8_t> settled_;  ///< Whether each step is, for `rows_` steps once one is.
     std::size_t settled_count_ = 0;
 };
 

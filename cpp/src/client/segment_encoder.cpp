@@ -31,10 +31,10 @@ void SegmentEncoder::run() {
             first = encode_from(batch, first);
         }
         for (std::unique_ptr<SegmentBuffer>& buffer : batch) {
-            buffer->shrink();
             queue_.give_back(std::move(buffer));
         }
         batch.clear();
+        queue_.replenish();
     }
 }
 

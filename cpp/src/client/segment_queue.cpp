@@ -1,10 +1,26 @@
 #include "client/segment_queue.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "client/clock.hpp"
 
 namespace rl4sys::client {
+namespace {
+
+constexpr std::size_t most_reserved = 64;                          // Buffers of one size that `replenish` makes,
+constexpr std::size_t most_reserved_bytes = std::size_t{1} << 20;  // and their bytes.
+
+/// 0 for one row, and one more for each time that a segment moved to a larger buffer.
+std::size_t size_class(std::size_t rows) {
+    std::size_t number = 0;
+    for (std::size_t fits = 1; fits < rows; fits = SegmentBuffer::rows_after(fits, rows)) {
+        ++number;
+    }
+    return number;
+}
+
+}  // namespace
 
 SegmentQueue::SegmentQueue(std::size_t capacity_bytes, Overflow overflow, AgentStatus& status, double linger)
     : capacity_(capacity_bytes), overflow_(overflow), status_(status), linger_(linger) {}
@@ -15,18 +31,45 @@ std::size_t SegmentQueue::waiting() const {
 }
 
 std::unique_ptr<SegmentBuffer> SegmentQueue::blank(const std::shared_ptr<const wire::SegmentFormat>& form,
-                                                   std::size_t length) {
+                                                   std::size_t length, std::size_t steps) {
+    const std::size_t rows = SegmentBuffer::rows_for(steps, length);
     {
         const std::lock_guard lock(mutex_);
-        while (!spare_.empty()) {
-            std::unique_ptr<SegmentBuffer> buffer = spare_.pop_front();
+        Spare& spare = spare_[size_class(rows)];
+        if (spare.form != form || spare.length != length) {
+            spare.form = form;
+            spare.length = length;
+            spare.rows = rows;
+            spare.bytes = 0;
+        }
+        while (!spare.list.empty()) {
+            std::unique_ptr<SegmentBuffer> buffer = spare.list.pop_front();
             spare_bytes_ -= buffer->cost();
-            if (buffer->form() == form && buffer->length() == length) {
+            spare.fewest = std::min(spare.fewest, spare.list.size());
+            if (buffer->form() == form && buffer->length() == length && buffer->rows() == rows) {
                 return buffer;
             }
         }
+        spare.fewest = 0;
     }
-    return std::make_unique<SegmentBuffer>(form, length);
+    return std::make_unique<SegmentBuffer>(form, length, rows);
+}
+
+void SegmentQueue::replenish() {
+    for (Spare& spare : spare_) {
+        std::unique_lock lock(mutex_);
+        const std::size_t wanted = spare.bytes == 0 ? 0 : std::min(most_reserved, most_reserved_bytes / spare.bytes);
+        for (std::size_t free = spare.fewest; free < wanted; ++free) {
+            const auto form = spare.form;
+            const std::size_t length = spare.length;
+            const std::size_t rows = spare.rows;
+            lock.unlock();
+            auto buffer = std::make_unique<SegmentBuffer>(form, length, rows);
+            lock.lock();
+            keep(std::move(buffer));
+        }
+        spare.fewest = spare.list.size();
+    }
 }
 
 void SegmentQueue::give_back(std::unique_ptr<SegmentBuffer> buffer) {
@@ -117,10 +160,13 @@ void SegmentQueue::close() {
 }
 
 void SegmentQueue::keep(std::unique_ptr<SegmentBuffer> buffer) {
+    Spare& spare = spare_[size_class(buffer->rows())];
+    const bool is_current = buffer->form() == spare.form && buffer->length() == spare.length;
     // As many as could wait at once; the first is always kept.
-    if (spare_.empty() || spare_bytes_ + buffer->cost() <= capacity_) {
-        spare_bytes_ += buffer->cost();
-        spare_.push_front(std::move(buffer));
+    if (is_current && (spare.list.empty() || spare_bytes_ + buffer->cost() <= capacity_)) {
+        spare.bytes = buffer->cost();
+        spare_bytes_ += spare.bytes;
+        spare.list.push_front(std::move(buffer));
     }
 }
 

@@ -1,6 +1,7 @@
 /// The bounded queue of sealed segments between the threads that act and the thread that encodes.
 #pragma once
 
+#include <array>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -20,10 +21,13 @@ public:
 
     /// Segments in the queue or being encoded.
     std::size_t waiting() const;
-    /// A buffer to record into, reused where one of this format and length is free.
-    std::unique_ptr<SegmentBuffer> blank(const std::shared_ptr<const wire::SegmentFormat>& form, std::size_t length);
+    /// A buffer to record into, which `steps` of the most `length` fit into, reused where one of this kind is free.
+    std::unique_ptr<SegmentBuffer> blank(const std::shared_ptr<const wire::SegmentFormat>& form, std::size_t length,
+                                         std::size_t steps);
     /// Take back a buffer whose contents are no longer needed.
     void give_back(std::unique_ptr<SegmentBuffer> buffer);
+    /// Make buffers of the sizes of which few were free, so that acting threads need not when encoding comes late.
+    void replenish();
     /// Add a segment. Waits only with `overflow: block`, while the queue is full.
     void post(std::unique_ptr<SegmentBuffer> buffer);
     /// Wait for the next segment; null once the queue is closed and empty.
@@ -36,6 +40,18 @@ public:
     void close();
 
 private:
+    /// Free buffers of one size.
+    struct Spare {
+        SegmentBufferList list;
+        std::shared_ptr<const wire::SegmentFormat> form;  ///< Of those that were last asked for; null before the first.
+        std::size_t length = 0;
+        std::size_t rows = 0;
+        std::size_t bytes = 0;   ///< Of each; 0 before one came back.
+        std::size_t fewest = 0;  ///< The fewest that were free at any time since `replenish` looked.
+    };
+
+    static constexpr std::size_t sizes = 32;
+
     bool is_urgent() const { return closed_ || hurried_ > 0 || 2 * bytes_ > capacity_; }
     bool is_full(std::size_t size) const { return bytes_ + size > capacity_; }
     void keep(std::unique_ptr<SegmentBuffer> buffer);
@@ -49,7 +65,7 @@ private:
     std::condition_variable changed_;
     SegmentBufferList queue_;
     std::size_t bytes_ = 0;
-    SegmentBufferList spare_;
+    std::array<Spare, sizes> spare_;
     std::size_t spare_bytes_ = 0;
     int hurried_ = 0;
     bool busy_ = false;

@@ -21,7 +21,7 @@ struct Read {
         auto form = std::make_shared<wire::SegmentFormat>();
         form->observation = settings.observation;
         form->action = {"action", ElementType::Int64, {}};
-        const client::SegmentBuffer buffer(form, 1);
+        const client::SegmentBuffer buffer(form, 1, 1);
         const client::ObservationReader reader(settings.observation, settings.defaults);
         const auto written = reader.write(buffer, 0, observation, {});
         problem = written.problem;

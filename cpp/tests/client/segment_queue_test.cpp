@@ -12,7 +12,7 @@ namespace {
 const auto form = std::make_shared<const wire::SegmentFormat>(wire::format_of(testing::small_policy()));
 
 std::unique_ptr<SegmentBuffer> buffer(std::uint64_t episode) {
-    auto made = std::make_unique<SegmentBuffer>(form, 4);
+    auto made = std::make_unique<SegmentBuffer>(form, 4, 1);
     made->episode = episode;
     return made;
 }
@@ -48,10 +48,24 @@ TEST(SegmentQueue, ABlockedThreadContinuesWhenThereIsSpace) {
 TEST(SegmentQueue, BuffersAreReusedWhereTheyFit) {
     AgentStatus status;
     SegmentQueue queue(1 << 20, Overflow::Block, status);
-    std::unique_ptr<SegmentBuffer> used = queue.blank(form, 4);
+    std::unique_ptr<SegmentBuffer> used = queue.blank(form, 4, 1);
     const SegmentBuffer* which = used.get();
     queue.give_back(std::move(used));
-    EXPECT_EQ(queue.blank(form, 4).get(), which);
+    EXPECT_EQ(queue.blank(form, 4, 1).get(), which);
+}
+
+TEST(SegmentQueue, AShortSegmentTakesNoLargeBufferAndALongOneNoSmallBuffer) {
+    AgentStatus status;
+    SegmentQueue queue(1 << 20, Overflow::Block, status);
+    auto large = queue.blank(form, 100, 100);
+    auto small = queue.blank(form, 100, 1);
+    const SegmentBuffer* which_large = large.get();
+    const SegmentBuffer* which_small = small.get();
+    queue.give_back(std::move(large));
+    queue.give_back(std::move(small));
+    EXPECT_EQ(queue.blank(form, 100, 65).get(), which_large);
+    EXPECT_EQ(queue.blank(form, 100, 1).get(), which_small);
+    EXPECT_EQ(queue.blank(form, 100, 5)->rows(), 16U);
 }
 
 TEST(SegmentQueue, ClosingEndsEveryWait) {
