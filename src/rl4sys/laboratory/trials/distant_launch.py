@@ -49,7 +49,7 @@ class DistantLaunch:
             launch |= {"task": TRAIN_RANK, "values": values | rank}
             # Only rank 0 writes into the run, and prints beside it.
             is_apart = is_apart or rank["place"]["rank"] > 0
-        return json.dumps({"launch": launch, "threads": self.threads, "is_apart": is_apart})
+        return json.dumps({"launch": launch, "is_apart": is_apart})
 
     def _send_away(self, values: dict[str, Any]) -> None:
         """Change the values of a trial for another machine."""

@@ -73,9 +73,9 @@ class RayLauncher:
             nodes = nodes_with_room(where, self._cpus, ranks)
             fitting = sum(slots(node, self._cpus, where.gpus) for node in nodes) // ranks
             self._jobs = where.jobs or (count if where.autoscaling else max(1, min(count, fitting)))
-            # Actors start while the nodes are asked what they are.
+            # Actors start, and import what trials need, while the nodes are asked what they are.
             early = 0 if ranks > 1 or where.autoscaling else min(self._jobs, count, fitting)
-            self._idle: list[Any] = [self._host.remote() for _ in range(early)]
+            self._idle: list[Any] = [self._host.remote(self._cpus) for _ in range(early)]
             require_fit(where, nodes)
         except BaseException:
             ray.shutdown()
@@ -144,7 +144,7 @@ class RayLauncher:
         if distant.launch.ranks > 1:
             running = RankActors(distant, self._cpus, self._where.gpus)
         else:
-            running = _OneActor(distant, host or (self._idle.pop() if self._idle else self._host.remote()))
+            running = _OneActor(distant, host or (self._idle.pop() if self._idle else self._host.remote(self._cpus)))
         self._running[distant.launch.key] = running
 
     def _handle(self, running: _OneActor | RankActors, events: Sequence[TrialEvent]) -> list[TrialEvent]:

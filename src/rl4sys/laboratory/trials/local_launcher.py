@@ -52,7 +52,7 @@ class LocalLauncher:
     def start(self, launch: TrialLaunch) -> None:
         """Start a process on a free share of the cores."""
         cores = self._free.pop()
-        process = TrialProcess(launch, cores, threads=len(cores))
+        process = TrialProcess.start(launch, cores, threads=len(cores))
         self._running[launch.key] = process
         self._selector.register(process.reports, selectors.EVENT_READ, process)
 

@@ -109,7 +109,7 @@ class RankActors:
         for rank in range(self.distant.launch.ranks):
             strategy = PlacementGroupSchedulingStrategy(self._group, placement_group_bundle_index=rank)
             options = {"num_cpus": self._cpus, "num_gpus": self._gpus, "scheduling_strategy": strategy}
-            self._hosts.append(ray.remote(max_restarts=0, max_concurrency=2, **options)(TrialHost).remote())
+            self._hosts.append(ray.remote(max_restarts=0, max_concurrency=2, **options)(TrialHost).remote(self._cpus))
             self._addresses.append(addresses[nodes[rank]])
         self._start(0, 0)
 

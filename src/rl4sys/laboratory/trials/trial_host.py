@@ -13,30 +13,38 @@ from typing import Any
 from rl4sys import __version__
 from rl4sys.cores import usable_cores
 from rl4sys.laboratory.trials.launcher import Ended, Outcome, Reported, TrialEvent, TrialLaunch
-from rl4sys.laboratory.trials.trial_process import TrialProcess
+from rl4sys.laboratory.trials.trial_process import PreparedProcess, TrialProcess
 from rl4sys.laboratory.trials.working_directory import WorkingDirectory
 from rl4sys.run_files import OUTPUT
 
 RUNS = "runs"
 """Where a run is made below the working directory of a trial, if it is kept in storage."""
+_PREPARING = "preparing.log"
+"""What a process prints below its working directory before it has an order."""
+_TRAINER = "rl4sys.laboratory.trials.trial"
+"""The module that the tasks of all trials need, and that takes seconds to import."""
 
 
 class TrialHost:
     """The process of one trial, in a working directory of its own that is removed when the trial has ended well."""
 
-    def __init__(self) -> None:
+    def __init__(self, threads: int) -> None:
+        """Prepare a process of so many threads: it imports torch while the order is on its way."""
+        self._threads = threads
         self._process: TrialProcess | None = None
         self._asked_to_stop = False
-        self._directory: WorkingDirectory | None = None
+        self._directory: WorkingDirectory | None = WorkingDirectory()
+        self._prepared: PreparedProcess | None = self._prepare(self._directory, _PREPARING)
 
     def start(self, order: str) -> str:
         """Start what an order says, once what was started before has ended; returns the name of this machine."""
-        # A process that was killed leaves its files.
-        self.end()
+        prepared = self._take_prepared()
+        working = self._directory
+        if working is None:
+            working = self._directory = WorkingDirectory()
         values = json.loads(order)
         launch = values["launch"]
         self._asked_to_stop = False
-        self._directory = working = WorkingDirectory()
         if values["is_apart"]:
             # A run is made here and moves to storage, with what was printed.
             starting = working.path / "starting"
@@ -44,12 +52,11 @@ class TrialHost:
             launch["directory"] = str(starting)
             if "output" in launch["values"]:
                 launch["values"]["output"] = str(starting / OUTPUT)
+        directory = Path(launch["directory"])
+        directory.mkdir(parents=True, exist_ok=True)
         self._process = TrialProcess(
-            TrialLaunch(launch["key"], launch["task"], launch["values"], Path(launch["directory"])),
-            usable_cores(),
-            threads=values["threads"],
-            directory=working.path,
-            inherited=(working.descriptor,),
+            TrialLaunch(launch["key"], launch["task"], launch["values"], directory),
+            prepared or self._prepare(working, directory / OUTPUT),
         )
         return platform.node()
 
@@ -82,10 +89,33 @@ class TrialHost:
 
     def end(self) -> None:
         """Kill the process, if it still runs, and remove its files."""
+        if self._prepared is not None:
+            self._prepared.end()
+            self._prepared = None
         if self._process is not None and self._process.popen.poll() is None:
             self._process.popen.kill()
             self._process.popen.wait()
         self._remove_files()
+
+    def _prepare(self, working: WorkingDirectory, output: str | Path) -> PreparedProcess:
+        return PreparedProcess(
+            usable_cores(),
+            working.path / output,
+            threads=self._threads,
+            directory=working.path,
+            inherited=(working.descriptor,),
+            imports=(_TRAINER,),
+        )
+
+    def _take_prepared(self) -> PreparedProcess | None:
+        """The process that waits for an order, unless it has served one, or has died; then nothing of it is left."""
+        prepared = self._prepared
+        if prepared is None or prepared.has_ended:
+            # A process that was killed leaves its files.
+            self.end()
+            return None
+        self._prepared = None
+        return prepared
 
     def _remove_files(self) -> None:
         if self._directory is not None:

@@ -21,44 +21,80 @@ STOPPED = 130
 THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-class TrialProcess:
-    """A process that runs one launch, and the pipe it reports through."""
+class PreparedProcess:
+    """A process that waits for a launch, and the pipe through which it will report."""
 
     def __init__(
         self,
-        launch: TrialLaunch,
         cores: tuple[int, ...],
+        output: Path,
         *,
         threads: int,
         directory: Path | None = None,
         inherited: tuple[int, ...] = (),
+        imports: tuple[str, ...] = (),
     ) -> None:
-        """Start it on some cores; it works in `directory`, or where this process does, with descriptors of this one."""
-        self.launch, self.cores = launch, cores
-        self._pipe = ReportReader()
-        self._cause: str | None = None
-        self._output = launch.directory / OUTPUT
-        launch.directory.mkdir(parents=True, exist_ok=True)
+        """Start it on some cores; it works in `directory`, or where this process does, with descriptors of this one.
+
+        It prints to a file, and imports modules that its task will need.
+        """
+        self.cores = cores
+        self.pipe = ReportReader()
         environment = os.environ | dict.fromkeys(THREAD_SETTINGS, str(threads))
+        worker = (sys.executable, "-m", "rl4sys.laboratory.trials.worker_process")
         try:
             # A session of its own: Ctrl-C in the terminal reaches this process alone, which passes it on once.
-            with self._output.open("ab") as output, pinned_to(cores):
+            with output.open("ab") as file, pinned_to(cores):
                 self.popen = subprocess.Popen(
-                    [sys.executable, "-m", "rl4sys.laboratory.trials.worker_process", str(self._pipe.writing_end)],
+                    [*worker, str(self.pipe.writing_end), *imports],
                     stdin=subprocess.PIPE,
-                    stdout=output,
+                    stdout=file,
                     stderr=subprocess.STDOUT,
-                    pass_fds=(self._pipe.writing_end, *inherited),
+                    pass_fds=(self.pipe.writing_end, *inherited),
                     start_new_session=True,
                     env=environment,
                     cwd=directory,
                 )
         except BaseException:
-            self._pipe.close()
+            self.pipe.close()
             raise
         finally:
-            os.close(self._pipe.writing_end)
-        self._send({"task": launch.task, "values": launch.values})
+            os.close(self.pipe.writing_end)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it ended before there was a launch for it."""
+        return self.popen.poll() is not None
+
+    def end(self) -> None:
+        """Kill it, if it still runs, and close the pipes."""
+        self.popen.kill()
+        self.popen.wait()
+        self.close()
+
+    def close(self) -> None:
+        """Close the pipes."""
+        self.pipe.close()
+        if self.popen.stdin is not None:
+            self.popen.stdin.close()
+
+
+class TrialProcess:
+    """A process that runs one launch."""
+
+    def __init__(self, launch: TrialLaunch, prepared: PreparedProcess) -> None:
+        """Give the launch to a process; it prints to the directory of the launch from then on."""
+        self.launch, self.cores, self.popen = launch, prepared.cores, prepared.popen
+        self._prepared, self._pipe = prepared, prepared.pipe
+        self._cause: str | None = None
+        self._output = launch.directory / OUTPUT
+        self._send({"task": launch.task, "values": launch.values, "output": str(self._output.absolute())})
+
+    @classmethod
+    def start(cls, launch: TrialLaunch, cores: tuple[int, ...], *, threads: int) -> TrialProcess:
+        """Start a process for a launch, where this process works."""
+        launch.directory.mkdir(parents=True, exist_ok=True)
+        return cls(launch, PreparedProcess(cores, launch.directory / OUTPUT, threads=threads))
 
     @property
     def reports(self) -> int:
@@ -95,9 +131,7 @@ class TrialProcess:
 
     def close(self) -> None:
         """Close the pipes."""
-        self._pipe.close()
-        if self.popen.stdin is not None:
-            self.popen.stdin.close()
+        self._prepared.close()
 
     def _send(self, launch: dict[str, Any]) -> None:
         stdin = self.popen.stdin

@@ -1,10 +1,12 @@
 """The process of one trial: it reads its launch from standard input and reports through a pipe.
 
-Standard input stays open as long as the process that launched it lives; when it closes, the task is asked to stop.
+Standard input stays open as long as the process that launched it lives; when it closes, the task is asked to stop. A
+process that is started before there is a launch imports a module meanwhile, which takes seconds.
 """
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import logging
@@ -26,12 +28,31 @@ _ORPHAN_SECONDS = 60.0
 
 
 def main() -> NoReturn:
-    """Run the task of a launch; the exit code is that of `run_task`."""
+    """Run the task of a launch; the exit code is that of `run_task`. The arguments: a pipe, and a module to import."""
     pipe = ReportPipe(int(sys.argv[1]))
     stop = StopRequest()
-    launch = json.loads(sys.stdin.readline())
+    for module in sys.argv[2:]:
+        importlib.import_module(module)
+    line = sys.stdin.readline()
+    if not line:
+        # Prepared for a launch that never came.
+        raise SystemExit(0)
+    launch = json.loads(line)
+    print_to(launch["output"])
     threading.Thread(target=end_with_parent, daemon=True).start()
-    raise SystemExit(run_task(launch["task"], launch["values"], pipe.report, stop))
+    code = run_task(launch["task"], launch["values"], pipe.report, stop)
+    # Collecting all objects of torch a last time would take most of a second.
+    gc.freeze()
+    raise SystemExit(code)
+
+
+def print_to(output: str) -> None:
+    """Append what this process prints to a file."""
+    descriptor = os.open(output, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+        os.dup2(descriptor, stream.fileno())
+    os.close(descriptor)
 
 
 def run_task(task: str, values: Mapping[str, Any], report: Report, stop: StopRequest) -> int:
