@@ -21,7 +21,7 @@ _SMALL = {
     "buffer": {"size": 128},
     "seed": 5,
 }
-_CONFIG = "limits: {report_seconds: 0.5}\n"
+_CONFIG = "limits: {report_seconds: 0.5, checkpoint_seconds: 2}\n"
 
 
 class SmallFleet:

@@ -50,6 +50,15 @@ def test_both_pages_are_readable_and_accessible(
             assert screenshot(page, tmp_path, name, view).stat().st_size > 10_000
 
 
+def test_the_page_of_a_learner_shows_what_its_versions_led_to_and_where_it_continues_from(
+    browser: Browser, pages: ServedPages
+) -> None:
+    with pages.opened(browser, _LEARNER_PAGE) as page:
+        page.wait_for_selector("[data-key=checkpoints] tbody tr >> nth=1")
+        outcomes = page.locator("[data-key=versions] tbody td:nth-child(2)").all_inner_texts()
+        assert any(text.replace(",", "").isdigit() for text in outcomes)
+
+
 @pytest.mark.parametrize("path", ["/fleet", _LEARNER_PAGE])
 def test_a_page_is_light(browser: Browser, pages: ServedPages, path: str) -> None:
     with pages.opened(browser, path) as page:

@@ -29,6 +29,13 @@ def test_choices_are_spaced_evenly_and_lists_are_shown_in_short() -> None:
     assert all(0 <= height <= HEIGHT for height, _ in drawing.axes[0].marks)
 
 
+def test_values_that_are_close_are_not_marked_over_each_other() -> None:
+    scores = [10.0, 114.0, 117.0, 118.0, 190.0, 193.0]
+    drawing = parallel_coordinates([trial(score, lr=score) for score in scores], "return")
+    assert drawing is not None
+    assert [text for _, text in drawing.axes[1].marks] == ["10", "114", "193"]
+
+
 def test_settings_that_do_not_differ_have_no_axis() -> None:
     drawing = parallel_coordinates([trial(1.0, lr=0.1, gamma=0.9), trial(2.0, lr=0.2, gamma=0.9)], "return")
     assert drawing is not None

@@ -16,6 +16,8 @@ _LOGARITHMIC = 8.0
 """Values that differ by more than this factor are spaced by their logarithms."""
 _LEVELS = 5
 """Colours of lines, from the lowest scores to the highest."""
+_MARK_DISTANCE = 13.0
+"""Between two marks of an axis, so that their texts do not overlap."""
 _MOST_CHOICES = 8
 """An axis of numbers with at most so many different values is marked at each of them."""
 
@@ -99,11 +101,11 @@ class _Scale:
             is_logarithmic = numbers[0] > 0 and numbers[-1] / numbers[0] > _LOGARITHMIC
             bare = cls(numbers[0], numbers[-1], is_logarithmic, (), ())
             marked = numbers if len(numbers) <= _MOST_CHOICES else bare.even()
-            return replace(bare, marks=tuple((bare.height(number), f"{number:.3g}") for number in marked))
+            return replace(bare, marks=_apart([(bare.height(number), f"{number:.3g}") for number in marked]))
         choices = tuple(dict.fromkeys(sorted(map(json.dumps, values))))
         bare = cls(0.0, float(len(choices) - 1), False, choices, ())
-        marks = tuple((bare.height(json.loads(each)), shown(json.loads(each))) for each in choices)
-        return replace(bare, marks=marks)
+        marks = [(bare.height(json.loads(each)), shown(json.loads(each))) for each in choices]
+        return replace(bare, marks=_apart(marks))
 
     def height(self, value: Any) -> float:
         """From the top, in units of the drawing."""
@@ -120,6 +122,16 @@ class _Scale:
         if self.is_logarithmic:
             return [self.low * (self.high / self.low) ** share for share in shares]
         return [self.low + share * (self.high - self.low) for share in shares]
+
+
+def _apart(marks: Sequence[tuple[float, str]]) -> tuple[tuple[float, str], ...]:
+    """The marks whose texts have room: the lowest and the highest value, and those between that keep their distance."""
+    lowest, highest = marks[0], marks[-1]
+    kept = [lowest]
+    for mark in marks[1:-1]:
+        if kept[-1][0] - mark[0] >= _MARK_DISTANCE and mark[0] - highest[0] >= _MARK_DISTANCE:
+            kept.append(mark)
+    return (*kept, highest) if len(marks) > 1 else (lowest,)
 
 
 def _keys(trials: Sequence[PlottedTrial]) -> list[str]:
