@@ -7,8 +7,10 @@ import json
 import socket
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import grpc
 import pytest
 
 from experiments.runs import PPO as PPO_RUN
@@ -19,7 +21,10 @@ from .commands import Here
 
 PPO = ("train", "--algorithm", "ppo", "--env", "CartPole-v1")
 COLLECT = ("training.pipelined=true", "training.collection=ray")
-PLUGIN = "import gymnasium\n\ngymnasium.register('Own-v0', 'gymnasium.envs.classic_control:CartPoleEnv')\n"
+PLUGIN = (
+    "import gymnasium\n\nif 'Own-v0' not in gymnasium.registry:\n"
+    "    gymnasium.register('Own-v0', 'gymnasium.envs.classic_control:CartPoleEnv')\n"
+)
 STUDY = "base_config: base.yaml\nspace: {algorithm.lr: [0.001, 0.01]}\ntrials: 2\n"
 SWEEP = "base_config: base.yaml\nsweep: {algorithm.lr: [0.001]}\n"
 
@@ -71,6 +76,17 @@ def test_a_process_that_is_no_cluster_is_not_waited_for(rl4sys: Here, silent: st
     err = refusal(rl4sys, *(word.format(silent=silent) for word in words))
     assert "No Ray cluster answers at " in err
     assert "Check that it is running" in err
+
+
+def test_another_server_of_grpc_is_not_asked_again(rl4sys: Here) -> None:
+    server = grpc.server(ThreadPoolExecutor(1))
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    try:
+        err = refusal(rl4sys, *PPO, "--on", "ray", "--address", f"127.0.0.1:{port}")
+    finally:
+        server.stop(None)
+    assert f"No Ray cluster answers at 127.0.0.1:{port} (the answer is not that of a Ray cluster)" in err
 
 
 @pytest.mark.parametrize(

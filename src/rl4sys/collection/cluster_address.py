@@ -7,12 +7,12 @@ import os
 import socket
 from urllib.parse import urlsplit
 
-_PROBE_SECONDS = 3.0
+import grpc
+
+_PROBE_SECONDS = 2.0
 """Seconds to wait for an answer from an address."""
-_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
-"""What a client of HTTP/2, and so of gRPC, says first: its preface and empty settings (RFC 9113, 3.4)."""
-_SETTINGS = 4
-"""The type of the frame with which every server of HTTP/2 begins; it follows three bytes of length."""
+_HEALTH = "/grpc.health.v1.Health/Check"
+"""What every server of Ray answers, as gRPC's own protocol of health checks has it; without a token, too."""
 _HEAD = "the port of its head (6379), not that of its dashboard"
 _DASHBOARD = "the address of its dashboard (port 8265)"
 
@@ -29,16 +29,24 @@ def require_cluster(address: str | None) -> None:
     if not host or not port.isdigit():
         raise ClusterUnfit(f"--address {address}: expected auto, HOST:6379 or http://HOST:8265")
     try:
-        with socket.create_connection((host, int(port)), timeout=_PROBE_SECONDS) as connection:
-            # With TLS, the settings come after a handshake, for which Ray has the certificates.
-            if os.environ.get("RAY_USE_TLS") == "1":
-                return
-            connection.sendall(_PREFACE)
-            answer = connection.recv(4)
+        with socket.create_connection((host, int(port)), timeout=_PROBE_SECONDS):
+            pass
     except OSError as error:
         raise _silent(address, error, _HEAD) from error
-    if len(answer) < 4 or answer[3] != _SETTINGS:
-        raise _silent(address, "the answer is not that of a Ray cluster", _HEAD)
+    # With TLS, Ray has the certificates.
+    if os.environ.get("RAY_USE_TLS") != "1":
+        _require_health(address)
+
+
+def _require_health(address: str) -> None:
+    """Refuse what is no server of gRPC, or one without health checks, which Ray would ask again for half a minute."""
+    with grpc.insecure_channel(address, options=(("grpc.enable_http_proxy", 0),)) as channel:
+        check: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(_HEALTH)
+        try:
+            check(b"", timeout=_PROBE_SECONDS)
+        except grpc.RpcError as error:
+            if error.code() not in (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED):
+                raise _silent(address, "the answer is not that of a Ray cluster", _HEAD) from error
 
 
 def require_dashboard(address: str) -> None:
