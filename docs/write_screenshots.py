@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -25,7 +25,7 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tests.ui.serving import ServedPages, served_pages  # noqa: E402
-from tests.ui.small_fleet import SmallFleet  # noqa: E402
+from tests.ui.small_fleet import LEARNER, SmallFleet  # noqa: E402
 
 from rl4sys.ui.security import LINK_TOKEN  # noqa: E402
 from rl4sys.ui.settings import UiSettings  # noqa: E402
@@ -86,7 +86,7 @@ def shoot_runs(browser: Browser, runs: Path, into: Path) -> None:
 
 
 def shoot_fleet(browser: Browser, place: Path, into: Path) -> None:
-    """The page of a server with three clients, of which one was killed."""
+    """The pages of a server with three clients, of which one was killed, and of its learner."""
     fleet = SmallFleet(place)
     try:
         fleet.start()
@@ -103,6 +103,10 @@ def shoot_fleet(browser: Browser, place: Path, into: Path) -> None:
             fleet.kill_client("node-3")
             page.wait_for_selector("text=left within the hour")
             take(page, into / "fleet.png")
+            page.goto(f"{pages.url}/fleet/learner?{urlencode({'name': LEARNER})}")
+            page.wait_for_selector("[data-key=checkpoints]", timeout=120_000)
+            page.wait_for_selector(".curve canvas")
+            take(page, into / "ui-learner.png")
     finally:
         fleet.close()
 
@@ -128,7 +132,7 @@ def take(page: Page, path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--into", type=Path, default=IMAGES, help="where the five images are written")
+    parser.add_argument("--into", type=Path, default=IMAGES, help="where the six images are written")
     into = parser.parse_args().into.resolve()
     with tempfile.TemporaryDirectory(prefix="rl4sys-screenshots-") as place, sync_playwright() as playwright:
         train(Path(place))

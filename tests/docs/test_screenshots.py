@@ -13,7 +13,7 @@ from tests.ui.conftest import missing
 
 from .documents import ROOT, page_text
 
-NAMES = ("ui-runs", "ui-run", "ui-compare", "ui-study", "fleet")
+NAMES = ("ui-runs", "ui-run", "ui-compare", "ui-study", "fleet", "ui-learner")
 
 
 @pytest.mark.slow
