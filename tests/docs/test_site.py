@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -24,14 +26,33 @@ NO_NETWORK = _UNSHARED if _IS_PERMITTED else ()
 """Before a command: without any network, where that is permitted."""
 
 
+class BuiltSite(NamedTuple):
+    """The directory of a site, and the processor time that building it took."""
+
+    directory: Path
+    cpu_seconds: float
+
+
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built(tmp_path_factory: pytest.TempPathFactory) -> BuiltSite:
     """The site, built from the pages in a temporary directory."""
     directory = tmp_path_factory.mktemp("site")
     command = [*NO_NETWORK, sys.executable, ROOT / "docs" / "site" / "build.py", "--into", directory]
-    built = subprocess.run(command, capture_output=True, text=True, timeout=240)
-    assert built.returncode == 0, built.stdout + built.stderr
-    return directory / "site"
+    before = _cpu_seconds_of_children()
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return BuiltSite(directory / "site", _cpu_seconds_of_children() - before)
+
+
+def _cpu_seconds_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+@pytest.fixture(scope="module")
+def site(built: BuiltSite) -> Path:
+    """Its directory."""
+    return built.directory
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +60,11 @@ def pages(site: Path) -> dict[Path, SitePage]:
     """The built pages by their paths, without those that Doxygen writes and checks by itself."""
     found = (path for path in sorted(site.rglob("*.html")) if "cpp_api" not in path.parts and path.name != "404.html")
     return {path: SitePage(path) for path in found}
+
+
+def test_the_site_is_built_within_half_a_minute_of_one_core(built: BuiltSite) -> None:
+    # Not by the clock: other tests may run beside it.
+    assert built.cpu_seconds <= 30.0
 
 
 def test_every_link_leads_to_a_page_and_an_anchor_that_exist(pages: dict[Path, SitePage]) -> None:
