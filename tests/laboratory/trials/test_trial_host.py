@@ -40,9 +40,17 @@ def until_end(host: TrialHost) -> list[TrialEvent]:
     return found
 
 
-def child_of(pid: int) -> int:
-    """The one process that a process has started."""
-    return int(Path(f"/proc/{pid}/task/{pid}/children").read_text())
+def children_of(pid: int) -> set[int]:
+    """The processes that the main thread of a process has started."""
+    return {int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
+
+
+def host_and_prepared() -> tuple[TrialHost, int]:
+    """A host, and the process that it has started; other tests may have left helpers of multiprocessing beside it."""
+    before = children_of(os.getpid())
+    host = TrialHost(threads=1)
+    [prepared] = children_of(os.getpid()) - before
+    return host, prepared
 
 
 def working_directories(tmp_path: Path) -> list[Path]:
@@ -50,8 +58,7 @@ def working_directories(tmp_path: Path) -> list[Path]:
 
 
 def test_the_prepared_process_runs_the_order_and_prints_beside_the_trial(tmp_path: Path) -> None:
-    host = TrialHost(threads=1)
-    prepared = child_of(os.getpid())
+    host, prepared = host_and_prepared()
     host.start(order(tmp_path / "trial", "wait"))
     [report] = decode_events(host.events(60.0))
     assert isinstance(report, Reported)
@@ -62,8 +69,7 @@ def test_the_prepared_process_runs_the_order_and_prints_beside_the_trial(tmp_pat
 
 
 def test_a_host_runs_further_orders_and_one_whose_prepared_process_died(tmp_path: Path) -> None:
-    host = TrialHost(threads=1)
-    prepared = child_of(os.getpid())
+    host, prepared = host_and_prepared()
     os.kill(prepared, signal.SIGKILL)
     os.waitid(os.P_PID, prepared, os.WEXITED | os.WNOWAIT)
     for name in ("first", "second"):
@@ -82,7 +88,8 @@ def test_a_process_that_gets_no_order_ends_with_its_host(tmp_path: Path) -> None
     with subprocess.Popen([sys.executable, "-c", program], **arguments) as parent:
         assert parent.stdout is not None
         parent.stdout.readline()
-        prepared = os.pidfd_open(child_of(parent.pid))
+        [child] = children_of(parent.pid)
+        prepared = os.pidfd_open(child)
         parent.kill()
     ended, _, _ = select.select([prepared], [], [], 60.0)
     os.close(prepared)
