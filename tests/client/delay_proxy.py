@@ -50,17 +50,19 @@ class _Proxy:
         assert task is not None
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        # The kernel has already answered the client, which a distant one would have done a round trip later.
-        await asyncio.sleep(self._round_trip)
-        there, back = await asyncio.open_connection(self._host, self._port)
+        writers = [writer]
         try:
+            # The kernel has already answered the client, which a distant one would have done a round trip later.
+            await asyncio.sleep(self._round_trip)
+            there, back = await asyncio.open_connection(self._host, self._port)
+            writers.append(back)
             await asyncio.gather(self._carry(reader, back), self._carry(there, writer))
         except asyncio.CancelledError:
             # The proxy stops: asyncio would print a traceback for each open connection.
             return
         finally:
-            writer.close()
-            back.close()
+            for open_writer in writers:
+                open_writer.transport.abort()
 
     async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Carry bytes one way, each chunk half a round trip later."""

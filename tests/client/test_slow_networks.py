@@ -56,6 +56,31 @@ def test_a_distant_server_is_connected_to_with_tls(round_trip: float, tmp_path: 
     assert [segment.steps for segment in server.segments()] == [3]
 
 
+@pytest.mark.slow
+@needs_openssl
+@pytest.mark.parametrize(("timeout", "is_waited_for"), [(60.0, True), (0.5, False)])
+def test_with_a_fallback_a_very_distant_server_is_waited_for_until_the_timeout_and_reached_later(
+    timeout: float, is_waited_for: bool, tmp_path: Path
+) -> None:
+    certificate, key = make_certificate(tmp_path, "server")
+    credentials = grpc.ssl_server_credentials([(key.read_bytes(), certificate.read_bytes())])
+    with listening(FakeServer(), "127.0.0.1:0", credentials) as (address, _), delayed(address, 2.0) as far:
+        settings = SETTINGS | {"server": far, "timeout": timeout, "call_timeout": 60.0, "tls": {"ca": str(certificate)}}
+        with connect(settings, fallback=lambda observation: 1) as agent:
+            assert agent.has_policy == is_waited_for
+            while not agent.has_policy:
+                time.sleep(0.05)
+
+
+def test_with_a_fallback_a_silent_server_is_waited_for_until_the_timeout() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        server = f"127.0.0.1:{silent.getsockname()[1]}"
+        began = time.monotonic()
+        with connect(SETTINGS | {"server": server, "timeout": 1.0}, fallback=lambda observation: 1) as agent:
+            assert not agent.has_policy
+        assert time.monotonic() - began >= 1.0
+
+
 def test_with_a_fallback_a_refused_connection_is_not_waited_for(nowhere: str) -> None:
     began = time.monotonic()
     agent = connect(SETTINGS | {"server": nowhere, "timeout": 300}, fallback=lambda observation: 1)

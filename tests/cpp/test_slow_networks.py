@@ -58,6 +58,22 @@ def test_a_distant_server_is_connected_to_with_tls(round_trip: float, tmp_path: 
         assert fallbacks(configured(tmp_path, far, tls={"ca": str(certificate)})) == 0
 
 
+@needs_openssl
+@pytest.mark.parametrize(("timeout", "taken_by_fallback"), [(60.0, 0), (0.5, 10)])
+def test_with_a_fallback_a_very_distant_server_is_waited_for_until_the_timeout(
+    timeout: float, taken_by_fallback: int, tmp_path: Path
+) -> None:
+    certificate, key = make_certificate(tmp_path, "server")
+    credentials = grpc.ssl_server_credentials([(key.read_bytes(), certificate.read_bytes())])
+    tls = {"ca": str(certificate)}
+    with (
+        listening(FakeServer(small_policy(sees=2)), "127.0.0.1:0", credentials) as (address, _),
+        delayed(address, 2.0) as far,
+    ):
+        config = configured(tmp_path, far, tls=tls, timeout=timeout, call_timeout=60.0)
+        assert fallbacks(config) == taken_by_fallback
+
+
 def test_with_a_fallback_a_refused_connection_is_not_waited_for(tmp_path: Path) -> None:
     began = time.monotonic()
     assert fallbacks(configured(tmp_path, NOWHERE, timeout=300)) == 10

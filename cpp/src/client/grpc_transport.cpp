@@ -43,8 +43,8 @@ grpc::ChannelArguments channel_arguments() {
     arguments.SetMaxReceiveMessageSize(message_bytes);
     // The courier decides when to retry a call; reconnecting may happen a little sooner.
     arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-    // Also the deadline of one attempt to connect: three round trips with TLS, of up to 600 ms and some loss.
-    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 4'000);
+    // Also the deadline of one attempt to connect: three round trips with TLS, of up to three seconds.
+    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 10'000);
     arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1'000);
     arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
     // Agents of one process do not share a connection: closing one must not disturb another.
@@ -108,6 +108,10 @@ CallFailed unreached(const std::string& message) {
         return {Code::Unauthenticated,
                 "The certificate of the server is not trusted: it is not signed by the CA in `tls: {ca: FILE}`, or has "
                 "expired. Give the CA of this server, or renew its certificate."};
+    }
+    if (contains(message, "timed out")) {
+        // Not that there is no server: it may be far away, or busy.
+        return {Code::DeadlineExceeded, "the attempt to connect timed out"};
     }
     return {Code::Unavailable, contains(message, "connection refused") ? "connection refused" : message};
 }

@@ -36,7 +36,7 @@ def connect(
 ) -> Agent:
     """Connect to the server and return an agent that is ready to act.
 
-    Waits up to `timeout` seconds for the server. After that, or as soon as the server cannot be reached, the agent acts
+    Waits up to `timeout` seconds for the server. After that, or as soon as the connection is refused, the agent acts
     with the policy of an earlier start (`cache: DIR`) or calls `fallback` with each observation, and keeps trying to
     connect in the background. Without either it waits for a server that may be starting.
     """

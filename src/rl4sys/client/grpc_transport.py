@@ -29,8 +29,8 @@ _OPTIONS = [
     ("grpc.max_receive_message_length", TRANSPORT_BYTES),
     # The courier decides when to retry a call; reconnecting may happen a little sooner.
     ("grpc.initial_reconnect_backoff_ms", 100),
-    # Also the deadline of one attempt to connect: three round trips with TLS, of up to 600 ms and some loss.
-    ("grpc.min_reconnect_backoff_ms", 4_000),
+    # Also the deadline of one attempt to connect: three round trips with TLS, of up to three seconds.
+    ("grpc.min_reconnect_backoff_ms", 10_000),
     ("grpc.max_reconnect_backoff_ms", 1_000),
     ("grpc.enable_retries", 0),
 ]
@@ -205,6 +205,9 @@ def _unreached(details: str) -> CallFailed:
             "The certificate of the server is not trusted: it is not signed by the CA in `tls: {ca: FILE}`, or has "
             "expired. Give the CA of this server, or renew its certificate.",
         )
+    if "timed out" in lower:
+        # Not that there is no server: it may be far away, or busy.
+        return CallFailed(Code.DEADLINE_EXCEEDED, "the attempt to connect timed out")
     return CallFailed(Code.UNAVAILABLE, "connection refused" if "connection refused" in lower else details)
 
 
