@@ -241,7 +241,7 @@ public:
 
     /// Start an episode. @throws std::logic_error after `close`, or in a forked process.
     Episode episode();
-    /// Choose an action for each of several open episodes of this agent, in this order.
+    /// Choose an action for each of several open episodes of this agent, in this order, with one run of the policy.
     ///
     /// The choices, and what is recorded, are those of `Episode::act` for each; so is what happens to an observation
     /// that cannot be used, which concerns no other episode.

@@ -440,15 +440,14 @@ std::vector<Action> Agent::act_many(const std::vector<Episode*>& episodes, const
         }
     }
     const std::set<Episode*> different(episodes.begin(), episodes.end());
-    if (core_->settings().decide == DecisionPlace::Server && different.size() == count && count > 1 &&
-        !core_->is_forked()) {
+    if (different.size() == count && count > 1 && !core_->is_forked()) {
         std::vector<client::BatchRow> rows;
         rows.reserve(count);
         for (std::size_t row = 0; row < count; ++row) {
             rows.push_back({episodes[row]->lane_, episodes[row]->number_, &observations[row],
                             masks.empty() ? ArrayView() : masks[row], now});
         }
-        return core_->ask(std::move(rows));
+        return core_->act_many(std::move(rows));
     }
     std::vector<Action> actions;
     actions.reserve(count);

@@ -10,6 +10,7 @@
 #include "client/background_thread.hpp"
 #include "client/control_order.hpp"
 #include "client/courier.hpp"
+#include "client/decision_batch.hpp"
 #include "client/decision_times.hpp"
 #include "client/governor.hpp"
 #include "client/guard.hpp"
@@ -51,9 +52,13 @@ public:
     std::pair<Lane*, std::uint64_t> episode();
     void end(Lane& lane, std::uint64_t number, const Observation& final_observation, Ending ending, ArrayView mask,
              std::optional<double> now = std::nullopt);
-    /// Decide for several open episodes, which are different ones, with one question to the server.
-    std::vector<Action> ask(std::vector<BatchRow> rows) {
-        return ServerDecisionBatch(shared_, std::move(rows)).decide();
+    /// Decide for several open episodes, which are different ones: with one run of the policy, or one question to the
+    /// server.
+    std::vector<Action> act_many(std::vector<BatchRow> rows) {
+        if (settings_.decide == DecisionPlace::Server) {
+            return ServerDecisionBatch(shared_, std::move(rows)).decide();
+        }
+        return DecisionBatch(shared_, std::move(rows)).decide();
     }
     Health health() const;
     ClientLevel level() const { return governor_.level(); }

@@ -245,21 +245,33 @@ Action Lane::act_by_plan(const Observation& observation, ArrayView mask) {
     if (std::string problem = record_.observe(*plan_, observation, mask, carry_); !problem.empty()) {
         return act_despite(Problem::BadObservation, std::move(problem), observation, mask);
     }
-    switch (const Outcome outcome = decide(); outcome) {
+    return take_decision(decision_of_policy(thread_policy(present_snapshot())), observation, mask);
+}
+
+Action Lane::take_decision(const Decision& decision, const Observation& observation, ArrayView mask) {
+    switch (decision.outcome) {
         case Outcome::Decided: break;
-        case Outcome::NothingAllowed: return act_despite(Problem::NothingAllowed, describe(outcome), observation, mask);
+        case Outcome::NothingAllowed:
+            return act_despite(Problem::NothingAllowed, describe(decision.outcome), observation, mask);
         case Outcome::NotFinite: return act_despite(Problem::BadObservation, too_large, observation, mask);
         case Outcome::IndexOutOfRange:
-            return act_despite(Problem::BadObservation, describe(outcome), observation, mask);
+            return act_despite(Problem::BadObservation, describe(decision.outcome), observation, mask);
     }
+    SegmentBuffer& buffer = record_.buffer();
+    buffer.record(decision);
+    log_prob_ = buffer.form()->extras.empty() ? std::nullopt : std::optional(decision.log_prob);
+    record_.took();
+    remember(decision);
+    buffer.snapshot->interface->actions.finish(decision, action_);
+    has_acted_ = true;
     Action action = present_action();
     action.version_ = plan_->snapshot->version;
     action.log_prob_ = log_prob_;
     return action;
 }
 
-std::optional<Action> Lane::observe_for_server(std::uint64_t episode, const Observation& observation, ArrayView mask,
-                                               std::optional<double> now) {
+std::optional<Action> Lane::observe_for_batch(std::uint64_t episode, const Observation& observation, ArrayView mask,
+                                              std::optional<double> now) {
     if (ended_ || episode != episode_) {
         return failed(Problem::EpisodeEnded, episode_ended);
     }
@@ -270,7 +282,9 @@ std::optional<Action> Lane::observe_for_server(std::uint64_t episode, const Obse
     if (plan_->decided_by == DecidedBy::Fallback || !plan_->snapshot) {
         return act_by_fallback(*plan_, observation, mask);
     }
-    if (std::string problem = record_.observe_undecided(*plan_, observation, mask, carry_); !problem.empty()) {
+    std::string problem = plan_->asks ? record_.observe_undecided(*plan_, observation, mask, carry_)
+                                      : record_.observe(*plan_, observation, mask, carry_);
+    if (!problem.empty()) {
         return act_despite(Problem::BadObservation, std::move(problem), observation, mask);
     }
     return std::nullopt;
@@ -313,22 +327,6 @@ void Lane::take(const SharedSnapshot& snapshot, const wire::DecidedRow& decided)
     remember(decision);
     snapshot->interface->actions.finish(decision, action_);
     has_acted_ = true;
-}
-
-/// Let the policy choose an action for the present row of the buffer, and record it there.
-Outcome Lane::decide() {
-    SegmentBuffer& buffer = record_.buffer();
-    const Decision decision = decision_of_policy(thread_policy(*buffer.snapshot));
-    if (decision.outcome != Outcome::Decided) {
-        return decision.outcome;
-    }
-    buffer.record(decision);
-    log_prob_ = buffer.form()->extras.empty() ? std::nullopt : std::optional(decision.log_prob);
-    record_.took();
-    remember(decision);
-    buffer.snapshot->interface->actions.finish(decision, action_);
-    has_acted_ = true;
-    return Outcome::Decided;
 }
 
 Decision Lane::decision_of_policy(ThreadPolicy& policy) {

@@ -38,9 +38,17 @@ public:
     /// For decisions of several lanes at once. The lane must be locked for all of these but `post`.
     std::unique_lock<std::mutex> lock() const { return std::unique_lock(mutex_); }
     std::int64_t episode_decisions() const { return record_.decisions(); }
-    /// Nothing if the server has to be asked; otherwise the action, or why there is none.
-    std::optional<Action> observe_for_server(std::uint64_t episode, const Observation& observation, ArrayView mask,
-                                             std::optional<double> now);
+    /// Nothing if the policy has to decide, here or on the server; otherwise the action, or why there is none.
+    std::optional<Action> observe_for_batch(std::uint64_t episode, const Observation& observation, ArrayView mask,
+                                            std::optional<double> now);
+    /// What a decision about the present observation needs: the policy, the observation at this place, the memory, and
+    /// its random numbers.
+    const Snapshot& present_snapshot() { return *record_.buffer().snapshot; }
+    const std::byte* present_row(std::size_t place) { return record_.buffer().row(place, record_.buffer().count); }
+    const std::vector<float>& carry() const { return carry_; }
+    void write_noise(float* noise) const { noise_->at(decisions(), noise); }
+    /// Record what the policy decided about the present observation, or decide otherwise where it could not.
+    Action take_decision(const Decision& decision, const Observation& observation, ArrayView mask);
     /// What to ask about the present observation.
     AskedRow asked() { return {index_, shared_.first_step + decisions(), &record_.buffer(), &carry_}; }
     /// Record row `row` of what the server decided about the present observation, or decide otherwise.
@@ -68,7 +76,6 @@ private:
                    ArrayView mask);
     void take(const SharedSnapshot& snapshot, const wire::DecidedRow& decided);
     Action act_despite(Problem problem, std::string message, const Observation& observation, ArrayView mask);
-    Outcome decide();
     Decision decision_of_policy(ThreadPolicy& policy);
     void remember(const Decision& decision);
     void compare(const ActionAdapter& actions);

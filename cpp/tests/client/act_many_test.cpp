@@ -47,6 +47,30 @@ TEST(ActMany, TheChoicesAndTheRecordAreThoseOfSingleDecisions) {
     EXPECT_EQ(decided(true), decided(false));
 }
 
+TEST(ActMany, ANewVersionDecidesForTheNextBatch) {
+    const auto server = std::make_shared<FakeServer>();
+    Agent agent = connect_to(server);
+    Episode one = agent.episode();
+    Episode two = agent.episode();
+    const Rows good{1, 2};
+    ASSERT_TRUE(agent.act_many({&one, &two}, {good, good})[1]);
+    server->publish(3.0F);
+    ASSERT_TRUE(eventually([&] { return agent.health().version == 1U; }));
+    for (const Action& action : agent.act_many({&two, &one}, {good, good})) {
+        EXPECT_EQ(action.version(), 1U);
+    }
+    EXPECT_EQ(agent.health().decisions, 4U);
+}
+
+TEST(ActMany, AnEpisodeThatIsNamedTwiceDecidesTwice) {
+    Agent agent = connect_to(std::make_shared<FakeServer>());
+    Episode one = agent.episode();
+    const Rows good{1, 2};
+    const std::vector<Action> actions = agent.act_many({&one, &one}, {good, good});
+    EXPECT_EQ(actions[0].decision(), 0);
+    EXPECT_EQ(actions[1].decision(), 1);
+}
+
 TEST(ActMany, AllDecisionsHaveTheTimeThatIsGiven) {
     const auto server = std::make_shared<FakeServer>();
     Agent agent = connect_to(server);
