@@ -10,7 +10,7 @@ NATIVE_CODE := $(wildcard cpp/pyproject.toml cpp/CMakeLists.txt cpp/cmake/*.cmak
 	cpp/src/weights/* cpp/python/* cpp/python/rl4sys_native/*.py)
 RUN := $(BIN)/python -m
 STORM ?= 1
-STORMS := tests/faults tests/hostile tests/records tests/checkpoints tests/client/test_delivery_simulation.py
+STORMS := tests/faults tests/hostile tests/records tests/checkpoints tests/client/test_delivery_simulation.py tests/cpp/test_shared_library.py
 CPP_CODE := 'cpp/*.cpp' 'cpp/*.hpp' 'cpp/*.h' 'cpp/*.c' 'cpp/*.inc'
 
 # Tests start hundreds of processes, which should not compile every module again.
