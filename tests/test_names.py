@@ -14,6 +14,7 @@ SHARED = ("client", "policy", "records", "weights", "wire")
 
 ONLY_IN_CPP = {
     "client/absent_transport": "In Python, gRPC works in a forked child.",
+    "client/batch_rows": "In Python, each kind of batch reads the observations itself.",
     "client/c_api": "The C interface.",
     "client/clock": "Python has time.monotonic.",
     "client/fork_gate": "In Python, gRPC works in a forked child.",
